@@ -1,0 +1,95 @@
+// Package experiment reads the experiment file: strict, with defaults, every
+// mistake reported at once with file and line.
+package experiment
+
+import "time"
+
+// Experiment is one experiment file, parsed, defaulted and validated. Relative
+// paths have been made absolute, from the folder of the file.
+type Experiment struct {
+	File      string    // absolute path of the file; empty when built in code
+	Name      string    // defaults to the name of the file's folder
+	Sandbox   Sandbox   //
+	Serve     []Serve   //
+	Workspace Workspace //
+	Agent     *Agent    // nil = nothing to run
+	Outputs   string    // folder for results; default ./outputs
+}
+
+// Sandbox is the machine and what is on it.
+type Sandbox struct {
+	Provider       string            // "" = choose (local unless a GPU is asked for that this machine lacks)
+	GPU            []string          // in order of preference; empty = CPU
+	GPUCount       int               // default 1
+	ExecutionMode  string            // "" (scoped), notebook, cli, local
+	Models         []Model           //
+	Repos          []Repo            //
+	PythonPackages []string          //
+	SystemPackages []string          //
+	PythonVersion  string            //
+	Image          *Image            //
+	Secrets        []string          // names
+	Env            map[string]string //
+	Timeout        time.Duration     // default 1h
+	IdleTimeout    time.Duration     // 0 = none
+	LocalFiles     []Pair            //
+	LocalDirs      []Pair            //
+	Ports          []int             //
+	Debug          bool              //
+	Isolation      string            // auto (default), gvisor, bubblewrap, none
+	Network        string            // open (default), none, hosts
+	NetworkHosts   []string          // with Network hosts
+}
+
+// Model is a model the sandbox needs.
+type Model struct {
+	Name      string // as written: org/name, scheme:name, ./folder
+	Source    string // hub, folder or the scheme
+	Path      string // for folder: absolute path on this computer
+	Revision  string
+	VarName   string // default model
+	Hidden    bool
+	IsPEFT    bool
+	BaseModel string
+	DType     string
+	Device    string
+}
+
+// Repo is a git repository to clone.
+type Repo struct{ URL, Ref, Install string }
+
+// Image is the file system to start from.
+type Image struct {
+	Base     string
+	Commands []string
+}
+
+// Pair is a local path and where it goes in the sandbox.
+type Pair struct{ Local, Remote string }
+
+// Serve is an interface to be served.
+type Serve struct {
+	File     string
+	ExposeAs string         // default library
+	Name     string         // default the file's stem
+	Options  map[string]any // passed to the expose mode as they are
+}
+
+// Workspace is what the agent finds in its folder.
+type Workspace struct {
+	Dir       string // default ./workspace
+	Libraries []string
+	Skills    []string
+	Files     []string
+	Init      string
+}
+
+// Agent is the program that does the work.
+type Agent struct {
+	Provider  string // command (default)
+	Command   []string
+	Prompt    string
+	Isolation string            // auto, bubblewrap, none
+	Network   string            // none (default for command), open
+	Env       map[string]string //
+}

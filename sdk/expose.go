@@ -1,0 +1,107 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Exposer turns a served interface into what an agent is given. It is pure: the
+// same request gives the same surface, and it gets no token. Where a surface
+// must point at the connection, it uses the placeholders below and the engine
+// fills them in.
+type Exposer interface {
+	Expose(ctx context.Context, req ExposeRequest) (Surface, error)
+}
+
+// Placeholders that the engine replaces in [MCPServer.Command], Args and Env,
+// in [Surface.Prompt] and in [Surface.Env].
+const (
+	PlaceholderConnection = "{{seer.connection}}" // path of the connection file
+	PlaceholderSeer       = "{{seer.command}}"    // path of the seer program
+	PlaceholderDir        = "{{seer.dir}}"        // folder the surface is written to
+)
+
+// ExposeRequest is an interface and how the user wants it exposed.
+type ExposeRequest struct {
+	Name      string          `json:"name"` // the user's `name:`; a valid Python identifier
+	Interface Interface       `json:"interface"`
+	Options   json.RawMessage `json:"options,omitempty"`
+}
+
+// Surface is what an agent gets.
+type Surface struct {
+	Files      []SurfaceFile        `json:"files,omitempty"`
+	MCPServers map[string]MCPServer `json:"mcp_servers,omitempty"`
+	Prompt     string               `json:"prompt,omitempty"` // Markdown
+	Env        map[string]string    `json:"env,omitempty"`
+}
+
+// FileKind says who writes a file's content.
+type FileKind string
+
+// The kinds of [SurfaceFile].
+const (
+	FileText         FileKind = ""              // Text is the content
+	FilePythonClient FileKind = "python_client" // the engine's own client.py
+	FileConnection   FileKind = "connection"    // the connection file, with its token, mode 0600
+)
+
+// SurfaceFile is one file of a surface. Path is slash-separated, relative and
+// without "..".
+type SurfaceFile struct {
+	Path string   `json:"path"`
+	Kind FileKind `json:"kind,omitempty"`
+	Text string   `json:"text,omitempty"`
+}
+
+// MCPServer is an entry of an `mcpServers` object.
+type MCPServer struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+}
+
+// Interface describes the functions of a served Python file, as found by
+// introspection of the loaded module.
+type Interface struct {
+	Module    string     `json:"module"`        // the file's stem
+	Doc       string     `json:"doc,omitempty"` // the module's docstring
+	Functions []Function `json:"functions"`     // in order of definition
+	CodeHash  string     `json:"code_hash"`     // "sha256:" + hex of the file
+}
+
+// Function is one exposed function.
+type Function struct {
+	Name         string          `json:"name"`
+	Doc          string          `json:"doc,omitempty"`
+	Async        bool            `json:"async,omitempty"`
+	Params       []Param         `json:"params"`
+	Returns      string          `json:"returns,omitempty"`       // the annotation as source text
+	InputSchema  json.RawMessage `json:"input_schema"`            // JSON Schema 2020-12 of an object, one property for each parameter
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"` // of the returned value; absent = unknown
+	Line         int             `json:"line,omitempty"`          // 1-based line of the definition
+}
+
+// ParamKind is Python's kind of parameter.
+type ParamKind string
+
+// The kinds of [Param].
+const (
+	PositionalOnly      ParamKind = "positional_only"
+	PositionalOrKeyword ParamKind = "positional_or_keyword"
+	VarPositional       ParamKind = "var_positional" // *args
+	KeywordOnly         ParamKind = "keyword_only"
+	VarKeyword          ParamKind = "var_keyword" // **kwargs
+)
+
+// Param is one parameter of an exposed function.
+type Param struct {
+	Name        string          `json:"name"`
+	Kind        ParamKind       `json:"kind"`
+	Annotation  string          `json:"annotation,omitempty"`   // source text
+	HasDefault  bool            `json:"has_default,omitempty"`  //
+	Default     json.RawMessage `json:"default,omitempty"`      // when it is JSON
+	DefaultRepr string          `json:"default_repr,omitempty"` // Python's repr of it
+	Doc         string          `json:"doc,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
