@@ -1,0 +1,72 @@
+# Two commands set up everything they need by themselves: `make demo`, `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+GO ?= go
+BIN := bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64
+TESTFLAGS ?= -race
+# The interpreter that sandboxes use: one that has NumPy.
+export SEER_PYTHON ?= $(shell scripts/python)
+
+.PHONY: build seer runtime plugins demo test unit cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
+
+build: setup-build seer runtime plugins
+
+seer:
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/seer ./cmd/seer
+
+# Static, one for each system a sandbox may run: they are pushed to machines.
+runtime:
+	@mkdir -p $(BIN)/runtime
+	@for p in $(PLATFORMS) $$($(GO) env GOOS)/$$($(GO) env GOARCH); do \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' \
+			-o $(BIN)/runtime/seer-runtime-$${p%/*}-$${p#*/} ./engine/runtime/seer-runtime; \
+	done
+
+plugins:
+	scripts/build-plugins $(BIN)/plugins
+
+demo: build
+	scripts/demo
+
+test: setup-test build lint-quick unit cross
+
+.PHONY: lint-quick
+lint-quick:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "gofmt would change: $$bad" >&2; exit 1; }
+	$(GO) vet ./...
+	$(GO) mod verify >/dev/null
+
+unit:
+	$(GO) test $(TESTFLAGS) -timeout 10m ./...
+
+# Everything must keep compiling where we cannot run it.
+cross:
+	@for p in linux/arm64 darwin/arm64; do \
+		echo "cross-build $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/seer; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./engine/runtime/seer-runtime; \
+	done
+
+e2e: setup-e2e build
+	scripts/e2e
+
+bench: setup-test build
+	scripts/bench
+
+lint: lint-quick
+	scripts/lint
+
+# A minute for each fuzz target; CI runs only their seeds, as part of `test`.
+fuzz:
+	scripts/fuzz
+
+setup-build setup-test setup-e2e:
+	@scripts/setup $(@:setup-%=%)
+
+clean:
+	rm -rf $(BIN) .venv .tools

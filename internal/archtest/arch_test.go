@@ -1,0 +1,156 @@
+// Package archtest keeps the direction of imports: docs/architecture.md says
+// which package may import which, and these tests hold the code to it.
+package archtest
+
+import (
+	"os/exec"
+	"sort"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/seer-engine/seer"
+
+// allowed lists, for each package or folder of packages, what it may import of
+// this module. The longest matching key counts. A trailing /... covers a folder.
+var allowed = map[string][]string{
+	"sdk":                         {},
+	"sdk/guest/...":               {"sdk", "sdk/guest/..."},
+	"plugins/...":                 {"sdk", "sdk/guest/...", "plugins/..."},
+	"engine/protocol":             {"sdk"},
+	"engine/runtime":              {"sdk", "engine/protocol", "engine/runtime/..."},
+	"engine/runtime/loader":       {"engine/protocol"},
+	"engine/runtime/worker":       {},
+	"engine/runtime/seer-runtime": {"engine/runtime"},
+	"engine/state":                {"sdk"},
+	"engine/isolation":            {"sdk"},
+	"engine/machine":              {"sdk", "engine/state"},
+	"engine/machine/local/...":    {"sdk", "engine/state", "engine/isolation", "engine/machine/local/..."},
+	"engine/experiment":           {"sdk"},
+	"engine/preflight":            {"sdk", "engine/experiment"},
+	"engine/plan":                 {"sdk", "engine/experiment", "engine/preflight"},
+	"engine/fetch":                {"sdk", "engine/state"},
+	"engine/host":                 {"sdk"},
+	"engine/service":              {"sdk", "engine/protocol"},
+	"engine/surface":              {"sdk", "engine/protocol"},
+	"engine/enginetest/...":       {"sdk", "engine", "engine/machine", "engine/state", "engine/enginetest/..."},
+	"engine": {"sdk", "engine/protocol", "engine/runtime/loader", "engine/state", "engine/isolation",
+		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
+		"engine/fetch", "engine/host", "engine/service", "engine/surface"},
+	"engine/run": {"sdk", "engine", "engine/experiment", "engine/isolation", "engine/protocol", "engine/surface",
+		"engine/plan", "engine/preflight"},
+	"engine/mcp":   {"sdk", "engine/protocol"},
+	"cmd/...":      {"..."},
+	"examples/...": {"sdk", "engine", "engine/..."},
+	"internal/...": {"..."},
+}
+
+// onlyImporters names outside packages that may be imported in one place only.
+var onlyImporters = map[string][]string{
+	"github.com/extism/go-sdk":               {"engine/host"},
+	"github.com/tetratelabs/wazero":          {"engine/host"},
+	"github.com/extism/go-pdk":               {"sdk/guest"},
+	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer"},
+	"github.com/spf13/cobra":                 {"cmd/seer"},
+	"github.com/jedib0t/go-pretty":           {"cmd/seer"},
+}
+
+// notInEngine must not be linked into a program that imports only the façade.
+var notInEngine = []string{
+	"github.com/modelcontextprotocol/", "github.com/spf13/cobra", "oras.land/", "github.com/jedib0t/",
+	module + "/engine/run", module + "/engine/mcp",
+}
+
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v", strings.Join(args, " "), err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+func covers(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == dir || strings.HasPrefix(pkg, dir+"/")
+	}
+	return pattern == pkg
+}
+
+func rule(pkg string) ([]string, bool) {
+	keys := make([]string, 0, len(allowed))
+	for k := range allowed {
+		if covers(k, pkg) {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, false
+	}
+	sort.Slice(keys, func(i, j int) bool { return len(keys[i]) > len(keys[j]) })
+	return allowed[keys[0]], true
+}
+
+func coveredByAny(patterns []string, pkg string) bool {
+	for _, p := range patterns {
+		if covers(p, pkg) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestImportsFollowTheArchitecture(t *testing.T) {
+	for _, line := range goList(t, "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...") {
+		fields := strings.Fields(line)
+		pkg := strings.TrimPrefix(fields[0], module+"/")
+		patterns, known := rule(pkg)
+		if !known {
+			t.Errorf("%s has no rule: add it to docs/architecture.md and to this test", pkg)
+			continue
+		}
+		for _, imp := range fields[1:] {
+			own, ours := strings.CutPrefix(imp, module+"/")
+			if ours && own != pkg && !coveredByAny(patterns, own) {
+				t.Errorf("%s must not import %s", pkg, own)
+			}
+			for outside, places := range onlyImporters {
+				if strings.HasPrefix(imp, outside) && !inPlaces(places, pkg) {
+					t.Errorf("%s must not import %s: only %s may", pkg, imp, strings.Join(places, ", "))
+				}
+			}
+		}
+	}
+}
+
+func inPlaces(places []string, pkg string) bool {
+	for _, p := range places {
+		if pkg == p || strings.HasPrefix(pkg, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEngineLinksNothingUnused(t *testing.T) {
+	for _, dep := range goList(t, "-deps", "./engine") {
+		for _, banned := range notInEngine {
+			if strings.HasPrefix(dep, banned) {
+				t.Errorf("importing engine links %s", dep)
+			}
+		}
+	}
+}
+
+func TestSDKIsStandardLibraryOnly(t *testing.T) {
+	for _, dep := range goList(t, "-deps", "./sdk") {
+		if strings.Contains(strings.SplitN(dep, "/", 2)[0], ".") && dep != module+"/sdk" {
+			t.Errorf("sdk depends on %s", dep)
+		}
+	}
+}
