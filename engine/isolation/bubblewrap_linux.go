@@ -1,0 +1,250 @@
+package isolation
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// etcAllowed is all of /etc that a program needs to find its libraries,
+// certificates and time zone. Everything else there stays outside.
+var etcAllowed = []string{
+	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
+	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust", "pki/tls/openssl.cnf",
+	"nsswitch.conf", "protocols", "services", "localtime", "timezone", "os-release", "debian_version",
+	"mime.types", "fonts", "matplotlibrc", "python3*",
+}
+
+const nsswitch = "passwd: files\ngroup: files\nhosts: files dns\n"
+
+func bubblewrapCommand(spec Spec) (*exec.Cmd, error) {
+	path, err := bubblewrapPath()
+	if err != nil {
+		return nil, err
+	}
+	b := &bubblewrap{cmd: &exec.Cmd{Path: path}}
+	if err := b.build(spec); err != nil {
+		Release(b.cmd)
+		return nil, err
+	}
+	return b.cmd, nil
+}
+
+// bubblewrap collects the arguments of one bwrap.
+type bubblewrap struct {
+	args []string
+	cmd  *exec.Cmd
+}
+
+func (b *bubblewrap) build(spec Spec) error {
+	if err := checkEnv(spec.Env); err != nil {
+		return err
+	}
+	b.namespaces(spec)
+	b.systemTree()
+	if err := b.etc(spec); err != nil {
+		return err
+	}
+	b.kernelTree()
+	if err := b.mounts(spec); err != nil {
+		return err
+	}
+	b.environment(spec)
+	if spec.Status != nil {
+		b.add("--json-status-fd", b.pass(spec.Status))
+	}
+	return b.finish(spec.Argv)
+}
+
+func (b *bubblewrap) add(args ...string) { b.args = append(b.args, args...) }
+
+// pass gives the file to bwrap and returns its number there.
+func (b *bubblewrap) pass(f *os.File) string {
+	b.cmd.ExtraFiles = append(b.cmd.ExtraFiles, f)
+	return strconv.Itoa(2 + len(b.cmd.ExtraFiles))
+}
+
+func (b *bubblewrap) namespaces(spec Spec) {
+	// One user inside for everybody outside: programs behave alike for root and
+	// others, and nothing inside believes that it is root.
+	b.add("--unshare-user", "--uid", strconv.Itoa(uid), "--gid", strconv.Itoa(uid))
+	b.add("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+	if !spec.Network {
+		b.add("--unshare-net")
+	}
+	hostname := spec.Hostname
+	if hostname == "" {
+		hostname = "seer"
+	}
+	b.add("--hostname", hostname, "--new-session", "--clearenv")
+	if spec.PIDOne {
+		b.add("--as-pid-1")
+	}
+	if spec.DieWithParent {
+		b.add("--die-with-parent")
+	}
+}
+
+// systemTree shows the programs and libraries of the system in an empty tree.
+func (b *bubblewrap) systemTree() {
+	b.add("--tmpfs", "/", "--ro-bind", "/usr", "/usr")
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		info, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink != 0:
+			if target, err := os.Readlink(dir); err == nil {
+				b.add("--symlink", target, dir)
+			}
+		default:
+			b.add("--ro-bind", dir, dir)
+		}
+	}
+	b.add("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp", "--dir", Home)
+}
+
+func (b *bubblewrap) etc(spec Spec) error {
+	allowed := etcAllowed
+	if spec.Network {
+		allowed = append([]string{"resolv.conf", "gai.conf", "host.conf"}, allowed...)
+	}
+	shown := map[string]bool{}
+	for _, pattern := range allowed {
+		found, err := filepath.Glob("/etc/" + pattern)
+		if err != nil {
+			return err
+		}
+		for _, path := range found {
+			if _, err := os.Stat(path); err == nil { // a dangling link is not there for anybody
+				b.add("--ro-bind", path, path)
+				shown[path] = true
+			}
+		}
+	}
+	hostname := spec.Hostname
+	if hostname == "" {
+		hostname = "seer"
+	}
+	files := map[string]string{
+		"/etc/passwd":   fmt.Sprintf("root:x:0:0:root:/:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n", User, uid, uid, Home),
+		"/etc/group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", User, uid),
+		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost %s\n::1 localhost\n", hostname),
+		"/etc/hostname": hostname + "\n",
+	}
+	if !shown["/etc/nsswitch.conf"] {
+		files["/etc/nsswitch.conf"] = nsswitch
+	}
+	return b.files(files)
+}
+
+// files writes generated files into the tree.
+func (b *bubblewrap) files(files map[string]string) error {
+	paths := make([]string, 0, len(files))
+	for path := range files {
+		paths = append(paths, path)
+	}
+	sort.Strings(paths)
+	for _, path := range paths {
+		f, err := memoryFile(files[path])
+		if err != nil {
+			return err
+		}
+		b.add("--file", b.pass(f), path)
+	}
+	return nil
+}
+
+func (b *bubblewrap) kernelTree() {
+	// bwrap leaves /proc/sys writable, and the kernel lets uid 0 write there without
+	// any capability: core_pattern would run a program outside as root.
+	b.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
+	b.add("--dev", "/dev", "--tmpfs", "/tmp")
+}
+
+func (b *bubblewrap) mounts(spec Spec) error {
+	for _, path := range spec.ReadOnly {
+		if err := checkAbs("the path to show", path); err != nil {
+			return err
+		}
+		if !underSystem(path) {
+			b.add("--ro-bind", path, path)
+		}
+	}
+	for _, m := range spec.Mounts {
+		if err := checkAbs("the source of a mount", m.Source); err != nil {
+			return err
+		}
+		if err := checkAbs("the target of a mount", m.Target); err != nil {
+			return err
+		}
+		if _, err := os.Stat(m.Source); err != nil {
+			return sdk.Errorf(sdk.NotFound, "cannot mount %s at %s: %v", m.Source, m.Target, err)
+		}
+		option := "--ro-bind"
+		if m.Writable {
+			option = "--bind"
+		}
+		b.add(option, m.Source, filepath.Clean(m.Target))
+	}
+	b.add("--remount-ro", "/")
+	return nil
+}
+
+// underSystem reports whether the tree shows path anyway.
+func underSystem(path string) bool {
+	path = filepath.Clean(path)
+	return path == "/usr" || strings.HasPrefix(path, "/usr/")
+}
+
+func (b *bubblewrap) environment(spec Spec) {
+	names := make([]string, 0, len(spec.Env))
+	for name := range spec.Env {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		b.add("--setenv", name, spec.Env[name])
+	}
+	dir := spec.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	b.add("--chdir", dir)
+}
+
+// finish puts the arguments into a memory file: on the command line everybody on
+// this computer could read the environment there.
+func (b *bubblewrap) finish(argv []string) error {
+	f, err := memoryFile(strings.Join(b.args, "\x00") + "\x00")
+	if err != nil {
+		return err
+	}
+	b.cmd.Args = append([]string{"bwrap", "--args", b.pass(f), "--"}, argv...)
+	b.cmd.Env = []string{} // not nil, which would be this process's own
+	return nil
+}
+
+func memoryFile(content string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("seer", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a memory file: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "seer")
+	if _, err := f.WriteString(content); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}

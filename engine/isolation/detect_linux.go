@@ -1,0 +1,90 @@
+package isolation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// bubblewrapPlaces are tried in order. PATH is not asked: what confines others
+// must not come from a folder that anybody can write to.
+var bubblewrapPlaces = [...]string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/wrappers/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
+
+const notInstalled = "bubblewrap is not installed; run: apt-get install bubblewrap"
+
+func bubblewrapPath() (string, error) {
+	for _, path := range bubblewrapPlaces {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", sdk.Errorf(sdk.Unsupported, notInstalled)
+}
+
+// detectBubblewrap runs a command that does nothing in the recipe that is really
+// used: an installed bwrap may be too old or forbidden by the kernel.
+func detectBubblewrap(ctx context.Context) sdk.Isolation {
+	found := sdk.Isolation{Name: Bubblewrap}
+	cmd, err := Command(Bubblewrap, Spec{Argv: []string{"/usr/bin/true"}, PIDOne: true})
+	if err != nil {
+		found.Reason = err.Error()
+		return found
+	}
+	defer Release(cmd)
+	if out, err := runFor(ctx, cmd, 10*time.Second); err != nil {
+		found.Reason = explain(out, err, readSysctl)
+		return found
+	}
+	found.Usable = true
+	return found
+}
+
+func runFor(ctx context.Context, cmd *exec.Cmd, limit time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, time.Second
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	err := cmd.Wait()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not end within %s: %w", limit, ctx.Err())
+	}
+	return strings.TrimSpace(out.String()), err
+}
+
+// explain turns the failure of bwrap into what the user can do about it. The
+// switches are known by their values, not guessed from the message.
+func explain(out string, err error, sysctl func(string) string) string {
+	switch {
+	case sysctl("kernel/unprivileged_userns_clone") == "0":
+		return "user namespaces are switched off for ordinary users; run: sysctl -w kernel.unprivileged_userns_clone=1"
+	case sysctl("user/max_user_namespaces") == "0":
+		return "user namespaces are switched off; run: sysctl -w user.max_user_namespaces=15000"
+	case sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return "AppArmor forbids user namespaces to ordinary users; give bwrap an AppArmor profile that allows userns, or run: " +
+			"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+	case strings.Contains(out, "Unknown option"):
+		return "the installed bubblewrap is too old (" + out + "); install version 0.5 or newer"
+	case out != "":
+		return "bubblewrap does not work here: " + out
+	}
+	return "bubblewrap does not work here: " + err.Error()
+}
+
+func readSysctl(name string) string {
+	data, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return "" // a kernel without this switch
+	}
+	return strings.TrimSpace(string(data))
+}

@@ -1,0 +1,176 @@
+// Package isolation runs a command apart from the rest of this computer. What is
+// inside sees the system's programs, the folders it is given and nothing else:
+// not the home, the environment or the processes of the user, and not its
+// neighbours.
+package isolation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// The kinds of isolation.
+const (
+	Auto       = "auto"       // the best one that works here
+	Bubblewrap = "bubblewrap" // namespaces and an own file tree
+	None       = "none"       // an ordinary process
+)
+
+// The user that a command is inside, whoever started it.
+const (
+	User = "seer"
+	Home = "/home/seer"
+	uid  = 1000
+)
+
+// Spec is a command and everything it may see. Nothing is inherited.
+type Spec struct {
+	Argv []string
+	Env  map[string]string
+	Dir  string // working folder, a path inside; default /
+
+	// Mounts shows folders and files of this computer inside. A later mount may lie
+	// in an earlier one.
+	Mounts []sdk.Mount
+	// ReadOnly are paths that are shown read-only at the same place, for instance
+	// [Interpreter.Paths].
+	ReadOnly []string
+
+	Network  bool   // share this computer's network; otherwise there is only a private loopback
+	Hostname string // default "seer"
+
+	PIDOne        bool // the command itself is process 1 of its namespace and reaps
+	DieWithParent bool // dies with the thread that starts it; lock it to the process's life
+
+	// Status, if set, receives the JSON documents of bwrap --json-status-fd; the
+	// first one holds child-pid, which takes everything inside along when killed.
+	Status *os.File
+}
+
+// Choice is the isolation to use.
+type Choice struct {
+	Kind    string
+	Warning string // to be shown to the user when not empty
+}
+
+// Detect tries every kind, best first. It says of one that cannot be used why
+// not and what to do.
+func Detect(ctx context.Context) []sdk.Isolation {
+	return []sdk.Isolation{detectBubblewrap(ctx), {Name: None, Usable: true}}
+}
+
+// Choose finds the isolation for what was asked: empty or [Auto] for the best
+// that works, or the name of a kind, which is then used or refused. None is
+// chosen by itself only with a warning.
+func Choose(ctx context.Context, asked string) (Choice, error) {
+	switch asked {
+	case "", Auto:
+		bwrap := detectBubblewrap(ctx)
+		if bwrap.Usable {
+			return Choice{Kind: Bubblewrap}, nil
+		}
+		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
+			bwrap.Reason}, nil
+	case Bubblewrap:
+		bwrap := detectBubblewrap(ctx)
+		if !bwrap.Usable {
+			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation bubblewrap cannot be used: %s", bwrap.Reason)
+		}
+		return Choice{Kind: Bubblewrap}, nil
+	case None:
+		return Choice{Kind: None, Warning: "NO ISOLATION, as asked for: what runs in the sandbox can read your files and processes"}, nil
+	case "gvisor":
+		return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation gvisor is not supported by this version; use auto, bubblewrap or none")
+	}
+	return Choice{}, sdk.Errorf(sdk.Invalid, "unknown isolation %q; use auto, bubblewrap or none", asked)
+}
+
+// Command prepares, but does not start, the command in the given kind of
+// isolation. Its ExtraFiles are taken: more may be appended, none removed. They
+// are closed when the command is collected, or by [Release] after Start.
+//
+// With None, mounts are refused unless they show a path where it already is, and
+// so is a command without a network: it would get more than was asked for.
+func Command(kind string, spec Spec) (*exec.Cmd, error) {
+	if len(spec.Argv) == 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "there is no command to run")
+	}
+	switch kind {
+	case Bubblewrap:
+		return bubblewrapCommand(spec)
+	case None:
+		return plainCommand(spec)
+	}
+	return nil, sdk.Errorf(sdk.Invalid, "unknown isolation %q", kind)
+}
+
+// Release closes the files that cmd hands to the command; call it after Start.
+func Release(cmd *exec.Cmd) {
+	for _, f := range cmd.ExtraFiles {
+		_ = f.Close()
+	}
+}
+
+func plainCommand(spec Spec) (*exec.Cmd, error) {
+	if !spec.Network {
+		return nil, sdk.Errorf(sdk.Unsupported, "a command without a network needs isolation; use bubblewrap, or allow the network")
+	}
+	for _, m := range spec.Mounts {
+		if filepath.Clean(m.Source) != filepath.Clean(m.Target) {
+			return nil, sdk.Errorf(sdk.Unsupported, "without isolation %s cannot be shown at %s", m.Source, m.Target)
+		}
+	}
+	cmd := &exec.Cmd{Path: spec.Argv[0], Args: spec.Argv, Env: environ(spec.Env), Dir: spec.Dir}
+	if !strings.Contains(spec.Argv[0], "/") {
+		path, err := lookPath(spec.Argv[0], spec.Env["PATH"])
+		if err != nil {
+			return nil, err
+		}
+		cmd.Path = path
+	}
+	return cmd, nil
+}
+
+// lookPath finds a program in the command's own PATH, not in that of this
+// process.
+func lookPath(name, path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		full := filepath.Join(dir, name)
+		if info, err := os.Stat(full); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return full, nil
+		}
+	}
+	return "", sdk.Errorf(sdk.NotFound, "there is no program %q in the PATH %q", name, path)
+}
+
+func environ(env map[string]string) []string {
+	out := make([]string, 0, len(env))
+	for name, value := range env {
+		out = append(out, name+"="+value)
+	}
+	sort.Strings(out)
+	return out
+}
+
+func checkEnv(env map[string]string) error {
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
+			return sdk.Errorf(sdk.Invalid, "the environment variable %q cannot be passed on", name)
+		}
+	}
+	return nil
+}
+
+func checkAbs(what, path string) error {
+	if !filepath.IsAbs(path) || strings.Contains(path, "\x00") {
+		return fmt.Errorf("%s %q is not an absolute path", what, path)
+	}
+	return nil
+}

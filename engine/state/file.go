@@ -1,0 +1,89 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrNoSpace is matched by errors.Is when a write failed because the disk or
+// the user's quota is full.
+var ErrNoSpace = errors.New("no space left")
+
+// NoSpaceError says where there was no space left.
+type NoSpaceError struct {
+	Path string
+	Err  error
+}
+
+func (e *NoSpaceError) Error() string {
+	return fmt.Sprintf("no space left to write %s; free some and try again", e.Path)
+}
+
+// Unwrap returns the system's error.
+func (e *NoSpaceError) Unwrap() error { return e.Err }
+
+// Is matches [ErrNoSpace].
+func (e *NoSpaceError) Is(target error) bool { return target == ErrNoSpace }
+
+func noSpace(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &NoSpaceError{Path: path, Err: err}
+	}
+	return err
+}
+
+// WriteFile replaces a file as a whole: a reader, a crash or a full disk sees
+// the old content or the new one and never a part. The new content is on disk
+// when WriteFile returns.
+func WriteFile(path string, data []byte, perm os.FileMode) error {
+	if err := writeFile(path, data, perm); err != nil {
+		return fmt.Errorf("write %s: %w", path, noSpace(path, err))
+	}
+	return nil
+}
+
+func writeFile(path string, data []byte, perm os.FileMode) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // it may be closed already; the first error is the one to tell
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := f.Chmod(perm); err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes a rename survive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}
