@@ -1,0 +1,158 @@
+package protocol
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Headers of an answer with a file's content.
+const (
+	HeaderMode  = "X-Seer-Mode" // octal
+	HeaderSize  = "X-Seer-Size"
+	HeaderMtime = "X-Seer-Mtime" // unix seconds
+)
+
+// ReadFile copies a file of the machine to w and returns how many bytes.
+func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(path), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(w, resp.Body)
+	if err != nil {
+		return n, fmt.Errorf("read %s from the sandbox: %w", path, err)
+	}
+	return n, nil
+}
+
+// WriteFile stores what r yields as a file of the machine. Its folders are
+// made. A reader on the machine sees the old content or the new one.
+func (c *Client) WriteFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	q := pathQuery(path)
+	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
+	return c.put(ctx, "/v1/files", q, r)
+}
+
+func (c *Client) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
+	resp, err := c.do(ctx, http.MethodPut, path, q, r)
+	if err != nil {
+		return err
+	}
+	drain(resp.Body)
+	return nil
+}
+
+// Stat describes a path of the machine. It does not follow a symlink.
+func (c *Client) Stat(ctx context.Context, path string) (Entry, error) {
+	var e Entry
+	return e, c.json(ctx, http.MethodGet, "/v1/files/stat", pathQuery(path), nil, &e)
+}
+
+// List lists a folder of the machine, sorted by name.
+func (c *Client) List(ctx context.Context, path string) ([]Entry, error) {
+	var list struct {
+		Entries []Entry `json:"entries"`
+	}
+	return list.Entries, c.json(ctx, http.MethodGet, "/v1/files/list", pathQuery(path), nil, &list)
+}
+
+// Mkdir makes a folder with its parents. It is fine if it exists.
+func (c *Client) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
+	q := pathQuery(path)
+	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
+	return c.json(ctx, http.MethodPost, "/v1/files/mkdir", q, nil, nil)
+}
+
+// Remove removes a file, an empty folder, or with recursive a whole tree.
+func (c *Client) Remove(ctx context.Context, path string, recursive bool) error {
+	q := pathQuery(path)
+	if recursive {
+		q.Set("recursive", "1")
+	}
+	return c.json(ctx, http.MethodDelete, "/v1/files", q, nil, nil)
+}
+
+// Upload copies a file or the content of a folder to the machine. Modes, times
+// and symlinks that stay inside are kept.
+func (c *Client) Upload(ctx context.Context, local, remote string) error {
+	info, err := os.Stat(local)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return c.uploadTree(ctx, local, remote)
+	}
+	f, err := os.Open(local)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return c.WriteFile(ctx, remote, f, info.Mode())
+}
+
+func (c *Client) uploadTree(ctx context.Context, local, remote string) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(PackTree(w, local)) }()
+	defer r.Close()
+	return c.put(ctx, "/v1/tree", pathQuery(remote), r)
+}
+
+// Download copies a file or the content of a folder of the machine to local.
+// Nothing is written outside local, whatever the machine sends: an entry that
+// would leave it is left out and reported as the error, after the rest has been
+// written.
+func (c *Client) Download(ctx context.Context, remote, local string) error {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(remote), nil)
+	if CodeOf(err) == Invalid { // not a folder
+		return c.downloadFile(ctx, remote, local)
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := UnpackTree(resp.Body, local); err != nil {
+		return fmt.Errorf("download %s: %w", remote, err)
+	}
+	return nil
+}
+
+func (c *Client) downloadFile(ctx context.Context, remote, local string) (err error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(remote), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	mode, err := strconv.ParseUint(resp.Header.Get(HeaderMode), 8, 32)
+	if err != nil {
+		return fmt.Errorf("download %s: the sandbox sent no valid mode", remote)
+	}
+	if err := os.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(local), ".seer-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = io.Copy(f, resp.Body)
+	if err == nil {
+		err = f.Chmod(fs.FileMode(mode).Perm())
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("download %s: %w", remote, err)
+	}
+	return os.Rename(f.Name(), local)
+}
+
+func pathQuery(path string) url.Values { return url.Values{"path": {path}} }
