@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// NotFoundError says that no sandbox is meant by Ref. Its code is
+// [sdk.NotFound].
+type NotFoundError struct {
+	Ref  string
+	Near []string // what might have been meant
+}
+
+func (e *NotFoundError) Error() string {
+	s := fmt.Sprintf("there is no sandbox %q", e.Ref)
+	if len(e.Near) > 0 {
+		return s + "; there is " + strings.Join(e.Near, ", ")
+	}
+	return s + "; seer ls shows those there are"
+}
+
+// Unwrap makes [sdk.CodeOf] see the code.
+func (e *NotFoundError) Unwrap() error { return &sdk.Error{Code: sdk.NotFound, Message: "not found"} }
+
+// AmbiguousError says that several sandboxes are meant by Ref. Its code is
+// [sdk.Invalid].
+type AmbiguousError struct {
+	Ref        string
+	Candidates []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q is the beginning of several sandboxes: %s; write more of it", e.Ref, strings.Join(e.Candidates, ", "))
+}
+
+// Unwrap makes [sdk.CodeOf] see the code.
+func (e *AmbiguousError) Unwrap() error { return &sdk.Error{Code: sdk.Invalid, Message: "ambiguous"} }
+
+// ConflictError says that a live sandbox already has the name. Its code is
+// [sdk.Invalid].
+type ConflictError struct {
+	Name string
+	ID   string // of the sandbox that has it
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("the name %q is taken by the sandbox %s; choose another one, or end that with: seer down %s", e.Name, e.ID, e.ID)
+}
+
+// Unwrap makes [sdk.CodeOf] see the code.
+func (e *ConflictError) Unwrap() error { return &sdk.Error{Code: sdk.Invalid, Message: "conflict"} }
+
+// CorruptError says that a record cannot be read. The others still can.
+type CorruptError struct {
+	Path string
+	Err  error
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("the record %s cannot be read (%v); if its sandbox no longer runs, delete it", e.Path, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// LeftoverError says that a machine could not be ended and may still cost money.
+type LeftoverError struct {
+	ID     string
+	Handle string // empty when it is not even known whether there is a machine
+	Err    error
+}
+
+func (e *LeftoverError) Error() string {
+	what := "its machine"
+	if e.Handle != "" {
+		what = "the machine " + e.Handle
+	}
+	return fmt.Sprintf("%s of the sandbox %s could not be ended and may still run: %v; try again with: seer gc", what, e.ID, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LeftoverError) Unwrap() error { return e.Err }
+
+// askedWait is the earliest useful retry that a backend named, or zero.
+func askedWait(err error) time.Duration {
+	var e *sdk.Error
+	if errors.As(err, &e) {
+		return e.After()
+	}
+	return 0
+}

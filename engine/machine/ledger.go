@@ -1,0 +1,223 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// Ledger is the list of sandboxes on disk, one file each. Several programs may
+// use one folder at once.
+type Ledger struct {
+	dir   string
+	owner string
+	clock Clock
+}
+
+// OpenLedger opens the ledger in dir, which must be private to the user, and
+// makes it if there is none. A nil clock is real time.
+func OpenLedger(dir string, clock Clock) (*Ledger, error) {
+	if clock == nil {
+		clock = SystemClock{}
+	}
+	l := &Ledger{dir: dir, clock: clock}
+	if err := os.MkdirAll(l.path("starting"), 0o700); err != nil {
+		return nil, fmt.Errorf("make the ledger: %w", err)
+	}
+	lock, err := l.lock(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release()
+	l.owner, err = l.readOwner()
+	return l, err
+}
+
+// Owner marks the machines of this ledger at a provider. It is made once for each
+// folder, so that two computers that share a cloud account do not end each
+// other's machines.
+func (l *Ledger) Owner() string { return l.owner }
+
+func (l *Ledger) readOwner() (string, error) {
+	data, err := os.ReadFile(l.path("owner"))
+	if err == nil && len(data) > 0 {
+		return strings.TrimSpace(string(data)), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	owner := "own-" + randomText(12)
+	return owner, state.WriteFile(l.path("owner"), []byte(owner+"\n"), 0o600)
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// Add writes a new record before anything is rented for it. A name that a live
+// sandbox has is a [ConflictError].
+func (l *Ledger) Add(ctx context.Context, r *Record) error {
+	if r.Name != "" && (!validName.MatchString(r.Name) || strings.HasPrefix(r.Name, "sb-")) {
+		return fmt.Errorf("%q cannot be the name of a sandbox; use letters, digits, '.', '_' and '-', and do not begin with sb-", r.Name)
+	}
+	lock, err := l.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := l.checkName(r); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(l.file(r.ID)); err == nil {
+		return fmt.Errorf("the ledger already has a sandbox %s", r.ID)
+	}
+	r.Version, r.Owner = recordVersion, l.owner
+	if r.CreatedAt.IsZero() {
+		r.CreatedAt = l.clock.Now()
+	}
+	return l.write(r)
+}
+
+func (l *Ledger) checkName(r *Record) error {
+	if r.Name == "" {
+		return nil
+	}
+	others, _ := l.List() // a corrupt record has no name to protect
+	for i := range others {
+		if o := &others[i]; o.Name == r.Name && o.ID != r.ID && o.Live() {
+			return &ConflictError{Name: r.Name, ID: o.ID}
+		}
+	}
+	return nil
+}
+
+// Update changes one record under the lock and returns it as it is then. If
+// change returns an error, nothing is written.
+func (l *Ledger) Update(ctx context.Context, id string, change func(*Record) error) (Record, error) {
+	lock, err := l.lock(ctx)
+	if err != nil {
+		return Record{}, err
+	}
+	defer lock.Release()
+	r, err := l.Get(id)
+	if err != nil {
+		return Record{}, err
+	}
+	if err := change(&r); err != nil {
+		return r, err
+	}
+	return r, l.write(&r)
+}
+
+// Get reads the record with exactly this ID.
+func (l *Ledger) Get(id string) (Record, error) {
+	if !validName.MatchString(id) {
+		return Record{}, &NotFoundError{Ref: id}
+	}
+	r, err := readRecord(l.file(id))
+	if errors.Is(err, os.ErrNotExist) {
+		return Record{}, &NotFoundError{Ref: id}
+	}
+	return r, err
+}
+
+// List reads all records, the oldest first. Records that cannot be read are in
+// the error, each as a [CorruptError]; the others are returned nevertheless.
+func (l *Ledger) List() ([]Record, error) {
+	entries, err := os.ReadDir(l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	var (
+		out  []Record
+		errs []error
+	)
+	for _, entry := range entries {
+		name := entry.Name()
+		if !strings.HasPrefix(name, "sb-") || !strings.HasSuffix(name, ".json") {
+			continue
+		}
+		path := l.path(name)
+		r, err := readRecord(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist): // removed just now
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			out = append(out, r)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].CreatedAt.Before(out[j].CreatedAt) })
+	return out, errors.Join(errs...)
+}
+
+// Remove forgets a record. It is refused while something may be left of its
+// machine.
+func (l *Ledger) Remove(ctx context.Context, id string) error {
+	lock, err := l.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	r, err := l.Get(id)
+	if err != nil {
+		return err
+	}
+	if r.Live() || !r.Released {
+		return fmt.Errorf("the sandbox %s is not known to have ended, so it is not forgotten; end it with: seer down %s", id, id)
+	}
+	_ = os.Remove(l.startFile(id)) // it exists only after a crash
+	if err := os.Remove(l.file(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Heartbeat extends the lease of a sandbox by a sign of life now.
+func (l *Ledger) Heartbeat(ctx context.Context, id string) (Record, error) {
+	return l.Update(ctx, id, func(r *Record) error {
+		r.Lease = r.Lease.Extend(l.clock.Now())
+		return nil
+	})
+}
+
+func (l *Ledger) lock(ctx context.Context) (*state.Lock, error) {
+	return state.Acquire(ctx, l.path("lock"))
+}
+
+func (l *Ledger) write(r *Record) error {
+	r.UpdatedAt = l.clock.Now()
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(l.file(r.ID), append(data, '\n'), 0o600)
+}
+
+func (l *Ledger) path(elem string) string    { return filepath.Join(l.dir, elem) }
+func (l *Ledger) file(id string) string      { return l.path(id + ".json") }
+func (l *Ledger) startFile(id string) string { return filepath.Join(l.path("starting"), id) }
+
+func readRecord(path string) (Record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, err
+	}
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, &CorruptError{Path: path, Err: err}
+	}
+	switch id := strings.TrimSuffix(filepath.Base(path), ".json"); {
+	case r.Version > recordVersion:
+		return Record{}, &CorruptError{Path: path, Err: errors.New("it was written by a newer version of Seer")}
+	case r.ID != id || r.Key == "":
+		return Record{}, &CorruptError{Path: path, Err: errors.New("it is not the record of " + id)}
+	}
+	return r, nil
+}

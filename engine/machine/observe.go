@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// observe asks for many machines at once. One that the answer leaves out is taken
+// as unknown, thus stopped.
+func observe(ctx context.Context, p sdk.Provider, handles []string) (map[string]sdk.Observation, error) {
+	list, err := p.Observe(ctx, handles)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]sdk.Observation, len(handles))
+	for _, h := range handles {
+		seen[h] = sdk.Observation{Handle: h, State: sdk.Stopped, Message: "the provider does not know the machine"}
+	}
+	for _, o := range list {
+		if _, asked := seen[o.Handle]; asked {
+			seen[o.Handle] = o
+		}
+	}
+	return seen, nil
+}
+
+// observed takes over what the provider says of a machine that lives.
+func (r *Record) observed(o sdk.Observation) {
+	r.State, r.Message, r.Endpoints, r.CostPerHour = o.State, o.Message, o.Endpoints, o.CostPerHour
+	if o.Isolation != "" {
+		r.Isolation = o.Isolation
+	}
+}
+
+// reachable is the state of a machine for its user: it only runs once its runtime
+// has an address.
+func reachable(o sdk.Observation, port int) sdk.State {
+	if o.State == sdk.Running && !hasPort(o.Endpoints, port) {
+		return sdk.Starting
+	}
+	return o.State
+}
+
+func hasPort(endpoints []sdk.Endpoint, port int) bool {
+	for _, e := range endpoints {
+		if e.Port == port {
+			return true
+		}
+	}
+	return false
+}
+
+// Refresh brings live records up to date with what their providers say, one call
+// for each provider, and returns all records. A provider that cannot be asked is
+// in the error; its records are returned as the ledger has them.
+func (d *Driver) Refresh(ctx context.Context) ([]Record, error) {
+	all, err := d.Ledger.List()
+	errs := []error{err}
+	groups := map[string][]string{}
+	for _, r := range all {
+		if r.Live() && r.Handle != "" {
+			groups[r.Provider] = append(groups[r.Provider], r.Handle)
+		}
+	}
+	seen := map[string]map[string]sdk.Observation{}
+	for name, handles := range groups {
+		p, err := d.provider(ctx, name, func(string) {})
+		if err == nil {
+			seen[name], err = observe(ctx, p, handles)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ask the provider %s: %w", name, err))
+		}
+	}
+	for i := range all {
+		if o, ok := seen[all[i].Provider][all[i].Handle]; ok && all[i].Live() {
+			errs = append(errs, d.apply(ctx, &all[i], o))
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// apply writes what was observed, unless somebody has ended the sandbox since.
+func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error {
+	if same(r, o) {
+		return nil
+	}
+	updated, err := d.Ledger.Update(ctx, r.ID, func(r *Record) error {
+		switch {
+		case !r.Live():
+		case !o.State.Live():
+			r.end(o.State, o.Message, d.Clock.Now())
+		default:
+			r.observed(o)
+			r.State = reachable(o, r.Port)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	*r = updated
+	return nil
+}
+
+// same reports that an observation brings nothing new, so that looking does not
+// write.
+func same(r *Record, o sdk.Observation) bool {
+	if r.State != reachable(o, r.Port) || r.Message != o.Message || r.CostPerHour != o.CostPerHour || len(r.Endpoints) != len(o.Endpoints) {
+		return false
+	}
+	for i := range o.Endpoints {
+		if r.Endpoints[i] != o.Endpoints[i] {
+			return false
+		}
+	}
+	return o.Isolation == "" || o.Isolation == r.Isolation
+}

@@ -1,0 +1,139 @@
+// Package machine rents machines and never forgets one: a ledger on disk that is
+// written before anything is rented, a driver that takes a provider's short steps
+// to a running machine, leases, and a garbage collector that repairs what a crash
+// left behind.
+package machine
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Record is what Seer knows of one sandbox. It holds tokens and is stored with
+// mode 0600.
+type Record struct {
+	Version int    `json:"version"`        // of this format
+	ID      string `json:"id"`             // "sb-" and ten characters
+	Name    string `json:"name,omitempty"` // unique among live sandboxes; may be empty
+	Owner   string `json:"owner"`          // of the ledger; see [Ledger.Owner]
+	Key     string `json:"key"`            // one key, one machine
+
+	Provider  string `json:"provider"`
+	Handle    string `json:"handle,omitempty"`    // empty until the provider gave one
+	Isolation string `json:"isolation,omitempty"` // as asked; then what it really got
+	Network   string `json:"network,omitempty"`
+	GPU       string `json:"gpu,omitempty"`
+
+	State    sdk.State `json:"state"`
+	Message  string    `json:"message,omitempty"`  // why it is in this state, for people
+	Released bool      `json:"released,omitempty"` // the provider has confirmed that nothing is left of it
+
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	ReadyAt   time.Time `json:"ready_at,omitzero"` // when the runtime's port could first be reached
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	HardEnd   time.Time `json:"hard_end,omitzero"` // the machine ends by itself at the latest then
+	Lease     Lease     `json:"lease"`
+
+	Port        int            `json:"port,omitempty"` // the runtime's
+	Endpoints   []sdk.Endpoint `json:"endpoints,omitempty"`
+	CostPerHour float64        `json:"cost_per_hour,omitempty"` // USD
+	AdminToken  string         `json:"admin_token,omitempty"`   // gone once it has ended
+
+	ExperimentFile string            `json:"experiment_file,omitempty"`
+	Models         []Model           `json:"models,omitempty"`
+	Services       []Service         `json:"services,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
+
+	// Extra is the façade's own; this package keeps it as it is.
+	Extra map[string]json.RawMessage `json:"extra,omitempty"`
+}
+
+// Model is a model of a sandbox.
+type Model struct {
+	Name     string `json:"name"`               // as the user wrote it
+	Path     string `json:"path"`               // in the sandbox
+	Source   string `json:"source,omitempty"`   // hub, folder or a scheme
+	Local    string `json:"local,omitempty"`    // where it is on this computer
+	Revision string `json:"revision,omitempty"` // pinned
+	VarName  string `json:"var_name,omitempty"`
+	EnvName  string `json:"env_name,omitempty"`
+	Hidden   bool   `json:"hidden,omitempty"`
+}
+
+// Service is an interface that the sandbox serves.
+type Service struct {
+	Name       string          `json:"name"`
+	File       string          `json:"file,omitempty"` // of the interface, on this computer
+	ExposeAs   string          `json:"expose_as,omitempty"`
+	OutDir     string          `json:"out_dir,omitempty"`    // where its surface was written
+	Connection string          `json:"connection,omitempty"` // path of the connection file
+	Token      string          `json:"token,omitempty"`      // can only call this service; gone once it has ended
+	Interface  json.RawMessage `json:"interface,omitempty"`
+	ServedAt   time.Time       `json:"served_at,omitzero"`
+}
+
+// recordVersion is the format written now; an older engine refuses a newer one.
+const recordVersion = 1
+
+// NewRecord makes a record with a fresh ID and key, not yet in any ledger.
+func NewRecord() Record {
+	return Record{Version: recordVersion, ID: "sb-" + randomText(10), Key: "seer-" + randomText(20), State: sdk.Pending}
+}
+
+// Live reports whether the sandbox may still run or cost money.
+func (r *Record) Live() bool { return r.State.Live() }
+
+// Endpoint finds where a port is reached from this computer.
+func (r *Record) Endpoint(port int) (url string, ok bool) {
+	for _, e := range r.Endpoints {
+		if e.Port == port {
+			return e.URL, true
+		}
+	}
+	return "", false
+}
+
+// Service finds a service by its name.
+func (r *Record) Service(name string) (*Service, bool) {
+	for i := range r.Services {
+		if r.Services[i].Name == name {
+			return &r.Services[i], true
+		}
+	}
+	return nil, false
+}
+
+// SetService adds a service, or replaces the one of the same name.
+func (r *Record) SetService(s Service) {
+	if have, ok := r.Service(s.Name); ok {
+		*have = s
+		return
+	}
+	r.Services = append(r.Services, s)
+}
+
+// end marks the sandbox as ended. Its tokens open nothing any more, so they are
+// not kept.
+func (r *Record) end(state sdk.State, message string, now time.Time) {
+	if r.Live() || r.EndedAt.IsZero() {
+		r.EndedAt = now
+	}
+	r.State, r.Message = state, message
+	r.AdminToken = ""
+	for i := range r.Services {
+		r.Services[i].Token = ""
+	}
+}
+
+// randomText is n characters that are easy to read aloud and to type.
+func randomText(n int) string {
+	raw := make([]byte, n)
+	_, _ = rand.Read(raw) // never fails; it ends the process instead
+	return strings.ToLower(base32.StdEncoding.EncodeToString(raw))[:n]
+}
