@@ -14,11 +14,14 @@ type Experiment struct {
 	Workspace Workspace //
 	Agent     *Agent    // nil = nothing to run
 	Outputs   string    // folder for results; default ./outputs
+
+	marks marks // where each value was written; nil when built in code
 }
 
 // Sandbox is the machine and what is on it.
 type Sandbox struct {
 	Provider       string            // "" = choose (local unless a GPU is asked for that this machine lacks)
+	Providers      []string          // all of them, in order, when the file names more than one
 	GPU            []string          // in order of preference; empty = CPU
 	GPUCount       int               // default 1
 	ExecutionMode  string            // "" (scoped), notebook, cli, local
@@ -43,16 +46,17 @@ type Sandbox struct {
 
 // Model is a model the sandbox needs.
 type Model struct {
-	Name      string // as written: org/name, scheme:name, ./folder
-	Source    string // hub, folder or the scheme
-	Path      string // for folder: absolute path on this computer
-	Revision  string
-	VarName   string // default model
-	Hidden    bool
-	IsPEFT    bool
-	BaseModel string
-	DType     string
-	Device    string
+	Name       string // as written: org/name, scheme:name, ./folder
+	Source     string // hub, folder or the scheme
+	Path       string // for folder: absolute path on this computer
+	Revision   string // "" = the source's default
+	VarName    string // default model
+	Hidden     bool
+	IsPEFT     bool
+	BaseModel  string
+	LoadAsPEFT bool
+	DType      string // "" = auto
+	Device     string // "" = auto
 }
 
 // Repo is a git repository to clone.

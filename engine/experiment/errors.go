@@ -1,0 +1,86 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one mistake in an experiment. Line and Column are 1-based; they are
+// zero for a mistake that is not at a place in the file.
+type Error struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Set     string `json:"set,omitempty"`  // the override it came from, as in --set KEY=VALUE
+	Path    string `json:"path,omitempty"` // the field as the user wrote it, dotted
+	Message string `json:"message"`        // what is wrong
+	Hint    string `json:"hint,omitempty"` // what to do
+
+	cause error
+}
+
+// Error says where, what and what to do in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	switch {
+	case e.Set != "":
+		b.WriteString("--set " + e.Set + ": ")
+	case e.File != "" && e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	case e.File != "":
+		b.WriteString(e.File + ": ")
+	}
+	if e.Path != "" && e.Path != e.Set {
+		b.WriteString(e.Path + ": ")
+	}
+	b.WriteString(e.Message)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String()
+}
+
+// Unwrap is the error of the operating system, where there was one.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Errors is every mistake found, in the order of the file.
+type Errors []*Error
+
+// Error is one line for each mistake.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.Is and errors.As see each of them.
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, one := range e {
+		all[i] = one
+	}
+	return all
+}
+
+// Sort puts the mistakes in the order of the file; those of overrides come last.
+func (e Errors) Sort() {
+	slices.SortStableFunc(e, func(a, b *Error) int {
+		return cmp.Or(
+			cmp.Compare(min(len(a.Set), 1), min(len(b.Set), 1)),
+			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
+	})
+}
+
+// orNil is e as an error, sorted; nil when there is none.
+func (e Errors) orNil() error {
+	if len(e) == 0 {
+		return nil
+	}
+	e.Sort()
+	return e
+}

@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/v2"
+)
+
+// input is the file as it is written; [Experiment] is what it means.
+type input struct {
+	Name      string         `koanf:"name"`
+	Sandbox   inputSandbox   `koanf:"sandbox"`
+	Serve     []inputServe   `koanf:"serve"`
+	Workspace inputWorkspace `koanf:"workspace"`
+	Agent     *inputAgent    `koanf:"agent"`
+	Outputs   string         `koanf:"outputs"`
+}
+
+type inputSandbox struct {
+	Provider       []string          `koanf:"provider"`
+	GPU            []string          `koanf:"gpu"`
+	GPUCount       int               `koanf:"gpu_count"`
+	ExecutionMode  string            `koanf:"execution_mode"`
+	Models         []inputModel      `koanf:"models"`
+	Repos          []inputRepo       `koanf:"repos"`
+	PythonPackages []string          `koanf:"python_packages"`
+	SystemPackages []string          `koanf:"system_packages"`
+	PythonVersion  string            `koanf:"python_version"`
+	Image          *inputImage       `koanf:"image"`
+	Secrets        []string          `koanf:"secrets"`
+	Env            map[string]string `koanf:"env"`
+	Timeout        time.Duration     `koanf:"timeout"`
+	IdleTimeout    time.Duration     `koanf:"idle_timeout"`
+	LocalFiles     []inputPair       `koanf:"local_files"`
+	LocalDirs      []inputPair       `koanf:"local_dirs"`
+	Ports          []int             `koanf:"ports"`
+	Debug          bool              `koanf:"debug"`
+	Isolation      string            `koanf:"isolation"`
+	Network        []string          `koanf:"network"`
+}
+
+type inputModel struct {
+	Name       string `koanf:"name"`
+	Revision   string `koanf:"revision"`
+	VarName    string `koanf:"var_name"`
+	Hidden     bool   `koanf:"hidden"`
+	IsPEFT     bool   `koanf:"is_peft"`
+	BaseModel  string `koanf:"base_model"`
+	LoadAsPEFT bool   `koanf:"load_as_peft"`
+	DType      string `koanf:"dtype"`
+	Device     string `koanf:"device"`
+}
+
+type inputRepo struct {
+	URL     string `koanf:"url"`
+	Ref     string `koanf:"ref"`
+	Install string `koanf:"install"`
+}
+
+type inputImage struct {
+	Base     string   `koanf:"base"`
+	Commands []string `koanf:"commands"`
+}
+
+type inputPair struct {
+	Local  string `koanf:"local"`
+	Remote string `koanf:"remote"`
+}
+
+type inputServe struct {
+	File     string         `koanf:"file"`
+	ExposeAs string         `koanf:"expose_as"`
+	Name     string         `koanf:"name"`
+	Options  map[string]any `koanf:"options"`
+}
+
+type inputWorkspace struct {
+	Dir       string   `koanf:"dir"`
+	Libraries []string `koanf:"libraries"`
+	Skills    []string `koanf:"skills"`
+	Files     []string `koanf:"files"`
+	Init      string   `koanf:"init"`
+}
+
+type inputAgent struct {
+	Provider  string            `koanf:"provider"`
+	Command   []string          `koanf:"command"`
+	Prompt    string            `koanf:"prompt"`
+	Isolation string            `koanf:"isolation"`
+	Network   string            `koanf:"network"`
+	Env       map[string]string `koanf:"env"`
+}
+
+// decodeInput fills the structs from checked values. A value without a struct
+// field is a defect of this package, not of the file.
+func decodeInput(values map[string]any) (input, error) {
+	config := koanf.New(delim)
+	if err := config.Load(tree(values), nil); err != nil {
+		return input{}, fmt.Errorf("experiment: %w", err)
+	}
+	var in input
+	conf := koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{ErrorUnused: true}}
+	if err := config.UnmarshalWithConf("", &in, conf); err != nil {
+		return input{}, fmt.Errorf("experiment: the field table and the types differ: %w", err)
+	}
+	return in, nil
+}
+
+// experiment is the file's meaning, before defaults that depend on the folder.
+func (in input) experiment() *Experiment {
+	e := &Experiment{
+		Name: in.Name, Outputs: in.Outputs, Sandbox: in.Sandbox.sandbox(),
+		Workspace: Workspace(in.Workspace),
+	}
+	for _, s := range in.Serve {
+		e.Serve = append(e.Serve, Serve(s))
+	}
+	if in.Agent != nil {
+		agent := Agent(*in.Agent)
+		e.Agent = &agent
+	}
+	return e
+}
+
+func (in inputSandbox) sandbox() Sandbox {
+	s := Sandbox{
+		GPU: in.GPU, GPUCount: in.GPUCount, ExecutionMode: in.ExecutionMode,
+		PythonPackages: in.PythonPackages, SystemPackages: in.SystemPackages, PythonVersion: in.PythonVersion,
+		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
+		Ports: in.Ports, Debug: in.Debug, Isolation: in.Isolation,
+	}
+	if len(in.Provider) > 0 {
+		s.Provider = in.Provider[0]
+	}
+	if len(in.Provider) > 1 {
+		s.Providers = in.Provider
+	}
+	s.Network, s.NetworkHosts = networkOf(in.Network)
+	for _, m := range in.Models {
+		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
+			IsPEFT: m.IsPEFT, BaseModel: m.BaseModel, LoadAsPEFT: m.LoadAsPEFT, DType: notAuto(m.DType), Device: notAuto(m.Device)})
+	}
+	for _, r := range in.Repos {
+		s.Repos = append(s.Repos, Repo(r))
+	}
+	for _, p := range in.LocalFiles {
+		s.LocalFiles = append(s.LocalFiles, Pair(p))
+	}
+	for _, p := range in.LocalDirs {
+		s.LocalDirs = append(s.LocalDirs, Pair(p))
+	}
+	return s
+}
+
+// networkOf tells open and none from hosts; a list is always hosts.
+func networkOf(words []string) (mode string, hosts []string) {
+	if len(words) == 1 && (words[0] == "open" || words[0] == "none") {
+		return words[0], nil
+	}
+	return "hosts", words
+}
+
+func notAuto(word string) string {
+	if word == "auto" {
+		return ""
+	}
+	return word
+}

@@ -1,0 +1,118 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// LoadOptions changes how a file is read.
+type LoadOptions struct {
+	// Set overrides fields: sandbox.timeout=2h, serve.0.name=tools. The value is
+	// YAML; an empty one unsets the field.
+	Set []string
+}
+
+// Load reads the experiment file at path. Every mistake in it is reported at
+// once: the error is [Errors].
+func Load(ctx context.Context, path string, opts LoadOptions) (*Experiment, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text, path, opts)
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return nil, Errors{{File: path, Message: "this is a folder", Hint: "name the experiment file in it"}}
+	}
+	if err == nil && info.Size() > maxBytes {
+		return nil, Errors{{File: path, Message: "the file is larger than 1 MiB", Hint: "an experiment file is a few lines of YAML"}}
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	switch {
+	case err == nil:
+		return text, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, Errors{{File: path, Message: "there is no such file", Hint: "`seer init` writes an experiment to start from", cause: err}}
+	case errors.Is(err, fs.ErrPermission):
+		return nil, Errors{{File: path, Message: "the file may not be read", Hint: "check its permissions", cause: err}}
+	default:
+		return nil, Errors{{File: path, Message: "the file cannot be read: " + err.Error(), cause: err}}
+	}
+}
+
+// Parse is [Load] for a text that is already there. Relative paths are taken
+// from the folder of filename. It looks at nothing outside its arguments but
+// the working directory, where filename is relative.
+func Parse(text []byte, filename string, opts LoadOptions) (*Experiment, error) {
+	abs, err := filepath.Abs(filename)
+	if err != nil {
+		return nil, Errors{{File: filename, Message: "the path cannot be made absolute: " + err.Error(), cause: err}}
+	}
+	exp, errs := parse(text, abs, opts.Set)
+	for _, e := range errs {
+		if e.Set == "" {
+			e.File = filename
+		}
+	}
+	if err := errs.orNil(); err != nil {
+		return nil, err
+	}
+	return exp, nil
+}
+
+// parse goes from text to experiment. Values that do not fit the table are
+// left out after they were reported, so that the rest is checked as well.
+func parse(text []byte, abs string, set []string) (*Experiment, Errors) {
+	s := readSource(text, "", "")
+	if len(s.errs) == 0 {
+		if _, ok := s.root.(map[string]any); !ok {
+			s.fail(1, 1, "expected a mapping at the top, got "+describe(s.root), "write key: value lines")
+		}
+	}
+	if _, ok := s.root.(map[string]any); !ok {
+		return nil, s.errs
+	}
+	s.unstage()
+	l := newLayers(s)
+	for _, assignment := range set {
+		l.override(assignment)
+	}
+	c := &checker{marks: l.marks, errs: l.errs}
+	values := c.mapping("", l.config.Raw(), Fields())
+	in, err := decodeInput(values)
+	if err != nil {
+		return nil, append(c.errs, &Error{Message: err.Error()})
+	}
+	exp := in.experiment()
+	exp.File, exp.marks = abs, c.marks
+	exp.fill(filepath.Dir(abs))
+	return exp, append(c.errs, withoutRepeats(exp.check(), c.errs)...)
+}
+
+// withoutRepeats drops what was said about the same field already: a value of
+// the wrong type is missing later on.
+func withoutRepeats(found, said Errors) Errors {
+	told := map[string]bool{}
+	for _, e := range said {
+		told[e.Path] = true
+	}
+	var fresh Errors
+	for _, e := range found {
+		if !told[e.Path] {
+			fresh = append(fresh, e)
+		}
+	}
+	return fresh
+}

@@ -1,0 +1,95 @@
+package experiment
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// SourceHub and SourceFolder are the model sources that need no scheme.
+const (
+	SourceHub    = "hub"
+	SourceFolder = "folder"
+)
+
+// sourceOf tells from a model's name where it comes from. folder is the path
+// as written, for a folder on this computer.
+func sourceOf(name string) (source, folder string) {
+	scheme, rest, ok := strings.Cut(name, ":")
+	switch {
+	case isFolder(name):
+		return SourceFolder, name
+	case ok && validScheme(scheme) && scheme == SourceFolder:
+		return SourceFolder, rest
+	case ok && validScheme(scheme):
+		return scheme, ""
+	default:
+		return SourceHub, ""
+	}
+}
+
+func isFolder(name string) bool {
+	return name == "." || name == ".." || filepath.IsAbs(name) ||
+		strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "~")
+}
+
+func validScheme(word string) bool {
+	for i, r := range word {
+		letter := r >= 'a' && r <= 'z'
+		if !letter && (i == 0 || !(r >= '0' && r <= '9' || r == '-' || r == '+' || r == '.')) {
+			return false
+		}
+	}
+	return word != ""
+}
+
+// Ref is what a fetcher is asked for.
+func (m Model) Ref() sdk.ModelRef {
+	ref := sdk.ModelRef{Source: m.Source, Name: m.Name, Revision: m.Revision}
+	if m.Source == SourceFolder {
+		ref.Name = m.Path
+	} else if rest, ok := strings.CutPrefix(m.Name, m.Source+":"); ok {
+		ref.Name = rest
+	}
+	return ref
+}
+
+// short is the part of the name that names the model: no ./ and, of an absolute
+// path, only the last element, so that paths of this computer stay here.
+func (m Model) short() string {
+	if m.Source != SourceFolder {
+		return m.Ref().Name
+	}
+	name := path.Clean(strings.TrimPrefix(m.Name, SourceFolder+":"))
+	if path.IsAbs(name) || strings.HasPrefix(name, "..") || name == "." {
+		name = filepath.Base(m.Path)
+	}
+	return name
+}
+
+// EnvName is the environment variable with the model's path in the sandbox:
+// MODEL_GOOGLE_GEMMA_2_9B_PATH.
+func (m Model) EnvName() string {
+	return "MODEL_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, m.short()) + "_PATH"
+}
+
+// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b.
+func (m Model) SandboxPath() string {
+	safe := strings.Map(func(r rune) rune {
+		if validNameRune(r) || r == '/' {
+			return r
+		}
+		return '-'
+	}, m.short())
+	return "/models/" + strings.TrimLeft(strings.ReplaceAll(safe, "/", "--"), ".")
+}

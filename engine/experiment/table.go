@@ -1,0 +1,130 @@
+package experiment
+
+// Fields is the canonical form of the experiment file.
+func Fields() []Field {
+	return []Field{
+		{Key: "name", Kind: KindString, Note: "the name of the file's folder", Example: "scoped-intro",
+			Doc: "Name of the experiment: letters, digits, `.`, `_` and `-`, at most 63 characters."},
+		{Key: "sandbox", Kind: KindMap, Doc: "The machine and what is on it.", Fields: sandboxFields()},
+		{Key: "serve", Kind: KindMaps, Doc: "Interface files whose `@expose`d functions the agent may call.", Fields: serveFields()},
+		{Key: "workspace", Kind: KindMap, Doc: "The folder the agent works in.", Fields: workspaceFields()},
+		{Key: "agent", Kind: KindMap, Nullable: true, Note: "nothing is run", Doc: "The program that does the work.", Fields: agentFields()},
+		{Key: "outputs", Kind: KindString, Default: "./outputs", Doc: "Folder on this computer where results are collected."},
+	}
+}
+
+func sandboxFields() []Field {
+	return []Field{
+		{Key: "provider", Kind: KindOneOrAll, Nullable: true, Note: "`local`, unless a GPU is asked for that this computer lacks", Example: "local",
+			Doc: "Who rents the machine: `local` or a provider plugin; a list is an order of preference."},
+		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100",
+			Doc: "GPU type, or a list in order of preference; `null` for CPU."},
+		{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Number of GPUs."},
+		{Key: "execution_mode", Kind: KindString, Nullable: true, Default: "null", Enum: []string{"notebook", "cli", "local"},
+			Doc: "How the agent uses the sandbox; `null` is a scoped sandbox: it may only call what `serve` exposes."},
+		{Key: "models", Kind: KindMaps, Short: "name", Example: "[./tiny-model]", Fields: modelFields(),
+			Doc: "Models to have under `/models`: a name, or a mapping with the fields below."},
+		{Key: "repos", Kind: KindMaps, Short: "url", Example: "[org/repo]", Fields: repoFields(),
+			Doc: "Git repositories to clone into `/workspace`: a URL or `org/repo`, or a mapping with the fields below."},
+		{Key: "python_packages", Kind: KindStrings, Example: "[numpy>=1.24]",
+			Doc: "Python packages, as pip writes them. What the base interpreter already has is not installed again."},
+		{Key: "system_packages", Kind: KindStrings, Example: "[git]", Doc: "System (apt) packages."},
+		{Key: "python_version", Kind: KindString, Nullable: true, Default: "null", Example: `"3.11"`, Doc: "Version of Python, in quotes."},
+		{Key: "image", Kind: KindMap, Nullable: true, Default: "null", Example: "{base: debian:12}", Doc: "File system to start from.", Fields: []Field{
+			{Key: "base", Kind: KindString, Doc: "Base image."},
+			{Key: "commands", Kind: KindStrings, Doc: "Shell commands that build on it."},
+		}},
+		{Key: "secrets", Kind: KindStrings, Example: "[HF_TOKEN]",
+			Doc: "Names of secrets; the values come from the environment or from `.env` beside the file. A missing one is an error."},
+		{Key: "env", Kind: KindEnv, Example: "{LOG_LEVEL: debug}", Doc: "Environment variables of the sandbox."},
+		{Key: "timeout", Kind: KindDuration, Default: "3600", Example: "2h", Doc: "The sandbox ends after this long: seconds, or `90m`, `2h`, `1d`."},
+		{Key: "idle_timeout", Kind: KindDuration, Nullable: true, Default: "null", Example: "15m", Doc: "The sandbox ends after this long without use."},
+		{Key: "local_files", Kind: KindPairs, Example: "[[./a.txt, /workspace/a.txt]]", Doc: "Files to put into the sandbox.", Fields: pairFields("file")},
+		{Key: "local_dirs", Kind: KindPairs, Example: "[[./data, /workspace/data]]", Doc: "Folders to put into the sandbox.", Fields: pairFields("folder")},
+		{Key: "ports", Kind: KindInts, Min: 1, Max: 65535, Example: "[8000]", Doc: "Further ports of the sandbox to make reachable."},
+		{Key: "debug", Kind: KindBool, Default: "false", Doc: "VS Code in the browser."},
+		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
+			Doc: "How the local provider keeps the sandbox apart; `auto` is the best that works here. Never weaker than asked."},
+		{Key: "network", Kind: KindOneOrAll, Default: "open", Example: "none",
+			Doc: "`open`, `none`, or a list of the only hosts that may be reached."},
+	}
+}
+
+func modelFields() []Field {
+	return []Field{
+		{Key: "name", Kind: KindString, Required: true, Example: "google/gemma-2-9b",
+			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
+		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
+		{Key: "var_name", Kind: KindString, Default: "model", Doc: "Variable name in the model info."},
+		{Key: "hidden", Kind: KindBool, Default: "false", Doc: "Hide the model's name from the agent."},
+		{Key: "is_peft", Kind: KindBool, Default: "false", Doc: "The model is a PEFT/LoRA adapter; needs `base_model`."},
+		{Key: "base_model", Kind: KindString, Doc: "Base model of an adapter."},
+		{Key: "load_as_peft", Kind: KindBool, Default: "false", Doc: "Load the model wrapped in a blank adapter."},
+		{Key: "dtype", Kind: KindString, Default: "auto", Example: "bfloat16", Doc: "Data type to load in."},
+		{Key: "device", Kind: KindString, Default: "auto", Doc: "Device to load to."},
+	}
+}
+
+func repoFields() []Field {
+	return []Field{
+		{Key: "url", Kind: KindString, Required: true, Doc: "URL, or `org/repo` on GitHub."},
+		{Key: "ref", Kind: KindString, Doc: "Branch, tag or commit."},
+		{Key: "install", Kind: KindString, Example: "pip install -e .", Doc: "Shell command to run in the clone."},
+	}
+}
+
+func pairFields(what string) []Field {
+	return []Field{
+		{Key: "local", Kind: KindString, Required: true, Doc: "The " + what + " on this computer."},
+		{Key: "remote", Kind: KindString, Required: true, Doc: "Absolute path in the sandbox."},
+	}
+}
+
+func serveFields() []Field {
+	return []Field{
+		{Key: "file", Kind: KindString, Required: true, Example: "interface.py", Doc: "The interface: a Python file with `@expose`d functions."},
+		{Key: "expose_as", Kind: KindString, Default: "library",
+			Doc: "What the agent gets: `library` (to import), `mcp` (tools), `prompt` (text), or the value of an expose plugin."},
+		{Key: "name", Kind: KindString, Note: "the file's name without `.py`", Example: "model_tools", Doc: "Name of the library or server; a Python identifier."},
+		{Key: "options", Kind: KindFree, Doc: "Options of the expose mode, passed on as they are."},
+	}
+}
+
+func workspaceFields() []Field {
+	return []Field{
+		{Key: "dir", Kind: KindString, Default: "./workspace", Doc: "The folder; it is made if need be."},
+		{Key: "libraries", Kind: KindStrings, Example: "[helpers.py]", Doc: "Python files and package folders that the agent can import."},
+		{Key: "skills", Kind: KindStrings, Doc: "Skill folders."},
+		{Key: "files", Kind: KindStrings, Doc: "Files and folders to copy in."},
+		{Key: "init", Kind: KindString, Nullable: true, Default: "null", Doc: "Python code to run before the agent starts."},
+	}
+}
+
+func agentFields() []Field {
+	return []Field{
+		{Key: "provider", Kind: KindString, Default: "command", Enum: []string{"command", "claude", "codex", "gemini", "opencode"},
+			Doc: "Which agent: `command` is any program."},
+		{Key: "command", Kind: KindStrings, Example: "[python3, agent.py]", Doc: "The program and its arguments; needed with `provider: command`."},
+		{Key: "prompt", Kind: KindString, Doc: "The task, as text."},
+		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "bubblewrap", "none"},
+			Doc: "How the agent's own process is kept apart; `auto` is the best that works here."},
+		{Key: "network", Kind: KindString, Default: "none", Enum: []string{"none", "open"}, Doc: "Network of the agent's own process."},
+		{Key: "env", Kind: KindEnv, Doc: "Environment variables of the agent."},
+	}
+}
+
+// stagedFields is what the staged form has at the top in place of sandbox.
+func stagedFields() []Field {
+	models, _ := field(sandboxFields(), "models")
+	image, _ := field(sandboxFields(), "image")
+	return []Field{
+		{Key: "gpu", Kind: KindMap, Nullable: true, Default: "null", Doc: "The GPU; `null` for CPU.", Fields: []Field{
+			{Key: "gpu_type", Kind: KindString, Nullable: true, Example: "A100-80GB", Doc: "Same as `sandbox.gpu`."},
+			{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Same as `sandbox.gpu_count`."},
+			{Key: "use_model_volumes", Kind: KindBool, Default: "true", Doc: "Keep models apart from the image. Seer always does: only `true` is accepted."},
+		}},
+		image,
+		models,
+		{Key: "github_repos", Kind: KindMaps, Short: "url", Fields: repoFields(), Doc: "Same as `sandbox.repos`."},
+	}
+}

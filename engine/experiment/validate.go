@@ -1,0 +1,245 @@
+package experiment
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const maxName = 63 // of an experiment; it becomes part of machine names
+
+// validator collects what is wrong with a completed experiment.
+type validator struct {
+	exp  *Experiment
+	errs Errors
+}
+
+// check finds every mistake that can be found without looking outside.
+func (e *Experiment) check() Errors {
+	v := &validator{exp: e}
+	if !validName(e.Name) {
+		v.fail("name", quote(e.Name)+" is not a name", "use letters, digits, `.`, `_` and `-`, at most 63, beginning with a letter or digit")
+	}
+	v.models()
+	v.environment("sandbox.env", e.Sandbox.Env)
+	v.secrets()
+	v.pairs("sandbox.local_files", e.Sandbox.LocalFiles)
+	v.pairs("sandbox.local_dirs", e.Sandbox.LocalDirs)
+	v.machine()
+	v.serve()
+	v.paths()
+	v.agent()
+	v.unsupported()
+	return v.errs
+}
+
+func (v *validator) fail(at, message, hint string) {
+	v.errs = append(v.errs, v.exp.Errorf(at, message, hint))
+}
+
+func (v *validator) models() {
+	envs, folders := map[string]string{}, map[string]string{}
+	for i, m := range v.exp.Sandbox.Models {
+		at := fmt.Sprintf("sandbox.models.%d", i)
+		if problem, hint := badModel(m); problem != "" {
+			v.fail(at+".name", problem, hint)
+			continue
+		}
+		if m.IsPEFT && m.BaseModel == "" {
+			v.fail(at, "is_peft needs base_model", "name the model that the adapter was trained on")
+		}
+		if !m.IsPEFT && m.BaseModel != "" {
+			v.fail(at+".base_model", "base_model is for adapters only", "set is_peft: true or remove it")
+		}
+		if m.Source == SourceFolder && m.Revision != "" {
+			v.fail(at+".revision", "a folder has no revisions", "remove it")
+		}
+		if !identifier(m.VarName) || pythonKeyword(m.VarName) {
+			v.fail(at+".var_name", quote(m.VarName)+" is not a Python identifier", "use letters, digits and `_`")
+		}
+		if other, taken := envs[m.EnvName()]; taken {
+			v.fail(at+".name", fmt.Sprintf("%s and %s would both be %s", quote(other), quote(m.Name), m.EnvName()), "rename one of them, or list it once")
+		} else if other, taken := folders[m.SandboxPath()]; taken {
+			v.fail(at+".name", fmt.Sprintf("%s and %s would both be %s", quote(other), quote(m.Name), m.SandboxPath()), "rename one of them, or list it once")
+		}
+		envs[m.EnvName()], folders[m.SandboxPath()] = m.Name, m.Name
+		if _, clash := v.exp.Sandbox.Env[m.EnvName()]; clash {
+			v.fail("sandbox.env."+m.EnvName(), "the variable is set by the model "+quote(m.Name), "choose another name")
+		}
+	}
+}
+
+func badModel(m Model) (problem, hint string) {
+	ref := m.Ref().Name
+	switch {
+	case m.Name == "":
+		return "the name is empty", "write org/name, ./folder or scheme:name"
+	case strings.HasPrefix(m.Name, "~"):
+		return "`~` is not expanded", "write ./folder or the whole path"
+	case m.Source == SourceHub && !validHubName(ref):
+		return quote(m.Name) + " is not a model", "write org/name for the Hub, ./folder for a folder or scheme:name for a plugin"
+	case ref == "" || strings.ContainsFunc(ref, isControl):
+		return quote(m.Name) + " names no model", "write org/name, ./folder or scheme:name"
+	case m.Source == SourceFolder && filepath.Base(m.Path) == "/":
+		return "the whole file system is not a model", "name the model's folder"
+	}
+	return "", ""
+}
+
+func validHubName(name string) bool {
+	parts := strings.Split(name, "/")
+	for _, p := range parts {
+		if p == "" || p[0] == '.' || p[0] == '-' || strings.ContainsFunc(p, func(r rune) bool { return !validNameRune(r) }) {
+			return false
+		}
+	}
+	return len(parts) <= 2
+}
+
+func (v *validator) environment(at string, env map[string]string) {
+	for _, name := range sortedKeys(env) {
+		if problem, hint := badVariable(name); problem != "" {
+			v.fail(at+"."+name, problem, hint)
+		} else if strings.ContainsRune(env[name], 0) {
+			v.fail(at+"."+name, "the value holds a NUL character", "remove it")
+		}
+	}
+}
+
+func badVariable(name string) (problem, hint string) {
+	switch {
+	case !identifier(name):
+		return quote(name) + " is not the name of a variable", "use letters, digits and `_`, not beginning with a digit"
+	case strings.HasPrefix(name, "SEER_"):
+		return "names that begin with SEER_ are Seer's own", "choose another name"
+	}
+	return "", ""
+}
+
+func (v *validator) secrets() {
+	for i, name := range v.exp.Sandbox.Secrets {
+		at := fmt.Sprintf("sandbox.secrets.%d", i)
+		if problem, _ := badVariable(name); problem != "" {
+			v.fail(at, problem, "list the names of variables, not their values")
+		}
+		if slices.Index(v.exp.Sandbox.Secrets, name) < i {
+			v.fail(at, quote(name)+" is listed twice", "keep one of them")
+		}
+		if _, both := v.exp.Sandbox.Env[name]; both {
+			v.fail(at, quote(name)+" is in env as well", "keep one of them")
+		}
+	}
+}
+
+func (v *validator) pairs(at string, pairs []Pair) {
+	for i, p := range pairs {
+		here := fmt.Sprintf("%s.%d", at, i)
+		v.path(here+".local", p.Local)
+		switch {
+		case !path.IsAbs(p.Remote):
+			v.fail(here+".remote", quote(p.Remote)+" is not absolute", "begin it with /, for example /workspace/"+path.Base(p.Remote))
+		case path.Clean(p.Remote) != p.Remote || strings.ContainsFunc(p.Remote, isControl):
+			v.fail(here+".remote", quote(p.Remote)+" is not a plain path", "write "+quote(path.Clean(p.Remote)))
+		case p.Remote == "/" || p.Remote == "/models" || strings.HasPrefix(p.Remote, "/models/"):
+			v.fail(here+".remote", quote(p.Remote)+" is not free", "use a place under /workspace")
+		}
+	}
+}
+
+func (v *validator) machine() {
+	s := v.exp.Sandbox
+	for i, port := range s.Ports {
+		if port < 1 || port > 65535 {
+			v.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("%d is not a port", port), "use 1 to 65535")
+		}
+		if slices.Index(s.Ports, port) < i {
+			v.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("port %d is listed twice", port), "keep one of them")
+		}
+	}
+	if !slices.Contains([]string{"open", "none", "hosts"}, s.Network) {
+		v.fail("sandbox.network", quote(s.Network)+" is not known", "use open, none or a list of hosts")
+	}
+	for i, host := range s.NetworkHosts {
+		if host == "" || strings.ContainsAny(host, "/ ") || !strings.ContainsAny(host, ".:") && host != "localhost" {
+			v.fail(fmt.Sprintf("sandbox.network.%d", i), quote(host)+" is not a host", "use open, none or a list such as [example.org]")
+		}
+	}
+	if s.GPUCount < 1 || s.GPUCount > 1 && len(s.GPU) == 0 {
+		v.fail("sandbox.gpu_count", "gpu_count needs gpu", "name the GPU type, or remove gpu_count")
+	}
+	if s.IdleTimeout > s.Timeout {
+		v.fail("sandbox.idle_timeout", "it is longer than timeout", "make it shorter, or remove it")
+	}
+}
+
+func (v *validator) serve() {
+	names := map[string]bool{}
+	for i, s := range v.exp.Serve {
+		at := fmt.Sprintf("serve.%d", i)
+		v.path(at+".file", s.File)
+		if s.File == "" {
+			continue
+		}
+		if filepath.Ext(s.File) != ".py" {
+			v.fail(at+".file", quote(filepath.Base(s.File))+" is not a Python file", "serve a file that ends with .py")
+		}
+		if problem, hint := badServeName(s.Name); problem != "" {
+			v.fail(at+".name", problem, hint)
+		} else if names[s.Name] {
+			v.fail(at+".name", quote(s.Name)+" is served twice", "give each its own name")
+		}
+		names[s.Name] = true
+	}
+}
+
+func badServeName(name string) (problem, hint string) {
+	switch {
+	case !identifier(name):
+		return quote(name) + " is not a Python identifier", "set name: to letters, digits and `_`, as in model_tools"
+	case pythonKeyword(name):
+		return quote(name) + " is a Python keyword", "set another name:, as in model_tools"
+	case pythonStdlib(name):
+		return quote(name) + " is a module of Python itself, which it would hide", "set another name:, as in " + name + "_tools"
+	case len(name) > maxName:
+		return "the name is longer than 63 characters", "choose a shorter one"
+	}
+	return "", ""
+}
+
+func (v *validator) paths() {
+	w := v.exp.Workspace
+	v.path("outputs", v.exp.Outputs)
+	v.path("workspace.dir", w.Dir)
+	for key, list := range map[string][]string{"libraries": w.Libraries, "skills": w.Skills, "files": w.Files} {
+		for i, p := range list {
+			v.path(fmt.Sprintf("workspace.%s.%d", key, i), p)
+		}
+	}
+}
+
+func (v *validator) path(at, p string) {
+	switch {
+	case p == "":
+		v.fail(at, "the path is empty", "")
+	case strings.HasPrefix(p, "~"):
+		v.fail(at, "`~` is not expanded", "write the whole path, or one from the folder of this file")
+	case strings.ContainsFunc(p, isControl):
+		v.fail(at, "the path holds a control character", "rename the file")
+	}
+}
+
+func (v *validator) agent() {
+	a := v.exp.Agent
+	if a == nil {
+		return
+	}
+	v.environment("agent.env", a.Env)
+	if a.Provider == "command" && len(a.Command) == 0 {
+		v.fail("agent.command", "provider command needs a command", "for example command: [python3, agent.py]")
+	}
+	if a.Provider != "command" && len(a.Command) > 0 {
+		v.fail("agent.command", "only provider command takes a command", "remove it")
+	}
+}

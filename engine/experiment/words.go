@@ -1,0 +1,167 @@
+package experiment
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// describe names the kind of a value in the words of a person.
+func describe(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return "a mapping"
+	case []any:
+		return "a list"
+	case scalar:
+		switch v.Tag {
+		case "!!null":
+			return "nothing"
+		case "!!int", "!!float":
+			return "the number " + quote(v.Text)
+		case "!!bool":
+			return quote(v.Text)
+		case "!!timestamp":
+			return "the date " + quote(v.Text)
+		}
+		return "the string " + quote(v.Text)
+	}
+	return "nothing"
+}
+
+// wanted says what a field takes.
+func wanted(f Field) string {
+	switch f.Kind {
+	case KindString:
+		return "a string"
+	case KindInt:
+		return "an integer"
+	case KindBool:
+		return "true or false"
+	case KindDuration:
+		return "a duration"
+	case KindMap, KindEnv, KindFree:
+		return "a mapping"
+	case KindOneOrAll:
+		return "a string or a list of strings"
+	case KindPairs:
+		return "a list of [local, remote] pairs"
+	default:
+		return "a list"
+	}
+}
+
+func itemWanted(f Field) string {
+	switch {
+	case f.Kind == KindPairs:
+		return "a pair [local, remote]"
+	case f.Short != "":
+		return "a string or a mapping with " + quote(f.Short)
+	default:
+		return "a mapping"
+	}
+}
+
+func alternatives(f Field) string {
+	words := f.Enum
+	if f.Nullable {
+		words = append(words[:len(words):len(words)], "null")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+func keysOf(fields []Field) []string {
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.Key
+	}
+	return keys
+}
+
+// nearest is the known key that key was probably meant to be.
+func nearest(key string, fields []Field) string {
+	best, distance := "", 1+max(1, min(len(key)/3, 3))
+	for _, f := range fields {
+		if d := editDistance(strings.ToLower(key), f.Key); d < distance {
+			best, distance = f.Key, d
+		}
+	}
+	return best
+}
+
+// elsewhere is where a key that is not known at path would be right.
+func elsewhere(key, path string) string {
+	home := ""
+	walkFields(Fields(), "", func(at string, f Field) {
+		parent := strings.TrimSuffix(strings.TrimSuffix(at, f.Key), ".")
+		if f.Key == key && home == "" && parent != path && parent != "" && !strings.Contains(parent, "*") {
+			home = parent
+		}
+	})
+	return home
+}
+
+// editDistance counts insertions, deletions, changes and swapped neighbours.
+func editDistance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// maxDuration is longer than any provider keeps a machine; what is above is
+// more likely milliseconds than a wish.
+const maxDuration = 30 * 24 * time.Hour
+
+// parseDuration reads seconds, or a number with a unit of s, m, h or d.
+func parseDuration(sc scalar) (_ time.Duration, problem string) {
+	d, err := durationOf(sc)
+	switch {
+	case err != nil:
+		return 0, "expected a duration, got " + describe(sc)
+	case d < time.Second:
+		return 0, fmt.Sprintf("%s is shorter than a second", quote(sc.Text))
+	case d > maxDuration:
+		return 0, fmt.Sprintf("%s is longer than 30 days", quote(sc.Text))
+	}
+	return d, ""
+}
+
+func durationOf(sc scalar) (time.Duration, error) {
+	if n, ok := native(sc).(int); ok {
+		if n > int(maxDuration/time.Second) {
+			return maxDuration + 1, nil
+		}
+		return time.Duration(max(n, 0)) * time.Second, nil
+	}
+	if sc.Tag != "!!str" {
+		return 0, strconv.ErrSyntax
+	}
+	text := strings.TrimSpace(sc.Text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(text)
+}

@@ -1,0 +1,137 @@
+// Package plan says what an experiment will make, where and at what cost,
+// before anything is made. It is pure: the same experiment and report give the
+// same plan.
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Version is the version of the plan's JSON.
+const Version = 1
+
+// Plan is what will happen.
+type Plan struct {
+	Version     int       `json:"version"`
+	Experiment  string    `json:"experiment"`
+	Provider    string    `json:"provider"`
+	Isolation   string    `json:"isolation,omitempty"`
+	Network     string    `json:"network"`
+	GPU         string    `json:"gpu,omitempty"`
+	GPUCount    int       `json:"gpu_count,omitempty"`
+	Models      []Model   `json:"models"`
+	Uploads     []Upload  `json:"uploads"`
+	Packages    []string  `json:"packages"` // already there, or built in
+	Env         []string  `json:"env"`      // names
+	Secrets     []string  `json:"secrets"`  // names
+	Ports       []int     `json:"ports"`
+	Services    []Service `json:"services"`
+	Workspace   Workspace `json:"workspace"`
+	Agent       *Agent    `json:"agent,omitempty"`
+	Outputs     string    `json:"outputs"`
+	Timeout     float64   `json:"timeout_seconds"`
+	IdleTimeout float64   `json:"idle_timeout_seconds,omitempty"`
+	CostPerHour *float64  `json:"cost_per_hour"` // USD; null = not known
+	MaxCost     *float64  `json:"max_cost"`      // at the timeout
+	Warnings    []string  `json:"warnings"`
+}
+
+// Model is a model and where its path will be found.
+type Model struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	From    string `json:"from"` // folder on this computer, or the name at the source
+	Path    string `json:"path"` // in the sandbox
+	Env     string `json:"env"`  // variable that holds Path
+	VarName string `json:"var_name"`
+	Hidden  bool   `json:"hidden,omitempty"`
+}
+
+// Upload is a file or folder that is put into the sandbox.
+type Upload struct {
+	Local  string `json:"local"`
+	Remote string `json:"remote"`
+	Folder bool   `json:"folder,omitempty"`
+}
+
+// Service is an interface that will be served.
+type Service struct {
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	ExposeAs string `json:"expose_as"`
+}
+
+// Workspace is the agent's folder.
+type Workspace struct {
+	Dir       string   `json:"dir"`
+	Libraries []string `json:"libraries"`
+	Files     []string `json:"files"`
+}
+
+// Agent is the program that will be run.
+type Agent struct {
+	Provider  string   `json:"provider"`
+	Command   []string `json:"command,omitempty"`
+	Isolation string   `json:"isolation"`
+	Network   string   `json:"network"`
+}
+
+// Make turns a checked experiment into a plan. The error is that of the
+// report, where it found something that stops the experiment.
+func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
+	if err := report.Err(); err != nil {
+		return Plan{}, err
+	}
+	s := exp.Sandbox
+	p := Plan{
+		Version: Version, Experiment: exp.Name, Provider: report.Provider.Name, Isolation: report.Isolation,
+		Network: s.Network, Packages: list(s.PythonPackages), Env: slices.Sorted(maps.Keys(s.Env)), Secrets: list(s.Secrets),
+		Ports: list(s.Ports), Models: []Model{}, Uploads: []Upload{}, Services: []Service{},
+		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
+		Outputs:   exp.Outputs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
+	}
+	if report.GPU != "" {
+		p.GPU, p.GPUCount = report.GPU, s.GPUCount
+	}
+	p.contents(exp)
+	p.cost(report.Provider)
+	if a := exp.Agent; a != nil {
+		p.Agent = &Agent{Provider: a.Provider, Command: a.Command, Isolation: report.AgentIsolation, Network: a.Network}
+	}
+	for _, w := range report.Warnings() {
+		p.Warnings = append(p.Warnings, w.Error.Error())
+	}
+	return p, nil
+}
+
+func (p *Plan) contents(exp *experiment.Experiment) {
+	for _, m := range exp.Sandbox.Models {
+		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
+			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
+	}
+	for _, f := range exp.Sandbox.LocalFiles {
+		p.Uploads = append(p.Uploads, Upload{Local: f.Local, Remote: f.Remote})
+	}
+	for _, d := range exp.Sandbox.LocalDirs {
+		p.Uploads = append(p.Uploads, Upload{Local: d.Local, Remote: d.Remote, Folder: true})
+	}
+	for _, s := range exp.Serve {
+		p.Services = append(p.Services, Service{Name: s.Name, File: s.File, ExposeAs: s.ExposeAs})
+	}
+}
+
+// cost is nothing on this computer, which is what host mounts tell. Elsewhere
+// it is unknown until the provider has been asked for offers.
+func (p *Plan) cost(provider sdk.ProviderInfo) {
+	if provider.Has(sdk.FeatureHostMounts) {
+		p.CostPerHour, p.MaxCost = new(float64), new(float64)
+	}
+}
+
+// list is items, never nil, so that the JSON has [] and not null.
+func list[T any](items []T) []T { return append([]T{}, items...) }

@@ -1,0 +1,73 @@
+package preflight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/joho/godotenv"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+// Env is where secrets come from: the environment first, then .env beside the
+// experiment file.
+type Env struct {
+	lookup func(string) (string, bool)
+	dotenv map[string]string
+	path   string
+}
+
+// ReadEnv reads .env in dir, where there is one. lookup is the environment, as
+// [os.LookupEnv]; nil is an empty one.
+func ReadEnv(dir string, lookup func(string) (string, bool)) (*Env, error) {
+	e := &Env{lookup: lookup, path: filepath.Join(dir, ".env")}
+	f, err := os.Open(e.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	if err != nil {
+		return nil, &experiment.Error{File: e.path, Message: "the file cannot be read: " + reason(err), Hint: "check its permissions"}
+	}
+	defer f.Close()
+	if e.dotenv, err = godotenv.Parse(f); err != nil {
+		// The parser quotes the line it fails at, which may hold a secret.
+		return nil, &experiment.Error{File: e.path, Message: "the file is not a list of NAME=value lines", Hint: "put values with spaces or quotes into quotes"}
+	}
+	return e, nil
+}
+
+// Lookup finds a variable and says where: "environment" or ".env".
+func (e *Env) Lookup(name string) (value, from string, ok bool) {
+	if e == nil {
+		return "", "", false
+	}
+	if e.lookup != nil {
+		if value, ok = e.lookup(name); ok && value != "" {
+			return value, "environment", true
+		}
+	}
+	value = e.dotenv[name]
+	return value, ".env", value != ""
+}
+
+// secrets checks that each has a value; an empty one is as good as none.
+func (c *check) secrets() {
+	for i, name := range c.exp.Sandbox.Secrets {
+		_, from, ok := c.facts.Env.Lookup(name)
+		if ok {
+			if c.report.Secrets == nil {
+				c.report.Secrets = map[string]string{}
+			}
+			c.report.Secrets[name] = from
+			continue
+		}
+		hint := "set it in the environment"
+		if c.facts.Env != nil {
+			hint += " or in " + c.facts.Env.path
+		}
+		c.fail(fmt.Sprintf("sandbox.secrets.%d", i), "the secret `"+name+"` is not set", hint)
+	}
+}

@@ -1,0 +1,220 @@
+package preflight
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+const maxInterface = 8 << 20 // bytes of an interface file
+
+// kind is what a path must be.
+type kind int
+
+const (
+	anything kind = iota
+	aFile
+	aFolder
+)
+
+// need checks that a path is there and of the right kind.
+func (c *check) need(at, path string, want kind) bool {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.fail(at, "there is no `"+path+"`", "relative paths are taken from the folder of the experiment file")
+	case err != nil:
+		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
+	case want == aFile && !info.Mode().IsRegular():
+		c.fail(at, "`"+path+"` is not a file", "")
+	case want == aFolder && !info.IsDir():
+		c.fail(at, "`"+path+"` is not a folder", "")
+	case info.Mode().IsRegular():
+		return c.readable(at, path)
+	default:
+		return true
+	}
+	return false
+}
+
+func (c *check) readable(at, path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "check its permissions")
+		return false
+	}
+	return f.Close() == nil
+}
+
+// reason is the operating system's word without the path, which is said already.
+func reason(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+// files checks what is copied into the sandbox and the workspace.
+func (c *check) files() {
+	for i, p := range c.exp.Sandbox.LocalFiles {
+		c.need(fmt.Sprintf("sandbox.local_files.%d.local", i), p.Local, aFile)
+	}
+	for i, p := range c.exp.Sandbox.LocalDirs {
+		c.need(fmt.Sprintf("sandbox.local_dirs.%d.local", i), p.Local, aFolder)
+	}
+	for i, p := range c.exp.Workspace.Libraries {
+		c.library(fmt.Sprintf("workspace.libraries.%d", i), p)
+	}
+	for i, p := range c.exp.Workspace.Files {
+		c.need(fmt.Sprintf("workspace.files.%d", i), p, anything)
+	}
+	for at, dir := range map[string]string{"workspace.dir": c.exp.Workspace.Dir, "outputs": c.exp.Outputs} {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			c.fail(at, "`"+dir+"` is not a folder", "name a folder, or one that is not there yet")
+		}
+	}
+}
+
+// library is a Python file, a package folder or a skill folder.
+func (c *check) library(at, path string) {
+	if !c.need(at, path, anything) {
+		return
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
+	case !info.IsDir() && filepath.Ext(path) != ".py":
+		c.fail(at, "`"+path+"` is not a Python file", "list it under workspace.files")
+	case info.IsDir() && !exists(path, "__init__.py") && !exists(path, "code.py"):
+		c.fail(at, "`"+path+"` is not a package", "add an __init__.py, or list it under workspace.files")
+	}
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}
+
+// models checks that each source is known and each folder holds something.
+func (c *check) models() {
+	for i, m := range c.exp.Sandbox.Models {
+		at := fmt.Sprintf("sandbox.models.%d", i)
+		if !slices.Contains(c.facts.Sources, m.Source) {
+			c.unknownSource(at, m)
+			continue
+		}
+		if m.Source == experiment.SourceFolder && c.need(at, m.Path, aFolder) {
+			c.modelFolder(at, m.Path)
+		}
+	}
+}
+
+func (c *check) unknownSource(at string, m experiment.Model) {
+	hint := c.plugins(c.facts.Sources)
+	if m.Source == experiment.SourceHub {
+		hint = "use a folder, as in ./" + filepath.Base(m.Name)
+		if info, err := os.Stat(filepath.Join(filepath.Dir(c.exp.File), m.Name)); c.exp.File != "" && err == nil && info.IsDir() {
+			hint = "did you mean the folder `./" + m.Name + "`?"
+		}
+	}
+	c.fail(at, fmt.Sprintf("model source `%s` is not available", m.Source), hint)
+}
+
+func (c *check) modelFolder(at, path string) {
+	entries, err := os.ReadDir(path)
+	switch {
+	case err != nil:
+		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "check its permissions")
+	case len(entries) == 0:
+		c.fail(at, "`"+path+"` is empty", "put the model's files there")
+	}
+}
+
+// interfaces checks what is served, and how.
+func (c *check) interfaces() {
+	for i, s := range c.exp.Serve {
+		at := fmt.Sprintf("serve.%d", i)
+		if !slices.Contains(c.facts.ExposeModes, s.ExposeAs) {
+			c.fail(at+".expose_as", fmt.Sprintf("there is no expose mode `%s`", s.ExposeAs), c.plugins(c.facts.ExposeModes))
+		}
+		if c.need(at+".file", s.File, aFile) {
+			c.interfaceText(at+".file", s.File)
+		}
+	}
+}
+
+// exposed matches the decorator, however it is written. It is only a look at
+// the text, so that a miss is a warning: the file may import what it exposes.
+var exposed = regexp.MustCompile(`(?m)^[ \t]*@expose\b|\bexpose\(`)
+
+func (c *check) interfaceText(at, path string) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxInterface {
+		c.fail(at, "`"+path+"` is larger than 8 MiB", "keep data in files of its own and list them in local_files")
+		return
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		c.fail(at, "`"+path+"` is not UTF-8 text", "save it as UTF-8")
+	case !exposed.Match(text):
+		c.warn(at, "`"+path+"` has no @expose", "put @expose before each function that the agent may call")
+	}
+}
+
+// clashes finds two things that would be in one place.
+func (c *check) clashes() {
+	c.remotes()
+	taken := map[string]string{}
+	for i, s := range c.exp.Serve {
+		taken[s.Name] = fmt.Sprintf("serve.%d", i)
+	}
+	for i, p := range c.exp.Workspace.Libraries {
+		name, at := strings.TrimSuffix(filepath.Base(p), ".py"), fmt.Sprintf("workspace.libraries.%d", i)
+		if other, clash := taken[name]; clash {
+			c.fail(at, fmt.Sprintf("`%s` has the name of %s", name, other), "rename one of them")
+		}
+		taken[name] = at
+	}
+	names := map[string]string{}
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{{"libraries", c.exp.Workspace.Libraries}, {"files", c.exp.Workspace.Files}} {
+		for i, p := range list.paths {
+			at, base := fmt.Sprintf("workspace.%s.%d", list.key, i), filepath.Base(p)
+			if other, clash := names[base]; clash && list.key == "files" {
+				c.fail(at, fmt.Sprintf("`%s` has the name of %s", base, other), "rename one of them")
+			}
+			names[base] = at
+		}
+	}
+}
+
+func (c *check) remotes() {
+	taken := map[string]string{}
+	for _, list := range []struct {
+		key   string
+		pairs []experiment.Pair
+	}{{"local_files", c.exp.Sandbox.LocalFiles}, {"local_dirs", c.exp.Sandbox.LocalDirs}} {
+		for i, p := range list.pairs {
+			at := fmt.Sprintf("sandbox.%s.%d", list.key, i)
+			if other, clash := taken[p.Remote]; clash {
+				c.fail(at+".remote", fmt.Sprintf("`%s` is the place of %s as well", p.Remote, other), "choose another place")
+			}
+			taken[p.Remote] = at
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Package preflight finds, before anything is rented, everything that would
+// stop an experiment: missing files, secrets and packages, unknown plugins,
+// isolation that does not work here. It only reads.
+package preflight
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Facts is what is known about the outside. The façade gathers it; a test
+// makes it up.
+type Facts struct {
+	Env             *Env               // where secrets are looked for
+	Providers       []sdk.ProviderInfo // built in and from plugins
+	Sources         []string           // model sources: folder, hub, …
+	ExposeModes     []string           // library, mcp, prompt, …
+	PluginDirs      []string           // where plugins were looked for, for messages
+	AgentIsolations []sdk.Isolation    // of this computer, best first
+	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
+	PortFree        func(port int) error
+}
+
+// Severity tells what must be mended from what should be known.
+type Severity string
+
+// The severities of a [Finding].
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is one thing found.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	experiment.Error
+}
+
+// Report is the outcome of a check: what was found, and what was chosen where
+// the experiment leaves a choice.
+type Report struct {
+	Findings       []Finding         `json:"findings"`
+	Provider       sdk.ProviderInfo  `json:"provider"`
+	GPU            string            `json:"gpu,omitempty"`
+	Isolation      string            `json:"isolation,omitempty"`       // of the sandbox; empty where the provider has only one
+	AgentIsolation string            `json:"agent_isolation,omitempty"` // of the agent's process; empty without an agent
+	Secrets        map[string]string `json:"secrets,omitempty"`         // name → where it was found; never the value
+}
+
+// Err is every finding that stops the experiment, as [experiment.Errors]; nil
+// when there is none.
+func (r Report) Err() error {
+	var errs experiment.Errors
+	for _, f := range r.Findings {
+		if f.Severity == SeverityError {
+			errs = append(errs, &f.Error)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
+}
+
+// Warnings are the findings that do not stop it.
+func (r Report) Warnings() []Finding {
+	var out []Finding
+	for _, f := range r.Findings {
+		if f.Severity == SeverityWarning {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Check looks at everything the experiment needs. What it finds is in the
+// report, all at once; the error says only that it could not look.
+func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
+	c := &check{exp: exp, facts: facts}
+	steps := []func(){c.provider, c.isolation, c.gpu, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.packages, c.ports, c.agent}
+	for _, step := range steps {
+		if err := ctx.Err(); err != nil {
+			return Report{}, err
+		}
+		step()
+	}
+	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(len(a.Set), len(b.Set)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+	})
+	return c.report, nil
+}
+
+// check is one run.
+type check struct {
+	exp    *experiment.Experiment
+	facts  Facts
+	report Report
+}
+
+func (c *check) fail(path, message, hint string) { c.add(SeverityError, path, message, hint) }
+func (c *check) warn(path, message, hint string) { c.add(SeverityWarning, path, message, hint) }
+
+func (c *check) add(s Severity, path, message, hint string) {
+	c.report.Findings = append(c.report.Findings, Finding{Severity: s, Error: *c.exp.Errorf(path, message, hint)})
+}
+
+// plugins says which values are known and where more would be found.
+func (c *check) plugins(known []string) string {
+	hint := "known are " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+	if len(known) == 0 {
+		hint = "none is known"
+	}
+	if len(c.facts.PluginDirs) > 0 {
+		hint += "; plugins are looked for in " + strings.Join(c.facts.PluginDirs, ", ")
+	}
+	return hint
+}
