@@ -198,12 +198,6 @@ func (b *bubblewrap) mounts(spec Spec) error {
 	return nil
 }
 
-// underSystem reports whether the tree shows path anyway.
-func underSystem(path string) bool {
-	path = filepath.Clean(path)
-	return path == "/usr" || strings.HasPrefix(path, "/usr/")
-}
-
 func (b *bubblewrap) environment(spec Spec) {
 	names := make([]string, 0, len(spec.Env))
 	for name := range spec.Env {

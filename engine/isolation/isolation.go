@@ -174,3 +174,9 @@ func checkAbs(what, path string) error {
 	}
 	return nil
 }
+
+// underSystem reports whether the tree shows path anyway.
+func underSystem(path string) bool {
+	path = filepath.Clean(path)
+	return path == "/usr" || strings.HasPrefix(path, "/usr/")
+}

@@ -1,0 +1,194 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// folder is the place of one machine on disk. The note is beside it: it is
+// written before the folder is made and removed after it is gone, so that there
+// is never a folder that nobody knows.
+type folder struct {
+	note      string
+	root      string // may be a long path
+	socketDir string // a short name of root/socket
+}
+
+// The folders a machine may write to, and where it sees them.
+var writable = map[string]string{
+	"/workspace":    "workspace",
+	"/tmp":          "tmp",
+	"/home/seer":    "home",
+	"/run/seer":     "run",
+	"/seer/scratch": "scratch",
+	"/seer/cache":   "cache",
+}
+
+const artifacts = "/seer/runtime" // read-only: the runtime's binaries
+
+func (f folder) path(elem string) string { return filepath.Join(f.root, elem) }
+
+// socket is the address of the machine seen from this computer.
+func (f folder) socket() string { return filepath.Join(f.socketDir, "s") }
+
+// adopt gives the socket that the machine listens on a second name that only
+// this computer can change: inside, run/s could be replaced by a link to another
+// socket of this computer, which would then be sent the admin token.
+func (f folder) adopt() (bool, error) {
+	name := filepath.Join(f.path("socket"), "s")
+	if isSocket(name) {
+		return true, nil
+	}
+	if !isSocket(filepath.Join(f.path("run"), "s")) {
+		return false, nil
+	}
+	_ = os.Remove(name)
+	if err := os.Link(filepath.Join(f.path("run"), "s"), name); err != nil {
+		return false, fmt.Errorf("adopt the machine's socket: %w", err)
+	}
+	return isSocket(name), nil // it may have been replaced just before the link
+}
+
+func isSocket(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+// note is what the provider writes down of a machine.
+type note struct {
+	Key       string           `json:"key"`
+	Owner     string           `json:"owner"`
+	Port      int              `json:"port"`
+	Ports     []int            `json:"ports,omitempty"`
+	Isolation string           `json:"isolation"`
+	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, or the command itself
+	CreatedAt time.Time        `json:"created_at"`
+	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
+}
+
+// process tells a process apart from a later one with the same number.
+type process struct {
+	PID   int    `json:"pid"`
+	Start string `json:"start"`
+}
+
+// read returns the note, or nil if there is none.
+func (f folder) read() (*note, error) {
+	data, err := os.ReadFile(f.note)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var n note
+	if err := json.Unmarshal(data, &n); err != nil {
+		return nil, fmt.Errorf("the note of the machine %s cannot be read: %w", f.note, err)
+	}
+	return &n, nil
+}
+
+func (f folder) write(n *note) error {
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(f.note, data, 0o600)
+}
+
+// make makes the folders. What an earlier start has left is removed.
+func (f folder) make() error {
+	if err := f.clear(); err != nil {
+		return err
+	}
+	dirs := []string{"socket"}
+	for _, dir := range writable {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		if err := os.MkdirAll(f.path(dir), 0o700); err != nil {
+			return fmt.Errorf("make the machine's folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// link gives the folder of the socket its short name. It is made again whenever
+// it is missing: the folder for sockets is emptied at logout.
+func (f folder) link() error {
+	target := f.path("socket")
+	if have, err := os.Readlink(f.socketDir); err == nil && have == target {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(f.socketDir), 0o700); err != nil {
+		return err
+	}
+	temporary := fmt.Sprintf("%s.%d", f.socketDir, os.Getpid())
+	_ = os.Remove(temporary)
+	if err := os.Symlink(target, temporary); err != nil {
+		return fmt.Errorf("make the name of the machine's socket: %w", err)
+	}
+	if err := os.Rename(temporary, f.socketDir); err != nil {
+		_ = os.Remove(temporary)
+		return fmt.Errorf("make the name of the machine's socket: %w", err)
+	}
+	return nil
+}
+
+// remove deletes everything; the note goes last.
+func (f folder) remove() error {
+	if err := os.Remove(f.socketDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the name of the machine's socket: %w", err)
+	}
+	if err := f.clear(); err != nil {
+		return err
+	}
+	if err := os.Remove(f.note); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the machine's note: %w", err)
+	}
+	return nil
+}
+
+// clear deletes the folder, including what a program inside made unreadable.
+func (f folder) clear() error {
+	if err := os.RemoveAll(f.root); err == nil {
+		return nil
+	}
+	if err := unlock(f.root); err != nil {
+		return fmt.Errorf("remove the machine's folder: %w", err)
+	}
+	if err := os.RemoveAll(f.root); err != nil {
+		return fmt.Errorf("remove the machine's folder: %w", err)
+	}
+	return nil
+}
+
+// unlock makes all folders below dir accessible. It never leaves dir: a link
+// inside may lead anywhere.
+func unlock(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return root.Chmod(path, 0o700)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,97 @@
+// Package local is the provider of this computer: a machine is a tree of
+// processes in the best isolation there is, with its own folders. It outlives the
+// program that created it.
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Name is the value of `provider:` in an experiment.
+const Name = "local"
+
+// Options are what the provider works with.
+type Options struct {
+	Dir          string // folder of the machines, private to the user
+	RuntimeDir   string // short folder for sockets; see [state.Store.RuntimeDir]
+	ArtifactsDir string // folder with the runtime's binaries; may be empty
+
+	// Python finds the interpreter of machines; it is called when one is created.
+	Python func(ctx context.Context) (isolation.Interpreter, error)
+
+	Logger hclog.Logger  // nil is silent
+	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
+}
+
+// New makes the provider. It touches nothing until it is asked to.
+func New(o Options) sdk.Provider {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.Grace <= 0 {
+		o.Grace = 7 * time.Second // the loader gives the runtime five
+	}
+	return &provider{Options: o, at: func(string) {}}
+}
+
+type provider struct {
+	Options
+	at func(step string) // tests die here
+}
+
+// Describe tells which isolation works on this computer.
+func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
+	return sdk.ProviderInfo{
+		Name:       Name,
+		Title:      "this computer",
+		Features:   []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts},
+		Isolations: isolation.Detect(ctx),
+	}, nil
+}
+
+// Offers has one entry: this computer, for nothing.
+func (p *provider) Offers(_ context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+	if q.GPU != "" {
+		return nil, nil
+	}
+	return []sdk.Offer{{ID: Name, Region: runtime.GOOS + "/" + runtime.GOARCH, Stock: "high"}}, nil
+}
+
+// handleOf gives every key one handle, so that a key can have one machine only.
+func handleOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "m" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:12]
+}
+
+func validHandle(h string) bool {
+	return len(h) == 13 && h[0] == 'm' && strings.Trim(h, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// folder is where everything of one machine is.
+func (p *provider) folder(handle string) folder {
+	root := filepath.Join(p.Dir, handle)
+	return folder{note: root + ".json", root: root, socketDir: filepath.Join(p.RuntimeDir, handle)}
+}
+
+// lock excludes everybody else from one machine.
+func (p *provider) lock(ctx context.Context, handle string) (*state.Lock, error) {
+	dir := filepath.Join(p.Dir, "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the local provider: %w", err)
+	}
+	return state.Acquire(ctx, filepath.Join(dir, handle))
+}

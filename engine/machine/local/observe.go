@@ -1,0 +1,210 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Observe looks at processes and sockets. It changes nothing but the short name
+// of the socket, when that is missing.
+func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
+	out := make([]sdk.Observation, 0, len(handles))
+	for _, h := range handles {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		out = append(out, p.observe(h))
+	}
+	return out, nil
+}
+
+func (p *provider) observe(handle string) sdk.Observation {
+	o := sdk.Observation{Handle: handle, State: sdk.Stopped}
+	if !validHandle(handle) {
+		return o
+	}
+	f := p.folder(handle)
+	n, err := f.read()
+	switch {
+	case err != nil:
+		// Not stopped: somebody would forget a machine that may run.
+		o.State, o.Message = sdk.Starting, err.Error()
+		return o
+	case n == nil:
+		return o
+	}
+	o.Isolation = n.Isolation
+	if !p.lives(f, n) {
+		o.State, o.Message = ended(f)
+		return o
+	}
+	if o.State, err = f.reach(); o.State != sdk.Running {
+		if err != nil {
+			o.Message = err.Error()
+		}
+		return o
+	}
+	o.Endpoints = []sdk.Endpoint{{Port: n.Port, URL: "unix:" + f.socket()}}
+	for _, port := range n.Ports {
+		o.Endpoints = append(o.Endpoints, sdk.Endpoint{Port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port)})
+	}
+	return o
+}
+
+// reach is Running when the machine answers at its address.
+func (f folder) reach() (sdk.State, error) {
+	if err := f.link(); err != nil {
+		return sdk.Starting, err
+	}
+	if ok, err := f.adopt(); !ok || !answers(f.socket()) {
+		return sdk.Starting, err
+	}
+	return sdk.Running, nil
+}
+
+// lives reports whether the machine's program runs. With bubblewrap that is
+// process 1 inside: bwrap itself only waits for it, and may have been killed.
+func (p *provider) lives(f folder, n *note) bool {
+	if n.Isolation == isolation.None {
+		return alive(n.Outer)
+	}
+	if inner, ok := f.inner(n.Key); ok {
+		return alive(inner)
+	}
+	if alive(n.Outer) {
+		return true
+	}
+	// Created by a program that died in the middle, or bwrap died at once.
+	found, err := carriers(n.Key)
+	return err != nil || len(found) > 0
+}
+
+// inner finds process 1 of the machine by what bwrap has told. Its start time is
+// kept beside it once it was seen to be the right one.
+func (f folder) inner(key string) (process, bool) {
+	status, err := f.status()
+	if err != nil || status.ChildPID == 0 {
+		return process{}, false
+	}
+	var known process
+	if data, err := os.ReadFile(f.path("inner")); err == nil && json.Unmarshal(data, &known) == nil && known.PID == status.ChildPID {
+		return known, true
+	}
+	start, ok := startOf(status.ChildPID)
+	if !ok || !carries(status.ChildPID, key) {
+		if status.ExitCode != nil {
+			return process{PID: status.ChildPID}, true // it has ended
+		}
+		return process{}, false
+	}
+	p := process{PID: status.ChildPID, Start: start}
+	if data, err := json.Marshal(p); err == nil {
+		_ = os.WriteFile(f.path("inner"), data, 0o600) // only spares the next look
+	}
+	return p, true
+}
+
+// bwrapStatus is what bwrap has reported so far.
+type bwrapStatus struct {
+	ChildPID int  `json:"child-pid"`
+	ExitCode *int `json:"exit-code"`
+}
+
+func (f folder) status() (bwrapStatus, error) {
+	var s bwrapStatus
+	data, err := os.ReadFile(f.path("status"))
+	if err != nil {
+		return s, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	for {
+		if err := d.Decode(&s); err != nil {
+			return s, nil // the end, or a document that is not complete yet
+		}
+	}
+}
+
+// ended says how a machine ended, as far as that can be known.
+func ended(f folder) (sdk.State, string) {
+	code := -1
+	if s, err := f.status(); err == nil && s.ExitCode != nil {
+		code = *s.ExitCode
+	}
+	if code == 0 {
+		return sdk.Stopped, "it ended by itself"
+	}
+	message := "it ended unexpectedly"
+	if code > 0 {
+		message = fmt.Sprintf("it ended with exit code %d", code)
+	}
+	if line := lastLine(f.path("log")); line != "" {
+		message += ": " + line
+	}
+	return sdk.Failed, message
+}
+
+const tail = 4096
+
+func lastLine(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.Size() > tail {
+		_, _ = file.Seek(-tail, io.SeekEnd)
+	}
+	data, _ := io.ReadAll(io.LimitReader(file, tail))
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
+
+// answers reports whether somebody accepts at the socket. A full queue is an
+// answer too.
+func answers(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return errors.Is(err, syscall.EAGAIN)
+	}
+	_ = conn.Close()
+	return true
+}
+
+// List finds the owner's machines by their folders, whatever became of them.
+func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
+	entries, err := os.ReadDir(p.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the machines: %w", err)
+	}
+	var out []sdk.Listed
+	for _, entry := range entries {
+		handle, isNote := strings.CutSuffix(entry.Name(), ".json")
+		if !isNote || !validHandle(handle) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		n, err := p.folder(handle).read()
+		if err != nil || n == nil || n.Owner != owner {
+			continue
+		}
+		out = append(out, sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(handle).State})
+	}
+	return out, nil
+}

@@ -1,0 +1,93 @@
+package local
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const zombie = 5 // SZOMB
+
+func startText(k *unix.KinfoProc) string {
+	t := k.Proc.P_starttime
+	return fmt.Sprintf("%d.%06d", t.Sec, t.Usec)
+}
+
+// startOf identifies the start of a living process; a zombie does not live.
+func startOf(pid int) (string, bool) {
+	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil || k.Proc.P_pid != int32(pid) || k.Proc.P_stat == zombie {
+		return "", false
+	}
+	return startText(k), true
+}
+
+// carries reports whether the process was started for the key.
+func carries(pid int, key string) bool {
+	raw, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(raw) < 4 {
+		return false // gone, or of somebody else
+	}
+	// argc, the path, padding, the arguments, the environment.
+	argc := int(binary.LittleEndian.Uint32(raw))
+	want := []byte("SEER_MACHINE=" + key)
+	entries := bytes.Split(raw[4:], []byte{0})
+	for i, entry := range entries {
+		if i > argc && bytes.Equal(entry, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriers finds all living processes that were started for the key.
+func carriers(key string) ([]process, error) {
+	return scan(func(pid int, _ map[int]int) bool { return carries(pid, key) })
+}
+
+// below finds all living descendants of the process.
+func below(root int) ([]process, error) {
+	return scan(func(pid int, parents map[int]int) bool {
+		for n := 0; pid > 1 && n < 1<<16; n++ {
+			if pid = parents[pid]; pid == root {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func scan(keep func(pid int, parents map[int]int) bool) ([]process, error) {
+	all, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Geteuid())
+	if err != nil {
+		return nil, fmt.Errorf("look for the machine's processes: %w", err)
+	}
+	parents := map[int]int{}
+	for i := range all {
+		parents[int(all[i].Proc.P_pid)] = int(all[i].Eproc.Ppid)
+	}
+	var out []process
+	for i := range all {
+		pid := int(all[i].Proc.P_pid)
+		if all[i].Proc.P_stat != zombie && keep(pid, parents) {
+			out = append(out, process{PID: pid, Start: startText(&all[i])})
+		}
+	}
+	return out, nil
+}
+
+// signalTo sends a signal to the process if it is still the same.
+func signalTo(p process, sig syscall.Signal) error {
+	if !alive(p) {
+		return nil
+	}
+	if err := syscall.Kill(p.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
+}

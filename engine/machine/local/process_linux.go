@@ -1,0 +1,124 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// bootID distinguishes processes of this run of the computer from earlier ones.
+func bootID() string {
+	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))[:8]
+}
+
+// stat reads a process's state, parent and start time.
+func stat(pid int) (state byte, parent int, start string, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, "", err
+	}
+	// The name, in parentheses, may contain anything.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, 0, "", fmt.Errorf("/proc/%d/stat has an unknown form", pid)
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return fields[0][0], parent, fields[19], err
+}
+
+// startOf identifies the start of a living process; a zombie does not live.
+func startOf(pid int) (string, bool) {
+	state, _, start, err := stat(pid)
+	if err != nil || state == 'Z' || state == 'X' {
+		return "", false
+	}
+	return bootID() + ":" + start, true
+}
+
+// carries reports whether the process was started for the key.
+func carries(pid int, key string) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false // gone, or of somebody else
+	}
+	want := []byte("SEER_MACHINE=" + key)
+	for _, entry := range bytes.Split(env, []byte{0}) {
+		if bytes.Equal(entry, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// carriers finds all living processes that were started for the key.
+func carriers(key string) ([]process, error) {
+	return scan(func(pid int, _ map[int]int) bool { return carries(pid, key) })
+}
+
+// below finds all living descendants of the process.
+func below(root int) ([]process, error) {
+	return scan(func(pid int, parents map[int]int) bool {
+		for n := 0; pid > 1 && n < 1<<16; n++ {
+			if pid = parents[pid]; pid == root {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func scan(keep func(pid int, parents map[int]int) bool) ([]process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("look for the machine's processes: %w", err)
+	}
+	parents, starts := map[int]int{}, map[int]string{}
+	boot := bootID()
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		state, parent, start, err := stat(pid)
+		if err != nil || state == 'Z' || state == 'X' {
+			continue
+		}
+		parents[pid], starts[pid] = parent, boot+":"+start
+	}
+	var out []process
+	for pid, start := range starts {
+		if keep(pid, parents) {
+			out = append(out, process{PID: pid, Start: start})
+		}
+	}
+	return out, nil
+}
+
+// signalTo sends a signal to exactly this process, even if its number is given
+// away in between.
+func signalTo(p process, sig syscall.Signal) error {
+	handle, err := os.FindProcess(p.PID) // a pidfd where the kernel has them
+	if err != nil {
+		return ignoreGone(err)
+	}
+	defer handle.Release()
+	if !alive(p) {
+		return nil
+	}
+	return ignoreGone(handle.Signal(sig))
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const poll = 5 * time.Millisecond
+
+// Terminate asks the machine to end, kills what does not, and deletes its
+// folders.
+func (p *provider) Terminate(ctx context.Context, handle string) error {
+	if !validHandle(handle) {
+		return nil
+	}
+	f := p.folder(handle)
+	if _, err := os.Lstat(f.note); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := p.lock(ctx, handle)
+	if err != nil {
+		return err
+	}
+	defer lock.Remove()
+	n, err := f.read()
+	if err != nil {
+		return err
+	}
+	if n != nil {
+		if err := p.kill(ctx, f, n); err != nil {
+			return err
+		}
+	}
+	return f.remove()
+}
+
+// kill ends every process of the machine.
+func (p *provider) kill(ctx context.Context, f folder, n *note) error {
+	if first, ok := p.first(f, n); ok {
+		if err := signalTo(first, syscall.SIGTERM); err != nil {
+			return sdk.Errorf(sdk.Unauthorized, "end the machine's process %d: %v", first.PID, err)
+		}
+		until(ctx, p.Grace, func() bool { return !alive(first) })
+	}
+	var failure error
+	gone := until(ctx, 10*time.Second, func() bool {
+		var left []process
+		left, failure = p.processes(f, n)
+		for _, victim := range left {
+			if err := signalTo(victim, syscall.SIGKILL); err != nil {
+				failure = err
+			}
+		}
+		return failure == nil && len(left) == 0
+	})
+	switch {
+	case gone:
+		return nil
+	case failure != nil:
+		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", failure)
+	}
+	return sdk.Errorf(sdk.Unavailable, "the machine's processes did not end when killed; try again with: seer gc")
+}
+
+// first is the process that can end the machine in an orderly way.
+func (p *provider) first(f folder, n *note) (process, bool) {
+	if n.Isolation == isolation.None {
+		return n.Outer, alive(n.Outer)
+	}
+	inner, ok := f.inner(n.Key)
+	return inner, ok && alive(inner)
+}
+
+// processes lists what is left of a machine. Killing process 1 of a namespace
+// takes everything in it along, whatever it did to its environment or parents.
+func (p *provider) processes(f folder, n *note) ([]process, error) {
+	left, err := carriers(n.Key)
+	if err != nil {
+		return nil, err
+	}
+	if alive(n.Outer) {
+		left = append(left, n.Outer)
+	}
+	if n.Isolation != isolation.None {
+		if inner, ok := f.inner(n.Key); ok && alive(inner) {
+			left = append(left, inner)
+		}
+		return left, nil
+	}
+	for _, root := range append([]process(nil), left...) {
+		children, err := below(root.PID)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, children...)
+	}
+	return left, nil
+}
+
+// until waits for a condition and reports whether it came true.
+func until(ctx context.Context, limit time.Duration, done func() bool) bool {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for {
+		if done() {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-deadline.C:
+			return done()
+		case <-time.After(poll):
+		}
+	}
+}
