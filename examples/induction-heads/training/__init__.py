@@ -1,0 +1,1 @@
+"""How the little model of this example was made."""
