@@ -1,0 +1,112 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Source yields the connection to serve. It is asked before every request, so
+// that a sandbox that came back elsewhere is found under its new connection.
+type Source func() (protocol.Connection, error)
+
+// FromFile reads the connection file anew each time.
+func FromFile(path string) Source {
+	return func() (protocol.Connection, error) { return protocol.ReadConnection(path) }
+}
+
+// Fixed is always the same connection.
+func Fixed(c protocol.Connection) Source {
+	return func() (protocol.Connection, error) { return c, nil }
+}
+
+// link is the client of the present connection.
+type link struct {
+	source Source
+
+	mu     sync.Mutex
+	conn   protocol.Connection
+	client *protocol.Client
+}
+
+func (l *link) get() (*protocol.Client, string, error) {
+	conn, err := l.source()
+	if err != nil {
+		return nil, "", err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client != nil && conn == l.conn {
+		return l.client, conn.Service, nil
+	}
+	client, err := conn.Client()
+	if err != nil {
+		return nil, "", err
+	}
+	if l.client != nil {
+		l.client.Close()
+	}
+	l.conn, l.client = conn, client
+	return client, conn.Service, nil
+}
+
+func (l *link) service() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn.Service
+}
+
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.client != nil {
+		l.client.Close()
+	}
+}
+
+func (l *link) describe(ctx context.Context) (sdk.Interface, error) {
+	client, name, err := l.get()
+	if err != nil {
+		return sdk.Interface{}, err
+	}
+	s, err := client.Service(ctx, name)
+	if err != nil {
+		return sdk.Interface{}, explain(ctx, name, err)
+	}
+	if s.Interface == nil {
+		return sdk.Interface{}, protocol.Errorf(protocol.Conflict, "the service %s is %s and has no functions to call yet", name, s.State)
+	}
+	return *s.Interface, nil
+}
+
+func (l *link) call(ctx context.Context, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+	client, name, err := l.get()
+	if err != nil {
+		return nil, err
+	}
+	value, err := client.Call(ctx, name, fn, args, kwargs)
+	return value, explain(ctx, name, err)
+}
+
+// explain says what a fault of the way to the service means for the caller.
+func explain(ctx context.Context, service string, err error) error {
+	var call *protocol.CallError
+	switch {
+	case err == nil, ctx.Err() != nil, errors.As(err, &call):
+		return err
+	}
+	switch protocol.CodeOf(err) {
+	case protocol.NotFound:
+		return fmt.Errorf("the service %s is not served any more; serve the interface again: %w", service, err)
+	case protocol.Unauthorized, protocol.Forbidden:
+		return fmt.Errorf("the token for the service %s was refused; serve the interface again for a new connection file: %w", service, err)
+	case "", protocol.Unavailable:
+		return fmt.Errorf("the sandbox of the service %s cannot be reached: it has ended or is starting again; call again later: %w", service, err)
+	}
+	return err
+}

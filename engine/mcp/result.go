@@ -1,0 +1,171 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Limits of a tool's result.
+const (
+	// MaxText is how many bytes of a result are shown as text. More would fill an
+	// agent's context; structuredContent still has the whole result.
+	MaxText = 100 << 10
+	// MaxResult is the largest result that is passed on at all.
+	MaxResult = 8 << 20
+)
+
+// MetaError is the key in _meta of a failed call under which programs find the
+// [protocol.CallError]. It is not structuredContent, because clients check that
+// against the output schema also when the call failed.
+const MetaError = "seer-engine.github.io/error"
+
+const resultKey = "result"
+
+func (t *tool) success(raw json.RawMessage) *mcp.CallToolResult {
+	if len(raw) > MaxResult {
+		return problem(fmt.Sprintf("%s returned %d bytes of JSON; at most %d can be passed on. Let it return less, or write a file in the sandbox and return its path. The result begins:\n%s",
+			t.fn.Name, len(raw), MaxResult, head(raw)))
+	}
+	value, text, err := plain(raw)
+	if err != nil {
+		return problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
+	}
+	structured, ok := value.(map[string]any)
+	if !ok || t.wrap {
+		structured = map[string]any{resultKey: value}
+	}
+	if err := t.check(structured); err != nil {
+		return problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
+			t.fn.Name, t.fn.Returns, err, shorten(text)))
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: shorten(text)}},
+		StructuredContent: structured,
+	}
+}
+
+// check does what clients do with the output schema, so that a wrong annotation
+// costs the agent an explanation and not the value.
+func (t *tool) check(structured any) error {
+	if t.output == nil {
+		return nil
+	}
+	// The validator takes json.Number for a string.
+	data, err := json.Marshal(structured)
+	if err != nil {
+		return err
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	return t.output.Validate(v)
+}
+
+// shorten cuts a long text and says so.
+func shorten(text []byte) string {
+	if len(text) <= MaxText {
+		return string(text)
+	}
+	return fmt.Sprintf("%s\n[cut by Seer: the first %d of %d bytes; the whole is in structuredContent]", head(text), MaxText, len(text))
+}
+
+// head is the beginning of a text, cut between two characters.
+func head(text []byte) []byte {
+	if len(text) <= MaxText {
+		return text
+	}
+	n := MaxText
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+func problem(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
+
+// failure is a call that failed, as the agent should read it.
+func failure(err error) *mcp.CallToolResult {
+	var call *protocol.CallError
+	if !errors.As(err, &call) {
+		return problem(err.Error())
+	}
+	text := call.Error()
+	if call.Traceback != "" {
+		text += "\n\n" + call.Traceback
+	}
+	r := problem(text)
+	r.Meta = mcp.Meta{MetaError: call}
+	return r
+}
+
+// How numbers that JSON does not have are written, in text and structured alike.
+const (
+	notANumber    = "NaN"
+	infinity      = "Infinity"
+	minusInfinity = "-Infinity"
+)
+
+const tag = "$seer"
+
+// plain reads a value of the protocol and drops its tags. Large whole numbers
+// stay exact.
+func plain(raw json.RawMessage) (any, []byte, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, nil, err
+	}
+	if !bytes.Contains(raw, []byte(tag)) {
+		return v, raw, nil
+	}
+	v = untag(v)
+	text, err := json.Marshal(v)
+	return v, text, err
+}
+
+func untag(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = untag(v[i])
+		}
+	case map[string]any:
+		if inner, ok := v[tag].(map[string]any); ok && len(v) == 1 {
+			return untagged(inner)
+		}
+		for k := range v {
+			v[k] = untag(v[k])
+		}
+	}
+	return v
+}
+
+// untagged is what a tag stands for; an unknown one is shown as it is.
+func untagged(inner map[string]any) any {
+	if dict, ok := inner["dict"].(map[string]any); ok {
+		for k := range dict {
+			dict[k] = untag(dict[k])
+		}
+		return dict
+	}
+	switch inner["float"] {
+	case "nan":
+		return notANumber
+	case "inf":
+		return infinity
+	case "-inf":
+		return minusInfinity
+	}
+	return map[string]any{tag: inner}
+}
