@@ -1,0 +1,75 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// provider makes a plugin look like a native [sdk.Provider].
+type provider struct{ c caller }
+
+func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
+	return invoke[sdk.ProviderInfo](ctx, p.c, sdk.ExportProviderDescribe, struct{}{})
+}
+
+func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+	return invoke[[]sdk.Offer](ctx, p.c, sdk.ExportProviderOffers, q)
+}
+
+func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (sdk.CreateStep, error) {
+	step, err := invoke[sdk.CreateStep](ctx, p.c, sdk.ExportProviderCreate, sdk.CreateInput{Spec: spec, Cursor: cursor})
+	if string(step.Cursor) == "null" {
+		step.Cursor = nil
+	}
+	if err == nil && (step.Handle == "") == (step.Cursor == nil) {
+		// Neither would loop for ever with nothing to come back with.
+		return step, fault(FaultOutput, p.c.plugin, "%s answered without exactly one of handle and cursor", sdk.ExportProviderCreate)
+	}
+	return step, err
+}
+
+func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
+	return invoke[[]sdk.Observation](ctx, p.c, sdk.ExportProviderObserve, sdk.ObserveInput{Handles: handles})
+}
+
+func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
+	return invoke[[]sdk.Listed](ctx, p.c, sdk.ExportProviderList, sdk.ListInput{Owner: owner})
+}
+
+func (p *provider) Terminate(ctx context.Context, handle string) error {
+	_, err := invoke[json.RawMessage](ctx, p.c, sdk.ExportProviderTerminate, sdk.TerminateInput{Handle: handle})
+	return err
+}
+
+// fetcher makes a plugin look like a native [sdk.Fetcher].
+type fetcher struct{ c caller }
+
+func (f *fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	m, err := invoke[sdk.ResolvedModel](ctx, f.c, sdk.ExportFetcherResolve, ref)
+	if err != nil {
+		return m, err
+	}
+	if m.Revision == "" {
+		return m, fault(FaultOutput, f.c.plugin, "%s answered without a revision", sdk.ExportFetcherResolve)
+	}
+	for _, file := range m.Files {
+		if !fs.ValidPath(file.Path) || file.Path == "." {
+			return m, fault(FaultOutput, f.c.plugin, "%s answered the path %q, which is not a plain relative path", sdk.ExportFetcherResolve, file.Path)
+		}
+	}
+	return m, nil
+}
+
+func (f *fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, error) {
+	return invoke[sdk.Location](ctx, f.c, sdk.ExportFetcherLocate, file)
+}
+
+// exposer makes a plugin look like a native [sdk.Exposer].
+type exposer struct{ c caller }
+
+func (e *exposer) Expose(ctx context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
+	return invoke[sdk.Surface](ctx, e.c, sdk.ExportExpose, req)
+}

@@ -1,0 +1,104 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
+)
+
+// diskCache is the folder with the machine code of one plugin. Machine code is
+// trusted, so the folder must be the user's own, and a checksum over all of it
+// guards against half-written and decayed files, which wazero would run.
+type diskCache struct {
+	dir  string
+	lock *flock.Flock
+}
+
+const sealFile = "seal"
+
+// openCache locks and checks the folder; another process that wants the same
+// plugin waits and then finds the work done.
+func (h *Host) openCache(p Plugin) (*diskCache, error) {
+	dir := filepath.Join(h.cacheDir, "wasm", strings.TrimPrefix(p.Digest, "sha256:"))
+	for _, d := range []string{h.cacheDir, filepath.Dir(dir), dir} {
+		if err := privateDir(d); err != nil {
+			return nil, &Error{Fault: FaultCache, File: d, Err: err}
+		}
+	}
+	c := &diskCache{dir: dir, lock: flock.New(dir + ".lock")}
+	if err := c.lock.Lock(); err != nil {
+		return nil, &Error{Fault: FaultCache, File: dir, Err: err}
+	}
+	if want, err := os.ReadFile(filepath.Join(dir, sealFile)); err != nil || string(want) != c.sum() {
+		c.clear()
+	}
+	return c, nil
+}
+
+func (c *diskCache) unlock() { _ = c.lock.Unlock() }
+
+// clear forgets everything; what cannot be removed shows when it is used.
+func (c *diskCache) clear() {
+	entries, _ := os.ReadDir(c.dir)
+	for _, e := range entries {
+		_ = os.RemoveAll(filepath.Join(c.dir, e.Name()))
+	}
+}
+
+// seal declares what is there now as good.
+func (c *diskCache) seal() error {
+	tmp := filepath.Join(c.dir, "."+sealFile)
+	if err := os.WriteFile(tmp, []byte(c.sum()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(c.dir, sealFile))
+}
+
+// sum is a checksum of names and contents. It is no defence against an attacker,
+// who cannot write here, but costs a millisecond.
+func (c *diskCache) sum() string {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	var size int64
+	err := fs.WalkDir(os.DirFS(c.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(name, sealFile) {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(c.dir, name))
+		fmt.Fprintf(h, "%s %d\n", name, len(data))
+		h.Write(data)
+		size += int64(len(data))
+		return err
+	})
+	if err != nil {
+		return "unreadable"
+	}
+	return fmt.Sprintf("1 %d %08x\n", size, h.Sum32())
+}
+
+// privateDir makes a folder that only this user can enter, or makes sure that
+// one is.
+func privateDir(path string) error {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return errors.New("must be a folder, not a link or file")
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("belongs to user %d, but compiled code must be in a folder of your own; choose another cache folder", st.Uid)
+	case st.Mode&0o077 != 0:
+		return os.Chmod(path, 0o700)
+	}
+	return nil
+}

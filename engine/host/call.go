@@ -1,0 +1,186 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// caller calls one plugin with the rights of one caller.
+type caller struct {
+	host    *Host
+	plugin  Plugin
+	folders []string // that the plugin may read
+}
+
+// invoke calls an export: JSON in, envelope out. The error is the plugin's own
+// *sdk.Error, the context's, or an *Error about the plugin.
+func invoke[Out any](ctx context.Context, c caller, export string, in any) (Out, error) {
+	var out Out
+	input, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	m, err := c.host.load(ctx, c.plugin)
+	if err != nil {
+		return out, err
+	}
+	answer, err := m.call(ctx, export, input, &grants{host: c.host, folders: c.folders})
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, fault(FaultOutput, c.plugin, "its answer to %s is not what the contract says: %w", export, err)
+	}
+	return out, nil
+}
+
+// call runs an export in an instance of its own and returns what is inside the
+// envelope.
+func (m *module) call(ctx context.Context, export string, input []byte, g *grants) (json.RawMessage, error) {
+	if limit := m.limits.InputMB << 20; len(input) > limit {
+		return nil, sdk.Errorf(sdk.Invalid, "the input of %s for plugin %s has %d bytes; the limit is %d MiB", export, m.plugin.Manifest.ID, len(input), m.limits.InputMB)
+	}
+	inst, err := m.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inst.log.reset(m.limits.LogKB << 10)
+	callCtx, watch := startWatch(ctx, m.limits.CallTime)
+	defer watch.stop()
+	g.watch = watch
+	_, output, err := inst.plugin.CallWithContext(withGrants(callCtx, g), export, input)
+	if err != nil {
+		err = m.explain(callCtx, ctx, inst, export, err)
+		m.give(ctx, inst, false)
+		return nil, err
+	}
+	answer, remote, err := m.open(export, output)
+	m.give(ctx, inst, err == nil)
+	if err != nil {
+		return nil, err
+	}
+	if remote != nil {
+		return nil, remote
+	}
+	return answer, nil
+}
+
+// explain gives a failed call its one clear error.
+func (m *module) explain(callCtx, ctx context.Context, inst *instance, export string, err error) error {
+	reason := inst.log.reason()
+	var exit *sys.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(context.Cause(callCtx), errTimeLimit):
+		return fault(FaultTime, m.plugin, "%s took longer than %v and was stopped", export, m.limits.CallTime)
+	case m.isClosed():
+		return fault(FaultClosed, m.plugin, "the plugin host was closed during %s", export)
+	case outOfMemory(reason), outOfMemory(err.Error()):
+		return fault(FaultMemory, m.plugin, "%s needed more than %d MiB of memory and was stopped", export, m.limits.MemoryMB)
+	case reason != "":
+		return fault(FaultCrash, m.plugin, "%s panicked: %s", export, reason)
+	case errors.As(err, &exit):
+		return fault(FaultCrash, m.plugin, "%s ended the plugin with exit code %d", export, exit.ExitCode())
+	default:
+		return fault(FaultCrash, m.plugin, "%s failed: %s", export, m.log.scrub(firstLine(err)))
+	}
+}
+
+func (m *module) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+func outOfMemory(text string) bool {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "memory allocation of"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// open takes the envelope off. The second result is the plugin's own error.
+func (m *module) open(export string, output []byte) (json.RawMessage, *sdk.Error, error) {
+	if limit := m.limits.OutputMB << 20; len(output) > limit {
+		return nil, nil, fault(FaultOutput, m.plugin, "%s answered %d bytes; the limit is %d MiB", export, len(output), m.limits.OutputMB)
+	}
+	var e sdk.Envelope
+	switch err := json.Unmarshal(output, &e); {
+	case len(bytes.TrimSpace(output)) == 0:
+		return nil, nil, fault(FaultOutput, m.plugin, "%s answered nothing", export)
+	case err != nil:
+		return nil, nil, fault(FaultOutput, m.plugin, "%s answered no JSON object: %w", export, err)
+	case string(e.OK) == "null" && e.Error != nil: // how some languages write "absent"
+		return nil, m.remote(export, e.Error), nil
+	case (e.OK == nil) == (e.Error == nil):
+		return nil, nil, fault(FaultOutput, m.plugin, `%s answered without exactly one of "ok" and "error"`, export)
+	case e.Error != nil:
+		return nil, m.remote(export, e.Error), nil
+	}
+	return e.OK, nil, nil
+}
+
+var codes = []sdk.Code{sdk.NotFound, sdk.Invalid, sdk.Unauthorized, sdk.NoCapacity,
+	sdk.RateLimited, sdk.Unavailable, sdk.Unsupported, sdk.Internal}
+
+const maxMessage = 4 << 10
+
+// remote brings a plugin's error into the closed set.
+func (m *module) remote(export string, e *sdk.Error) *sdk.Error {
+	if !slices.Contains(codes, e.Code) {
+		e.Code = sdk.Internal
+	}
+	if len(e.Message) > maxMessage {
+		e.Message = strings.ToValidUTF8(e.Message[:maxMessage], "") + "…"
+	}
+	e.Message = m.log.scrub(e.Message)
+	if e.Message == "" {
+		e.Message = "plugin " + m.plugin.Manifest.ID + " failed in " + export + " without saying why (" + string(e.Code) + ")"
+	}
+	return e
+}
+
+var errTimeLimit = errors.New("time limit")
+
+// watch is a time limit that stands still while the host works for the guest.
+type watch struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	since  time.Time
+	left   time.Duration
+}
+
+func startWatch(ctx context.Context, limit time.Duration) (context.Context, *watch) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watch{cancel: cancel, left: limit}
+	w.timer = time.AfterFunc(limit, func() { cancel(errTimeLimit) })
+	w.since = time.Now()
+	return ctx, w
+}
+
+func (w *watch) pause() {
+	w.timer.Stop()
+	w.left -= time.Since(w.since)
+}
+
+func (w *watch) resume() {
+	w.since = time.Now()
+	w.timer.Reset(max(w.left, 0))
+}
+
+func (w *watch) stop() {
+	w.timer.Stop()
+	w.cancel(nil)
+}

@@ -1,0 +1,246 @@
+// Package host runs plugins: Wasm modules that implement the contracts of
+// package sdk. It finds them in folders, tells what they are without running
+// them, and gives adapters that look like native implementations.
+//
+// A plugin is not trusted. It gets its input, real time and real randomness, a
+// bounded amount of memory, time, log and output, and nothing else: no
+// environment, no files, no network. An instance that failed is thrown away, so
+// a broken plugin harms neither later calls nor other plugins.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/extism/go-sdk"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Options configure a [Host].
+type Options struct {
+	Dirs     []string            // searched first, in order; one that is missing is an error
+	Optional []string            // searched then; those that are missing are passed over
+	CacheDir string              // for compiled code and digests; private to the user
+	Logger   hclog.Logger        // nil = discard
+	Limits   Limits              // zero fields take the defaults
+	Scrub    func(string) string // takes secrets out of logs and error texts; nil = none known
+}
+
+// Host finds and runs plugins. It is safe for concurrent use.
+type Host struct {
+	dirs     []dir
+	cacheDir string
+	log      hclog.Logger
+	limits   Limits
+	scrub    func(string) string
+	scanner  scanner
+	digests  digestCache
+
+	mu     sync.Mutex
+	loaded map[string]*loading // by digest of the wasm
+	closed bool
+}
+
+// Plugin is what can be told about a plugin without running it.
+type Plugin struct {
+	Manifest sdk.Manifest `json:"manifest"`
+	File     string       `json:"file"`   // the .wasm
+	Digest   string       `json:"digest"` // "sha256:" + hex of the .wasm
+}
+
+// New makes a host. It reads no plugin yet.
+func New(o Options) (*Host, error) {
+	if o.CacheDir == "" {
+		return nil, errors.New("host: Options.CacheDir is empty; name a private folder for compiled plugins")
+	}
+	cache, err := filepath.Abs(o.CacheDir)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{
+		cacheDir: cache,
+		log:      o.Logger,
+		limits:   o.Limits.withDefaults(),
+		scrub:    o.Scrub,
+		loaded:   map[string]*loading{},
+	}
+	h.digests.dir = filepath.Join(cache, "digests")
+	if h.log == nil {
+		h.log = hclog.NewNullLogger()
+	}
+	if h.scrub == nil {
+		h.scrub = func(s string) string { return s }
+	}
+	for _, list := range []struct {
+		paths    []string
+		optional bool
+	}{{o.Dirs, false}, {o.Optional, true}} {
+		for _, p := range list.paths {
+			abs, err := filepath.Abs(p)
+			if err != nil {
+				return nil, err
+			}
+			h.dirs = append(h.dirs, dir{abs, list.optional})
+		}
+	}
+	// Extism drops all guest logs unless this process-wide level is set; what is
+	// shown is then the logger's own level.
+	extism.SetLogLevel(extism.LogLevelTrace)
+	return h, nil
+}
+
+// Plugins lists what the folders hold, in order of search, and what is wrong
+// with the rest. It runs and compiles nothing.
+func (h *Host) Plugins(ctx context.Context) ([]Plugin, []error) {
+	found := h.scanner.scan(ctx, h.dirs, h.limits)
+	var plugins []Plugin
+	var errs []error
+	for _, f := range found {
+		if f.err != nil {
+			errs = append(errs, f.err)
+		} else {
+			plugins = append(plugins, f.plugin)
+		}
+	}
+	return plugins, errs
+}
+
+// Provider returns the provider of that name, or an error of the code not_found
+// that lists those there are.
+func (h *Host) Provider(ctx context.Context, name string) (sdk.Provider, error) {
+	p, err := h.find(ctx, sdk.KindProvider, name)
+	if err != nil {
+		return nil, err
+	}
+	return &provider{caller{host: h, plugin: p}}, nil
+}
+
+// Fetcher returns the fetcher for a model source. It may read below the granted
+// folders (absolute paths), if its manifest asks for that, and nowhere else.
+func (h *Host) Fetcher(ctx context.Context, source string, grantFolders ...string) (sdk.Fetcher, error) {
+	p, err := h.find(ctx, sdk.KindFetcher, source)
+	if err != nil {
+		return nil, err
+	}
+	c := caller{host: h, plugin: p}
+	if p.Manifest.Permissions.Folders {
+		c.folders = grantFolders
+	}
+	return &fetcher{c}, nil
+}
+
+// Exposer returns the expose mode of that name.
+func (h *Host) Exposer(ctx context.Context, name string) (sdk.Exposer, error) {
+	p, err := h.find(ctx, sdk.KindExpose, name)
+	if err != nil {
+		return nil, err
+	}
+	return &exposer{caller{host: h, plugin: p}}, nil
+}
+
+// Close ends all instances. Calls in progress fail.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	h.closed = true
+	all := h.loaded
+	h.loaded = nil
+	h.mu.Unlock()
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, l.close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// SearchPath is where a program looks for plugins: the folders named by flags and
+// then by SEER_PLUGIN_DIR, which must exist, and the user's and the program's
+// own, which may not. executable is the program's path, resolved by the caller.
+func SearchPath(flags []string, lookup func(string) (string, bool), executable string) (dirs, optional []string) {
+	dirs = append(dirs, flags...)
+	if list, _ := lookup("SEER_PLUGIN_DIR"); list != "" {
+		dirs = append(dirs, filepath.SplitList(list)...)
+	}
+	if data, _ := lookup("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		optional = append(optional, filepath.Join(data, "seer", "plugins"))
+	} else if home, _ := lookup("HOME"); home != "" {
+		optional = append(optional, filepath.Join(home, ".local", "share", "seer", "plugins"))
+	}
+	if executable != "" {
+		optional = append(optional, filepath.Join(filepath.Dir(executable), "plugins"))
+	}
+	return dirs, optional
+}
+
+// find selects by kind and provided name; the first in order of search wins.
+func (h *Host) find(ctx context.Context, kind sdk.Kind, name string) (Plugin, error) {
+	plugins, errs := h.Plugins(ctx)
+	if err := ctx.Err(); err != nil {
+		return Plugin{}, err
+	}
+	var have []string
+	for _, p := range plugins {
+		if !implements(p.Manifest, kind) {
+			continue
+		}
+		for _, provided := range p.Manifest.Provides {
+			if provided == name {
+				return p, h.blocked(errs, p)
+			}
+			have = append(have, provided)
+		}
+	}
+	return Plugin{}, h.notFound(kind, name, have, errs)
+}
+
+// blocked refuses to use p when a place searched earlier could not be read: what
+// the user put there was meant to win.
+func (h *Host) blocked(errs []error, p Plugin) error {
+	for _, err := range errs {
+		var e *Error
+		if !errors.As(err, &e) {
+			continue
+		}
+		missing := e.Fault == FaultFolder
+		shadowed := e.Plugin == p.Manifest.ID && e.Fault != FaultDuplicate
+		if missing || shadowed {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *Host) notFound(kind sdk.Kind, name string, have []string, errs []error) error {
+	what := map[sdk.Kind]string{sdk.KindProvider: "provider", sdk.KindFetcher: "model source", sdk.KindExpose: "expose mode"}[kind]
+	var b strings.Builder
+	fmt.Fprintf(&b, "no plugin has the %s %q; ", what, name)
+	if len(have) > 0 {
+		fmt.Fprintf(&b, "there are: %s", strings.Join(have, ", "))
+	} else {
+		fmt.Fprintf(&b, "there is none of that kind in %s", h.searched())
+	}
+	for _, err := range errs {
+		var e *Error
+		if errors.As(err, &e) && e.Fault != FaultDuplicate {
+			fmt.Fprintf(&b, "; %v", err)
+		}
+	}
+	return &Error{Fault: FaultNotFound, Err: sdk.Errorf(sdk.NotFound, "%s", b.String())}
+}
+
+func (h *Host) searched() string {
+	if len(h.dirs) == 0 {
+		return "no folder, for none was named"
+	}
+	paths := make([]string, len(h.dirs))
+	for i, d := range h.dirs {
+		paths[i] = d.path
+	}
+	return strings.Join(paths, string(os.PathListSeparator))
+}

@@ -1,0 +1,109 @@
+package host
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/extism/go-sdk"
+	"github.com/hashicorp/go-hclog"
+)
+
+// logSink is where a plugin's log lines go.
+type logSink struct {
+	log   hclog.Logger
+	scrub func(string) string
+}
+
+// callLog bounds what one call logs and remembers the end of what it printed, for
+// that is where a crashing guest says why.
+type callLog struct {
+	sink *logSink
+
+	mu      sync.Mutex
+	left    int // bytes
+	dropped bool
+	partial []byte
+	tail    []byte
+}
+
+const (
+	tailBytes = 8 << 10
+	lineBytes = 4 << 10
+)
+
+// reset begins a call.
+func (l *callLog) reset(budget int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left, l.dropped, l.partial, l.tail = budget, false, nil, nil
+}
+
+// Write takes the guest's stdout and stderr.
+func (l *callLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail = append(l.tail, b...)
+	if extra := len(l.tail) - tailBytes; extra > 0 {
+		l.tail = append([]byte(nil), l.tail[extra:]...)
+	}
+	l.partial = append(l.partial, b...)
+	for {
+		i := bytes.IndexByte(l.partial, '\n')
+		if i < 0 && len(l.partial) > lineBytes {
+			i = lineBytes
+		}
+		if i < 0 {
+			return len(b), nil
+		}
+		l.line(hclog.Debug, string(l.partial[:i]))
+		l.partial = bytes.TrimPrefix(l.partial[i:], []byte("\n"))
+	}
+}
+
+// extism takes what the guest logs through the PDK.
+func (l *callLog) extism(level extism.LogLevel, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line(map[extism.LogLevel]hclog.Level{
+		extism.LogLevelTrace: hclog.Trace, extism.LogLevelDebug: hclog.Debug, extism.LogLevelInfo: hclog.Info,
+		extism.LogLevelWarn: hclog.Warn, extism.LogLevelError: hclog.Error,
+	}[level], text)
+}
+
+func (l *callLog) line(level hclog.Level, text string) {
+	if l.left -= len(text) + 1; l.left < 0 {
+		if !l.dropped {
+			l.dropped = true
+			l.sink.log.Warn("the plugin logs too much; the rest of this call's log is dropped")
+		}
+		return
+	}
+	if text = strings.TrimRight(text, "\r\n"); text != "" {
+		l.sink.log.Log(level, l.sink.scrub(strings.ToValidUTF8(text, "�")))
+	}
+}
+
+// reason finds the line in which a language's runtime says why it gave up.
+func (l *callLog) reason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range strings.Split(string(l.tail), "\n") {
+		for _, prefix := range []string{"panic: ", "fatal error: ", "memory allocation of "} {
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				if prefix == "memory allocation of " {
+					rest = line
+				}
+				return l.sink.scrub(strings.ToValidUTF8(rest, "�"))
+			}
+		}
+	}
+	return ""
+}
+
+// firstLine drops Wasm stack traces from an error's text.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(fmt.Sprint(line), " (recovered by wazero)")
+}

@@ -1,0 +1,217 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/extism/go-sdk"
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// loading is a module that is being compiled, once for all who want it.
+type loading struct {
+	done   chan struct{}
+	module *module
+	err    error
+}
+
+// load compiles p, or waits until somebody else has.
+func (h *Host) load(ctx context.Context, p Plugin) (*module, error) {
+	key := p.File + " " + p.Digest
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return nil, fault(FaultClosed, p, "the plugin host has been closed")
+	}
+	l, ok := h.loaded[key]
+	if !ok {
+		l = &loading{done: make(chan struct{})}
+		h.loaded[key] = l
+		go func() {
+			l.module, l.err = h.compile(p)
+			if l.err != nil { // the next call tries again
+				h.mu.Lock()
+				delete(h.loaded, key)
+				h.mu.Unlock()
+			}
+			close(l.done)
+		}()
+	}
+	h.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.module, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (l *loading) close(ctx context.Context) error {
+	<-l.done
+	if l.module == nil {
+		return nil
+	}
+	return l.module.close(ctx)
+}
+
+// module is a compiled plugin and its instances.
+type module struct {
+	plugin   Plugin
+	limits   Limits
+	compiled *extism.CompiledPlugin
+	cache    wazero.CompilationCache
+	log      *logSink
+	slots    chan struct{} // one for each instance that may run
+
+	mu     sync.Mutex
+	idle   []*instance
+	closed bool
+}
+
+// compile makes machine code of a plugin, or takes it from the cache.
+func (h *Host) compile(p Plugin) (*module, error) {
+	code, err := os.ReadFile(p.File)
+	if err != nil {
+		return nil, fault(FaultCorrupt, p, "cannot be read: %w", err)
+	}
+	if digestOf(code) != p.Digest {
+		return nil, fault(FaultCorrupt, p, "changed while it was being read; try again")
+	}
+	limits := h.limits.lowered(p.Manifest.Limits)
+	m := &module{plugin: p, limits: limits, slots: make(chan struct{}, limits.Instances),
+		log: &logSink{log: h.log.Named(p.Manifest.ID), scrub: h.scrub}}
+	cache, err := h.openCache(p)
+	if err != nil {
+		return nil, err
+	}
+	defer cache.unlock()
+	m.compiled, m.cache, err = h.compileWith(cache, code, limits)
+	if err != nil {
+		// Bad cache entries and a full disk look the same from here: without the
+		// cache it either works, slowly, or the plugin itself is bad.
+		h.log.Warn("cannot use the cache of compiled plugins", "plugin", p.Manifest.ID, "folder", cache.dir, "error", firstLine(err))
+		cache.clear()
+		if m.compiled, m.cache, err = h.compileWith(nil, code, limits); err != nil {
+			return nil, fault(FaultCorrupt, p, "cannot be compiled: %s", firstLine(err))
+		}
+		return m, nil
+	}
+	if err := cache.seal(); err != nil {
+		h.log.Warn("cannot complete the cache of compiled plugins", "plugin", p.Manifest.ID, "folder", cache.dir, "error", err)
+	}
+	return m, nil
+}
+
+// compileWith compiles with a cache on disk, or only in memory if it is nil.
+func (h *Host) compileWith(on *diskCache, code []byte, limits Limits) (*extism.CompiledPlugin, wazero.CompilationCache, error) {
+	ctx := context.Background() // the result is shared: no caller may cancel it
+	cache := wazero.NewCompilationCache()
+	if on != nil {
+		var err error
+		if cache, err = wazero.NewCompilationCacheWithDir(on.dir); err != nil {
+			return nil, nil, err
+		}
+	}
+	config := extism.PluginConfig{
+		EnableWasi: true,
+		RuntimeConfig: wazero.NewRuntimeConfig().
+			WithCompilationCache(cache).
+			WithCloseOnContextDone(true).
+			WithMemoryLimitPages(uint32(limits.MemoryMB * pagesPerMB)),
+	}
+	manifest := extism.Manifest{
+		Wasm: []extism.Wasm{extism.WasmData{Data: code}},
+		// No hosts, no paths; nothing to keep between calls.
+		Memory: &extism.ManifestMemory{MaxHttpResponseBytes: 0, MaxVarBytes: 0},
+	}
+	compiled, err := extism.NewCompiledPlugin(ctx, manifest, config, h.functions())
+	if err != nil {
+		return nil, nil, errors.Join(err, cache.Close(ctx))
+	}
+	return compiled, cache, nil
+}
+
+// instance is one run-time copy of a module. It serves one call at a time.
+type instance struct {
+	plugin *extism.Plugin
+	log    *callLog
+	ended  atomic.Bool // the guest exited, trapped or was stopped
+}
+
+func (m *module) instantiate() (*instance, error) {
+	inst := &instance{log: &callLog{sink: m.log}}
+	ctx := experimental.WithCloseNotifier(context.Background(),
+		experimental.CloseNotifyFunc(func(context.Context, uint32) { inst.ended.Store(true) }))
+	// Never wazero's default: its clock stands still and its randomness repeats.
+	config := wazero.NewModuleConfig().
+		WithSysWalltime().WithSysNanotime().WithSysNanosleep().
+		WithRandSource(rand.Reader).
+		WithStdout(inst.log).WithStderr(inst.log)
+	var err error
+	inst.plugin, err = m.compiled.Instance(ctx, extism.PluginInstanceConfig{ModuleConfig: config})
+	if err != nil {
+		return nil, err
+	}
+	inst.plugin.SetLogger(inst.log.extism)
+	return inst, nil
+}
+
+// take waits for a turn and gives an instance, used before or new.
+func (m *module) take(ctx context.Context) (*instance, error) {
+	select {
+	case m.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		<-m.slots
+		return nil, fault(FaultClosed, m.plugin, "the plugin host has been closed")
+	}
+	if n := len(m.idle); n > 0 {
+		inst := m.idle[n-1]
+		m.idle = m.idle[:n-1]
+		m.mu.Unlock()
+		return inst, nil
+	}
+	m.mu.Unlock()
+	inst, err := m.instantiate()
+	if err != nil {
+		<-m.slots
+		return nil, fault(FaultCorrupt, m.plugin, "cannot be started: %s", firstLine(err))
+	}
+	return inst, nil
+}
+
+// give returns an instance. One that failed is thrown away: nobody knows what
+// state it is in.
+func (m *module) give(ctx context.Context, inst *instance, healthy bool) {
+	defer func() { <-m.slots }()
+	if healthy && !inst.ended.Load() {
+		m.mu.Lock()
+		keep := !m.closed
+		if keep {
+			m.idle = append(m.idle, inst)
+		}
+		m.mu.Unlock()
+		if keep {
+			return
+		}
+	}
+	_ = inst.plugin.CloseWithContext(context.WithoutCancel(ctx)) // it is gone either way
+}
+
+// close ends all instances, also those at work.
+func (m *module) close(ctx context.Context) error {
+	m.mu.Lock()
+	m.closed = true
+	m.idle = nil
+	m.mu.Unlock()
+	return errors.Join(m.compiled.Close(ctx), m.cache.Close(ctx))
+}

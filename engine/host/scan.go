@@ -1,0 +1,238 @@
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/wasmfile"
+)
+
+// dir is a folder with plugins.
+type dir struct {
+	path     string
+	optional bool
+}
+
+// found is a plugin, or what is wrong with one.
+type found struct {
+	plugin Plugin
+	err    error
+}
+
+// scanner reads plugin folders. A file that has not changed is not read again.
+type scanner struct {
+	mu    sync.Mutex
+	known map[string]seen // by path of the .wasm
+}
+
+type seen struct {
+	wasm, yaml stamp
+	found
+}
+
+type stamp struct {
+	size int64
+	time time.Time
+}
+
+func (s *scanner) scan(ctx context.Context, dirs []dir, limits Limits) []found {
+	var all []found
+	visited := map[string]bool{}
+	for _, d := range dirs {
+		if visited[d.path] || ctx.Err() != nil {
+			continue
+		}
+		visited[d.path] = true
+		all = append(all, s.folder(d, limits)...)
+	}
+	return hideDuplicates(all)
+}
+
+func (s *scanner) folder(d dir, limits Limits) []found {
+	entries, err := os.ReadDir(d.path)
+	switch {
+	case d.optional && errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("this plugin folder does not exist; create it, or correct --plugin-dir or SEER_PLUGIN_DIR")
+		fallthrough
+	case err != nil:
+		return []found{{err: &Error{Fault: FaultFolder, File: d.path, Err: err}}}
+	}
+	var out []found
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue // files being written
+		}
+		path := filepath.Join(d.path, e.Name())
+		if strings.HasSuffix(path, ".wasm") {
+			out = append(out, s.file(path, limits))
+		} else if stem, ok := strings.CutSuffix(e.Name(), ".yaml"); ok && !hasFile(entries, stem+".wasm") {
+			out = append(out, found{err: &Error{FaultCorrupt, stem, path, fmt.Errorf("%s.wasm is missing beside it; copy both files", stem)}})
+		}
+	}
+	return out
+}
+
+func hasFile(entries []fs.DirEntry, name string) bool {
+	for _, e := range entries {
+		if e.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) file(path string, limits Limits) found {
+	now := seen{wasm: stampOf(path), yaml: stampOf(manifestPath(path))}
+	s.mu.Lock()
+	old, ok := s.known[path]
+	s.mu.Unlock()
+	if ok && old.wasm == now.wasm && old.yaml == now.yaml {
+		return old.found
+	}
+	now.plugin, now.err = readPlugin(path, limits)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil {
+		s.known = map[string]seen{}
+	}
+	s.known[path] = now
+	return now.found
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{size: -1}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
+
+func manifestPath(wasm string) string { return strings.TrimSuffix(wasm, ".wasm") + ".yaml" }
+
+// readPlugin learns all that can be known without compiling.
+func readPlugin(path string, limits Limits) (Plugin, error) {
+	stem := strings.TrimSuffix(filepath.Base(path), ".wasm")
+	p := Plugin{Manifest: sdk.Manifest{ID: stem}, File: path}
+	code, err := os.ReadFile(path)
+	if err != nil {
+		return p, fault(FaultCorrupt, p, "cannot be read: %w", err)
+	}
+	module, err := wasmfile.Parse(code)
+	if err != nil {
+		return p, fault(FaultCorrupt, p, "%w; build or copy it again", err)
+	}
+	if p.Manifest, err = readManifest(p, module, limits); err != nil {
+		return p, err
+	}
+	if p.Manifest.ID != stem {
+		id := p.Manifest.ID
+		p.Manifest.ID = stem
+		return p, fault(FaultManifest, p, "its manifest is of %q; the files of a plugin are <id>.wasm and <id>.yaml", id)
+	}
+	if err := checkInterface(p, module); err != nil {
+		return p, err
+	}
+	p.Digest = digestOf(code)
+	return p, nil
+}
+
+// readManifest takes the file beside the .wasm and the embedded section; one is
+// enough, two must agree.
+func readManifest(p Plugin, module wasmfile.Module, limits Limits) (sdk.Manifest, error) {
+	file := manifestPath(p.File)
+	text, err := os.ReadFile(file)
+	embedded, has := module.Custom(sdk.ManifestSection)
+	switch {
+	case err == nil:
+	case !errors.Is(err, fs.ErrNotExist):
+		return p.Manifest, fault(FaultManifest, p, "its manifest cannot be read: %w", err)
+	case !has:
+		return p.Manifest, fault(FaultManifest, p, "it has no manifest; put %s beside it", filepath.Base(file))
+	default:
+		m, err := parseManifest(p.File+"#"+sdk.ManifestSection, embedded, limits)
+		return m, manifestFault(p, err)
+	}
+	m, err := parseManifest(file, text, limits)
+	if err != nil || !has {
+		return m, manifestFault(p, err)
+	}
+	inside, err := parseManifest(p.File+"#"+sdk.ManifestSection, embedded, limits)
+	if err != nil {
+		return m, manifestFault(p, err)
+	}
+	if !sameManifest(m, inside) {
+		return m, fault(FaultManifest, p, "%s says something else than the manifest inside the .wasm; copy both files of one build", filepath.Base(file))
+	}
+	return m, nil
+}
+
+func manifestFault(p Plugin, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errVersion):
+		return fault(FaultVersion, p, "%w", err)
+	default:
+		return fault(FaultManifest, p, "invalid manifest: %w", err)
+	}
+}
+
+func digestOf(code []byte) string {
+	sum := sha256.Sum256(code)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// hideDuplicates lets the first plugin win: by its id, and for each kind by the
+// names it provides.
+func hideDuplicates(all []found) []found {
+	ids := map[string]string{}
+	names := map[string]Plugin{}
+	for i, f := range all {
+		if f.err != nil {
+			var e *Error
+			if errors.As(f.err, &e) && e.Plugin != "" && ids[e.Plugin] == "" {
+				ids[e.Plugin] = e.File
+			}
+			continue
+		}
+		id := f.plugin.Manifest.ID
+		if first := ids[id]; first != "" {
+			all[i].err = fault(FaultDuplicate, f.plugin, "not used: %s was found first", first)
+			continue
+		}
+		ids[id] = f.plugin.File
+		if name, first, clash := claim(names, f.plugin); clash {
+			all[i].err = fault(FaultDuplicate, f.plugin, "not used: it provides %q, as does %s, which was found first", name, first.File)
+		}
+	}
+	return all
+}
+
+func claim(names map[string]Plugin, p Plugin) (string, Plugin, bool) {
+	var keys []string
+	for _, contract := range p.Manifest.Implements {
+		for _, name := range p.Manifest.Provides {
+			key := contract + " " + name
+			if first, taken := names[key]; taken {
+				return name, first, true
+			}
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		names[key] = p
+	}
+	return "", Plugin{}, false
+}

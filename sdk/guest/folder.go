@@ -1,0 +1,104 @@
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Folder is a folder that the user granted, read through the host. It needs the
+// permission `folders`. It is an [fs.ReadDirFS] and an [fs.ReadFileFS]; files of
+// up to [sdk.FolderReadLimit] bytes can be read, larger ones only digested.
+type Folder struct{ path string }
+
+// OpenFolder names a granted folder by its absolute path; whether it is granted
+// and there shows at the first use.
+func OpenFolder(path string) Folder { return Folder{path} }
+
+// Digest returns the SHA-256 of a file, in hex. The host computes it.
+func (f Folder) Digest(name string) (string, error) {
+	var sum string
+	return sum, f.call(sdk.HostFolderDigest, "digest", name, &sum)
+}
+
+// ReadFile implements [fs.ReadFileFS].
+func (f Folder) ReadFile(name string) ([]byte, error) {
+	var data []byte
+	return data, f.call(sdk.HostFolderRead, "read", name, &data)
+}
+
+// ReadDir implements [fs.ReadDirFS].
+func (f Folder) ReadDir(name string) ([]fs.DirEntry, error) {
+	var list []sdk.FolderEntry
+	if err := f.call(sdk.HostFolderList, "readdir", name, &list); err != nil {
+		return nil, err
+	}
+	out := make([]fs.DirEntry, len(list))
+	for i, e := range list {
+		out[i] = fs.FileInfoToDirEntry(info{e})
+	}
+	return out, nil
+}
+
+// Open implements [fs.FS], for what can be listed only.
+func (f Folder) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("use ReadFile: %w", fs.ErrInvalid)}
+}
+
+// Stat implements [fs.StatFS], which fs.WalkDir needs for its root.
+func (f Folder) Stat(name string) (fs.FileInfo, error) {
+	if name == "." {
+		return info{sdk.FolderEntry{Name: ".", Type: "dir"}}, nil
+	}
+	entries, err := f.ReadDir(path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.Name() == path.Base(name) {
+			return e.Info()
+		}
+	}
+	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+}
+
+func (f Folder) call(function, op, name string, out any) error {
+	if !fs.ValidPath(name) {
+		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	in, err := json.Marshal(sdk.FolderInput{Folder: f.path, Path: name})
+	if err != nil {
+		return err
+	}
+	var e sdk.Envelope
+	if err := json.Unmarshal(hostCall(function, in), &e); err != nil {
+		return fmt.Errorf("%s: %w", function, err)
+	}
+	if e.Error != nil {
+		return &fs.PathError{Op: op, Path: name, Err: e.Error}
+	}
+	return json.Unmarshal(e.OK, out)
+}
+
+// info is a [fs.FileInfo] of what the host tells.
+type info struct{ e sdk.FolderEntry }
+
+func (i info) Name() string       { return i.e.Name }
+func (i info) Size() int64        { return i.e.Size }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.e.Type == "dir" }
+func (i info) Sys() any           { return nil }
+func (i info) Mode() fs.FileMode {
+	switch i.e.Type {
+	case "dir":
+		return fs.ModeDir | 0o755
+	case "file":
+		return 0o644
+	default:
+		return fs.ModeIrregular
+	}
+}

@@ -1,0 +1,119 @@
+// Package guest turns an implementation of a contract into a Wasm plugin. It is
+// the only package that knows the Extism PDK.
+//
+// A plugin's main.go names the functions that it exports, one line each, and
+// nothing else; the implementation lives in a plain package that is tested
+// natively:
+//
+//	package main
+//
+//	import (
+//		"github.com/seer-engine/seer/sdk/guest"
+//		"example.org/shout"
+//	)
+//
+//	//go:wasmexport expose
+//	func expose() int32 { return guest.Expose(shout.Mode{}) }
+//
+//	func main() {} // never runs: the module is a library
+//
+// Build it with
+//
+//	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared
+//
+// or with the command sdk/seer-pack, which also embeds the manifest. There is
+// no registration: what the file exports is what the plugin does.
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Expose implements the export "expose".
+func Expose(e sdk.Exposer) int32 { return call(e.Expose) }
+
+// FetcherResolve implements the export "fetcher_resolve".
+func FetcherResolve(f sdk.Fetcher) int32 { return call(f.Resolve) }
+
+// FetcherLocate implements the export "fetcher_locate".
+func FetcherLocate(f sdk.Fetcher) int32 { return call(f.Locate) }
+
+// ProviderDescribe implements the export "provider_describe".
+func ProviderDescribe(p sdk.Provider) int32 {
+	return call(func(ctx context.Context, _ struct{}) (sdk.ProviderInfo, error) { return p.Describe(ctx) })
+}
+
+// ProviderOffers implements the export "provider_offers".
+func ProviderOffers(p sdk.Provider) int32 { return call(p.Offers) }
+
+// ProviderCreate implements the export "provider_create".
+func ProviderCreate(p sdk.Provider) int32 {
+	return call(func(ctx context.Context, in sdk.CreateInput) (sdk.CreateStep, error) {
+		return p.Create(ctx, in.Spec, in.Cursor)
+	})
+}
+
+// ProviderObserve implements the export "provider_observe".
+func ProviderObserve(p sdk.Provider) int32 {
+	return call(func(ctx context.Context, in sdk.ObserveInput) ([]sdk.Observation, error) {
+		return p.Observe(ctx, in.Handles)
+	})
+}
+
+// ProviderList implements the export "provider_list".
+func ProviderList(p sdk.Provider) int32 {
+	return call(func(ctx context.Context, in sdk.ListInput) ([]sdk.Listed, error) { return p.List(ctx, in.Owner) })
+}
+
+// ProviderTerminate implements the export "provider_terminate".
+func ProviderTerminate(p sdk.Provider) int32 {
+	return call(func(ctx context.Context, in sdk.TerminateInput) (struct{}, error) {
+		return struct{}{}, p.Terminate(ctx, in.Handle)
+	})
+}
+
+// call runs one export: input, function, output. A panic is left alone: it ends
+// this instance, and the host reports it and makes another.
+func call[In, Out any](f func(context.Context, In) (Out, error)) int32 {
+	output(answer(input(), f))
+	return 0
+}
+
+// answer is call without the host.
+func answer[In, Out any](raw []byte, f func(context.Context, In) (Out, error)) []byte {
+	var in In
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return failure(sdk.Errorf(sdk.Invalid, "the input is not what this plugin expects: %v", err))
+	}
+	// The host enforces deadlines and cancellation by ending the instance.
+	out, err := f(context.Background(), in)
+	if err != nil {
+		return failure(err)
+	}
+	ok, err := json.Marshal(out)
+	if err != nil {
+		return failure(sdk.Errorf(sdk.Internal, "the result cannot be written as JSON: %v", err))
+	}
+	return envelope(sdk.Envelope{OK: ok})
+}
+
+func failure(err error) []byte {
+	var e *sdk.Error
+	if !errors.As(err, &e) {
+		e = &sdk.Error{Code: sdk.Internal}
+	}
+	// The outer message says more than the error it wraps.
+	return envelope(sdk.Envelope{Error: &sdk.Error{Code: e.Code, Message: err.Error(), Seconds: e.Seconds}})
+}
+
+func envelope(e sdk.Envelope) []byte {
+	b, err := json.Marshal(e)
+	if err != nil { // OK is valid JSON and Error is plain: cannot happen
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,46 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+func TestAnswer(t *testing.T) {
+	limited := &sdk.Error{Code: sdk.RateLimited, Message: "slow down", Seconds: 3}
+	for name, tc := range map[string]struct {
+		in   string
+		f    func(context.Context, sdk.ListInput) ([]string, error)
+		want string
+	}{
+		"ok": {`{"owner":"me","later":1}`,
+			func(_ context.Context, in sdk.ListInput) ([]string, error) { return []string{in.Owner}, nil },
+			`{"ok":["me"]}`},
+		"bad input": {`[]`, nil,
+			`{"error":{"code":"invalid","message":"the input is not what this plugin expects: json: cannot unmarshal array into Go value of type sdk.ListInput"}}`},
+		"plain error": {`{}`,
+			func(context.Context, sdk.ListInput) ([]string, error) { return nil, errors.New("no") },
+			`{"error":{"code":"internal","message":"no"}}`},
+		"wrapped error": {`{}`,
+			func(context.Context, sdk.ListInput) ([]string, error) { return nil, fmt.Errorf("listing: %w", limited) },
+			`{"error":{"code":"rate_limited","message":"listing: slow down","after_seconds":3}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(answer([]byte(tc.in), tc.f)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAnswerUnwritable(t *testing.T) {
+	out := answer([]byte(`{}`), func(context.Context, struct{}) (any, error) { return func() {}, nil })
+	var e sdk.Envelope
+	if err := json.Unmarshal(out, &e); err != nil || e.Error == nil || e.Error.Code != sdk.Internal {
+		t.Errorf("answer = %s (%v)", out, err)
+	}
+}
