@@ -156,6 +156,9 @@ func (in inputSandbox) sandbox() Sandbox {
 
 // networkOf tells open and none from hosts; a list is always hosts.
 func networkOf(words []string) (mode string, hosts []string) {
+	if len(words) == 0 {
+		return "", nil
+	}
 	if len(words) == 1 && (words[0] == "open" || words[0] == "none") {
 		return words[0], nil
 	}

@@ -63,7 +63,8 @@ func Parse(text []byte, filename string, opts LoadOptions) (*Experiment, error) 
 	exp, errs := parse(text, abs, opts.Set)
 	for _, e := range errs {
 		if e.Set == "" {
-			e.File = filename
+			// YAML knows line breaks that editors do not count.
+			e.File, e.Line = filename, min(max(e.Line, 1), countLines(text))
 		}
 	}
 	if err := errs.orNil(); err != nil {

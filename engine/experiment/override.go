@@ -46,7 +46,7 @@ func (l *layers) load(t tree) {
 func (l *layers) override(assignment string) {
 	key, text, ok := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
-	if !ok || key == "" || slices.Contains(strings.Split(key, "."), "") {
+	if !ok || key == "" || strings.ContainsRune(key, 0) || slices.Contains(strings.Split(key, "."), "") {
 		l.fail(assignment, "expected KEY=VALUE", "for example --set sandbox.timeout=2h")
 		return
 	}

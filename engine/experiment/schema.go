@@ -26,7 +26,7 @@ func Schema() []byte {
 		"$id":         SchemaID,
 		"title":       "Seer experiment",
 		"description": "A research environment for an AI agent, declared in one file.",
-		"type":        "object", "properties": properties, "additionalProperties": false, "minProperties": 1,
+		"type":        "object", "properties": properties, "additionalProperties": false,
 		"not": object{"required": []string{"sandbox"}, "anyOf": requiredEach(keysOf(stagedFields()))},
 	}
 	text, err := json.MarshalIndent(schema, "", "  ")

@@ -215,8 +215,11 @@ func (s *source) fail(line, column int, message, hint string) *yaml.Node {
 }
 
 var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	yamlAnchor = regexp.MustCompile(`unknown anchor '([^']*)'`)
+	yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+	// These come from the parser proper, which counts lines from 0; the others
+	// come from its scanner, which counts from 1.
+	yamlFromZero = regexp.MustCompile(`^did not find expected (<document start>|node content|key|',' or|'-')`)
+	yamlAnchor   = regexp.MustCompile(`unknown anchor '([^']*)'`)
 )
 
 // failYAML turns a message of the YAML parser into one sentence with a place.
@@ -226,6 +229,9 @@ func (s *source) failYAML(text []byte, err error) *yaml.Node {
 	if m := yamlLine.FindStringSubmatch(message); m != nil {
 		message = message[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
+		if yamlFromZero.MatchString(message) {
+			line++
+		}
 	}
 	if m := yamlAnchor.FindStringSubmatch(message); m != nil {
 		if at := bytes.Index(text, []byte("*"+m[1])); at >= 0 {

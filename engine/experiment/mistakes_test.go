@@ -1,0 +1,155 @@
+package experiment_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+// mistake is a wrong file and the whole message it gives.
+type mistake struct {
+	text, want string
+	schema     bool // whether an editor with the schema sees it too
+}
+
+func mistakes() []mistake {
+	return []mistake{
+		{"name: a b", "1: name: `a b` is not a name; use letters, digits, `.`, `_` and `-`, at most 63, beginning with a letter or digit", false},
+		{"name: 7", "1: name: expected a string, got the number `7`; put it into quotes: \"7\"", true},
+		{"name: ''", "1: name: the text is empty; give a value or remove the key", true},
+		{"name:", "1: name: expected a string, got nothing; give a value or remove the key", true},
+		{"sandbox: [a]", "1: sandbox: expected a mapping, got a list", true},
+		{"sandbox:\n  modles: []", "2: sandbox: unknown key `modles`; did you mean `models`?", true},
+		{"sandbox:\n  Timeout: 5", "2: sandbox: unknown key `Timeout`; did you mean `timeout`?", true},
+		{"timeout: 5", "1: unknown key `timeout`; it belongs under `sandbox`", true},
+		{"zebra: 5", "1: unknown key `zebra`; known here: name, sandbox, serve, workspace, agent, outputs", true},
+		{"name: a\nname: b", "2: the key `name` is here twice, first on line 1; keep one of them", false},
+		{"sandbox: {gpu: 5}", "1: sandbox.gpu: expected a string, got the number `5`; put it into quotes: \"5\"", true},
+		{"sandbox: {gpu: []}", "1: sandbox.gpu: the list is empty; name at least one, or remove the key", true},
+		{"sandbox: {gpu: {a: b}}", "1: sandbox.gpu: expected a string, got a mapping", true},
+		{"sandbox: {gpu: A100, gpu_count: 0}", "1: sandbox.gpu_count: 0 is out of range; use 1 to 64", true},
+		{"sandbox: {gpu_count: two}", "1: sandbox.gpu_count: expected an integer, got the string `two`", true},
+		{"sandbox: {gpu_count: 2}", "1: sandbox.gpu_count: gpu_count needs gpu; name the GPU type, or remove gpu_count", false},
+		{"sandbox: {models: ./m}", "1: sandbox.models: expected a list, got the string `./m`; write it as a list: [./m]", true},
+		{"sandbox: {models: [7]}", "1: sandbox.models.0: expected a string or a mapping with `name`, got the number `7`", true},
+		{"sandbox: {models: [{revision: x}]}", "1: sandbox.models.0.name: this key is missing", true},
+		{"sandbox: {models: [~/m]}", "1: sandbox.models.0: `~` is not expanded; write ./folder or the whole path", false},
+		{"sandbox: {models: [a/b/c]}", "1: sandbox.models.0: `a/b/c` is not a model; write org/name for the Hub, ./folder for a folder or scheme:name for a plugin", false},
+		{"sandbox: {models: ['shelf:']}", "1: sandbox.models.0: `shelf:` names no model; write org/name, ./folder or scheme:name", false},
+		{"sandbox:\n  models:\n    - o/a-b\n    - o/a_b", "4: sandbox.models.1: `o/a-b` and `o/a_b` would both be MODEL_O_A_B_PATH; rename one of them, or list it once", false},
+		{"sandbox: {models: [./m], env: {MODEL_M_PATH: x}}", "1: sandbox.env.MODEL_M_PATH: the variable is set by the model `./m`; choose another name", false},
+		{"sandbox: {models: [{name: ./m, revision: v1}]}", "1: sandbox.models.0.revision: a folder has no revisions; remove it", false},
+		{"sandbox: {models: [{name: o/m, base_model: o/b}]}", "1: sandbox.models.0.base_model: base_model is for adapters only; set is_peft: true or remove it", false},
+		{"sandbox: {models: [{name: o/m, var_name: a-b}]}", "1: sandbox.models.0.var_name: `a-b` is not a Python identifier; use letters, digits and `_`", false},
+		{"sandbox: {models: [{name: o/m, hidden: yes}]}", "1: sandbox.models.0.hidden: expected true or false, got the string `yes`", false},
+		{"sandbox: {models: [{name: o/m, nmae: x}]}", "1: sandbox.models.0: unknown key `nmae`; did you mean `name`?", true},
+		{"sandbox: {python_version: 3.10}", "1: sandbox.python_version: expected a string, got the number `3.10`; put it into quotes: \"3.10\"", true},
+		{"sandbox: {secrets: [A B]}", "1: sandbox.secrets.0: `A B` is not the name of a variable; list the names of variables, not their values", false},
+		{"sandbox: {secrets: [A, A]}", "1: sandbox.secrets.1: `A` is listed twice; keep one of them", false},
+		{"sandbox: {secrets: [A], env: {A: x}}", "1: sandbox.secrets.0: `A` is in env as well; keep one of them", false},
+		{"sandbox: {env: {A: [x]}}", "1: sandbox.env.A: expected a string, a number, true or false, got a list", true},
+		{"sandbox: {env: {A-B: x}}", "1: sandbox.env.A-B: `A-B` is not the name of a variable; use letters, digits and `_`, not beginning with a digit", false},
+		{"sandbox: {env: {SEER_X: x}}", "1: sandbox.env.SEER_X: names that begin with SEER_ are Seer's own; choose another name", false},
+		{"sandbox: {timeout: soon}", "1: sandbox.timeout: expected a duration, got the string `soon`; write seconds, or 90m, 2h, 1d", true},
+		{"sandbox: {timeout: 0}", "1: sandbox.timeout: `0` is shorter than a second; write seconds, or 90m, 2h, 1d", true},
+		{"sandbox: {timeout: -5m}", "1: sandbox.timeout: `-5m` is shorter than a second; write seconds, or 90m, 2h, 1d", true},
+		{"sandbox: {timeout: 3600000}", "1: sandbox.timeout: `3600000` is longer than 30 days; write seconds, or 90m, 2h, 1d", true},
+		{"sandbox: {timeout: 1.5}", "1: sandbox.timeout: expected a duration, got the number `1.5`; write seconds, or 90m, 2h, 1d", true},
+		{"sandbox: {idle_timeout: 2h}", "1: sandbox.idle_timeout: it is longer than timeout; make it shorter, or remove it", false},
+		{"sandbox: {local_files: [a]}", "1: sandbox.local_files.0: expected a pair [local, remote], got the string `a`", true},
+		{"sandbox: {local_files: [[a]]}", "1: sandbox.local_files.0: expected a pair [local, remote], got a list", true},
+		{"sandbox: {local_files: [{local: a}]}", "1: sandbox.local_files.0.remote: this key is missing", true},
+		{"sandbox: {local_files: [[a, b]]}", "1: sandbox.local_files.0.1: `b` is not absolute; begin it with /, for example /workspace/b", false},
+		{"sandbox: {local_dirs: [[a, /w/../b]]}", "1: sandbox.local_dirs.0.1: `/w/../b` is not a plain path; write `/b`", false},
+		{"sandbox: {local_dirs: [[a, /]]}", "1: sandbox.local_dirs.0.1: `/` is not free; use a place under /workspace", false},
+		{"sandbox: {ports: [0]}", "1: sandbox.ports.0: 0 is out of range; use 1 to 65535", true},
+		{"sandbox: {ports: [80, 80]}", "1: sandbox.ports.1: port 80 is listed twice; keep one of them", false},
+		{"sandbox: {debug: 1}", "1: sandbox.debug: expected true or false, got the number `1`", true},
+		{"sandbox: {isolation: docker}", "1: sandbox.isolation: `docker` is not known; use auto, gvisor, bubblewrap or none", true},
+		{"sandbox: {execution_mode: jupyter}", "1: sandbox.execution_mode: `jupyter` is not known; use notebook, cli, local or null", true},
+		{"serve: [{expose_as: mcp}]", "1: serve.0.file: this key is missing", true},
+		{"serve: [interface.py]", "1: serve.0: expected a mapping, got the string `interface.py`", true},
+		{"serve: [{file: tools.txt, name: t}]", "1: serve.0.file: `tools.txt` is not a Python file; serve a file that ends with .py", false},
+		{"serve: [{file: my-tools.py}]", "1: serve.0.name: `my-tools` is not a Python identifier; set name: to letters, digits and `_`, as in model_tools", false},
+		{"serve: [{file: a.py, name: class}]", "1: serve.0.name: `class` is a Python keyword; set another name:, as in model_tools", false},
+		{"serve: [{file: json.py}]", "1: serve.0.name: `json` is a module of Python itself, which it would hide; set another name:, as in json_tools", false},
+		{"serve: [{file: a.py}, {file: b.py, name: a}]", "1: serve.1.name: `a` is served twice; give each its own name", false},
+		{"workspace: {libraries: helpers.py}", "1: workspace.libraries: expected a list, got the string `helpers.py`; write it as a list: [helpers.py]", true},
+		{"workspace: {libraries: [~/x.py]}", "1: workspace.libraries.0: `~` is not expanded; write the whole path, or one from the folder of this file", false},
+		{"agent: {prompt: hi}", "1: agent.command: provider command needs a command; for example command: [python3, agent.py]", false},
+		{"agent: {command: [python3, 5]}", "1: agent.command.1: expected a string, got the number `5`; put it into quotes: \"5\"", true},
+		{"agent: {command: [a], network: maybe}", "1: agent.network: `maybe` is not known; use none or open", true},
+		{"gpu: {gpu_type: A100}\nsandbox: {}\nmodels: []", "1: the file mixes two forms: `gpu`, `models` at the top and `sandbox`; move `gpu`, `models` under `sandbox`", true},
+		{"gpu: A100", "1: gpu: expected a mapping, got the string `A100`", true},
+		{"name: a\ngpu: {gpu_typ: A100}", "2: gpu: unknown key `gpu_typ`; did you mean `gpu_type`?", true},
+		{"gpu: {gpu_type: A100, gpu_count: 900}", "1: gpu.gpu_count: 900 is out of range; use 1 to 64", true},
+		{"gpu: {gpu_type: A100, use_model_volumes: false}", "1: gpu.use_model_volumes: false is not supported by this version; leave it out: models are always kept apart from the image", false},
+		{"github_repos: [a/b]", "1: github_repos: not supported by this version; clone it yourself and list the folder in local_dirs", false},
+		{"sandbox: {execution_mode: notebook}", "1: sandbox.execution_mode: not supported by this version; leave it out and expose functions with serve", false},
+		{"sandbox: {provider: [local, modal]}", "1: sandbox.provider: a list is not supported by this version; name one provider", false},
+		{"sandbox: {network: [example.org]}", "1: sandbox.network: a list of hosts is not supported by this version; use open or none", false},
+		{"a: !!python/object:x 5", "1: a: the YAML tag `!!python/object:x` is not understood; leave the tag out", false},
+		{"? {a: b}\n: c", "1: a key must be a plain word", false},
+		{"name: a: b", "1: not valid YAML: mapping values are not allowed in this context; check the indentation, and put a value with `: ` in it into quotes", false},
+		{"sandbox:\n\ttimeout: 5", "2: not valid YAML: found character that cannot start any token; indent with spaces, not with tabs", false},
+		{"name: *nobody", "1: not valid YAML: unknown anchor 'nobody' referenced", false},
+		{"sandbox:\n  ports: [1, 2", "2: not valid YAML: did not find expected ',' or ']'; check the indentation, the brackets and the quotes", false},
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, m := range mistakes() {
+		_, err := parse(m.text)
+		want := "/lab/intro/e.yaml:" + m.want
+		if err == nil || !strings.Contains("\n"+err.Error()+"\n", "\n"+want+"\n") {
+			t.Errorf("%q:\n got %v\nwant %s", m.text, err, want)
+			continue
+		}
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != 1 && !strings.HasPrefix(m.text, "a: !!") {
+			t.Errorf("%q: one mistake gave %d messages:\n%v", m.text, len(lines), err)
+		}
+	}
+}
+
+func TestAllMistakesAtOnceInTheOrderOfTheFile(t *testing.T) {
+	var text strings.Builder
+	var want []string
+	for i := range 20 {
+		fmt.Fprintf(&text, "zebra%d: 1\n", i)
+		want = append(want, fmt.Sprintf("e.yaml:%d: unknown key `zebra%d`", i+1, i))
+	}
+	_, err := parse(text.String()+"serve: [{file: code.py}]\n", "sandbox.gpu_count=x", "nonsense")
+	var all experiment.Errors
+	if !errors.As(err, &all) || len(all) != 23 {
+		t.Fatalf("got %v", err)
+	}
+	want = append(want, "e.yaml:21: serve.0.name: `code` is a module of Python itself", "--set nonsense: expected KEY=VALUE", "--set sandbox.gpu_count: expected an integer")
+	for i, w := range want {
+		if !strings.Contains(all[i].Error(), w) {
+			t.Errorf("message %d is %s, want %s", i, all[i], w)
+		}
+	}
+}
+
+func TestAliases(t *testing.T) {
+	exp, err := parse("sandbox: &s\n  env: &e {A: x}\nagent:\n  command: [run]\n  env: {<<: *e, B: y}\n")
+	if err != nil || exp.Agent.Env["A"] != "x" || exp.Agent.Env["B"] != "y" {
+		t.Errorf("got %+v, %v", exp, err)
+	}
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), c-1)
+	}
+	if _, err := parse(bomb); err == nil || !strings.Contains(err.Error(), "aliases expand to too much") {
+		t.Errorf("a bomb gave %v", err)
+	}
+	if _, err := parse("a: &a [*a]\n"); err == nil {
+		t.Error("a list within itself was accepted")
+	}
+	if _, err := parse(strings.Repeat("[", 500) + strings.Repeat("]", 500)); err == nil {
+		t.Error("deep nesting was accepted")
+	}
+}

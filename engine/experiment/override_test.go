@@ -1,0 +1,65 @@
+package experiment_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const base = `
+name: intro
+sandbox: {timeout: 5m, models: [./m, {name: o/m}], env: {A: "1"}}
+serve:
+  - {file: interface.py}
+agent: {command: [run]}
+`
+
+func TestOverrides(t *testing.T) {
+	exp, err := parse(base, "name=other", "sandbox.timeout=2h", "serve.0.name=tools", "serve.1.file=more.py", "serve.1.expose_as=mcp",
+		"sandbox.env={B: x}", "sandbox.models.1.hidden=true", "sandbox.models.0=./n", "agent=", "sandbox.network=none", "sandbox.ports=[80, 81]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := exp.Sandbox
+	if exp.Name != "other" || s.Timeout != 2*time.Hour || exp.Agent != nil || s.Network != "none" || len(s.Ports) != 2 {
+		t.Errorf("got %+v", exp)
+	}
+	if len(exp.Serve) != 2 || exp.Serve[0].Name != "tools" || exp.Serve[1].ExposeAs != "mcp" || exp.Serve[1].Name != "more" {
+		t.Errorf("serve: %+v", exp.Serve)
+	}
+	if len(s.Env) != 2 || s.Models[0].Path != "/lab/intro/n" || !s.Models[1].Hidden {
+		t.Errorf("sandbox: %+v", s)
+	}
+}
+
+func TestOverridesOfTheStagedForm(t *testing.T) {
+	exp, err := parse("models: [./m]\n", "sandbox.timeout=1h30m", "sandbox.models.1=./n")
+	if err != nil || exp.Sandbox.Timeout != 90*time.Minute || len(exp.Sandbox.Models) != 2 {
+		t.Errorf("got %+v, %v", exp, err)
+	}
+}
+
+func TestWrongOverrides(t *testing.T) {
+	for set, want := range map[string]string{
+		"name":                        "--set name: expected KEY=VALUE; for example --set sandbox.timeout=2h",
+		"=x":                          "--set =x: expected KEY=VALUE",
+		"a..b=x":                      "--set a..b=x: expected KEY=VALUE",
+		"sandbox.modles=[]":           "--set sandbox.modles: sandbox: unknown key `modles`; did you mean `models`?",
+		"sandbox.gpu_count=many":      "--set sandbox.gpu_count: expected an integer, got the string `many`",
+		"sandbox.ports=[":             "--set sandbox.ports: not valid YAML: ",
+		"serve.7.name=x":              "--set serve.7.name: `7` is not an index of a list of 1, counted from 0",
+		"serve.x.name=x":              "--set serve.x.name: `x` is not an index",
+		"sandbox.models.0.hidden=1":   "--set sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
+		"name.first=x":                "--set name.first: `name` is the string `intro`, not a mapping",
+		"name=":                       "--set name: expected a string, got nothing",
+		"sandbox.execution_mode=cli":  "--set sandbox.execution_mode: not supported by this version",
+		"serve.0.name=json":           "--set serve.0.name: `json` is a module of Python itself",
+		"sandbox.env.A.B.C=x":         "--set sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",
+		"serve.0.options=&a [*a, *a]": "--set serve.0.options: ",
+	} {
+		_, err := parse(base, set)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("--set %s:\n got %v\nwant %s", set, err, want)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package experiment_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+func TestTemplateLoadsAndItsInterfaceRuns(t *testing.T) {
+	for _, kind := range experiment.TemplateKinds() {
+		files, err := experiment.Template(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exp := load(t, filepath.Join(dir, "experiment.yaml"))
+		for _, path := range append([]string{exp.Serve[0].File}, exp.Workspace.Files...) {
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("the template names a file that it does not write: %v", err)
+			}
+		}
+		// The agent runs against the interface itself, as `import model_tools` would
+		// give it in the sandbox.
+		program := "import builtins, importlib.util as u, sys\nbuiltins.expose = lambda f: f\n" +
+			"spec = u.spec_from_file_location('model_tools', 'interface.py'); m = u.module_from_spec(spec)\n" +
+			"spec.loader.exec_module(m); sys.modules['model_tools'] = m\nexec(open('agent.py').read(), {'__name__': '__main__'})\n"
+		cmd := exec.Command("python3", "-c", program)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "the cat 0.40") {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}
+
+func TestUnknownTemplate(t *testing.T) {
+	for _, kind := range []string{"", ".", "..", "nothing", "scoped/.."} {
+		if _, err := experiment.Template(kind); err == nil || !strings.Contains(err.Error(), "use scoped") {
+			t.Errorf("%q: got %v", kind, err)
+		}
+	}
+}
