@@ -56,12 +56,12 @@ func hasPort(endpoints []sdk.Endpoint, port int) bool {
 // Refresh brings live records up to date with what their providers say, one call
 // for each provider, and returns all records. A provider that cannot be asked is
 // in the error; its records are returned as the ledger has them.
-func (d *Driver) Refresh(ctx context.Context) ([]Record, error) {
+func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) {
 	all, err := d.Ledger.List()
 	errs := []error{err}
 	groups := map[string][]string{}
 	for _, r := range all {
-		if r.Live() && r.Handle != "" {
+		if r.Live() && r.Handle != "" && (len(only) == 0 || contains(only, r.Provider)) {
 			groups[r.Provider] = append(groups[r.Provider], r.Handle)
 		}
 	}

@@ -1,0 +1,261 @@
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Op is a method of a provider.
+type Op string
+
+// The operations that a [Fault] can hit.
+const (
+	OpDescribe  Op = "describe"
+	OpOffers    Op = "offers"
+	OpCreate    Op = "create"
+	OpObserve   Op = "observe"
+	OpList      Op = "list"
+	OpTerminate Op = "terminate"
+)
+
+// Call is one call of a provider: the n-th of its operation, counted from 1.
+type Call struct {
+	Op Op
+	N  int
+}
+
+// Fault is asked about every call. A nil error lets it happen. Whatever else a
+// test wants to do in the middle of a call, such as cancel or panic, it can do
+// here.
+type Fault func(Call) error
+
+// Script says how a [Provider] behaves. The zero value gives a running machine at
+// the first call.
+type Script struct {
+	Steps       int           // calls of Create that only give a cursor; the machine is rented at the first one
+	StepDelay   time.Duration // asked for between them
+	Boot        time.Duration // from the handle until it runs
+	CostPerHour float64
+
+	Before Fault // the call fails without an effect
+	After  Fault // the call has its effect, but its answer is lost
+}
+
+// Provider is a stand-in for a cloud, in memory. It is safe for concurrent use.
+type Provider struct {
+	name  string
+	clock interface{ Now() time.Time }
+
+	mu       sync.Mutex
+	script   Script
+	machines map[string]*Machine // by key
+	calls    map[Op]int
+}
+
+// Machine is what a [Provider] has rented.
+type Machine struct {
+	Handle, Key, Owner string
+	Spec               sdk.MachineSpec
+	State              sdk.State
+
+	step  int
+	ready time.Time
+}
+
+var _ sdk.Provider = (*Provider)(nil)
+
+// NewProvider makes a provider whose machines boot by the given clock.
+func NewProvider(name string, clock interface{ Now() time.Time }, script Script) *Provider {
+	return &Provider{name: name, clock: clock, script: script, machines: map[string]*Machine{}, calls: map[Op]int{}}
+}
+
+// SetScript changes the behaviour from now on.
+func (p *Provider) SetScript(s Script) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script = s
+}
+
+// Live lists the machines that cost money now.
+func (p *Provider) Live() []Machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Machine
+	for _, m := range p.machines {
+		if m.State.Live() {
+			out = append(out, *m)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Handle < out[j].Handle })
+	return out
+}
+
+// Calls is how often an operation was called.
+func (p *Provider) Calls(op Op) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls[op]
+}
+
+// Stop lets a machine end by itself.
+func (p *Provider) Stop(handle string, state sdk.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.machines {
+		if m.Handle == handle {
+			m.State = state
+		}
+	}
+}
+
+// Describe implements [sdk.Provider].
+func (p *Provider) Describe(ctx context.Context) (info sdk.ProviderInfo, err error) {
+	err = p.do(ctx, OpDescribe, func() error {
+		info = sdk.ProviderInfo{Name: p.name, Title: "a stand-in for a cloud", Features: []sdk.Feature{sdk.FeatureTags, sdk.FeatureSelfEnd}}
+		return nil
+	})
+	return info, err
+}
+
+// Offers implements [sdk.Provider].
+func (p *Provider) Offers(ctx context.Context, _ sdk.OfferQuery) (offers []sdk.Offer, err error) {
+	err = p.do(ctx, OpOffers, func() error {
+		offers = []sdk.Offer{{ID: "small", CostPerHour: p.script.CostPerHour, Stock: "high"}}
+		return nil
+	})
+	return offers, err
+}
+
+// Create implements [sdk.Provider]. It rents at the first call of a key and gives
+// the handle at the last one, as clouds do.
+func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (step sdk.CreateStep, err error) {
+	err = p.do(ctx, OpCreate, func() error {
+		m := p.machines[spec.Key]
+		if m == nil {
+			m = &Machine{Handle: fmt.Sprintf("%s-%d", p.name, len(p.machines)+1), Key: spec.Key, Owner: spec.Owner, Spec: spec, State: sdk.Pending}
+			p.machines[spec.Key] = m
+		}
+		if err := checkCursor(cursor, m.step); err != nil {
+			return err
+		}
+		if m.step < p.script.Steps {
+			m.step++
+			step.Cursor = json.RawMessage(fmt.Sprintf(`{"step":%d}`, m.step))
+			step.Log = []string{fmt.Sprintf("step %d of %d", m.step, p.script.Steps)}
+			step.AfterSeconds = p.script.StepDelay.Seconds()
+			return nil
+		}
+		if m.State == sdk.Pending {
+			m.State, m.ready = sdk.Starting, p.clock.Now().Add(p.script.Boot)
+		}
+		step.Handle = m.Handle
+		return nil
+	})
+	if err != nil {
+		return sdk.CreateStep{}, err
+	}
+	return step, nil
+}
+
+// checkCursor wants the cursor that was given out, the one before it when that
+// answer was lost, or none.
+func checkCursor(cursor json.RawMessage, step int) error {
+	if len(cursor) == 0 {
+		return nil
+	}
+	var c struct{ Step int }
+	if err := json.Unmarshal(cursor, &c); err != nil || c.Step > step {
+		return sdk.Errorf(sdk.Invalid, "the cursor %s was never given out", cursor)
+	}
+	return nil
+}
+
+// Observe implements [sdk.Provider].
+func (p *Provider) Observe(ctx context.Context, handles []string) (out []sdk.Observation, err error) {
+	err = p.do(ctx, OpObserve, func() error {
+		for _, h := range handles {
+			out = append(out, p.observe(h))
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (p *Provider) observe(handle string) sdk.Observation {
+	for _, m := range p.machines {
+		if m.Handle != handle {
+			continue
+		}
+		if m.State == sdk.Starting && !p.clock.Now().Before(m.ready) {
+			m.State = sdk.Running
+		}
+		o := sdk.Observation{Handle: handle, State: m.State, CostPerHour: p.script.CostPerHour}
+		if m.State == sdk.Running {
+			o.Endpoints = []sdk.Endpoint{{Port: m.Spec.Port, URL: "https://" + m.Handle + ".test"}}
+		}
+		return o
+	}
+	return sdk.Observation{Handle: handle, State: sdk.Stopped}
+}
+
+// List implements [sdk.Provider].
+func (p *Provider) List(ctx context.Context, owner string) (out []sdk.Listed, err error) {
+	err = p.do(ctx, OpList, func() error {
+		for _, m := range p.machines {
+			if m.Owner == owner && m.State.Live() {
+				out = append(out, sdk.Listed{Handle: m.Handle, Key: m.Key, Owner: m.Owner, State: m.State})
+			}
+		}
+		sort.Slice(out, func(i, j int) bool { return out[i].Handle < out[j].Handle })
+		return nil
+	})
+	return out, err
+}
+
+// Terminate implements [sdk.Provider].
+func (p *Provider) Terminate(ctx context.Context, handle string) error {
+	return p.do(ctx, OpTerminate, func() error {
+		for _, m := range p.machines {
+			if m.Handle == handle {
+				m.State = sdk.Stopped
+			}
+		}
+		return nil
+	})
+}
+
+// do counts a call and puts the script's faults around it.
+func (p *Provider) do(ctx context.Context, op Op, effect func() error) error {
+	p.mu.Lock()
+	p.calls[op]++
+	call, before, after := Call{op, p.calls[op]}, p.script.Before, p.script.After
+	p.mu.Unlock()
+	// The faults run without the lock: they may call the provider, or never return.
+	if before != nil {
+		if err := before(call); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := p.effect(effect); err != nil {
+		return err
+	}
+	if after != nil {
+		return after(call)
+	}
+	return nil
+}
+
+func (p *Provider) effect(f func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return f()
+}
