@@ -1,0 +1,187 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+func openLedger(t *testing.T) (*machine.Ledger, string) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "some där with spaces")
+	l, err := machine.OpenLedger(dir, enginetest.NewClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, dir
+}
+
+func add(t *testing.T, l *machine.Ledger, id, name string, state sdk.State) machine.Record {
+	t.Helper()
+	r := machine.NewRecord()
+	r.ID, r.Name, r.Provider = id, name, "cloud"
+	if err := l.Add(context.Background(), &r); err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Update(context.Background(), id, func(r *machine.Record) error { r.State = state; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestResolve(t *testing.T) {
+	l, _ := openLedger(t)
+	add(t, l, "sb-aaaaaaaaaa", "old", sdk.Stopped)
+	add(t, l, "sb-aaaabbbbbb", "left", sdk.Running)
+	add(t, l, "sb-aaaacccccc", "right", sdk.Running)
+	add(t, l, "sb-dddddddddd", "old", sdk.Running)
+	add(t, l, "sb-eeeeeeeeee", "aaaab", sdk.Running)
+	add(t, l, "sb-ffffffffff", "twice", sdk.Stopped)
+	for ref, want := range map[string]string{
+		"sb-aaaaaaaaaa": "sb-aaaaaaaaaa", // a whole ID, though ended
+		"left":          "sb-aaaabbbbbb",
+		"old":           "sb-dddddddddd", // the live one of that name
+		"aaaab":         "sb-eeeeeeeeee", // a name goes before a beginning
+		"sb-aaaac":      "sb-aaaacccccc",
+		"D":             "sb-dddddddddd",
+		"f":             "sb-ffffffffff", // an ended one when no live one begins so
+		"twice":         "sb-ffffffffff",
+	} {
+		if r, err := l.Resolve(ref); err != nil || r.ID != want {
+			t.Errorf("%q is %s, %v; want %s", ref, r.ID, err, want)
+		}
+	}
+	var ambiguous *machine.AmbiguousError
+	if _, err := l.Resolve("aaaa"); !errors.As(err, &ambiguous) || len(ambiguous.Candidates) != 2 || sdk.CodeOf(err) != sdk.Invalid {
+		t.Errorf("aaaa: %v", err)
+	}
+	for _, ref := range []string{"", "sb-", "lost", "../owner", "é"} {
+		var missing *machine.NotFoundError
+		if _, err := l.Resolve(ref); !errors.As(err, &missing) || sdk.CodeOf(err) != sdk.NotFound {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	if _, err := l.Resolve("lost"); !strings.Contains(err.Error(), "sb-aaaabbbbbb (left)") {
+		t.Errorf("no candidates: %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	l, _ := openLedger(t)
+	first := add(t, l, "sb-aaaaaaaaaa", "mine", sdk.Running)
+	second := machine.NewRecord()
+	second.Name = "mine"
+	var conflict *machine.ConflictError
+	if err := l.Add(context.Background(), &second); !errors.As(err, &conflict) || conflict.ID != first.ID {
+		t.Errorf("taken name: %v", err)
+	}
+	add(t, l, "sb-bbbbbbbbbb", "", sdk.Running)
+	add(t, l, "sb-cccccccccc", "", sdk.Running) // no name is no conflict
+	if _, err := l.Update(context.Background(), first.ID, func(r *machine.Record) error { r.State = sdk.Stopped; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Add(context.Background(), &second); err != nil {
+		t.Errorf("a name that is free again: %v", err)
+	}
+	for _, bad := range []string{"sb-x", "a b", "../x", "-x", "a/b", strings.Repeat("x", 64), "ä"} {
+		r := machine.NewRecord()
+		r.Name = bad
+		if err := l.Add(context.Background(), &r); err == nil {
+			t.Errorf("the name %q was accepted", bad)
+		}
+	}
+}
+
+func TestCorruptRecordsHideNothing(t *testing.T) {
+	l, dir := openLedger(t)
+	add(t, l, "sb-aaaaaaaaaa", "fine", sdk.Running)
+	for name, content := range map[string]string{
+		"sb-bbbbbbbbbb.json": "{half",
+		"sb-cccccccccc.json": `{"id":"sb-other","key":"k"}`,
+		"sb-dddddddddd.json": `{"version":99,"id":"sb-dddddddddd","key":"k"}`,
+		"sb-eeeeeeeeee.json": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := l.List()
+	if len(all) != 1 || err == nil {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, want := range []string{"bbbbbbbbbb", "cccccccccc", "dddddddddd", "eeeeeeeeee", "newer version"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not tell of %s: %v", want, err)
+		}
+	}
+	if r, err := l.Resolve("fine"); err != nil || r.ID != "sb-aaaaaaaaaa" {
+		t.Errorf("resolve: %v", err)
+	}
+	var corrupt *machine.CorruptError
+	if _, err := l.Resolve("sb-bbbb"); !errors.As(err, &corrupt) {
+		t.Errorf("resolve a corrupt one: %v", err)
+	}
+}
+
+func TestRecordsArePrivateAndKeptWhole(t *testing.T) {
+	l, dir := openLedger(t)
+	r := add(t, l, "sb-aaaaaaaaaa", "x", sdk.Running)
+	info, err := os.Stat(filepath.Join(dir, r.ID+".json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			_, err := l.Update(context.Background(), r.ID, func(r *machine.Record) error { r.CostPerHour++; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if r, _ = l.Get(r.ID); r.CostPerHour != 20 {
+		t.Errorf("%v of 20 changes were kept", r.CostPerHour)
+	}
+	refuse := errors.New("no")
+	if _, err := l.Update(context.Background(), r.ID, func(r *machine.Record) error { r.CostPerHour = 0; return refuse }); !errors.Is(err, refuse) {
+		t.Error(err)
+	}
+	if r, _ = l.Get(r.ID); r.CostPerHour != 20 {
+		t.Error("a refused change was written")
+	}
+}
+
+func TestServicesOfARecord(t *testing.T) {
+	var r machine.Record
+	r.SetService(machine.Service{Name: "a", Token: "1"})
+	r.SetService(machine.Service{Name: "b"})
+	r.SetService(machine.Service{Name: "a", Token: "2"})
+	if s, ok := r.Service("a"); len(r.Services) != 2 || !ok || s.Token != "2" {
+		t.Errorf("%+v", r.Services)
+	}
+}
+
+func TestLease(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := machine.NewLease(machine.Attached, time.Minute, now)
+	if l.Expired(now.Add(time.Minute)) || !l.Expired(now.Add(61*time.Second)) {
+		t.Errorf("%+v", l)
+	}
+	if l = l.Extend(now.Add(time.Hour)); l.Expired(now.Add(time.Hour + 59*time.Second)) {
+		t.Errorf("%+v", l)
+	}
+	if machine.NewLease(machine.Detached, 0, now).Expired(now.Add(1e6 * time.Hour)) {
+		t.Error("a lease without a limit has ended")
+	}
+}
