@@ -108,64 +108,15 @@ func failure(err error) *mcp.CallToolResult {
 	return r
 }
 
-// How numbers that JSON does not have are written, in text and structured alike.
-const (
-	notANumber    = "NaN"
-	infinity      = "Infinity"
-	minusInfinity = "-Infinity"
-)
-
-const tag = "$seer"
-
-// plain reads a value of the protocol and drops its tags. Large whole numbers
-// stay exact.
+// plain reads a value of the protocol. Large whole numbers stay exact.
 func plain(raw json.RawMessage) (any, []byte, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
+	text, err := protocol.Plain(raw)
+	if err != nil {
 		return nil, nil, err
 	}
-	if !bytes.Contains(raw, []byte(tag)) {
-		return v, raw, nil
-	}
-	v = untag(v)
-	text, err := json.Marshal(v)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	err = d.Decode(&v)
 	return v, text, err
-}
-
-func untag(v any) any {
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			v[i] = untag(v[i])
-		}
-	case map[string]any:
-		if inner, ok := v[tag].(map[string]any); ok && len(v) == 1 {
-			return untagged(inner)
-		}
-		for k := range v {
-			v[k] = untag(v[k])
-		}
-	}
-	return v
-}
-
-// untagged is what a tag stands for; an unknown one is shown as it is.
-func untagged(inner map[string]any) any {
-	if dict, ok := inner["dict"].(map[string]any); ok {
-		for k := range dict {
-			dict[k] = untag(dict[k])
-		}
-		return dict
-	}
-	switch inner["float"] {
-	case "nan":
-		return notANumber
-	case "inf":
-		return infinity
-	case "-inf":
-		return minusInfinity
-	}
-	return map[string]any{tag: inner}
 }

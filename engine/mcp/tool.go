@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -78,7 +79,7 @@ func wrapSchema(inner map[string]any) map[string]any {
 }
 
 // loosenNumbers admits what a Python float may also be. JSON cannot say it, so
-// that it travels as a string; see plain. A client that checks results would
+// that it travels as a string; see [protocol.Plain]. A client that checks results would
 // refuse it otherwise.
 func loosenNumbers(schema any) {
 	switch s := schema.(type) {
@@ -98,7 +99,7 @@ func loosenNumbers(schema any) {
 					delete(s, key)
 				}
 			}
-			s["anyOf"] = []any{number, map[string]any{"enum": []any{notANumber, infinity, minusInfinity}}}
+			s["anyOf"] = []any{number, map[string]any{"enum": []any{protocol.NaN, protocol.Infinity, protocol.MinusInfinity}}}
 		}
 	}
 }
