@@ -1,0 +1,165 @@
+// Package fetch brings a model's files to this computer. A fetcher says which
+// files there are and where; this package moves and verifies them. It trusts
+// neither the fetcher nor the server.
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Options configure [Fetch].
+type Options struct {
+	CacheDir string       // where downloads go; private to the user
+	Folders  []string     // local folders that a model may be used from in place
+	Client   *http.Client // nil = one with the system's proxy settings
+	// Progress is told how many bytes of how many are there, from one goroutine
+	// at a time, at most ten times a second and at the end; nil = nobody.
+	Progress func(done, total int64)
+	Parallel int           // downloads at once; default 4
+	Stall    time.Duration // a download without a byte for so long is tried again; default 1 min
+}
+
+// Model is a model that is on this computer.
+type Model struct {
+	Name     string
+	Source   string
+	Revision string
+	Dir      string // absolute; holds Files
+	Bytes    int64
+	Files    []sdk.ModelFile
+}
+
+// Fetch resolves a model and makes its files available in one folder: the one
+// they are in, if that is on this computer, and otherwise one in the cache, to
+// which they are downloaded, verified, and moved when all are there. A download
+// that was cut is resumed. Two processes that want the same model share the work.
+func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options) (Model, error) {
+	resolved, err := fetcher.Resolve(ctx, ref)
+	if err != nil {
+		return Model{}, err
+	}
+	m := Model{Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files}
+	if resolved.Name != "" {
+		m.Name = resolved.Name
+	}
+	if err := check(m); err != nil {
+		return Model{}, err
+	}
+	m.Bytes = total(m.Files)
+	s := source{fetcher: fetcher, model: m}
+	first, err := s.locate(ctx, m.Files[0])
+	if err != nil {
+		return Model{}, err
+	}
+	if first.Scheme == "file" {
+		m.Dir, err = s.inPlace(ctx, o.Folders)
+	} else {
+		m.Dir, err = download(ctx, s, o)
+	}
+	if err != nil {
+		return Model{}, err
+	}
+	return m, nil
+}
+
+// source asks the fetcher about one model.
+type source struct {
+	fetcher sdk.Fetcher
+	model   Model
+}
+
+// place is a checked location.
+type place struct {
+	*url.URL
+	headers map[string]string
+}
+
+func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
+	loc, err := s.fetcher.Locate(ctx, sdk.FileRef{Source: s.model.Source, Name: s.model.Name, Revision: s.model.Revision, Path: f.Path})
+	if err != nil {
+		return place{}, fmt.Errorf("model %s: locate %s: %w", s.model.Name, f.Path, err)
+	}
+	u, err := url.Parse(loc.URL)
+	if err != nil {
+		return place{}, s.refuse("%s is said to be at an unreadable address", f.Path)
+	}
+	switch u.Scheme {
+	case "http", "https":
+		if u.Host == "" {
+			return place{}, s.refuse("%s is said to be at an address without a host", f.Path)
+		}
+	case "file":
+		if u.Host != "" || !filepath.IsAbs(u.Path) || strings.Contains(u.Path, "\x00") {
+			return place{}, s.refuse("%s is said to be at %q, which is no absolute path on this computer", f.Path, loc.URL)
+		}
+	default:
+		return place{}, s.refuse("%s is said to be at an address of the kind %q; https, http and file can be read", f.Path, u.Scheme)
+	}
+	return place{u, loc.Headers}, nil
+}
+
+// refuse blames the fetcher.
+func (s source) refuse(format string, args ...any) error {
+	return sdk.Errorf(sdk.Internal, "model %s: the fetcher of %q is wrong: %s", s.model.Name, s.model.Source, fmt.Sprintf(format, args...))
+}
+
+// check makes names safe before they become paths.
+func check(m Model) error {
+	s := source{model: m}
+	switch {
+	case m.Revision == "":
+		return s.refuse("there is no revision")
+	case len(m.Files) == 0:
+		return s.refuse("there are no files")
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		switch {
+		case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00"):
+			return s.refuse("%q is not a plain relative path", f.Path)
+		case seen[f.Path]:
+			return s.refuse("%q is there twice", f.Path)
+		case f.Size < 0:
+			return s.refuse("%q has a negative size", f.Path)
+		}
+		seen[f.Path] = true
+	}
+	for p := range seen {
+		for dir := filepath.Dir(p); dir != "."; dir = filepath.Dir(dir) {
+			if seen[dir] {
+				return s.refuse("%q is both a file and a folder", dir)
+			}
+		}
+	}
+	return nil
+}
+
+// cachePath is where a model lives below the cache: one segment each for source,
+// name and revision, so that no two models share a folder.
+func cachePath(cache string, m Model) (string, error) {
+	parts := []string{cache}
+	for _, part := range []string{m.Source, m.Name, m.Revision} {
+		seg := url.PathEscape(part)
+		if part == "" || part == "." || part == ".." || len(seg) > 200 {
+			return "", source{model: m}.refuse("%q cannot be the name of a folder", part)
+		}
+		parts = append(parts, seg)
+	}
+	return filepath.Join(parts...), nil
+}
+
+func total(files []sdk.ModelFile) (n int64) {
+	for _, f := range files {
+		n += f.Size
+	}
+	return n
+}
