@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/isolation"
+)
+
+// Finding is one thing that [Engine.Doctor] looked at.
+type Finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"` // what to do when it is not ok
+}
+
+// Doctor looks at everything this computer needs for sandboxes and agents. It
+// changes nothing.
+func (e *Engine) Doctor(ctx context.Context) []Finding {
+	findings := []Finding{e.doctorPython()}
+	findings = append(findings, doctorIsolation(ctx)...)
+	findings = append(findings, e.doctorRuntime())
+	findings = append(findings, e.doctorPlugins(ctx)...)
+	return append(findings, e.doctorFolders()...)
+}
+
+func (e *Engine) doctorPython() Finding {
+	f := Finding{Name: "python", Fix: "install Python 3.8 or newer, or name one with SEER_PYTHON"}
+	p, err := e.python()
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	return Finding{Name: f.Name, OK: true, Detail: p.Executable + " " + p.Version}
+}
+
+func doctorIsolation(ctx context.Context) []Finding {
+	var findings []Finding
+	for _, i := range isolation.Detect(ctx) {
+		f := Finding{Name: "isolation " + i.Name, OK: i.Usable, Detail: "works"}
+		switch {
+		case !i.Usable:
+			f.Detail, f.Fix = "does not work here", i.Reason
+		case i.Name == isolation.None:
+			f.Detail = "always there; keeps nothing apart"
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func (e *Engine) doctorRuntime() Finding {
+	name := "runtime " + runtime.GOOS + "/" + runtime.GOARCH
+	path, err := e.runtimeBinary(runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		return Finding{Name: name, Detail: "missing in " + e.artifacts, Fix: err.Error()}
+	}
+	return Finding{Name: name, OK: true, Detail: path}
+}
+
+func (e *Engine) doctorPlugins(ctx context.Context) []Finding {
+	plugins, broken := e.Plugins(ctx)
+	var findings []Finding
+	if len(plugins) == 0 {
+		findings = append(findings, Finding{Name: "plugins", Detail: "none in " + strings.Join(e.PluginDirs(), ", "), Fix: "build them with make plugins, or name their folder with --plugin-dir"})
+	} else {
+		names := make([]string, len(plugins))
+		for i, p := range plugins {
+			names[i] = p.Manifest.ID
+		}
+		findings = append(findings, Finding{Name: "plugins", OK: true, Detail: strings.Join(names, ", ")})
+	}
+	for _, err := range broken {
+		findings = append(findings, Finding{Name: "plugin", Detail: err.Error(), Fix: "mend or remove it"})
+	}
+	return findings
+}
+
+// doctorFolders tries to write where Seer must.
+func (e *Engine) doctorFolders() []Finding {
+	var findings []Finding
+	for _, d := range []struct{ name, path string }{
+		{"state folder", e.store.StateDir()}, {"cache folder", e.store.CacheDir()}, {"socket folder", e.store.RuntimeDir()},
+	} {
+		f := Finding{Name: d.name, OK: true, Detail: d.path}
+		if err := writable(d.path); err != nil {
+			f.OK, f.Detail, f.Fix = false, err.Error(), fmt.Sprintf("make %s writable and give it space", d.path)
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	_, err = f.WriteString(filepath.Base(f.Name()))
+	return err
+}

@@ -1,0 +1,284 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Options configure an [Engine]. The zero value works for a program that is
+// installed with its artifacts beside it.
+type Options struct {
+	StateDir   string // what must survive; default $XDG_STATE_HOME/seer
+	CacheDir   string // what can be made again; default $XDG_CACHE_HOME/seer
+	RuntimeDir string // sockets, a short path; default $XDG_RUNTIME_DIR/seer or /tmp/seer-UID
+
+	// ArtifactsDir holds seer-runtime-<os>-<arch>; default the folder "runtime"
+	// beside the executable, or else $SEER_ARTIFACTS_DIR.
+	ArtifactsDir string
+	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR,
+	// $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside the executable.
+	PluginDirs []string
+	// Python is the interpreter of local sandboxes; default $SEER_PYTHON,
+	// /usr/bin/python3 or python3 in the PATH.
+	Python string
+
+	LookupEnv func(string) (string, bool) // nil = os.LookupEnv
+	Now       func() time.Time            // nil = time.Now
+	Logger    hclog.Logger                // nil = silent
+
+	// Native implementations win over plugins of the same name.
+	Providers map[string]sdk.Provider
+	Fetchers  map[string]sdk.Fetcher
+	Exposers  map[string]sdk.Exposer
+}
+
+// Engine makes and finds sandboxes. It is safe for concurrent use, and several
+// engines, in one process or in several, may share one state folder.
+type Engine struct {
+	opts      Options
+	log       hclog.Logger
+	now       func() time.Time
+	store     *state.Store
+	ledger    *machine.Ledger
+	driver    *machine.Driver
+	artifacts string
+	pluginDir []string // named by the caller or the environment; must exist
+	wellKnown []string // looked into where they exist
+
+	python func() (isolation.Interpreter, error) // found once, on first use
+	local  func() (sdk.Provider, error)
+	host   func() (*host.Host, error)
+	used   sync.Mutex // guards hosted
+	hosted *host.Host
+}
+
+// New makes an engine. It makes the private folders where they are missing and
+// starts nothing.
+func New(o Options) (*Engine, error) {
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	e := &Engine{opts: o, log: o.Logger, now: o.Now}
+	var err error
+	e.store, err = state.Open(state.Options{
+		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: e.getenv,
+	})
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	dir, err := e.store.Dir("sandboxes")
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	clock := engineClock{now: o.Now}
+	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
+		return nil, as(KindInternal, err)
+	}
+	e.driver = machine.NewDriver(machine.Options{
+		Ledger: e.ledger, Providers: e.provider, AskLease: e.askLease, Clock: clock, Logger: o.Logger.Named("machine"),
+	})
+	e.artifacts = e.findArtifacts()
+	e.findPluginDirs()
+	e.python = sync.OnceValues(e.findPython)
+	e.local = sync.OnceValues(e.openLocal)
+	e.host = sync.OnceValues(e.openHost)
+	return e, nil
+}
+
+// Close lets go of the plugins. Sandboxes live on as their leases say.
+func (e *Engine) Close() error {
+	e.used.Lock()
+	defer e.used.Unlock()
+	if e.hosted == nil {
+		return nil
+	}
+	err := e.hosted.Close(context.Background())
+	e.hosted = nil
+	return err
+}
+
+// engineClock is the caller's clock with real waiting.
+type engineClock struct{ now func() time.Time }
+
+func (c engineClock) Now() time.Time { return c.now() }
+func (c engineClock) Sleep(ctx context.Context, d time.Duration) error {
+	return machine.SystemClock{}.Sleep(ctx, d)
+}
+
+func (e *Engine) getenv(name string) string {
+	v, _ := e.opts.LookupEnv(name)
+	return v
+}
+
+// beside is a folder next to the running program, also when that was started
+// through a symbolic link.
+func beside(name string) string {
+	exe, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(exe); err == nil {
+		exe = real
+	}
+	return filepath.Join(filepath.Dir(exe), name)
+}
+
+func (e *Engine) findArtifacts() string {
+	if e.opts.ArtifactsDir != "" {
+		return e.opts.ArtifactsDir
+	}
+	if dir := e.getenv("SEER_ARTIFACTS_DIR"); dir != "" {
+		return dir
+	}
+	return beside("runtime")
+}
+
+func (e *Engine) findPluginDirs() {
+	e.pluginDir = append(e.pluginDir, e.opts.PluginDirs...)
+	e.pluginDir = append(e.pluginDir, filepath.SplitList(e.getenv("SEER_PLUGIN_DIR"))...)
+	data := e.getenv("XDG_DATA_HOME")
+	if home := e.getenv("HOME"); data == "" && home != "" {
+		data = filepath.Join(home, ".local", "share")
+	}
+	if data != "" {
+		e.wellKnown = append(e.wellKnown, filepath.Join(data, "seer", "plugins"))
+	}
+	e.wellKnown = append(e.wellKnown, beside("plugins"))
+}
+
+// runtimeBinary finds the runtime for a machine.
+func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
+	path := filepath.Join(e.artifacts, "seer-runtime-"+goos+"-"+goarch)
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)
+	}
+	return path, nil
+}
+
+func (e *Engine) findPython() (isolation.Interpreter, error) {
+	return isolation.Python(context.Background(), func(name string) string {
+		if name == "SEER_PYTHON" && e.opts.Python != "" {
+			return e.opts.Python
+		}
+		return e.getenv(name)
+	})
+}
+
+// Python is the interpreter of local sandboxes.
+func (e *Engine) Python() (isolation.Interpreter, error) {
+	p, err := e.python()
+	return p, as(KindConfig, err)
+}
+
+func (e *Engine) openLocal() (sdk.Provider, error) {
+	dir, err := e.store.Dir("local")
+	if err != nil {
+		return nil, err
+	}
+	return local.New(local.Options{
+		Dir: dir, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
+		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
+	}), nil
+}
+
+func (e *Engine) openHost() (*host.Host, error) {
+	cache, err := e.store.Cache("wasm")
+	if err != nil {
+		return nil, err
+	}
+	h, err := host.New(host.Options{Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Logger: e.log.Named("plugin")})
+	if err != nil {
+		return nil, err
+	}
+	e.used.Lock()
+	defer e.used.Unlock()
+	e.hosted = h
+	return h, nil
+}
+
+const localName = "local"
+
+// provider finds a provider: native, built in, or a plugin's.
+func (e *Engine) provider(ctx context.Context, name string) (sdk.Provider, error) {
+	if p, ok := e.opts.Providers[name]; ok {
+		return p, nil
+	}
+	if name == localName {
+		return e.local()
+	}
+	h, err := e.host()
+	if err != nil {
+		return nil, err
+	}
+	return h.Provider(ctx, name)
+}
+
+// fetcher finds a model source. The folders are the only ones it may look into.
+func (e *Engine) fetcher(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error) {
+	if f, ok := e.opts.Fetchers[source]; ok {
+		return f, nil
+	}
+	h, err := e.host()
+	if err != nil {
+		return nil, err
+	}
+	return h.Fetcher(ctx, source, folders...)
+}
+
+func (e *Engine) exposer(ctx context.Context, mode string) (sdk.Exposer, error) {
+	if x, ok := e.opts.Exposers[mode]; ok {
+		return x, nil
+	}
+	h, err := e.host()
+	if err != nil {
+		return nil, err
+	}
+	return h.Exposer(ctx, mode)
+}
+
+// Plugins lists the installed plugins without running their code. The errors are
+// those of plugins that cannot be used.
+func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) {
+	h, err := e.host()
+	if err != nil {
+		return nil, []error{err}
+	}
+	return h.Plugins(ctx)
+}
+
+// PluginDirs are the folders in which plugins are looked for, in order.
+func (e *Engine) PluginDirs() []string { return slices.Concat(e.pluginDir, e.wellKnown) }
+
+// provided is what the plugins offer for one contract.
+func provided(plugins []host.Plugin, contract string) []string {
+	var names []string
+	for _, p := range plugins {
+		for _, c := range p.Manifest.Implements {
+			if kind, _, _ := strings.Cut(c, "/"); kind == contract {
+				names = append(names, p.Manifest.Provides...)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Kind classifies an error for a caller who must decide what to do, and for the
+// CLI's exit code. The set is closed.
+type Kind string
+
+// The kinds of error.
+const (
+	KindInternal     Kind = "internal"     // a defect of Seer
+	KindConfig       Kind = "config"       // the experiment, or a file that it names
+	KindNotFound     Kind = "not_found"    // no such sandbox, service, file, plugin
+	KindConflict     Kind = "conflict"     // a name or port is taken
+	KindPlugin       Kind = "plugin"       // a plugin is missing, broken or misbehaves
+	KindProvider     Kind = "provider"     // the machine could not be had or was lost
+	KindService      Kind = "service"      // an interface did not load
+	KindCall         Kind = "call"         // the called function failed
+	KindInterrupted  Kind = "interrupted"  // the worker died in the middle of a call
+	KindUnauthorized Kind = "unauthorized" // a token or credential was refused
+	KindUnsupported  Kind = "unsupported"  // not in this version, or not on this backend
+	KindNoSpace      Kind = "no_space"     // a disk is full
+	KindCancelled    Kind = "cancelled"    // the caller's context was cancelled
+	KindTimeout      Kind = "timeout"      // a deadline passed
+)
+
+// Error is an error with a kind. Its message is the wrapped error's: one sentence
+// that says what, where and what to do.
+type Error struct {
+	Kind Kind
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf reports the kind of err, also of errors that come from the packages
+// below the façade. It is empty for nil.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	if k, ok := kindOfCall(err); ok {
+		return k
+	}
+	if k, ok := kindOfRuntime(err); ok {
+		return k
+	}
+	var mistakes experiment.Errors
+	var mistake *experiment.Error
+	var taken *machine.ConflictError
+	var plugin *sdk.Error
+	switch {
+	case errors.As(err, &mistakes), errors.As(err, &mistake):
+		return KindConfig
+	case errors.As(err, &taken):
+		return KindConflict
+	case errors.As(err, &plugin):
+		return kindOfCode(plugin.Code)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return KindNoSpace
+	case errors.Is(err, context.Canceled):
+		return KindCancelled
+	case errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	case errors.Is(err, fs.ErrNotExist):
+		return KindNotFound
+	}
+	return KindInternal
+}
+
+func kindOfCall(err error) (Kind, bool) {
+	var call *protocol.CallError
+	if !errors.As(err, &call) {
+		return "", false
+	}
+	switch call.Code {
+	case protocol.CallInterrupted:
+		return KindInterrupted, true
+	case protocol.CallTimeout:
+		return KindTimeout, true
+	case protocol.CallCancelled:
+		return KindCancelled, true
+	case protocol.CallLoadFailed:
+		return KindService, true
+	case protocol.CallUnknownFunction:
+		return KindNotFound, true
+	}
+	return KindCall, true
+}
+
+func kindOfRuntime(err error) (Kind, bool) {
+	var e *protocol.Error
+	if !errors.As(err, &e) {
+		return "", false
+	}
+	switch e.Code {
+	case protocol.Unauthorized, protocol.Forbidden:
+		return KindUnauthorized, true
+	case protocol.NotFound:
+		return KindNotFound, true
+	case protocol.Conflict:
+		return KindConflict, true
+	case protocol.NoSpace:
+		return KindNoSpace, true
+	case protocol.Unavailable:
+		return KindProvider, true
+	case protocol.Invalid:
+		return KindConfig, true
+	}
+	return KindInternal, true
+}
+
+func kindOfCode(c sdk.Code) Kind {
+	switch c {
+	case sdk.NotFound:
+		return KindNotFound
+	case sdk.Invalid:
+		return KindConfig
+	case sdk.Unauthorized:
+		return KindUnauthorized
+	case sdk.Unsupported:
+		return KindUnsupported
+	case sdk.NoCapacity, sdk.RateLimited, sdk.Unavailable:
+		return KindProvider
+	}
+	return KindPlugin
+}
+
+// as gives err a kind unless it already has a better one.
+func as(kind Kind, err error) error {
+	if err == nil {
+		return nil
+	}
+	if k := KindOf(err); k != KindInternal {
+		return &Error{Kind: k, Err: err}
+	}
+	return &Error{Kind: kind, Err: err}
+}

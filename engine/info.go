@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Info is what is known of a sandbox.
+type Info struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name,omitempty"`
+	State       sdk.State      `json:"state"`
+	Message     string         `json:"message,omitempty"`
+	Provider    string         `json:"provider"`
+	Isolation   string         `json:"isolation,omitempty"`
+	Network     string         `json:"network,omitempty"`
+	Created     time.Time      `json:"created"`
+	Ended       *time.Time     `json:"ended,omitempty"`
+	Lease       Lease          `json:"lease"`
+	Endpoints   []sdk.Endpoint `json:"endpoints"`
+	Models      []ModelInfo    `json:"models"`
+	Services    []ServiceInfo  `json:"services"`
+	CostPerHour float64        `json:"cost_per_hour"` // USD
+	Experiment  string         `json:"experiment,omitempty"`
+}
+
+// Lease is until when a sandbox lives.
+type Lease struct {
+	Kind        machine.LeaseKind `json:"kind"`
+	Ends        time.Time         `json:"ends"`         // unless it is extended
+	HardEnd     time.Time         `json:"hard_end"`     // at the latest
+	IdleSeconds int64             `json:"idle_seconds"` // 0 = no idle end
+}
+
+// ModelInfo is a model of a sandbox. Name is empty for a hidden one.
+type ModelInfo struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"` // in the sandbox
+	Source   string `json:"source"`
+	Revision string `json:"revision"`
+	EnvName  string `json:"env_name"`
+}
+
+// ServiceInfo is an interface that a sandbox serves. State is only known after
+// [Engine.Show] or [Sandbox.Info], which ask the runtime.
+type ServiceInfo struct {
+	Name      string   `json:"name"`
+	File      string   `json:"file"`
+	State     string   `json:"state,omitempty"`
+	Functions []string `json:"functions"`
+}
+
+func infoOf(r machine.Record) Info {
+	info := Info{
+		ID: r.ID, Name: r.Name, State: r.State, Message: r.Message, Provider: r.Provider,
+		Isolation: r.Isolation, Network: r.Network, Created: r.CreatedAt,
+		Lease:       Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, IdleSeconds: r.Lease.IdleSeconds},
+		Endpoints:   append([]sdk.Endpoint{}, r.Endpoints...),
+		Models:      []ModelInfo{},
+		Services:    []ServiceInfo{},
+		CostPerHour: r.CostPerHour, Experiment: r.ExperimentFile,
+	}
+	if !r.EndedAt.IsZero() {
+		info.Ended = &r.EndedAt
+	}
+	for _, m := range r.Models {
+		info.Models = append(info.Models, ModelInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName})
+	}
+	for _, s := range r.Services {
+		info.Services = append(info.Services, ServiceInfo{Name: s.Name, File: s.File, Functions: functionNames(s.Interface)})
+	}
+	return info
+}
+
+func functionNames(raw json.RawMessage) []string {
+	var i sdk.Interface
+	names := []string{}
+	if json.Unmarshal(raw, &i) != nil {
+		return names
+	}
+	for _, f := range i.Functions {
+		names = append(names, f.Name)
+	}
+	return names
+}

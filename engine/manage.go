@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// open makes the client of a sandbox in the ledger.
+func (e *Engine) open(r machine.Record) (*Sandbox, error) {
+	endpoint, ok := r.Endpoint(r.Port)
+	if !ok {
+		return nil, &Error{KindProvider, fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
+	}
+	client, err := protocol.NewClient(endpoint, r.AdminToken)
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	return &Sandbox{engine: e, id: r.ID, runtime: client}, nil
+}
+
+// Open finds a live sandbox by its ID, an unambiguous beginning of it, or its name.
+func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
+	r, err := e.find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Live() {
+		return nil, &Error{KindNotFound, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
+	}
+	return e.open(r)
+}
+
+// find resolves a reference and, where that costs nothing, sees how the sandbox is.
+func (e *Engine) find(ctx context.Context, ref string) (machine.Record, error) {
+	r, err := e.ledger.Resolve(ref)
+	if err != nil {
+		return r, as(KindNotFound, err)
+	}
+	if !r.Live() || !e.cheap(r.Provider) {
+		return r, nil
+	}
+	all, err := e.driver.Refresh(ctx, r.Provider)
+	for _, fresh := range all {
+		if fresh.ID == r.ID {
+			return fresh, nil
+		}
+	}
+	return r, as(KindProvider, err)
+}
+
+// cheap reports whether asking a provider starts no plugin and no network.
+func (e *Engine) cheap(provider string) bool {
+	_, native := e.opts.Providers[provider]
+	return native || provider == localName
+}
+
+// Sandboxes lists all sandboxes, the oldest first. Native providers are asked how
+// theirs are; those of plugins only with refresh, and otherwise shown as they
+// were last seen. The error tells which provider could not be asked; the list is
+// returned nevertheless.
+func (e *Engine) Sandboxes(ctx context.Context, refresh bool) ([]Info, error) {
+	records, err := e.ledger.List()
+	var ask []string
+	for _, r := range records {
+		if r.Live() && (refresh || e.cheap(r.Provider)) {
+			ask = append(ask, r.Provider)
+		}
+	}
+	if len(ask) > 0 {
+		records, err = e.driver.Refresh(ctx, ask...)
+	}
+	infos := []Info{}
+	for _, r := range records {
+		infos = append(infos, infoOf(r))
+	}
+	return infos, as(KindProvider, err)
+}
+
+// Show tells everything about one sandbox, also one that has ended. A live one is
+// asked itself about its lease and services.
+func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
+	r, err := e.find(ctx, ref)
+	if err != nil {
+		return Info{}, err
+	}
+	info := infoOf(r)
+	if r.State != sdk.Running {
+		return info, nil
+	}
+	s, err := e.open(r)
+	if err != nil {
+		return info, nil
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	h, err := s.runtime.Health(ctx)
+	if err != nil {
+		info.Message = err.Error()
+		return info, nil
+	}
+	info.Lease.Ends = time.Unix(h.Lease.EndUnix, 0)
+	for i := range info.Services {
+		info.Services[i].State = orText(string(h.Services[info.Services[i].Name]), "stopped")
+	}
+	return info, nil
+}
+
+// askLease is how the driver learns of use that extended a lease.
+func (e *Engine) askLease(ctx context.Context, r machine.Record) (machine.Lease, error) {
+	s, err := e.open(r)
+	if err != nil {
+		return machine.Lease{}, err
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	l, err := s.runtime.Lease(ctx)
+	if err != nil {
+		return machine.Lease{}, err
+	}
+	lease := r.Lease
+	lease.End = time.Unix(l.EndUnix, 0)
+	return lease, nil
+}
+
+// Terminate ends a sandbox and everything in it. It is idempotent.
+func (e *Engine) Terminate(ctx context.Context, ref string) error {
+	r, err := e.ledger.Resolve(ref)
+	if err != nil {
+		return as(KindNotFound, err)
+	}
+	if s, err := e.open(r); err == nil && r.Live() {
+		// Asked nicely it flushes its logs; the provider ends it in any case.
+		nice, cancel := context.WithTimeout(ctx, 2*time.Second)
+		_ = s.runtime.Shutdown(nice)
+		cancel()
+		s.Close()
+	}
+	_, err = e.driver.End(ctx, r, "ended by the user")
+	return as(KindProvider, err)
+}
+
+// GC ends sandboxes that have no right to live any more and removes what
+// crashes left behind. What failed for one sandbox is in the report.
+func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
+	report, err := e.driver.GC(ctx, localName)
+	return report, as(KindProvider, err)
+}
+
+func orText(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,228 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// What the agent finds, where it is confined.
+const (
+	insideWorkspace = "/workspace"
+	insideSeer      = "/seer/seer"
+	insideSocket    = "/run/seer/services.sock"
+
+	mcpName    = "mcp.json"
+	promptName = "prompt.md"
+	agentLog   = "agent.log"
+)
+
+// agentSetup is how the agent's process is run.
+type agentSetup struct {
+	isolation string
+	warning   string
+	python    isolation.Interpreter
+	workspace string            // as the agent sees it
+	env       map[string]string // made by surfaces
+	mounts    []sdk.Mount
+	relay     *relay
+}
+
+func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
+
+// prepare settles everything that needs no sandbox.
+func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) error {
+	choice, err := isolation.Choose(ctx, exp.Agent.Isolation)
+	if err != nil {
+		return fmt.Errorf("agent.isolation: %w", err)
+	}
+	a.isolation, a.warning, a.env = choice.Kind, choice.Warning, map[string]string{}
+	if !a.confined() && exp.Agent.Network == "none" {
+		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or install bubblewrap")}
+	}
+	a.workspace = exp.Workspace.Dir
+	if a.confined() {
+		a.workspace = insideWorkspace
+	}
+	return nil
+}
+
+// reach makes the services reachable for the agent: through one socket that
+// carries nothing but requests with its own tokens.
+func (a *agentSetup) reach(_ context.Context, services []*engine.Service) error {
+	if !a.confined() || len(services) == 0 {
+		return nil
+	}
+	endpoint := services[0].Connection().Endpoint
+	socket, direct := strings.CutPrefix(endpoint, "unix:")
+	if !direct {
+		var err error
+		if a.relay, err = newRelay(endpoint); err != nil {
+			return fmt.Errorf("make the agent's way to its services: %w", err)
+		}
+		socket = a.relay.socket
+	}
+	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideSocket, Writable: true})
+	return nil
+}
+
+// endpoint is a service's endpoint as the agent sees it.
+func (a *agentSetup) endpoint(outside string) string {
+	if a.confined() {
+		return "unix:" + insideSocket
+	}
+	return outside
+}
+
+func (a *agentSetup) seerPath(outside string) string {
+	if outside == "" || !a.confined() {
+		return outside
+	}
+	a.mounts = append(a.mounts, sdk.Mount{Source: outside, Target: insideSeer})
+	return insideSeer
+}
+
+func (a *agentSetup) close() {
+	if a.relay != nil {
+		a.relay.close()
+	}
+}
+
+// run starts the agent and waits for it. When ctx ends, it is asked to stop and,
+// after the grace, killed with everything it started.
+func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
+	python, err := r.engine.Python()
+	if err != nil {
+		return 0, err
+	}
+	a.python = python
+	if err := os.MkdirAll(filepath.Join(r.exp.Workspace.Dir, outputsName), 0o755); err != nil {
+		return 0, err
+	}
+	cmd, err := isolation.Command(a.isolation, a.spec(r.exp))
+	if err != nil {
+		return 0, err
+	}
+	defer isolation.Release(cmd)
+	log, err := openLog(filepath.Join(r.exp.Outputs, agentLog))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log)
+	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
+	return await(ctx, cmd, r.opts.Grace)
+}
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return os.Create(path)
+}
+
+func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
+	spec := isolation.Spec{
+		Argv: exp.Agent.Command, Dir: a.workspace, Env: a.variables(exp),
+		Network: exp.Agent.Network == "open", Hostname: "agent", DieWithParent: true,
+	}
+	if a.confined() {
+		spec.Mounts = append([]sdk.Mount{{Source: exp.Workspace.Dir, Target: insideWorkspace, Writable: true}}, a.mounts...)
+		spec.ReadOnly = a.python.Paths
+	}
+	return spec
+}
+
+// variables is the agent's whole environment.
+func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
+	home := isolation.Home
+	if !a.confined() {
+		home = a.workspace
+	}
+	env := map[string]string{
+		"PATH":             filepath.Dir(a.python.Executable) + ":/usr/local/bin:/usr/bin:/bin",
+		"HOME":             home,
+		"LANG":             "C.UTF-8",
+		"PYTHONPATH":       a.workspace,
+		"PYTHONUNBUFFERED": "1",
+		"SEER_PROMPT":      filepath.Join(a.workspace, promptName),
+		"SEER_MCP_CONFIG":  filepath.Join(a.workspace, mcpName),
+		"SEER_OUTPUTS":     filepath.Join(a.workspace, outputsName),
+	}
+	for name, value := range a.env {
+		env[name] = value
+	}
+	for name, value := range exp.Agent.Env {
+		env[name] = value
+	}
+	return env
+}
+
+// await runs cmd to its end. The thread is kept, because the command is told to
+// die with the thread that started it.
+func await(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (int, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true // a Ctrl-C at the terminal is for us; we then ask the agent
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start the agent: %w", err)
+	}
+	ended := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop(ctx, cmd.Process.Pid, grace, ended)
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-stopped
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exitCode(exit), nil
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	return 0, err
+}
+
+// stop ends a process group once ctx has ended: first asked, then killed.
+func stop(ctx context.Context, pid int, grace time.Duration, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	ask(pid)
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+}
+
+func exitCode(e *exec.ExitError) int {
+	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return e.ExitCode()
+}

@@ -1,0 +1,101 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// outputsName is the folder of the workspace that is collected after a run.
+const outputsName = "outputs"
+
+// collect moves what the agent left in from to the folder to, and reports how
+// many files there were. Existing files are replaced whole. A symbolic link is
+// never followed out of the folder and never copied: it could point at anything
+// of the user's.
+func collect(from, to string, warn func(string, ...any)) (int, error) {
+	src, err := os.OpenRoot(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	if same(from, to) {
+		return count(src)
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return 0, err
+	}
+	dst, err := os.OpenRoot(to)
+	if err != nil {
+		return 0, err
+	}
+	defer dst.Close()
+	files := 0
+	err = fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p == ".":
+			return nil
+		case d.IsDir():
+			return dst.MkdirAll(p, 0o755)
+		case !d.Type().IsRegular():
+			warn("outputs: %s is not a plain file and was not collected", p)
+			return nil
+		}
+		files++
+		return copyFile(src, dst, p)
+	})
+	if err != nil {
+		return files, fmt.Errorf("collect the outputs from %s (they are still there): %w", from, err)
+	}
+	// What stays would look like results of the next run.
+	return files, os.RemoveAll(from)
+}
+
+func copyFile(src, dst *os.Root, name string) error {
+	in, err := src.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	tmp := name + ".seer-tmp"
+	out, err := dst.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = dst.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = dst.Remove(tmp)
+	}
+	return err
+}
+
+func same(a, b string) bool {
+	ia, erra := os.Stat(a)
+	ib, errb := os.Stat(b)
+	return erra == nil && errb == nil && os.SameFile(ia, ib) || filepath.Clean(a) == filepath.Clean(b)
+}
+
+func count(root *os.Root) (int, error) {
+	n := 0
+	err := fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			n++
+		}
+		return err
+	})
+	return n, err
+}

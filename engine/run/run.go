@@ -1,0 +1,245 @@
+// Package run lets an agent work on an experiment: it makes the sandbox, serves the
+// interfaces, fills the workspace, runs the agent apart from the rest of the
+// computer, collects what it made and ends the sandbox.
+//
+// It stands above package engine, so that a program that runs no agents does not
+// link it.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/surface"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// heartbeat is how long the sandbox outlives a run whose program was killed.
+const heartbeat = 60 * time.Second
+
+// cleanupTimeout bounds what is done after the run's context has ended.
+const cleanupTimeout = time.Minute
+
+// Options say how an experiment is run.
+type Options struct {
+	Name           string    // of the sandbox; empty = none
+	Keep           bool      // leave the sandbox and the surfaces as they are
+	Stdout, Stderr io.Writer // of the agent; nil = discard
+	Progress       engine.Progress
+	Seer           string        // path of the seer program, for agents that use MCP; empty = those surfaces are refused
+	Grace          time.Duration // between asking the agent to stop and killing it; default 10 seconds
+}
+
+// Result is what came of a run.
+type Result struct {
+	Sandbox  string        `json:"sandbox"`
+	ExitCode int           `json:"exit_code"` // of the agent
+	Outputs  string        `json:"outputs"`   // folder of the results
+	Files    int           `json:"files"`     // collected from the agent
+	Kept     bool          `json:"kept"`      // the sandbox still runs
+	Duration time.Duration `json:"-"`
+	Seconds  float64       `json:"seconds"`
+}
+
+// Run runs the experiment's agent and returns when everything is over: the
+// outputs are collected and, unless it is to be kept, the sandbox has ended, also
+// when the agent or the run failed. When ctx ends, the agent is asked to stop
+// first. An agent that ran and failed is no error; see [Result.ExitCode].
+func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Options) (Result, error) {
+	if exp.Agent == nil {
+		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run; add agent.command, or start the sandbox alone with: seer up", exp.Name)}
+	}
+	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	r.result.Outputs = exp.Outputs
+	err := r.run(ctx)
+	err = errors.Join(err, r.cleanup(ctx))
+	r.result.Duration = time.Since(r.started)
+	r.result.Seconds = r.result.Duration.Seconds()
+	return r.result, errors.Join(err, r.record(err))
+}
+
+func (o Options) withDefaults() Options {
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Grace <= 0 {
+		o.Grace = 10 * time.Second
+	}
+	return o
+}
+
+// runner is one run.
+type runner struct {
+	engine  *engine.Engine
+	exp     *experiment.Experiment
+	opts    Options
+	started time.Time
+
+	sandbox   *engine.Sandbox
+	services  []*engine.Service
+	space     *workspace
+	temporary []string // files of the workspace that mean nothing without the sandbox
+	agent     agentSetup
+	result    Result
+}
+
+func (r *runner) tell(level engine.Level, stage engine.Stage, done bool, format string, args ...any) {
+	if r.opts.Progress != nil {
+		r.opts.Progress(engine.Event{Time: time.Now(), Stage: stage, Level: level, Done: done, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (r *runner) warn(format string, args ...any) {
+	r.tell(engine.LevelWarn, engine.StageAgent, false, format, args...)
+}
+
+func (r *runner) run(ctx context.Context) error {
+	// What is wrong with the agent's side is found before a machine is rented.
+	if err := r.agent.prepare(ctx, r.exp); err != nil {
+		return err
+	}
+	if r.agent.warning != "" {
+		r.warn("%s", r.agent.warning)
+	}
+	var err error
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Progress: r.opts.Progress})
+	if err != nil {
+		return err
+	}
+	r.result.Sandbox = r.sandbox.ID()
+	for _, s := range r.exp.Serve {
+		served, err := r.sandbox.Serve(ctx, engine.ServeOptions{File: s.File, Name: s.Name, ExposeAs: s.ExposeAs, Progress: r.opts.Progress})
+		if err != nil {
+			return err
+		}
+		r.services = append(r.services, served)
+	}
+	if err := r.fill(ctx); err != nil {
+		return err
+	}
+	r.tell(engine.LevelInfo, engine.StageAgent, false, "running the agent, isolation %s, network %s", r.agent.isolation, r.exp.Agent.Network)
+	r.result.ExitCode, err = r.agent.run(ctx, r)
+	if err == nil {
+		r.tell(engine.LevelInfo, engine.StageAgent, true, "the agent has finished with exit code %d", r.result.ExitCode)
+	}
+	return err
+}
+
+// fill puts everything the agent needs into its workspace.
+func (r *runner) fill(ctx context.Context) error {
+	var err error
+	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
+		return err
+	}
+	for _, source := range append(append([]string{}, r.exp.Workspace.Libraries...), r.exp.Workspace.Files...) {
+		if err := r.space.add(source); err != nil {
+			return fmt.Errorf("put %s into the workspace: %w", source, err)
+		}
+	}
+	if err := r.space.save(); err != nil { // before the surfaces, so that a crash leaves no stranger's files
+		return err
+	}
+	if err := r.agent.reach(ctx, r.services); err != nil {
+		return err
+	}
+	prompt, servers := r.exp.Agent.Prompt, map[string]sdk.MCPServer{}
+	for i, s := range r.services {
+		w, err := r.expose(ctx, s, r.exp.Serve[i])
+		if err != nil {
+			return err
+		}
+		if w.Prompt != "" {
+			prompt += "\n\n" + w.Prompt
+		}
+		for name, server := range w.MCPServers {
+			servers[name] = server
+		}
+		for name, value := range w.Env {
+			r.agent.env[name] = value
+		}
+	}
+	return r.texts(prompt, servers)
+}
+
+func (r *runner) expose(ctx context.Context, s *engine.Service, spec experiment.Serve) (surface.Written, error) {
+	made, err := s.Expose(ctx, spec.ExposeAs, spec.Options)
+	if err != nil {
+		return surface.Written{}, err
+	}
+	connection := s.Connection()
+	connection.Endpoint = r.agent.endpoint(connection.Endpoint)
+	w, err := surface.Write(r.exp.Workspace.Dir, made, surface.Target{
+		Connection: connection, Seer: r.agent.seerPath(r.opts.Seer), Inside: r.agent.workspace,
+	})
+	if err != nil {
+		return w, fmt.Errorf("write the %s surface of %s: %w", spec.ExposeAs, s.Name(), err)
+	}
+	r.temporary = append(r.temporary, w.Files...)
+	return w, r.space.adopt(w.Files)
+}
+
+// texts writes what agents read beside their libraries: the MCP configuration and
+// the prompt.
+func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
+	mcp := filepath.Join(r.exp.Workspace.Dir, mcpName)
+	if err := surface.WriteMCPConfig(mcp, servers); err != nil {
+		return err
+	}
+	if err := r.space.adopt([]string{mcp}); err != nil {
+		return err
+	}
+	r.temporary = append(r.temporary, mcp)
+	if err := r.space.write(promptName, []byte(prompt+"\n"), 0o644); err != nil {
+		return err
+	}
+	return r.space.save()
+}
+
+// cleanup collects the outputs and ends the sandbox. The run's context may have
+// ended, so it works with one of its own.
+func (r *runner) cleanup(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	var errs []error
+	r.agent.close()
+	if r.space != nil {
+		n, err := collect(filepath.Join(r.exp.Workspace.Dir, outputsName), r.exp.Outputs, r.warn)
+		r.result.Files = n
+		errs = append(errs, err)
+	}
+	if r.sandbox != nil {
+		errs = append(errs, r.endSandbox(ctx))
+	}
+	if r.space != nil {
+		if !r.result.Kept {
+			r.space.remove(r.temporary)
+		}
+		errs = append(errs, r.space.save(), r.space.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *runner) endSandbox(ctx context.Context) error {
+	id := r.sandbox.ID()
+	if r.opts.Keep {
+		r.result.Kept = true
+		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)
+		r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s is kept; end it with: seer down %s", id, id)
+		return errors.Join(err, r.sandbox.Close())
+	}
+	r.tell(engine.LevelInfo, engine.StageEnd, false, "ending the sandbox %s", id)
+	if err := r.sandbox.Terminate(ctx); err != nil {
+		return err
+	}
+	r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s has ended", id)
+	return r.sandbox.Close()
+}

@@ -1,0 +1,196 @@
+package run
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// stateFile remembers what Seer wrote into a workspace, so that a second run can
+// replace its own files and never one that the user or the agent changed.
+const stateFile = ".seer-workspace.json"
+
+// workspace is the agent's folder while it is being filled.
+type workspace struct {
+	dir     string
+	root    *os.Root
+	written map[string]string // slash path → hex SHA-256 of what was written
+	before  map[string]string // the same, from the run before
+	now     time.Time
+	warn    func(format string, args ...any)
+}
+
+func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*workspace, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the workspace: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the workspace: %w", err)
+	}
+	w := &workspace{dir: dir, root: root, now: now, warn: warn, written: map[string]string{}, before: map[string]string{}}
+	if data, err := root.ReadFile(stateFile); err == nil {
+		if json.Unmarshal(data, &w.before) != nil {
+			w.before = map[string]string{} // then every file counts as the user's own
+		}
+	}
+	return w, nil
+}
+
+func (w *workspace) close() error { return w.root.Close() }
+
+// save writes the record of this run's files.
+func (w *workspace) save() error {
+	data, err := json.MarshalIndent(w.written, "", "  ")
+	if err != nil {
+		return err
+	}
+	return w.root.WriteFile(stateFile, append(data, '\n'), 0o644)
+}
+
+// add copies a library or file of the user's into the workspace: a file beside
+// the agent, a folder as a tree.
+func (w *workspace) add(source string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(source)
+	if !info.IsDir() {
+		data, err := os.ReadFile(source)
+		if err != nil {
+			return err
+		}
+		return w.write(name, data, info.Mode().Perm())
+	}
+	return w.addTree(source, name)
+}
+
+func (w *workspace) addTree(source, name string) error {
+	src, err := os.OpenRoot(source)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "__pycache__" || d.Name() == ".git"):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		info, err := fs.Stat(src.FS(), p) // follows a link that stays inside
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(source, p), err)
+		}
+		if !info.Mode().IsRegular() {
+			return nil
+		}
+		data, err := src.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		return w.write(path.Join(name, filepath.ToSlash(p)), data, info.Mode().Perm())
+	})
+}
+
+// write puts one file. What stands there already and is not ours is kept under
+// another name.
+func (w *workspace) write(name string, data []byte, mode fs.FileMode) error {
+	sum := hash(data)
+	old, err := w.root.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("%s is in the way: %w", filepath.Join(w.dir, name), err)
+	case bytes.Equal(old, data):
+		w.written[name] = sum
+		return nil
+	case w.before[name] != hash(old):
+		kept := name + ".kept-" + w.now.Format("20060102-150405")
+		if err := w.root.Rename(name, kept); err != nil {
+			return err
+		}
+		w.warn("%s was changed by somebody else; it is kept as %s", name, kept)
+	}
+	if err := w.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	tmp := name + ".seer-tmp"
+	if err := w.root.WriteFile(tmp, data, mode|0o200); err != nil {
+		_ = w.root.Remove(tmp)
+		return err
+	}
+	if err := w.root.Rename(tmp, name); err != nil {
+		_ = w.root.Remove(tmp)
+		return err
+	}
+	w.written[name] = sum
+	return nil
+}
+
+// adopt notes files that another package wrote into the workspace.
+func (w *workspace) adopt(files []string) error {
+	for _, f := range files {
+		rel, err := filepath.Rel(w.dir, f)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		data, err := w.root.ReadFile(rel)
+		if err != nil {
+			return err
+		}
+		w.written[filepath.ToSlash(rel)] = hash(data)
+	}
+	return nil
+}
+
+// remove takes away files that have no use after the run, such as a connection
+// to a sandbox that is gone, and the folders that this leaves empty.
+func (w *workspace) remove(files []string) {
+	dirs := map[string]bool{}
+	for _, f := range files {
+		rel, err := filepath.Rel(w.dir, f)
+		if err != nil || !filepath.IsLocal(rel) {
+			continue
+		}
+		rel = filepath.ToSlash(rel)
+		data, err := w.root.ReadFile(rel)
+		if err != nil || w.written[rel] != hash(data) {
+			continue // changed since: no longer ours
+		}
+		if w.root.Remove(rel) != nil {
+			continue
+		}
+		delete(w.written, rel)
+		for d := path.Dir(rel); d != "."; d = path.Dir(d) {
+			dirs[d] = true
+		}
+	}
+	deepest := make([]string, 0, len(dirs))
+	for d := range dirs {
+		deepest = append(deepest, d)
+	}
+	sort.Slice(deepest, func(i, j int) bool { return strings.Count(deepest[i], "/") > strings.Count(deepest[j], "/") })
+	for _, d := range deepest {
+		_ = w.root.RemoveAll(path.Join(d, "__pycache__"))
+		_ = w.root.Remove(d) // stays if the agent put something there
+	}
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

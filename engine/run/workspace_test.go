@@ -1,0 +1,143 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func openTest(t *testing.T, dir string) (*workspace, *[]string) {
+	t.Helper()
+	warnings := &[]string{}
+	w, err := openWorkspace(dir, time.Unix(1e9, 0).UTC(), func(f string, a ...any) { *warnings = append(*warnings, fmt.Sprintf(f, a...)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.close() })
+	return w, warnings
+}
+
+func put(t *testing.T, text string, elem ...string) string {
+	t.Helper()
+	path := filepath.Join(elem...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, elem ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
+	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "my work é")
+	lib := put(t, "one", source, "helpers.py")
+	w, warnings := openTest(t, dir)
+	if err := w.add(lib); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+
+	put(t, "two", source, "helpers.py")
+	w, warnings = openTest(t, dir)
+	if err := w.add(lib); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.save(); err != nil || read(t, dir, "helpers.py") != "two" || len(*warnings) > 0 {
+		t.Fatalf("a second run: %v, %v", err, *warnings)
+	}
+
+	put(t, "by the agent", dir, "helpers.py")
+	w, warnings = openTest(t, dir)
+	if err := w.add(lib); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, dir, "helpers.py") != "two" || len(*warnings) != 1 {
+		t.Errorf("warnings = %v", *warnings)
+	}
+	if got := read(t, dir, "helpers.py.kept-20010909-014640"); got != "by the agent" {
+		t.Errorf("kept %q", got)
+	}
+}
+
+func TestWorkspaceCopiesPackagesWithoutCaches(t *testing.T) {
+	source, dir := t.TempDir(), t.TempDir()
+	put(t, "a", source, "pkg", "__init__.py")
+	put(t, "b", source, "pkg", "data", "table.csv")
+	put(t, "c", source, "pkg", "__pycache__", "x.pyc")
+	w, _ := openTest(t, dir)
+	if err := w.add(filepath.Join(source, "pkg")); err != nil {
+		t.Fatal(err)
+	}
+	if read(t, dir, "pkg", "data", "table.csv") != "b" {
+		t.Error("data files are missing")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pkg", "__pycache__")); err == nil {
+		t.Error("the cache was copied")
+	}
+}
+
+func TestWorkspaceRemovesOnlyWhatIsStillItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	w, _ := openTest(t, dir)
+	for _, name := range []string{"tools/__init__.py", "tools/connection.json", "kept.txt"} {
+		if err := w.write(name, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, "changed", dir, "kept.txt")
+	w.remove([]string{filepath.Join(dir, "tools/__init__.py"), filepath.Join(dir, "tools/connection.json"), filepath.Join(dir, "kept.txt"), "/etc/hostname"})
+	left, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range left {
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, []string{"kept.txt"}) {
+		t.Errorf("left: %v", names)
+	}
+}
+
+func TestCollectNeverFollowsALinkOut(t *testing.T) {
+	from, to, secret := t.TempDir(), filepath.Join(t.TempDir(), "out"), t.TempDir()
+	put(t, "private", secret, "key")
+	put(t, "result", from, "sub", "report.md")
+	for name, target := range map[string]string{"file": filepath.Join(secret, "key"), "dir": secret} {
+		if err := os.Symlink(target, filepath.Join(from, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var warnings []string
+	n, err := collect(from, to, func(f string, a ...any) { warnings = append(warnings, fmt.Sprintf(f, a...)) })
+	if err != nil || n != 1 || len(warnings) != 2 {
+		t.Fatalf("%d files, %v, %v", n, warnings, err)
+	}
+	if read(t, to, "sub", "report.md") != "result" {
+		t.Error("the report is missing")
+	}
+	for _, name := range []string{"file", "dir"} {
+		if _, err := os.Lstat(filepath.Join(to, name)); err == nil {
+			t.Errorf("%s was collected", name)
+		}
+	}
+	if n, err := collect(filepath.Join(from, "missing"), to, nil); n != 0 || err != nil {
+		t.Errorf("no outputs: %d, %v", n, err)
+	}
+	if _, err := os.Stat(from); strings.Contains(from, to) || err == nil {
+		t.Error("collected outputs were not taken away, so the next run would find them")
+	}
+}

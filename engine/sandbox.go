@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Sandbox is a running sandbox. It is safe for concurrent use.
+type Sandbox struct {
+	engine  *Engine
+	id      string
+	runtime *protocol.Client
+
+	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
+	beating  sync.WaitGroup
+	stopOnce sync.Once
+}
+
+// ID is the sandbox's identity: "sb-" and ten characters.
+func (s *Sandbox) ID() string { return s.id }
+
+// Runtime is the client of the sandbox's runtime: processes, files and trees.
+func (s *Sandbox) Runtime() *protocol.Client { return s.runtime }
+
+// Info is what is known of the sandbox now.
+func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show(ctx, s.id) }
+
+// Exec runs a command and streams its output as it comes. A nil stdin is empty.
+// A command that fails is no error: see [protocol.Process.ExitCode]. When ctx ends,
+// the command and everything it started are killed.
+func (s *Sandbox) Exec(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
+	spec.Stdin = stdin != nil
+	p, err := s.runtime.Run(ctx, spec, stdin, stdout, stderr)
+	return p, as(KindProvider, err)
+}
+
+// ExecPython runs code in a fresh interpreter of the sandbox.
+func (s *Sandbox) ExecPython(ctx context.Context, code string, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
+	h, err := s.runtime.Health(ctx)
+	if err != nil {
+		return protocol.Process{}, as(KindProvider, err)
+	}
+	return s.Exec(ctx, protocol.ProcessSpec{Argv: []string{h.Python, "-u", "-c", code}}, stdin, stdout, stderr)
+}
+
+// WriteFile writes a file of the sandbox whole or not at all. Missing folders are
+// made.
+func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	return as(KindProvider, s.runtime.WriteFile(ctx, path, bytes.NewReader(data), mode))
+}
+
+// ReadFile reads a file of the sandbox into memory; see [protocol.Client.ReadFile]
+// for a large one.
+func (s *Sandbox) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	var b bytes.Buffer
+	_, err := s.runtime.ReadFile(ctx, path, &b)
+	return b.Bytes(), as(KindProvider, err)
+}
+
+// EnsureDir makes a folder and its parents.
+func (s *Sandbox) EnsureDir(ctx context.Context, path string) error {
+	return as(KindProvider, s.runtime.Mkdir(ctx, path, 0o755))
+}
+
+// Upload copies a file or folder of this computer into the sandbox.
+func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
+	return as(KindProvider, s.runtime.Upload(ctx, local, remote))
+}
+
+// Download copies a file or folder of the sandbox to this computer.
+func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
+	return as(KindProvider, s.runtime.Download(ctx, remote, local))
+}
+
+// Terminate ends the sandbox and everything in it. It is idempotent.
+func (s *Sandbox) Terminate(ctx context.Context) error {
+	s.stopHeartbeat()
+	return s.engine.Terminate(ctx, s.id)
+}
+
+// Close drops the connection. A sandbox with an attached lease then ends by
+// itself when the lease runs out; one with a detached lease lives on.
+func (s *Sandbox) Close() error {
+	s.stopHeartbeat()
+	s.runtime.Close()
+	return nil
+}
+
+// Detach gives the sandbox a lease of its own that ends after ttl, so that it
+// outlives the program that made it. Its hard end stays.
+func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
+	s.stopHeartbeat()
+	rec, err := s.engine.ledger.Update(ctx, s.id, func(r *machine.Record) error {
+		idle := r.Lease.IdleSeconds
+		r.Lease = machine.NewLease(machine.Detached, ttl, s.engine.now())
+		r.Lease.IdleSeconds = idle
+		return nil
+	})
+	if err != nil {
+		return as(KindInternal, err)
+	}
+	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
+		Kind: protocol.LeaseDetached, TTLSeconds: ttl.Seconds(), IdleSeconds: float64(rec.Lease.IdleSeconds),
+	})
+	return as(KindProvider, err)
+}
+
+func (s *Sandbox) stopHeartbeat() {
+	s.stopOnce.Do(func() {
+		if s.stop != nil {
+			s.stop()
+		}
+	})
+	s.beating.Wait()
+}
+
+// beat keeps an attached lease alive, at the runtime and in the ledger.
+func (s *Sandbox) beat(ctx context.Context, ttl, idle time.Duration) {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.beating.Add(1)
+	go func() {
+		defer s.beating.Done()
+		tick := time.NewTicker(max(ttl/4, time.Second))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			// A missed beat is made up by the next; the lease outlives three.
+			_, err := s.runtime.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: ttl.Seconds(), IdleSeconds: idle.Seconds()})
+			if err == nil {
+				_, err = s.engine.ledger.Heartbeat(ctx, s.id)
+			}
+			if err != nil && ctx.Err() == nil {
+				s.engine.log.Warn("heartbeat failed", "sandbox", s.id, "error", err)
+			}
+		}
+	}()
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func serviceName(o ServeOptions) (string, error) {
+	name := o.Name
+	if name == "" {
+		base := filepath.Base(o.File)
+		name = strings.TrimSuffix(base, filepath.Ext(base))
+	}
+	if !identifier.MatchString(name) {
+		return "", &Error{KindConfig, fmt.Errorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)}
+	}
+	return name, nil
+}
+
+func serviceNames(r machine.Record) []string {
+	names := make([]string, len(r.Services))
+	for i, s := range r.Services {
+		names[i] = s.Name
+	}
+	return names
+}
+
+func listOr(none string, items []string) string {
+	if len(items) == 0 {
+		return none
+	}
+	return strings.Join(items, ", ")
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -1,0 +1,134 @@
+// Package service turns an interface file into a served connection.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// maxSource is far above any interface a person writes, and low enough to keep a
+// model file given by mistake out of a request.
+const maxSource = 16 << 20
+
+// Spec is an interface to be served.
+type Spec struct {
+	Sandbox     string        // ID, for the connection
+	Endpoint    string        // of the runtime, for the connection
+	Name        string        // of the service
+	File        string        // the interface on this computer
+	Token       string        // of the service served before under this name, to keep its connections; empty = new
+	LoadTimeout time.Duration // 0 = the runtime's own, 30 minutes
+}
+
+// Served is a loaded interface and the way to it.
+type Served struct {
+	Connection protocol.Connection
+	Interface  sdk.Interface
+}
+
+// Serve loads the interface in a worker of its own and waits until it answers.
+// An interface that does not load is a [*protocol.CallError] with the user's own
+// traceback; what was served under the name before then stays as it was. When
+// ctx ends while a first version loads, that load is ended too.
+func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error) {
+	code, err := source(s.File)
+	if err != nil {
+		return Served{}, err
+	}
+	token := s.Token
+	if token == "" {
+		token = protocol.NewToken()
+	}
+	put, err := runtime.PutService(ctx, s.Name, protocol.ServiceSpec{
+		Filename: filepath.Base(s.File), Code: code, TokenSHA256: protocol.HashToken(token),
+		LoadTimeoutSeconds: s.LoadTimeout.Seconds(),
+	})
+	if err != nil {
+		return Served{}, err
+	}
+	got, err := runtime.WaitService(ctx, s.Name, put.Generation)
+	if err != nil {
+		if ctx.Err() != nil {
+			abandon(ctx, runtime, s.Name, put.Generation)
+		}
+		return Served{}, err
+	}
+	if got.State != protocol.ServiceReady || got.Interface == nil {
+		return Served{}, failure(s.File, got)
+	}
+	return Served{
+		Connection: protocol.Connection{
+			Version: protocol.ConnectionVersion, Sandbox: s.Sandbox, Service: s.Name, Endpoint: s.Endpoint, Token: token,
+		},
+		Interface: *got.Interface,
+	}, nil
+}
+
+// source reads the interface as the text that Python will read.
+func source(file string) (string, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("there is no interface file %s: %w", file, err)
+	case err != nil:
+		return "", fmt.Errorf("read the interface: %w", err)
+	case info.IsDir():
+		return "", sdk.Errorf(sdk.Invalid, "the interface %s is a folder; give the Python file", file)
+	case info.Size() > maxSource:
+		return "", sdk.Errorf(sdk.Invalid, "the interface %s has %d bytes, which is no Python file of a person's (limit %d)", file, info.Size(), maxSource)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read the interface: %w", err)
+	}
+	if !utf8.Valid(data) {
+		return "", sdk.Errorf(sdk.Invalid, "the interface %s is not UTF-8 text; save it as UTF-8", file)
+	}
+	return string(data), nil
+}
+
+// failure is why a service that came back is not ready.
+func failure(file string, s protocol.Service) error {
+	if s.Error != nil {
+		return &LoadError{File: file, Err: s.Error}
+	}
+	return &LoadError{File: file, Err: &protocol.CallError{
+		Code: protocol.CallLoadFailed, Message: fmt.Sprintf("the service %s is %s", s.Name, s.State),
+	}}
+}
+
+// abandon stops a load that nobody waits for any more. A second version that was
+// loading beside a first one is left to finish: the first must not be stopped.
+func abandon(ctx context.Context, runtime *protocol.Client, name string, generation int) {
+	if generation != 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = runtime.DeleteService(ctx, name)
+}
+
+// LoadError is an interface that did not load.
+type LoadError struct {
+	File string // on this computer
+	Err  *protocol.CallError
+}
+
+func (e *LoadError) Error() string {
+	text := fmt.Sprintf("%s did not load: %s", e.File, e.Err)
+	if e.Err.Traceback != "" {
+		text += "\n" + e.Err.Traceback
+	}
+	return text
+}
+
+// Unwrap is the failure as the runtime reported it.
+func (e *LoadError) Unwrap() error { return e.Err }

@@ -1,0 +1,56 @@
+package surface
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// WriteMCPConfig puts servers into the `mcpServers` object of the JSON file at
+// path, which agents read. Other servers and other keys of an existing file stay;
+// a file that is not such an object is refused and left alone.
+func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
+	config := map[string]json.RawMessage{}
+	known := map[string]json.RawMessage{}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(data, &config); err != nil {
+			return fmt.Errorf("%s is not a JSON object, so no server was added to it; mend or remove it: %w", path, err)
+		}
+		if old, ok := config["mcpServers"]; ok {
+			if err := json.Unmarshal(old, &known); err != nil {
+				return fmt.Errorf("%s: mcpServers is not an object, so no server was added to it; mend or remove it: %w", path, err)
+			}
+		}
+	}
+	for name, server := range servers {
+		entry, err := json.Marshal(server)
+		if err != nil {
+			return err
+		}
+		known[name] = entry
+	}
+	if config["mcpServers"], err = json.Marshal(known); err != nil {
+		return err
+	}
+	data, err = json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	// Entries may carry variables; only the user needs to read them.
+	return writeFile(root, filepath.Base(path), append(data, '\n'), 0o600)
+}

@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/fetch"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// runtimePort is where the runtime listens on a machine that has ports.
+const runtimePort = 8717
+
+// bootTimeout bounds the wait for a machine that runs and does not answer.
+const bootTimeout = 2 * time.Minute
+
+// endTimeout bounds the ending of a sandbox whose start has failed.
+const endTimeout = time.Minute
+
+// UpOptions say how a sandbox is made.
+type UpOptions struct {
+	// Name is another way to find the sandbox. Two live sandboxes cannot have the same
+	// one. Empty = none.
+	Name string
+	// Attached is how long the sandbox outlives the program that made it. The
+	// sandbox keeps the lease alive until it is closed. 0 = a detached lease, which
+	// lasts for the experiment's timeout.
+	Attached time.Duration
+	Progress Progress
+}
+
+// Up makes the sandbox of an experiment: the machine, the runtime on it, the
+// models, files, variables and secrets. It serves nothing; see [Sandbox.Serve].
+// Everything that can be checked is checked first. When Up fails or ctx ends, what
+// was rented has been ended.
+func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
+	u := &up{engine: e, exp: exp, opts: o, report: reporter{e.now, o.Progress}}
+	if err := u.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.start(ctx); err != nil {
+		return nil, as(KindProvider, err)
+	}
+	s, err := u.furnish(ctx)
+	if err != nil {
+		return nil, as(KindProvider, u.undo(ctx, err))
+	}
+	u.report.done(StageBoot, "sandbox %s is ready", s.id)
+	return s, nil
+}
+
+// up is one run of [Engine.Up].
+type up struct {
+	engine *Engine
+	exp    *experiment.Experiment
+	opts   UpOptions
+	report reporter
+
+	plan    plan.Plan
+	secrets map[string]string
+	models  []machine.Model
+	mounts  bool // the provider shows folders of this computer
+	rec     machine.Record
+}
+
+// prepare does everything that needs no machine.
+func (u *up) prepare(ctx context.Context) error {
+	u.report.info(StagePreflight, "checking %s", u.exp.Name)
+	report, err := u.engine.Check(ctx, u.exp)
+	if err != nil {
+		return err
+	}
+	if u.plan, err = plan.Make(u.exp, report); err != nil {
+		return as(KindConfig, err)
+	}
+	for _, w := range u.plan.Warnings {
+		u.report.warn(StagePreflight, "%s", w)
+	}
+	u.mounts = report.Provider.Has(sdk.FeatureHostMounts)
+	env, err := u.engine.env(u.exp)
+	if err != nil {
+		return as(KindConfig, err)
+	}
+	u.secrets = map[string]string{}
+	for _, name := range u.exp.Sandbox.Secrets {
+		u.secrets[name], _, _ = env.Lookup(name)
+	}
+	return as(KindConfig, u.fetchModels(ctx))
+}
+
+func (u *up) fetchModels(ctx context.Context) error {
+	for i, m := range u.exp.Sandbox.Models {
+		u.report.info(StageModel, "resolving %s", m.Name)
+		got, err := u.engine.fetchModel(ctx, m)
+		if err != nil {
+			return fmt.Errorf("model %s: %w", m.Name, err)
+		}
+		p := u.plan.Models[i]
+		u.models = append(u.models, machine.Model{
+			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
+			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden,
+		})
+		u.report.done(StageModel, "%s: %d files, %s", m.Name, len(got.Files), bytesText(got.Bytes))
+	}
+	return nil
+}
+
+// fetchModel finds a model's files and brings them to this computer, where they
+// are not here already.
+func (e *Engine) fetchModel(ctx context.Context, m experiment.Model) (fetch.Model, error) {
+	var folders []string
+	if m.Path != "" {
+		folders = []string{m.Path}
+	}
+	fetcher, err := e.fetcher(ctx, m.Source, folders...)
+	if err != nil {
+		return fetch.Model{}, err
+	}
+	cache, err := e.store.Cache("models")
+	if err != nil {
+		return fetch.Model{}, err
+	}
+	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders})
+}
+
+// start rents the machine.
+func (u *up) start(ctx context.Context) error {
+	e := u.engine
+	token := protocol.NewToken()
+	r := machine.NewRecord()
+	r.Name, r.Provider, r.Isolation, r.Network, r.GPU = u.opts.Name, u.plan.Provider, u.plan.Isolation, u.plan.Network, u.plan.GPU
+	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = token, u.exp.File, u.models, u.lease()
+	r.Owner = e.ledger.Owner()
+	spec, err := u.spec(r)
+	if err != nil {
+		return err
+	}
+	isolated := ""
+	if u.plan.Isolation != "" {
+		isolated = ", isolation " + u.plan.Isolation
+	}
+	u.report.info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
+	u.rec, err = e.driver.Start(ctx, r, spec, func(ev machine.Event) {
+		if ev.Text == "" {
+			return
+		}
+		if ev.Kind == machine.EventLog {
+			u.report.log(StageMachine, ev.Text)
+		} else {
+			u.report.info(StageMachine, "%s", ev.Text)
+		}
+	})
+	return err
+}
+
+func (u *up) lease() machine.Lease {
+	idle := int64(u.exp.Sandbox.IdleTimeout / time.Second)
+	kind, ttl := machine.Detached, u.exp.Sandbox.Timeout
+	if u.opts.Attached > 0 {
+		kind, ttl = machine.Attached, u.opts.Attached
+	}
+	l := machine.NewLease(kind, ttl, u.engine.now())
+	l.IdleSeconds = idle
+	return l
+}
+
+func (u *up) spec(r machine.Record) (sdk.MachineSpec, error) {
+	s := u.exp.Sandbox
+	end := u.engine.now().Add(s.Timeout)
+	env, err := loader.BootEnv(loader.Boot{
+		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
+		EndUnix: end.Unix(), Machine: r.Key,
+	})
+	if err != nil {
+		return sdk.MachineSpec{}, err
+	}
+	python := "python3"
+	if u.plan.Provider == localName {
+		interpreter, err := u.engine.python()
+		if err != nil {
+			return sdk.MachineSpec{}, err
+		}
+		python = interpreter.Executable
+	}
+	spec := sdk.MachineSpec{
+		Key: r.Key, Owner: r.Owner, Name: r.Name, Command: loader.Command(python), Env: env,
+		Port: runtimePort, Ports: s.Ports, GPU: u.plan.GPU, GPUCount: u.plan.GPUCount,
+		Isolation: u.plan.Isolation, Network: s.Network, NetworkHosts: s.NetworkHosts, TimeoutSeconds: int64(s.Timeout / time.Second),
+	}
+	if u.mounts {
+		for _, m := range u.models {
+			spec.Mounts = append(spec.Mounts, sdk.Mount{Source: m.Local, Target: m.Path})
+		}
+	}
+	return spec, nil
+}
+
+// furnish boots the runtime and puts everything into the sandbox.
+func (u *up) furnish(ctx context.Context) (*Sandbox, error) {
+	s, err := u.engine.open(u.rec)
+	if err != nil {
+		return nil, err
+	}
+	u.report.info(StageBoot, "booting the runtime")
+	boot, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
+		return nil, u.dead(ctx, err)
+	}
+	lease := u.rec.Lease
+	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
+		Kind: protocol.LeaseKind(lease.Kind), TTLSeconds: float64(lease.TTLSeconds), IdleSeconds: float64(lease.IdleSeconds),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
+		return nil, err
+	}
+	if err := u.upload(ctx, s); err != nil {
+		return nil, err
+	}
+	if u.opts.Attached > 0 {
+		s.beat(ctx, u.opts.Attached, u.exp.Sandbox.IdleTimeout)
+	}
+	return s, nil
+}
+
+func (u *up) config() protocol.Config {
+	c := protocol.Config{Env: u.exp.Sandbox.Env, Secrets: u.secrets, Workdir: "/workspace"}
+	for _, m := range u.models {
+		c.Models = append(c.Models, protocol.Model{
+			Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
+		})
+	}
+	return c
+}
+
+func (u *up) upload(ctx context.Context, s *Sandbox) error {
+	if !u.mounts {
+		for _, m := range u.models {
+			u.report.info(StageUpload, "%s → %s", m.Name, m.Path)
+			if err := s.runtime.Upload(ctx, m.Local, m.Path); err != nil {
+				return fmt.Errorf("upload the model %s: %w", m.Name, err)
+			}
+		}
+	}
+	for _, up := range u.plan.Uploads {
+		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
+		if err := s.runtime.Upload(ctx, up.Local, up.Remote); err != nil {
+			return fmt.Errorf("upload %s: %w", up.Local, err)
+		}
+	}
+	return nil
+}
+
+// dead explains a boot that failed by the end of the machine, where that is why.
+func (u *up) dead(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	p, err := u.engine.provider(ctx, u.rec.Provider)
+	if err != nil {
+		return cause
+	}
+	seen, err := p.Observe(ctx, []string{u.rec.Handle})
+	if err != nil || len(seen) != 1 || seen[0].State.Live() || seen[0].Message == "" {
+		return cause
+	}
+	return fmt.Errorf("the machine ended while it booted: %s: %w", seen[0].Message, cause)
+}
+
+// undo ends a sandbox whose start has failed. The start's own context may be the
+// reason of the failure, so it is not used.
+func (u *up) undo(ctx context.Context, cause error) error {
+	u.report.info(StageEnd, "the start failed; ending what was rented")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	_, err := u.engine.driver.End(ctx, u.rec, cause.Error())
+	return errors.Join(cause, err)
+}
+
+func bytesText(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < 4 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
+}
