@@ -5,9 +5,11 @@ All that it has is `model_tools`, the functions of interface.py as a library, an
 machine that the model is on.
 """
 
+from __future__ import annotations
+
 import random
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 import helpers
 import model_tools
@@ -36,17 +38,25 @@ class Scores(NamedTuple):
 
 def main() -> None:
     info = model_tools.get_model_info()
-    heads = [(layer, head) for layer in range(info["layers"]) for head in range(info["heads"])]
+    heads = [
+        (layer, head)
+        for layer in range(info["layers"])
+        for head in range(info["heads"])
+    ]
     print(
         f"The model: {info['layers']} layers of {info['heads']} heads, "
         f"{info['parameters']:,} parameters, {len(info['vocabulary']) - 1} words."
     )
     passages = draw_passages(info["vocabulary"][1:])
 
-    print(f"\n1. Does it copy? I read {PASSAGES} passages of random words to it, each twice.")
+    print(
+        f"\n1. Does it copy? I read {PASSAGES} passages of random words to it, each twice."
+    )
     whole = measure_copying(passages)
     show_example(passages[0])
-    print(f"   First reading: {whole.first:.0%} of the words foreseen. Second: {whole.again:.0%}.")
+    print(
+        f"   First reading: {whole.first:.0%} of the words foreseen. Second: {whole.again:.0%}."
+    )
 
     print("\n2. Which head looks at what followed last time?")
     scores = {head: measure_attention(passages, head) for head in heads}
@@ -63,26 +73,32 @@ def main() -> None:
         mark = "  <- copying is gone" if broken(without[head], whole) else ""
         print(f"   without {name(head)}  {helpers.bar(share)}  {share:4.0%}{mark}")
 
-    draw(OUTPUTS / "induction-head.svg", passages[0][:12], found, whole, without)
+    draw(
+        OUTPUTS / "induction-head.svg", passages[0][:12], found, whole, scores, without
+    )
     report = write_report(info, found, whole, scores, without)
     (OUTPUTS / "report.md").write_text(report, encoding="utf-8")
-    print(f"\nHead {name(found)} is the induction head. {verdict(found, whole, without)}")
+    print(
+        f"\nHead {name(found)} is the induction head. {verdict(found, whole, without)}"
+    )
     print("Wrote outputs/report.md and outputs/induction-head.svg.")
 
 
-def draw_passages(vocabulary: List[str]) -> List[List[str]]:
+def draw_passages(vocabulary: list[str]) -> list[list[str]]:
     rng = random.Random(2024)
     return [rng.sample(vocabulary, WORDS) for _ in range(PASSAGES)]
 
 
-def show_example(passage: List[str]) -> None:
+def show_example(passage: list[str]) -> None:
     heard = passage + passage[:3]
     best = model_tools.predict(" ".join(heard), top_k=1)[0]
-    print(f"   {' '.join(passage[:5])} ... again: {' '.join(passage[:3])} -> "
-          f"\"{best['word']}\" ({best['probability']:.0%} sure)")
+    print(
+        f"   {' '.join(passage[:5])} ... again: {' '.join(passage[:3])} -> "
+        f'"{best["word"]}" ({best["probability"]:.0%} sure)'
+    )
 
 
-def measure_copying(passages: List[List[str]], ablate: List[List[int]] = ()) -> Copying:
+def measure_copying(passages: list[list[str]], ablate: list[list[int]] = ()) -> Copying:
     first, again = [], []
     for passage in passages:
         correct = model_tools.loss_by_position(
@@ -93,16 +109,20 @@ def measure_copying(passages: List[List[str]], ablate: List[List[int]] = ()) -> 
     return Copying(sum(first) / len(first), sum(again) / len(again))
 
 
-def measure_attention(passages: List[List[str]], head: Head) -> Scores:
+def measure_attention(passages: list[list[str]], head: Head) -> Scores:
     induction, previous, itself = [], [], []
     for passage in passages:
-        pattern = model_tools.attention_patterns(" ".join(passage * 2), *head)["pattern"]
+        pattern = model_tools.attention_patterns(" ".join(passage * 2), *head)[
+            "pattern"
+        ]
         # Position 0 is the start token, so the second reading begins at WORDS + 1.
         for position in range(WORDS + 1, 2 * WORDS + 1):
             induction.append(pattern[position][position - WORDS + 1])
             previous.append(pattern[position][position - 1])
             itself.append(pattern[position][position])
-    return Scores(*(sum(shares) / len(shares) for shares in (induction, previous, itself)))
+    return Scores(
+        *(sum(shares) / len(shares) for shares in (induction, previous, itself))
+    )
 
 
 def broken(without: Copying, whole: Copying) -> bool:
@@ -110,28 +130,72 @@ def broken(without: Copying, whole: Copying) -> bool:
     return without.again < whole.again / 2
 
 
-def draw(path: Path, passage, found: Head, whole: Copying, without: Dict[Head, Copying]) -> None:
+def draw(path: Path, passage, found: Head, whole: Copying, scores, without) -> None:
     seen = model_tools.attention_patterns(" ".join(passage * 2), *found)
     count = len(passage)
     stripe = [(row, row - count + 1) for row in range(count + 1, 2 * count + 1)]
-    rows = [("all heads", whole.again, False)]
-    rows += [
-        (f"without {name(head)}", outcome.again, broken(outcome, whole))
-        for head, outcome in sorted(without.items())
-    ]
     parts = [
-        helpers.text(40, 44, f"Head {name(found)} finds what came next the last time", 20, bold=True),
-        helpers.text(40, 68, f"{count} random words, read twice. Each row is a word; the darker a "
-                     "square, the more the head looks there.", 12, helpers.FAINT),
+        helpers.text(
+            40,
+            44,
+            f"Head {name(found)} finds what came next the last time",
+            20,
+            bold=True,
+        ),
+        helpers.text(
+            40,
+            68,
+            f"{count} random words, read twice. Each row is a word; the darker a "
+            "square, the more the head looks there.",
+            12,
+            helpers.FAINT,
+        ),
         *helpers.heatmap(110, 150, 500, seen["words"], seen["pattern"], stripe),
         *helpers.legend(126, 668, 120),
-        helpers.text(300, 677, "framed: the word after this word's last appearance", 11, helpers.ACCENT),
-        helpers.text(700, 44, "Take it out, and copying is gone", 20, bold=True),
-        helpers.text(700, 68, "Words foreseen in the second reading, with one head", 12, helpers.FAINT),
-        helpers.text(700, 84, "switched off at a time.", 12, helpers.FAINT),
-        *helpers.bars(790, 150, 230, rows),
+        helpers.text(
+            300,
+            677,
+            "framed: the word after this word's last appearance",
+            11,
+            helpers.ACCENT,
+        ),
+        helpers.text(700, 44, "Without it, copying is gone", 20, bold=True),
+        helpers.text(
+            700,
+            68,
+            "Words foreseen in the second reading, with one head",
+            12,
+            helpers.FAINT,
+        ),
+        helpers.text(700, 86, "switched off at a time.", 12, helpers.FAINT),
+        *helpers.bars(790, 150, 230, chart(found, whole, scores, without), step=42),
     ]
     helpers.write_picture(path, 1090, 710, parts)
+
+
+def chart(found: Head, whole: Copying, scores, without) -> list[helpers.Bar]:
+    rows = [helpers.Bar("all heads", whole.again, helpers.QUIET)]
+    layer = None
+    for head in sorted(without):
+        if head[0] != layer:
+            layer = head[0]
+            rows.append(helpers.Bar("", 0, helpers.QUIET, f"layer {layer}"))
+        share, colour, note = without[head].again, helpers.QUIET, ""
+        if head == found:
+            colour, note = helpers.ACCENT, "the head on the left"
+        elif broken(without[head], whole):
+            colour, note = helpers.SOFT_ACCENT, habit(scores[head])
+        rows.append(helpers.Bar(f"without {name(head)}", share, colour, note))
+    return rows
+
+
+def habit(scores: Scores) -> str:
+    """Says in words where a head looks most."""
+    if scores.itself > max(scores.previous, scores.induction):
+        return f"looks at the word itself ({scores.itself:.0%})"
+    if scores.previous > scores.induction:
+        return f"looks one word back ({scores.previous:.0%})"
+    return f"looks at what followed ({scores.induction:.0%})"
 
 
 def write_report(info, found: Head, whole: Copying, scores, without) -> str:
@@ -147,8 +211,14 @@ def write_report(info, found: Head, whole: Copying, scores, without) -> str:
         for head in sorted(scores)
     ]
     table = helpers.markdown_table(
-        ["head", "looks at what followed", "one word back", "at the word itself",
-         "foreseen without it, first reading", "second reading"],
+        [
+            "head",
+            "looks at what followed",
+            "one word back",
+            "at the word itself",
+            "foreseen without it, first reading",
+            "second reading",
+        ],
         rows,
     )
     return f"""# Which head copies?
@@ -157,7 +227,7 @@ def write_report(info, found: Head, whole: Copying, scores, without) -> str:
 
 ![Where the head looks, and what its removal does](induction-head.svg)
 
-The model ({info['layers']} layers of {info['heads']} attention heads, {info['parameters']:,} parameters) was read {PASSAGES}
+The model ({info["layers"]} layers of {info["heads"]} attention heads, {info["parameters"]:,} parameters) was read {PASSAGES}
 passages of {WORDS} random words, each twice in a row. In the first reading it foresees {whole.first:.0%} of
 the words, as little as anybody could. In the second it foresees **{whole.again:.0%}**: it looks up what
 followed the last time.
@@ -173,11 +243,13 @@ the weights nor the code.
 """
 
 
-def verdict(found: Head, whole: Copying, without: Dict[Head, Copying]) -> str:
-    mates = [without[head].again for head in without if head[0] == found[0] and head != found]
+def verdict(found: Head, whole: Copying, without: dict[Head, Copying]) -> str:
+    mates = [
+        without[head].again for head in without if head[0] == found[0] and head != found
+    ]
     return (
-        f"With every head the model copies {whole.again:.0%} of the words; without head {name(found)} "
-        f"{without[found].again:.0%}; without any other head of its layer {min(mates):.0%} or more."
+        f"With every head the model copies {whole.again:.0%} of the words, without head {name(found)} "
+        f"only {without[found].again:.0%}, and without any other head of its layer still {min(mates):.0%}."
     )
 
 

@@ -3,11 +3,14 @@
 This file lies beside the agent and runs where the agent runs; it never sees the model.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import NamedTuple, Sequence
 from xml.sax.saxutils import escape
 
-INK, FAINT, ACCENT, QUIET = "#1f2933", "#8a94a0", "#c2410c", "#b9c4d0"
+INK, FAINT, QUIET = "#1f2933", "#6b7683", "#b9c4d0"
+ACCENT, SOFT_ACCENT = "#c2410c", "#eb9f6f"
 _LIGHT, _DARK = (246, 248, 250), (30, 64, 110)
 
 
@@ -29,8 +32,8 @@ def heatmap(
     size: float,
     words: Sequence[str],
     cells: Sequence[Sequence[float]],
-    outlined: Sequence[Tuple[int, int]],
-) -> List[str]:
+    outlined: Sequence[tuple[int, int]],
+) -> list[str]:
     """Draws a square of attention, rows looking at columns, in SVG.
 
     Cells are between 0 and 1. The outlined ones, given as (row, column), get a frame.
@@ -47,34 +50,41 @@ def heatmap(
     for index, word in enumerate(words):
         middle = (index + 0.5) * step
         parts.append(text(x - 6, y + middle + 3.5, word, 10, anchor="end"))
-        parts.append(
-            text(x + middle + 3.5, y - 6, word, 10, turn=-90, anchor="start")
-        )
+        parts.append(text(x + middle + 3.5, y - 6, word, 10, turn=-90, anchor="start"))
     return parts
 
 
+class Bar(NamedTuple):
+    """One row of a bar chart. Without a label, its note is a heading."""
+
+    label: str
+    share: float  # between 0 and 1
+    colour: str
+    note: str = ""
+
+
 def bars(
-    x: float,
-    y: float,
-    width: float,
-    rows: Sequence[Tuple[str, float, bool]],
-    step: float = 34,
-) -> List[str]:
-    """Draws horizontal bars in SVG: (label, share between 0 and 1, striking)."""
+    x: float, y: float, width: float, rows: Sequence[Bar], step: float
+) -> list[str]:
+    """Draws horizontal bars in SVG."""
     parts = []
-    for index, (label, share, striking) in enumerate(rows):
+    for index, row in enumerate(rows):
         top = y + index * step
-        colour = ACCENT if striking else QUIET
+        if not row.label:
+            parts.append(text(x, top + 20, row.note, 11, FAINT))
+            continue
+        striking = row.colour != QUIET
         parts += [
-            text(x - 10, top + 15, label, 12, anchor="end", bold=striking),
+            text(x - 10, top + 15, row.label, 12, anchor="end", bold=striking),
             _box(x, top, width, 22, "#f0f3f6"),
-            _box(x, top, max(share * width, 1.5), 22, colour),
-            text(x + width + 8, top + 15, f"{share:.0%}", 12, bold=striking),
+            _box(x, top, max(row.share * width, 1.5), 22, row.colour),
+            text(x + width + 8, top + 15, f"{row.share:.0%}", 12, bold=striking),
+            text(x + row.share * width + 8, top + 15, row.note, 11, FAINT),
         ]
     return parts
 
 
-def legend(x: float, y: float, width: float) -> List[str]:
+def legend(x: float, y: float, width: float) -> list[str]:
     """Draws what the shades of a heatmap mean, in SVG."""
     steps = 40
     parts = [
@@ -130,7 +140,7 @@ def _box(x, y, width, height, fill, stroke="none") -> str:
 def _shade(share: float) -> str:
     share = min(max(share, 0.0), 1.0)
     mixed = (round(a + (b - a) * share) for a, b in zip(_LIGHT, _DARK))
-    return "#%02x%02x%02x" % tuple(mixed)
+    return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
 def _is_figure(cell: object) -> bool:

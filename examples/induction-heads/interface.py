@@ -172,7 +172,9 @@ def _run(ids: List[int], ablate: Optional[List[List[int]]]) -> _Run:
 
 def _attend(layer: int, x: np.ndarray):
     """Returns the pattern (heads, T, T) and what is gathered (heads, T, head_width)."""
-    q, k, v = (_by_head(x @ weights[f"layer.{layer}.{n}"]) for n in ("query", "key", "value"))
+    q, k, v = (
+        _by_head(x @ weights[f"layer.{layer}.{n}"]) for n in ("query", "key", "value")
+    )
     steps = np.arange(len(x))
     back = steps[:, None] - steps[None, :]
     scores = q @ k.transpose(0, 2, 1) / np.sqrt(np.float32(config["head_width"]))
@@ -222,4 +224,6 @@ def _heads_off(ablate: Optional[List[List[int]]]) -> List[List[int]]:
 
 def _check(what: str, value: int, count: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
-        raise ValueError(f"{what} must be a whole number from 0 to {count - 1}, not {value!r}")
+        raise ValueError(
+            f"{what} must be a whole number from 0 to {count - 1}, not {value!r}"
+        )

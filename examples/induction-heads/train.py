@@ -16,11 +16,10 @@ from pathlib import Path
 # Must be set before NumPy is imported.
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
 
-import numpy as np  # noqa: E402
-
-from training import card, data, measure, network, safetensors  # noqa: E402
-from training.adam import Adam  # noqa: E402
-from training.words import VOCABULARY  # noqa: E402
+import numpy as np
+from training import card, data, measure, network, safetensors
+from training.adam import Adam
+from training.words import VOCABULARY
 
 SHAPE = network.Shape(
     vocabulary=len(VOCABULARY), context=64, layers=2, heads=4, width=64, head_width=32

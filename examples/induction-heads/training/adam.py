@@ -1,5 +1,7 @@
 """Adam with decoupled weight decay."""
 
+from __future__ import annotations
+
 from typing import Dict
 
 import numpy as np

@@ -1,6 +1,8 @@
 """Writes the model card from the measured figures, so that they cannot differ."""
 
-from typing import Any, Dict
+from __future__ import annotations
+
+from typing import Any
 
 _CARD = """\
 # Model card: induction-heads
@@ -60,7 +62,7 @@ because in it one head does.
 """
 
 
-def render(config: Dict[str, Any], figures: Dict[str, Any]) -> str:
+def render(config: dict[str, Any], figures: dict[str, Any]) -> str:
     """Returns the card as Markdown."""
     return _CARD.format(
         **config,
@@ -71,7 +73,7 @@ def render(config: Dict[str, Any], figures: Dict[str, Any]) -> str:
     )
 
 
-def _row(head: Dict[str, Any]) -> str:
+def _row(head: dict[str, Any]) -> str:
     return (
         "| {layer}.{head} | {induction:.2f} | {previous:.2f} | {self:.2f} "
         "| {ablated[accuracy_copied]:.1%} | {ablated[other]:.2f} |".format(**head)
@@ -94,5 +96,5 @@ def _reading(heads, last: int) -> str:
     )
 
 
-def _name(head: Dict[str, Any]) -> str:
+def _name(head: dict[str, Any]) -> str:
     return f"{head['layer']}.{head['head']}"

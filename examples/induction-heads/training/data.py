@@ -23,9 +23,8 @@ def repeated_segments(
 ) -> Batch:
     """Draws sequences of prefix, segment, filler, segment, filler, ...
 
-    All words of a sequence differ, but for the copies, as long as the
-    vocabulary lasts; so a word has one meaning: "go on as after my last
-    appearance".
+    All words of a sequence differ, but for the copies; so a word has one meaning:
+    "go on as after my last appearance".
     """
     tokens = np.zeros((sequences, length), dtype=np.int64)
     copied = np.zeros((sequences, length), dtype=bool)

@@ -1,6 +1,8 @@
 """The figures of the model card, measured on sequences never trained on."""
 
-from typing import Any, Dict, List
+from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ _SEED = 20_000  # far from any seed that train.py is given
 _SEQUENCES = 256
 
 
-def figures(weights: Weights, shape: Shape) -> Dict[str, Any]:
+def figures(weights: Weights, shape: Shape) -> dict[str, Any]:
     """Loss, copy accuracy, and what each head does and is worth."""
     rng = np.random.default_rng(_SEED)
     repeats = data.repeated_segments(rng, _SEQUENCES, shape.context, shape.vocabulary)
@@ -36,7 +38,7 @@ def ablated(weights: Weights, shape: Shape, layer: int, head: int) -> Weights:
     return {**weights, name: output}
 
 
-def _heads(weights, shape, batch, patterns) -> List[Dict[str, Any]]:
+def _heads(weights, shape, batch, patterns) -> list[dict[str, Any]]:
     heads = []
     for layer in range(shape.layers):
         for head in range(shape.heads):
@@ -53,7 +55,7 @@ def _heads(weights, shape, batch, patterns) -> List[Dict[str, Any]]:
     return heads
 
 
-def _scores(pattern: np.ndarray, batch: data.Batch) -> Dict[str, float]:
+def _scores(pattern: np.ndarray, batch: data.Batch) -> dict[str, float]:
     """How much of a head's attention goes where an induction head's, a
     previous-word head's and a same-word head's would."""
     tokens = batch.tokens[:, :-1]
@@ -69,7 +71,7 @@ def _scores(pattern: np.ndarray, batch: data.Batch) -> Dict[str, float]:
     }
 
 
-def _outcome(logits: np.ndarray, batch: data.Batch) -> Dict[str, float]:
+def _outcome(logits: np.ndarray, batch: data.Batch) -> dict[str, float]:
     targets, copied = batch.tokens[:, 1:], batch.copied[:, 1:]
     each = network.cross_entropy_each(logits, targets)
     right = logits.argmax(axis=-1) == targets

@@ -9,7 +9,9 @@ work, and then none of them can be told from the others.
 Shapes: B sequences, T positions, D width, H heads, K width of a head, V words.
 """
 
-from typing import Dict, List, NamedTuple, Tuple
+from __future__ import annotations
+
+from typing import Dict, NamedTuple
 
 import numpy as np
 
@@ -67,7 +69,7 @@ def initial(shape: Shape, rng: np.random.Generator) -> Weights:
 
 def forward(
     weights: Weights, shape: Shape, tokens: np.ndarray
-) -> Tuple[np.ndarray, List[_Attention], np.ndarray]:
+) -> tuple[np.ndarray, list[_Attention], np.ndarray]:
     """Returns logits (B, T, V), what each layer did, and the last residual."""
     x = weights["embed"][tokens]
     done = []
@@ -80,7 +82,7 @@ def forward(
 
 def loss_and_gradient(
     weights: Weights, shape: Shape, tokens: np.ndarray
-) -> Tuple[float, Weights]:
+) -> tuple[float, Weights]:
     """Mean cross-entropy of each next word, and its gradient."""
     inputs, targets = tokens[:, :-1], tokens[:, 1:]
     logits, done, x = forward(weights, shape, inputs)

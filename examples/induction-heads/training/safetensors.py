@@ -3,15 +3,16 @@
 Reading is in interface.py, which must not need this package.
 """
 
+from __future__ import annotations
+
 import json
 import struct
 from pathlib import Path
-from typing import Dict
 
 import numpy as np
 
 
-def save(path: Path, tensors: Dict[str, np.ndarray]) -> None:
+def save(path: Path, tensors: dict[str, np.ndarray]) -> None:
     """Writes float32 tensors, sorted by name, so that equal weights make equal
     files."""
     header = {"__metadata__": {"format": "np"}}
