@@ -166,7 +166,7 @@ func (b *bubblewrap) kernelTree() {
 	// bwrap leaves /proc/sys writable, and the kernel lets uid 0 write there without
 	// any capability: core_pattern would run a program outside as root.
 	b.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
-	b.add("--dev", "/dev", "--tmpfs", "/tmp")
+	b.add("--dev", "/dev", "--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--tmpfs", "/tmp")
 }
 
 func (b *bubblewrap) mounts(spec Spec) error {

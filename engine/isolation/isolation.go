@@ -6,7 +6,6 @@ package isolation
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,7 +169,7 @@ func checkEnv(env map[string]string) error {
 
 func checkAbs(what, path string) error {
 	if !filepath.IsAbs(path) || strings.Contains(path, "\x00") {
-		return fmt.Errorf("%s %q is not an absolute path", what, path)
+		return sdk.Errorf(sdk.Invalid, "%s %q is not an absolute path", what, path)
 	}
 	return nil
 }

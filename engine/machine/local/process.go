@@ -20,3 +20,13 @@ func eldest(list []process) process {
 	}
 	return best
 }
+
+func living(list []process) []process {
+	var out []process
+	for _, p := range list {
+		if alive(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

@@ -43,6 +43,11 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 
 // kill ends every process of the machine.
 func (p *provider) kill(ctx context.Context, f folder, n *note) error {
+	// Taken now: once its parent is gone, a process without the cookie is nobody's.
+	known, err := p.processes(f, n)
+	if err != nil {
+		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", err)
+	}
 	if first, ok := p.first(f, n); ok {
 		if err := signalTo(first, syscall.SIGTERM); err != nil {
 			return sdk.Errorf(sdk.Unauthorized, "end the machine's process %d: %v", first.PID, err)
@@ -53,6 +58,7 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 	gone := until(ctx, 10*time.Second, func() bool {
 		var left []process
 		left, failure = p.processes(f, n)
+		left = append(left, living(known)...)
 		for _, victim := range left {
 			if err := signalTo(victim, syscall.SIGKILL); err != nil {
 				failure = err

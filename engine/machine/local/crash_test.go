@@ -1,0 +1,71 @@
+package local
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// TestKilledWhileCreating kills a program that creates a machine, at every step,
+// and looks at what another program then makes of it.
+func TestKilledWhileCreating(t *testing.T) {
+	if step := os.Getenv("SEER_TEST_DIE"); step != "" {
+		die(t, step)
+	}
+	for _, kind := range kinds {
+		for _, step := range []string{"intended", "launched", "recorded"} {
+			t.Run(kind+"/"+step, func(t *testing.T) {
+				pl := newPlace(t)
+				handle := handleOf(pl.base + "#crash")
+				crash(t, pl, kind, step)
+				// Whoever looks for the owner's machines finds it …
+				if listed, err := pl.p.List(context.Background(), "me"); err != nil || len(listed) != 1 || listed[0].Handle != handle {
+					t.Errorf("listed %+v, %v", listed, err)
+				}
+				// … and can end it without knowing more.
+				if err := pl.p.Terminate(context.Background(), handle); err != nil {
+					t.Error(err)
+				}
+				pl.empty()
+
+				// Creating it again after another crash gives one machine.
+				crash(t, pl, kind, step)
+				b := pl.up(pl.spec("crash", kind))
+				want := map[string]int{isolation.Bubblewrap: 2, isolation.None: 1}[kind]
+				if found := processesWith(pl.base + "#crash"); len(found) != want {
+					t.Errorf("processes %v", found)
+				}
+				if b.seen.State != sdk.Running {
+					t.Errorf("it is %+v", b.seen)
+				}
+			})
+		}
+	}
+}
+
+func crash(t *testing.T, pl *place, kind, step string) {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledWhileCreating$")
+	cmd.Env = append(os.Environ(), "SEER_TEST_DIE="+step, "SEER_TEST_BASE="+pl.base, "SEER_TEST_KIND="+kind)
+	out, err := cmd.CombinedOutput()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("it did not die at %s: %v\n%s", step, err, out)
+	}
+}
+
+func die(t *testing.T, step string) {
+	pl := &place{t: t, base: os.Getenv("SEER_TEST_BASE"), p: providerAt(os.Getenv("SEER_TEST_BASE"))}
+	pl.p.at = func(now string) {
+		if now == step {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	_, err := pl.p.Create(context.Background(), pl.spec("crash", os.Getenv("SEER_TEST_KIND")), nil)
+	t.Fatalf("it survived: %v", err)
+}
