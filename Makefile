@@ -41,6 +41,7 @@ lint-quick:
 	$(GO) vet ./...
 	$(GO) mod verify >/dev/null
 
+unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit:
 	$(GO) test $(TESTFLAGS) -timeout 10m ./...
 
