@@ -55,7 +55,7 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 			LocalDirs:      []experiment.Pair{{Local: in("data"), Remote: "/workspace/data"}},
 			Ports:          []int{8000},
 			Isolation:      "bubblewrap",
-			Network:        "none",
+			Network:        "open",
 		},
 		Serve: []experiment.Serve{{File: in("interface.py"), ExposeAs: "library", Name: "model_tools",
 			Options: map[string]any{"depth": 2, "tags": []any{"a", "b"}}}},

@@ -67,6 +67,7 @@ func mistakes() []mistake {
 		{"sandbox: {local_dirs: [[a, /]]}", "1: sandbox.local_dirs.0.1: `/` is not free; use a place under /workspace", false},
 		{"sandbox: {ports: [0]}", "1: sandbox.ports.0: 0 is out of range; use 1 to 65535", true},
 		{"sandbox: {ports: [80, 80]}", "1: sandbox.ports.1: port 80 is listed twice; keep one of them", false},
+		{"sandbox: {ports: [80], network: none}", "1: sandbox.ports: ports need network open; remove one of the two", false},
 		{"sandbox: {debug: 1}", "1: sandbox.debug: expected true or false, got the number `1`", true},
 		{"sandbox: {isolation: docker}", "1: sandbox.isolation: `docker` is not known; use auto, gvisor, bubblewrap or none", true},
 		{"sandbox: {execution_mode: jupyter}", "1: sandbox.execution_mode: `jupyter` is not known; use notebook, cli, local or null", true},

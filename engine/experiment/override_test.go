@@ -16,12 +16,12 @@ agent: {command: [run]}
 
 func TestOverrides(t *testing.T) {
 	exp, err := parse(base, "name=other", "sandbox.timeout=2h", "serve.0.name=tools", "serve.1.file=more.py", "serve.1.expose_as=mcp",
-		"sandbox.env={B: x}", "sandbox.models.1.hidden=true", "sandbox.models.0=./n", "agent=", "sandbox.network=none", "sandbox.ports=[80, 81]")
+		"sandbox.env={B: x}", "sandbox.models.1.hidden=true", "sandbox.models.0=./n", "agent=", "sandbox.network=open", "sandbox.ports=[80, 81]")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := exp.Sandbox
-	if exp.Name != "other" || s.Timeout != 2*time.Hour || exp.Agent != nil || s.Network != "none" || len(s.Ports) != 2 {
+	if exp.Name != "other" || s.Timeout != 2*time.Hour || exp.Agent != nil || s.Network != "open" || len(s.Ports) != 2 {
 		t.Errorf("got %+v", exp)
 	}
 	if len(exp.Serve) != 2 || exp.Serve[0].Name != "tools" || exp.Serve[1].ExposeAs != "mcp" || exp.Serve[1].Name != "more" {

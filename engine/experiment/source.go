@@ -15,7 +15,7 @@ import (
 
 const (
 	maxBytes  = 1 << 20 // of an experiment file
-	maxValues = 50_000  // after aliases are expanded, so that no small file grows huge
+	maxValues = 10_000  // after aliases are expanded, so that no small file grows huge
 	maxDepth  = 50
 )
 

@@ -166,6 +166,9 @@ func (v *validator) machine() {
 			v.fail(fmt.Sprintf("sandbox.network.%d", i), quote(host)+" is not a host", "use open, none or a list such as [example.org]")
 		}
 	}
+	if s.Network == "none" && len(s.Ports) > 0 {
+		v.fail("sandbox.ports", "ports need network open", "remove one of the two")
+	}
 	if s.GPUCount < 1 || s.GPUCount > 1 && len(s.GPU) == 0 {
 		v.fail("sandbox.gpu_count", "gpu_count needs gpu", "name the GPU type, or remove gpu_count")
 	}

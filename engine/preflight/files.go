@@ -96,10 +96,17 @@ func (c *check) library(at, path string) {
 		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
 	case !info.IsDir() && filepath.Ext(path) != ".py":
 		c.fail(at, "`"+path+"` is not a Python file", "list it under workspace.files")
-	case info.IsDir() && !exists(path, "__init__.py") && !exists(path, "code.py"):
+	case info.IsDir() && !exists(path, "__init__.py"):
 		c.fail(at, "`"+path+"` is not a package", "add an __init__.py, or list it under workspace.files")
+	case !moduleName.MatchString(moduleOf(path)):
+		c.fail(at, "`"+moduleOf(path)+"` cannot be imported: it is not a Python identifier", "rename it with letters, digits and `_`")
 	}
 }
+
+var moduleName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// moduleOf is the name under which a file or folder is imported.
+func moduleOf(path string) string { return strings.TrimSuffix(filepath.Base(path), ".py") }
 
 func exists(dir, name string) bool {
 	_, err := os.Stat(filepath.Join(dir, name))
@@ -171,50 +178,5 @@ func (c *check) interfaceText(at, path string) {
 		c.fail(at, "`"+path+"` is not UTF-8 text", "save it as UTF-8")
 	case !exposed.Match(text):
 		c.warn(at, "`"+path+"` has no @expose", "put @expose before each function that the agent may call")
-	}
-}
-
-// clashes finds two things that would be in one place.
-func (c *check) clashes() {
-	c.remotes()
-	taken := map[string]string{}
-	for i, s := range c.exp.Serve {
-		taken[s.Name] = fmt.Sprintf("serve.%d", i)
-	}
-	for i, p := range c.exp.Workspace.Libraries {
-		name, at := strings.TrimSuffix(filepath.Base(p), ".py"), fmt.Sprintf("workspace.libraries.%d", i)
-		if other, clash := taken[name]; clash {
-			c.fail(at, fmt.Sprintf("`%s` has the name of %s", name, other), "rename one of them")
-		}
-		taken[name] = at
-	}
-	names := map[string]string{}
-	for _, list := range []struct {
-		key   string
-		paths []string
-	}{{"libraries", c.exp.Workspace.Libraries}, {"files", c.exp.Workspace.Files}} {
-		for i, p := range list.paths {
-			at, base := fmt.Sprintf("workspace.%s.%d", list.key, i), filepath.Base(p)
-			if other, clash := names[base]; clash && list.key == "files" {
-				c.fail(at, fmt.Sprintf("`%s` has the name of %s", base, other), "rename one of them")
-			}
-			names[base] = at
-		}
-	}
-}
-
-func (c *check) remotes() {
-	taken := map[string]string{}
-	for _, list := range []struct {
-		key   string
-		pairs []experiment.Pair
-	}{{"local_files", c.exp.Sandbox.LocalFiles}, {"local_dirs", c.exp.Sandbox.LocalDirs}} {
-		for i, p := range list.pairs {
-			at := fmt.Sprintf("sandbox.%s.%d", list.key, i)
-			if other, clash := taken[p.Remote]; clash {
-				c.fail(at+".remote", fmt.Sprintf("`%s` is the place of %s as well", p.Remote, other), "choose another place")
-			}
-			taken[p.Remote] = at
-		}
 	}
 }

@@ -89,6 +89,9 @@ func (c *check) isolation() {
 		return
 	}
 	c.report.Isolation = c.settle("sandbox.isolation", asked, info.Isolations, "the sandbox")
+	if c.report.Isolation == "none" && c.exp.Sandbox.Network == "none" {
+		c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+	}
 }
 
 // settle picks an isolation: the best usable for auto, else exactly the one
@@ -137,5 +140,8 @@ func (c *check) ports() {
 func (c *check) agent() {
 	if a := c.exp.Agent; a != nil {
 		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
+		if c.report.AgentIsolation == "none" && a.Network == "none" {
+			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+		}
 	}
 }

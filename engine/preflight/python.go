@@ -40,7 +40,7 @@ func ProbePython(ctx context.Context, path string) (*Python, error) {
 // packages checks that the base interpreter has what is asked for, where the
 // provider cannot build an image with it.
 func (c *check) packages() {
-	if c.report.Provider.Has(sdk.FeatureBuild) {
+	if c.report.Provider.Name == "" || c.report.Provider.Has(sdk.FeatureBuild) {
 		return
 	}
 	for i, text := range c.exp.Sandbox.PythonPackages {

@@ -69,8 +69,8 @@ func (s specifier) parse() (specifier, error) {
 		return s, err
 	}
 	switch {
-	case s.prefix && (s.version.dev >= 0 || s.version.local != nil):
-		return s, fmt.Errorf("%q: .* cannot follow a development or local version", s.text)
+	case s.prefix && (s.version.IsPre() || s.version.post >= 0 || s.version.local != nil):
+		return s, fmt.Errorf("%q: .* may only follow numbers", s.text)
 	case s.op == "~=" && len(s.version.release) < 2:
 		return s, fmt.Errorf("~=%s needs at least two numbers", s.text)
 	case s.version.local != nil && s.op != "==" && s.op != "!=":
@@ -144,20 +144,13 @@ func (s specifier) greater(v Version) bool {
 	if v.comparePublic(s.version) <= 0 {
 		return false
 	}
-	return s.version.post >= 0 || v.post < 0 || compareRelease(v.release, s.version.release) != 0 || v.epoch != s.version.epoch
+	sameBase := v.epoch == s.version.epoch && compareRelease(v.release, s.version.release) == 0
+	return !sameBase || v.local == nil && (v.post < 0 || s.version.post >= 0)
 }
 
 func hasPrefix(v, prefix Version) bool {
 	if v.epoch != prefix.epoch {
 		return false
-	}
-	if prefix.pre != "" || prefix.post >= 0 {
-		w := v
-		w.dev, w.local = -1, nil
-		if prefix.post < 0 {
-			w.post = -1
-		}
-		return w.comparePublic(prefix) == 0
 	}
 	release := slices.Clone(v.release)
 	for len(release) < len(prefix.release) {

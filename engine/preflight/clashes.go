@@ -1,0 +1,70 @@
+package preflight
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+// clashes finds two things that would be in one place.
+func (c *check) clashes() {
+	c.remotes()
+	c.workspaceNames()
+	c.workspaceDir()
+}
+
+func (c *check) remotes() {
+	taken := map[string]string{}
+	for _, list := range []struct {
+		key   string
+		pairs []experiment.Pair
+	}{{"local_files", c.exp.Sandbox.LocalFiles}, {"local_dirs", c.exp.Sandbox.LocalDirs}} {
+		for i, p := range list.pairs {
+			at := fmt.Sprintf("sandbox.%s.%d", list.key, i)
+			if other, clash := taken[p.Remote]; clash {
+				c.fail(at+".remote", fmt.Sprintf("`%s` is the place of %s as well", p.Remote, other), "choose another place")
+			}
+			taken[p.Remote] = at
+		}
+	}
+}
+
+// workspaceNames: a served library and what is copied in lie side by side, where
+// import finds them by name.
+func (c *check) workspaceNames() {
+	taken := map[string]string{}
+	for i, s := range c.exp.Serve {
+		taken[s.Name] = fmt.Sprintf("serve.%d", i)
+	}
+	for _, list := range []struct {
+		key   string
+		paths []string
+	}{{"libraries", c.exp.Workspace.Libraries}, {"files", c.exp.Workspace.Files}} {
+		for i, p := range list.paths {
+			at := fmt.Sprintf("workspace.%s.%d", list.key, i)
+			if other, clash := taken[moduleOf(p)]; clash {
+				c.fail(at, fmt.Sprintf("`%s` has the name of %s", filepath.Base(p), other), "rename one of them")
+			}
+			taken[moduleOf(p)] = at
+		}
+	}
+}
+
+// workspaceDir keeps the agent's folder from being one that holds more than it
+// may see.
+func (c *check) workspaceDir() {
+	home, _, _ := c.facts.Env.Lookup("HOME")
+	for _, outside := range []struct{ what, path string }{{"the experiment file", c.exp.File}, {"your home", home}, {"the collected outputs", c.exp.Outputs}} {
+		if outside.path != "" && within(outside.path, c.exp.Workspace.Dir) {
+			c.fail("workspace.dir", fmt.Sprintf("`%s` holds %s, which the agent would see", c.exp.Workspace.Dir, outside.what), "name a folder of its own, such as ./workspace")
+			return
+		}
+	}
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}

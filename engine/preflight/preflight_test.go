@@ -1,0 +1,266 @@
+package preflight_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// lab is a folder with everything that the good experiment needs.
+type lab struct {
+	t     *testing.T
+	dir   string
+	facts preflight.Facts
+}
+
+func newLab(t *testing.T) *lab {
+	l := &lab{t: t, dir: t.TempDir()}
+	l.write("interface.py", "@expose\ndef f(): ...\n")
+	l.write("helpers.py", "")
+	l.write("agent.py", "")
+	l.write("pkg/__init__.py", "")
+	l.write("model/config.json", "{}")
+	l.write("data/x.txt", "x")
+	l.facts = preflight.Facts{
+		Providers: []sdk.ProviderInfo{
+			{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}, Isolations: []sdk.Isolation{
+				{Name: "gvisor", Reason: "runsc is not installed"}, {Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}}},
+			{Name: "cloud", GPUs: []string{"A100-80GB", "H100"}, Features: []sdk.Feature{sdk.FeatureBuild}},
+		},
+		Sources: []string{"folder", "shelf"}, ExposeModes: []string{"prompt", "library", "mcp"}, PluginDirs: []string{"/plugins"},
+		AgentIsolations: []sdk.Isolation{{Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}},
+		Python: &preflight.Python{Path: "/usr/bin/python3", Markers: map[string]string{"python_version": "3.11"},
+			Distributions: map[string]string{"numpy": "1.24.2", "torch": "2.1.0+cpu"}},
+		PortFree: func(port int) error {
+			if port == 81 {
+				return errors.New("address already in use")
+			}
+			return nil
+		},
+	}
+	l.env(nil)
+	return l
+}
+
+func (l *lab) write(name, text string) {
+	l.t.Helper()
+	path := filepath.Join(l.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) env(variables map[string]string) {
+	l.t.Helper()
+	env, err := preflight.ReadEnv(l.dir, func(name string) (string, bool) { v, ok := variables[name]; return v, ok })
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.facts.Env = env
+}
+
+func (l *lab) check(text string) preflight.Report {
+	l.t.Helper()
+	exp, err := experiment.Parse([]byte(text), filepath.Join(l.dir, "e.yaml"), experiment.LoadOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	report, err := preflight.Check(context.Background(), exp, l.facts)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return report
+}
+
+const good = `sandbox:
+  models: [./model, shelf:tiny]
+  python_packages: [NumPy>=1.24, "torch==2.1.0", "tomli; python_version < '3.11'"]
+  secrets: [TOKEN]
+  local_files: [[./agent.py, /workspace/agent.py]]
+  local_dirs: [[./data, /workspace/data]]
+  ports: [80]
+serve: [{file: interface.py, name: tools}]
+workspace: {libraries: [helpers.py, pkg], files: [agent.py, data]}
+agent: {command: [python3, agent.py]}
+`
+
+func TestGood(t *testing.T) {
+	l := newLab(t)
+	l.write(".env", "TOKEN=from-file\nOTHER='x y'\n")
+	l.env(nil)
+	r := l.check(good)
+	if err := r.Err(); err != nil || len(r.Findings) != 0 {
+		t.Fatalf("found %v", r.Findings)
+	}
+	if r.Provider.Name != "local" || r.Isolation != "bubblewrap" || r.AgentIsolation != "bubblewrap" || r.Secrets["TOKEN"] != ".env" {
+		t.Errorf("report %+v", r)
+	}
+	l.env(map[string]string{"TOKEN": "from-environment"})
+	if r = l.check(good); r.Secrets["TOKEN"] != "environment" {
+		t.Errorf("the environment does not win: %v", r.Secrets)
+	}
+	if value, _, _ := l.facts.Env.Lookup("TOKEN"); value != "from-environment" {
+		t.Errorf("got %q", value)
+	}
+	text, err := json.Marshal(r)
+	if err != nil || strings.Contains(string(text), "from-") {
+		t.Errorf("the report holds a secret: %s", text)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"no provider", "sandbox: {provider: nowhere}", "sandbox.provider: there is no provider `nowhere`; known are cloud, local; plugins are looked for in /plugins"},
+		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no GPU: not supported by this version; remove gpu to run on the CPU"},
+		{"no gpu anywhere", "sandbox: {gpu: [A100, H100]}", "sandbox.gpu: this computer has no A100 or H100, and the provider `modal` is not installed; remove gpu"},
+		{"other gpu", "sandbox: {provider: cloud, gpu: T4}", "sandbox.gpu: provider `cloud` has no T4; it has A100-80GB, H100"},
+		{"isolation of a cloud", "sandbox: {provider: cloud, isolation: none}", "sandbox.isolation: provider `cloud` has its own isolation; remove the key"},
+		{"source", "sandbox: {models: ['web:x']}", "sandbox.models.0: model source `web` is not available; known are folder, shelf; plugins"},
+		{"hub", "sandbox: {models: [google/gemma-2-9b]}", "sandbox.models.0: model source `hub` is not available; use a folder, as in ./gemma-2-9b"},
+		{"folder without ./", "sandbox: {models: [model]}", "sandbox.models.0: model source `hub` is not available; did you mean the folder `./model`?"},
+		{"no folder", "sandbox: {models: [./none]}", "sandbox.models.0: there is no `DIR/none`; relative paths are taken from the folder of the experiment file"},
+		{"model is a file", "sandbox: {models: [./agent.py]}", "sandbox.models.0: `DIR/agent.py` is not a folder"},
+		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put the model's files there"},
+		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
+		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
+		{"package", "sandbox: {python_packages: [numpy, pandas]}", "sandbox.python_packages.1: /usr/bin/python3 does not have `pandas`, and installing it is not supported by this version; install it into the interpreter: /usr/bin/python3 -m pip install 'pandas'"},
+		{"old package", "sandbox: {python_packages: ['numpy>=2']}", "sandbox.python_packages.0: /usr/bin/python3 has `numpy` 1.24.2, not >=2, and installing it is not supported by this version"},
+		{"extras", "sandbox: {python_packages: ['numpy[all]']}", "sandbox.python_packages.0: extras as in `numpy[all]` are not supported by this version"},
+		{"url", "sandbox: {python_packages: ['numpy @ https://example.org/n.zip']}", "sandbox.python_packages.0: installing `numpy` from a URL is not supported by this version"},
+		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
+		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: address already in use"},
+		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
+		{"folder as file", "sandbox: {local_files: [[./data, /workspace/x]]}", "sandbox.local_files.0.0: `DIR/data` is not a file"},
+		{"same place", "sandbox: {local_files: [[./agent.py, /w]], local_dirs: [{local: ./data, remote: /w}]}", "sandbox.local_dirs.0.remote: `/w` is the place of sandbox.local_files.0 as well; choose another place"},
+		{"expose mode", "serve: [{file: interface.py, expose_as: hologram}]", "serve.0.expose_as: there is no expose mode `hologram`; known are library, mcp, prompt; plugins are looked for in /plugins"},
+		{"no interface", "serve: [{file: none.py}]", "serve.0.file: there is no `DIR/none.py`"},
+		{"binary interface", "serve: [{file: binary.py}]", "serve.0.file: `DIR/binary.py` is not UTF-8 text; save it as UTF-8"},
+		{"no library", "workspace: {libraries: [none.py]}", "workspace.libraries.0: there is no `DIR/none.py`"},
+		{"no package", "workspace: {libraries: [data]}", "workspace.libraries.0: `DIR/data` is not a package; add an __init__.py, or list it under workspace.files"},
+		{"no module", "workspace: {libraries: [my-tools.py]}", "workspace.libraries.0: `my-tools` cannot be imported: it is not a Python identifier"},
+		{"clash", "{serve: [{file: interface.py, name: helpers}], workspace: {libraries: [helpers.py]}}", "workspace.libraries.0: `helpers.py` has the name of serve.0; rename one of them"},
+		{"twice", "workspace: {libraries: [helpers.py], files: [helpers.py]}", "workspace.files.0: `helpers.py` has the name of workspace.libraries.0"},
+		{"too much to see", "workspace: {dir: .}", "workspace.dir: `DIR` holds the experiment file, which the agent would see; name a folder of its own, such as ./workspace"},
+		{"outputs to see", "{workspace: {dir: ./w}, outputs: ./w/outputs}", "workspace.dir: `DIR/w` holds the collected outputs, which the agent would see"},
+		{"outputs are a file", "outputs: ./agent.py", "outputs: `DIR/agent.py` is not a folder"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t)
+			l.write("binary.py", "x\xff\x00")
+			l.write("my-tools.py", "")
+			l.write("empty/x", "")
+			if err := os.Remove(filepath.Join(l.dir, "empty", "x")); err != nil {
+				t.Fatal(err)
+			}
+			l.env(map[string]string{"EMPTY": ""})
+			err := l.check(c.text).Err()
+			want := filepath.Join(l.dir, "e.yaml") + ":1: " + strings.ReplaceAll(c.want, "DIR", l.dir)
+			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAllFindingsAtOnceInTheOrderOfTheFile(t *testing.T) {
+	l := newLab(t)
+	r := l.check("sandbox:\n  models: [./none]\n  secrets: [NONE]\nserve:\n  - {file: none.py, expose_as: nothing}\nworkspace: {libraries: [gone.py]}\n")
+	var all experiment.Errors
+	if !errors.As(r.Err(), &all) || len(all) != 5 {
+		t.Fatalf("got %v", r.Err())
+	}
+	for i, line := range []int{2, 3, 5, 5, 6} {
+		if all[i].Line != line {
+			t.Errorf("finding %d is at line %d, want %d: %v", i, all[i].Line, line, all[i])
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	l := newLab(t)
+	l.write("silent.py", "def f(): ...\n")
+	l.facts.AgentIsolations = []sdk.Isolation{{Name: "bubblewrap", Reason: "bwrap is not installed"}, {Name: "none", Usable: true}}
+	r := l.check("serve: [{file: silent.py}]\nagent: {command: [x], network: open}\n")
+	if r.Err() != nil || len(r.Warnings()) != 2 || r.AgentIsolation != "none" {
+		t.Fatalf("got %+v", r)
+	}
+	for i, want := range []string{"has no @expose", "the agent will not be kept apart from this computer; bubblewrap: bwrap is not installed"} {
+		if got := r.Warnings()[i].Error.Error(); !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// Nothing weaker than what was asked for is ever chosen.
+func TestIsolationIsNeverWeakerThanAsked(t *testing.T) {
+	l := newLab(t)
+	broken := []sdk.Isolation{{Name: "bubblewrap", Reason: "no user namespaces"}, {Name: "none", Usable: true}}
+	l.facts.Providers[0].Isolations, l.facts.AgentIsolations = broken, broken
+	for text, want := range map[string]string{
+		"sandbox: {isolation: bubblewrap}":                            "sandbox.isolation: `bubblewrap` does not work here: no user namespaces",
+		"sandbox: {network: none}":                                    "sandbox.network: the sandbox cannot be kept off the network without isolation",
+		"agent: {command: [x], isolation: bubblewrap, network: open}": "agent.isolation: `bubblewrap` does not work here: no user namespaces",
+		"agent: {command: [x]}":                                       "agent.network: the agent cannot be kept off the network without isolation",
+	} {
+		r := l.check(text)
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+	l.facts.Providers[0].Isolations = broken[:1]
+	if err := l.check("{}").Err(); err == nil || !strings.Contains(err.Error(), "no isolation works here; bubblewrap: no user namespaces") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACloudIsTakenAtItsWord(t *testing.T) {
+	l := newLab(t)
+	r := l.check("sandbox: {provider: cloud, gpu: [T4, h100], python_packages: [anything], ports: [81]}")
+	if r.Err() != nil || r.GPU != "H100" || r.Isolation != "" {
+		t.Errorf("got %+v, %v", r, r.Err())
+	}
+}
+
+func TestBrokenDotEnvDoesNotLeak(t *testing.T) {
+	l := newLab(t)
+	l.write(".env", "TOKEN='secret-value\nnonsense here\n")
+	_, err := preflight.ReadEnv(l.dir, nil)
+	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), ".env") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := preflight.Check(ctx, &experiment.Experiment{}, preflight.Facts{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProbePython(t *testing.T) {
+	p, err := preflight.ProbePython(context.Background(), "python3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(p.Markers["python_version"], "3.") || p.Markers["implementation_name"] == "" {
+		t.Errorf("got %+v", p.Markers)
+	}
+	if _, err := preflight.ProbePython(context.Background(), filepath.Join(t.TempDir(), "python3")); err == nil || !strings.Contains(err.Error(), "does not start") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := preflight.ProbePython(context.Background(), "true"); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("got %v", err)
+	}
+}
