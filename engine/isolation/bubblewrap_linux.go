@@ -174,7 +174,11 @@ func (b *bubblewrap) mounts(spec Spec) error {
 		if err := checkAbs("the path to show", path); err != nil {
 			return err
 		}
-		if !underSystem(path) {
+		switch target, err := os.Readlink(path); {
+		case underSystem(path):
+		case err == nil: // it stays a link: Python looks for its library where its own link leads to
+			b.add("--symlink", target, path)
+		default:
 			b.add("--ro-bind", path, path)
 		}
 	}

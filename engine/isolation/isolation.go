@@ -39,7 +39,7 @@ type Spec struct {
 	// in an earlier one.
 	Mounts []sdk.Mount
 	// ReadOnly are paths that are shown read-only at the same place, for instance
-	// [Interpreter.Paths].
+	// [Interpreter.Paths]. A symbolic link is shown as one, without its target.
 	ReadOnly []string
 
 	Network  bool   // share this computer's network; otherwise there is only a private loopback
@@ -69,16 +69,22 @@ func Detect(ctx context.Context) []sdk.Isolation {
 // that works, or the name of a kind, which is then used or refused. None is
 // chosen by itself only with a warning.
 func Choose(ctx context.Context, asked string) (Choice, error) {
+	bwrap := sdk.Isolation{Name: Bubblewrap}
+	if asked == "" || asked == Auto || asked == Bubblewrap {
+		bwrap = detectBubblewrap(ctx)
+	}
+	return choose(bwrap, asked)
+}
+
+func choose(bwrap sdk.Isolation, asked string) (Choice, error) {
 	switch asked {
 	case "", Auto:
-		bwrap := detectBubblewrap(ctx)
 		if bwrap.Usable {
 			return Choice{Kind: Bubblewrap}, nil
 		}
 		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
 			bwrap.Reason}, nil
 	case Bubblewrap:
-		bwrap := detectBubblewrap(ctx)
 		if !bwrap.Usable {
 			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation bubblewrap cannot be used: %s", bwrap.Reason)
 		}

@@ -90,7 +90,7 @@ func visiblePaths(executable string, prefixes []string, home string) ([]string, 
 	for _, p := range prefixes {
 		p = filepath.Clean(p)
 		switch {
-		case p == "/" || home != "" && p == filepath.Clean(home):
+		case contains(p, home):
 			return nil, sdk.Errorf(sdk.Unsupported, "the Python %s is installed in %s itself, and showing that folder would show everything in it; "+
 				"name another one in SEER_PYTHON", executable, p)
 		case !covered(out, p):
@@ -114,6 +114,14 @@ func visiblePaths(executable string, prefixes []string, home string) ([]string, 
 		out = append(out, real)
 	}
 	return out, nil
+}
+
+// contains reports whether a folder has the home, or everything, in it.
+func contains(folder, home string) bool {
+	if folder == "/" || home == "" {
+		return folder == "/"
+	}
+	return strings.HasPrefix(filepath.Clean(home)+"/", folder+"/")
 }
 
 func covered(paths []string, path string) bool {

@@ -1,0 +1,237 @@
+package isolation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// inside runs a shell script in bubblewrap and returns what it printed.
+func inside(t *testing.T, spec Spec, script string) string {
+	t.Helper()
+	spec.Argv = []string{"/bin/sh", "-c", script}
+	cmd, err := Command(Bubblewrap, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Release(cmd)
+	out, _ := cmd.CombinedOutput() // a failing script says so in what it prints
+	return strings.TrimSpace(string(out))
+}
+
+func TestDetectAndChoose(t *testing.T) {
+	ctx := context.Background()
+	found := Detect(ctx)
+	if len(found) != 2 || found[0] != (sdk.Isolation{Name: Bubblewrap, Usable: true}) || !found[1].Usable {
+		t.Errorf("found %+v", found)
+	}
+	for asked, want := range map[string]Choice{"": {Kind: Bubblewrap}, Auto: {Kind: Bubblewrap}, Bubblewrap: {Kind: Bubblewrap}} {
+		if got, err := Choose(ctx, asked); err != nil || got != want {
+			t.Errorf("%q: %+v, %v", asked, got, err)
+		}
+	}
+	if got, err := Choose(ctx, None); err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") {
+		t.Errorf("none: %+v, %v", got, err)
+	}
+	for asked, code := range map[string]sdk.Code{"gvisor": sdk.Unsupported, "docker": sdk.Invalid} {
+		if _, err := Choose(ctx, asked); sdk.CodeOf(err) != code {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}
+
+func TestUnusableBubblewrapIsNeverReplacedInSilence(t *testing.T) {
+	missing := sdk.Isolation{Name: Bubblewrap, Reason: notInstalled}
+	if _, err := choose(missing, Bubblewrap); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+		t.Errorf("asked for: %v", err)
+	}
+	got, err := choose(missing, Auto)
+	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") {
+		t.Errorf("auto: %+v, %v", got, err)
+	}
+}
+
+func TestEmptyTree(t *testing.T) {
+	got := inside(t, Spec{Hostname: "box"}, `id -u; id -un; hostname 2>/dev/null || cat /etc/hostname; ls /; ls -A /home /home/seer /tmp /run /var; echo $HOME; env; ls -l /proc/self/fd | wc -l`)
+	want := "1000\nseer\nbox\nbin\ndev\netc\nhome\nlib\nlib64\nproc\nrun\nsbin\ntmp\nusr\nvar\n/home:\nseer\n\n/home/seer:\n\n/run:\n\n/tmp:\n\n/var:\ntmp\n\nPWD=/"
+	for _, line := range strings.Split(want, "\n") {
+		if !strings.Contains("\n"+got+"\n", "\n"+line+"\n") {
+			t.Errorf("%q is missing in:\n%s", line, got)
+		}
+	}
+	if strings.Contains(got, "work") || strings.Contains(got, "root") {
+		t.Errorf("it sees too much:\n%s", got)
+	}
+}
+
+func TestMountsAndEnvironment(t *testing.T) {
+	base := t.TempDir()
+	dir := filepath.Join(base, "ordner mit ü")
+	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{
+		Env:      map[string]string{"PATH": "/usr/bin:/bin", "LINES": "a\nb", "EMPTY": ""},
+		Dir:      "/w",
+		Mounts:   []sdk.Mount{{Source: dir, Target: "/w", Writable: true}, {Source: dir, Target: "/r"}},
+		ReadOnly: []string{dir, "/usr/lib"},
+	}
+	got := inside(t, spec, `pwd; echo "$LINES"; echo "${EMPTY-unset}"; touch /w/new && ls /r "`+dir+`"; touch /r/x "`+dir+`/x" 2>&1 | grep -c Read-only; ls "`+base+`"`)
+	if !strings.HasPrefix(got, "/w\na\nb\n\n/r:\nin\nnew\n\n"+dir+":\nin\nnew\n2\nordner mit ü") {
+		t.Errorf("inside:\n%s", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEnvironmentIsNotOnTheCommandLine(t *testing.T) {
+	cmd, err := Command(Bubblewrap, Spec{Argv: []string{"cat"}, Env: map[string]string{"TOKEN": "hush-hush"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	Release(cmd)
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid))
+	if err != nil || strings.Contains(string(args), "hush-hush") {
+		t.Errorf("%q, %v", args, err)
+	}
+	_ = stdin.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlainCommand(t *testing.T) {
+	spec := Spec{Argv: []string{"sh", "-c", "env; pwd"}, Env: map[string]string{"PATH": "/usr/bin:/bin"}, Dir: "/usr", Network: true}
+	cmd, err := Command(None, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "PATH=/usr/bin:/bin") || !strings.HasSuffix(string(out), "/usr\n") || strings.Contains(string(out), "HOME=") {
+		t.Errorf("%q, %v", out, err)
+	}
+	for name, change := range map[string]func(*Spec){
+		"no network":    func(s *Spec) { s.Network = false },
+		"other place":   func(s *Spec) { s.Mounts = []sdk.Mount{{Source: "/usr", Target: "/models"}} },
+		"no command":    func(s *Spec) { s.Argv = nil },
+		"not in PATH":   func(s *Spec) { s.Argv = []string{"no-such-program"} },
+		"PATH is empty": func(s *Spec) { s.Env = nil },
+	} {
+		bad := spec
+		change(&bad)
+		if _, err := Command(None, bad); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func TestDieWithParent(t *testing.T) {
+	if os.Getenv("SEER_TEST_PARENT") != "" {
+		cmd, err := Command(Bubblewrap, Spec{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 1000"}, DieWithParent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = os.NewFile(3, "out")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		return
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	parent := exec.Command("/proc/self/exe", "-test.run=^TestDieWithParent$")
+	parent.Env = append(os.Environ(), "SEER_TEST_PARENT=1")
+	parent.ExtraFiles = []*os.File{w}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	up := make([]byte, 3)
+	if _, err := io.ReadFull(r, up); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Process.Kill()
+	_ = parent.Wait()
+	_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadAll(r); err != nil { // ends when the last holder of the pipe has died
+		t.Errorf("it outlived its parent: %v", err)
+	}
+}
+
+func TestNetworkOfItsOwn(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	script := fmt.Sprintf(`python3 -c 'import socket; socket.create_connection(("127.0.0.1", %d), 5); print("connected")' 2>&1 | tail -n 1`, l.Addr().(*net.TCPAddr).Port)
+	env := map[string]string{"PATH": "/usr/bin:/bin"}
+	if got := inside(t, Spec{Env: env}, script); !strings.Contains(got, "refused") {
+		t.Errorf("without a network: %s", got)
+	}
+	if got := inside(t, Spec{Env: env, Network: true}, script); got != "connected" {
+		t.Errorf("with a network: %s", got)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	sysctl := func(set map[string]string) func(string) string { return func(name string) string { return set[name] } }
+	for want, tc := range map[string]struct {
+		out string
+		set map[string]string
+	}{
+		"sysctl -w kernel.unprivileged_userns_clone=1":            {"", map[string]string{"kernel/unprivileged_userns_clone": "0"}},
+		"sysctl -w user.max_user_namespaces=15000":                {"", map[string]string{"user/max_user_namespaces": "0"}},
+		"sysctl -w kernel.apparmor_restrict_unprivileged_userns=": {"bwrap: setting up uid map: Permission denied", map[string]string{"kernel/apparmor_restrict_unprivileged_userns": "1"}},
+		"install version 0.5":                                     {"bwrap: Unknown option --as-pid-1", nil},
+		"does not work here: bwrap: odd":                          {"bwrap: odd", nil},
+		"does not work here: exit status 9":                       {"", nil},
+	} {
+		if got := explain(tc.out, fmt.Errorf("exit status 9"), sysctl(tc.set)); !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+}
+
+// TestAsOrdinaryUser runs all the other tests again without root's rights.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // they run without them already
+	}
+	home, err := os.MkdirTemp("/tmp", "seer-t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	if err := os.Chown(home, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.skip=^TestAsOrdinaryUser$") // by this name whatever the folder's mode
+	cmd.Dir = "/"
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as uid 65534: %v\n%s", err, out)
+	}
+}
