@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,12 +34,9 @@ func readFile(path string) ([]byte, error) {
 	if err == nil && info.IsDir() {
 		return nil, Errors{{File: path, Message: "this is a folder", Hint: "name the experiment file in it"}}
 	}
-	if err == nil && info.Size() > maxBytes {
-		return nil, Errors{{File: path, Message: "the file is larger than 1 MiB", Hint: "an experiment file is a few lines of YAML"}}
-	}
 	var text []byte
 	if err == nil {
-		text, err = os.ReadFile(path)
+		text, err = readSome(path)
 	}
 	switch {
 	case err == nil:
@@ -50,6 +48,17 @@ func readFile(path string) ([]byte, error) {
 	default:
 		return nil, Errors{{File: path, Message: "the file cannot be read: " + err.Error(), cause: err}}
 	}
+}
+
+// readSome reads a little more than is allowed, so that the parser can refuse
+// what is too large: the path may be a pipe, or something without an end.
+func readSome(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxBytes+1))
 }
 
 // Parse is [Load] for a text that is already there. Relative paths are taken

@@ -147,7 +147,7 @@ func TestFileProblems(t *testing.T) {
 		{write("two.yaml", "name: a\n---\nname: b\n"), "two.yaml:2: the file holds more than one YAML document"},
 		{write("list.yaml", "- a\n"), "list.yaml:1: expected a mapping at the top, got a list"},
 		{write("word.yaml", "hello\n"), "expected a mapping at the top, got the string `hello`"},
-		{write("large.yaml", strings.Repeat("# padding\n", 200_000)), "larger than 1 MiB"},
+		{write("large.yaml", strings.Repeat("# padding\n", 200_000)), "larger than 1024 KiB"},
 	} {
 		_, err := experiment.Load(context.Background(), test.path, experiment.LoadOptions{})
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), test.path) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // clashes finds two things that would be in one place.
@@ -25,10 +26,30 @@ func (c *check) remotes() {
 			at := fmt.Sprintf("sandbox.%s.%d", list.key, i)
 			if other, clash := taken[p.Remote]; clash {
 				c.fail(at+".remote", fmt.Sprintf("`%s` is the place of %s as well", p.Remote, other), "choose another place")
+			} else if c.onThisComputer(p.Remote) {
+				c.fail(at+".remote", fmt.Sprintf("without isolation `%s` would be written on this computer itself", p.Remote), "use a place under /workspace")
+			} else if file := c.fileAbove(p.Remote); file != "" {
+				c.fail(at+".remote", fmt.Sprintf("`%s` is under `%s`, which is a file", p.Remote, file), "choose another place")
 			}
 			taken[p.Remote] = at
 		}
 	}
+}
+
+// onThisComputer reports whether a path of the sandbox is the same path here:
+// without isolation only the well-known folders are somewhere else.
+func (c *check) onThisComputer(path string) bool {
+	return c.report.Isolation == "none" && c.report.Provider.Has(sdk.FeatureHostMounts) && !within(path, "/workspace")
+}
+
+// fileAbove is a file that would have to be a folder for path to exist.
+func (c *check) fileAbove(path string) string {
+	for _, f := range c.exp.Sandbox.LocalFiles {
+		if f.Remote != path && within(path, f.Remote) {
+			return f.Remote
+		}
+	}
+	return ""
 }
 
 // workspaceNames: a served library and what is copied in lie side by side, where
