@@ -108,7 +108,7 @@ func (b *bubblewrap) systemTree() {
 			b.add("--ro-bind", dir, dir)
 		}
 	}
-	b.add("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp", "--dir", Home)
+	b.add("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp", "--tmpfs", Home)
 }
 
 func (b *bubblewrap) etc(spec Spec) error {

@@ -22,7 +22,8 @@ const (
 	None       = "none"       // an ordinary process
 )
 
-// The user that a command is inside, whoever started it.
+// The user that a command is inside, whoever started it. The home is empty and
+// writable, and gone afterwards; mount a folder there to keep it.
 const (
 	User = "seer"
 	Home = "/home/seer"

@@ -48,7 +48,8 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 	if err != nil {
 		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", err)
 	}
-	if first, ok := p.first(f, n); ok {
+	// Who does not answer yet has nothing to save, and may not even hear the signal.
+	if first, ok := p.first(f, n); ok && answers(f.socket()) {
 		if err := signalTo(first, syscall.SIGTERM); err != nil {
 			return sdk.Errorf(sdk.Unauthorized, "end the machine's process %d: %v", first.PID, err)
 		}

@@ -62,7 +62,7 @@ func TestUnusableBubblewrapIsNeverReplacedInSilence(t *testing.T) {
 }
 
 func TestEmptyTree(t *testing.T) {
-	got := inside(t, Spec{Hostname: "box"}, `id -u; id -un; hostname 2>/dev/null || cat /etc/hostname; ls /; ls -A /home /home/seer /tmp /run /var; echo $HOME; env; ls -l /proc/self/fd | wc -l`)
+	got := inside(t, Spec{Hostname: "box"}, `id -u; id -un; hostname 2>/dev/null || cat /etc/hostname; ls /; touch /home/seer/x /tmp/x && rm /home/seer/x /tmp/x; ls -A /home /home/seer /tmp /run /var; echo $HOME; env; ls -l /proc/self/fd | wc -l`)
 	want := "1000\nseer\nbox\nbin\ndev\netc\nhome\nlib\nlib64\nproc\nrun\nsbin\ntmp\nusr\nvar\n/home:\nseer\n\n/home/seer:\n\n/run:\n\n/tmp:\n\n/var:\ntmp\n\nPWD=/"
 	for _, line := range strings.Split(want, "\n") {
 		if !strings.Contains("\n"+got+"\n", "\n"+line+"\n") {
