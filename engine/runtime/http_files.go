@@ -1,0 +1,234 @@
+package runtime
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// path translates a path of a request; a relative one begins at the working
+// folder.
+func (s *Server) path(p string) string {
+	if !filepath.IsAbs(p) {
+		return filepath.Join(s.workdir(s.config()), p)
+	}
+	return s.real(p)
+}
+
+func (s *Server) queryPath(r *http.Request) (string, error) {
+	p := r.URL.Query().Get("path")
+	if p == "" {
+		return "", protocol.Errorf(protocol.Invalid, "the request names no path")
+	}
+	return s.path(p), nil
+}
+
+func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0) // a named pipe must not block
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return protocol.Errorf(protocol.Invalid, "%s is not a file but %s", path, entryType(info.Mode()))
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set(protocol.HeaderMode, modeText(info.Mode()))
+	h.Set(protocol.HeaderSize, strconv.FormatInt(info.Size(), 10))
+	h.Set(protocol.HeaderMtime, strconv.FormatInt(info.ModTime().Unix(), 10))
+	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
+	w.WriteHeader(http.StatusOK)
+	if _, err := io.CopyN(w, f, info.Size()); err != nil {
+		abort(err)
+	}
+	return nil
+}
+
+func (s *Server) putFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	mode, err := queryMode(r.URL.Query(), 0o644)
+	if err != nil {
+		return err
+	}
+	n, err := storeFile(path, r.Body, mode)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]int64{"size": n})
+}
+
+// storeFile writes beside the target and renames, so that a reader sees the old
+// content or the new one.
+func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return 0, protocol.Errorf(protocol.Invalid, "%s is a folder", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return 0, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".seer-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	n, err = io.Copy(f, r)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return n, err
+	}
+	return n, os.Rename(f.Name(), path)
+}
+
+func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return err
+	}
+	remove := os.Remove
+	if r.URL.Query().Get("recursive") == "1" {
+		remove = os.RemoveAll
+	}
+	if err := remove(path); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, entry(r.URL.Query().Get("path"), path, info))
+}
+
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	found, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	shown := r.URL.Query().Get("path")
+	list := []protocol.Entry{}
+	for _, d := range found {
+		info, err := d.Info()
+		if err != nil {
+			continue // gone meanwhile
+		}
+		list = append(list, entry(filepath.Join(shown, d.Name()), filepath.Join(path, d.Name()), info))
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"entries": list})
+}
+
+// entry describes a file under the path that the client knows.
+func entry(shown, path string, info fs.FileInfo) protocol.Entry {
+	e := protocol.Entry{Name: filepath.Base(shown), Path: shown, Type: entryType(info.Mode()), Size: info.Size(),
+		Mode: modeText(info.Mode()), MtimeUnix: info.ModTime().Unix()}
+	if e.Type == protocol.EntrySymlink {
+		e.Target, _ = os.Readlink(path)
+	}
+	return e
+}
+
+func entryType(m fs.FileMode) protocol.EntryType {
+	switch {
+	case m.IsRegular():
+		return protocol.EntryFile
+	case m.IsDir():
+		return protocol.EntryDir
+	case m&fs.ModeSymlink != 0:
+		return protocol.EntrySymlink
+	}
+	return protocol.EntryOther
+}
+
+func modeText(m fs.FileMode) string { return fmt.Sprintf("%04o", m.Perm()) }
+
+func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	mode, err := queryMode(r.URL.Query(), 0o755)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return writeJSON(w, http.StatusOK, struct{}{})
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return protocol.Errorf(protocol.Invalid, "%s is not a folder", path)
+	}
+	w.Header().Set("Content-Type", "application/x-tar")
+	if err := protocol.PackTree(w, path); err != nil {
+		abort(err)
+	}
+	return nil
+}
+
+func (s *Server) putTree(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	result, err := protocol.UnpackTree(r.Body, path)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, result)
+}

@@ -1,0 +1,113 @@
+package runtime
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func (s *Server) postProcess(w http.ResponseWriter, r *http.Request) error {
+	var spec protocol.ProcessSpec
+	if err := readJSON(r, &spec); err != nil {
+		return err
+	}
+	p, err := s.processes.start(spec.ID, func(id string) (*process, error) { return s.startProcess(spec, id) })
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusCreated, p.state())
+}
+
+func (s *Server) getProcesses(w http.ResponseWriter, _ *http.Request) error {
+	list := []protocol.Process{}
+	for _, p := range s.processes.all() {
+		list = append(list, p.state())
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"processes": list})
+}
+
+func (s *Server) getProcess(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, p.state())
+}
+
+func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := queryWait(r)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	q := r.URL.Query()
+	offset, err := queryInt(q, "offset")
+	if err != nil {
+		return err
+	}
+	flush := beginRecords(w, p.spool.first(offset))
+	if err := p.follow(ctx, w, flush, p.spool.first(offset), q.Get("follow") == "1"); err != nil {
+		abort(err)
+	}
+	return nil
+}
+
+// beginRecords starts an answer of output records that begins at an offset.
+func beginRecords(w http.ResponseWriter, offset int64) func() error {
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.Header().Set(protocol.HeaderOffset, strconv.FormatInt(offset, 10))
+	w.WriteHeader(http.StatusOK)
+	return http.NewResponseController(w).Flush
+}
+
+func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	offset, err := queryInt(r.URL.Query(), "offset")
+	if err != nil {
+		return err
+	}
+	n, err := p.stdin.write(r.Context(), offset, r.Body, r.URL.Query().Get("eof") == "1")
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, map[string]int64{"offset": n})
+}
+
+func (s *Server) postSignal(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Signal string `json:"signal"`
+	}
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if err := p.signal(req.Signal); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) deleteProcess(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := p.kill(); err != nil {
+		return err
+	}
+	<-p.done
+	s.processes.remove(p)
+	return writeJSON(w, http.StatusOK, struct{}{})
+}

@@ -1,0 +1,126 @@
+package runtime
+
+import (
+	"net/http"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func (s *Server) putService(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("service")
+	var spec protocol.ServiceSpec
+	if err := readJSON(r, &spec); err != nil {
+		return err
+	}
+	if err := checkService(name, spec); err != nil {
+		return err
+	}
+	v, err := s.services.obtain(s, name)
+	if err != nil {
+		return err
+	}
+	d := v.serve(spec, 0)
+	s.persist()
+	return writeJSON(w, http.StatusAccepted, d)
+}
+
+func (s *Server) getServices(w http.ResponseWriter, _ *http.Request) error {
+	list := []protocol.Service{}
+	for _, v := range s.services.all() {
+		v.mu.Lock()
+		if g := v.shown(0); g != nil {
+			list = append(list, v.describe(g))
+		}
+		v.mu.Unlock()
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"services": list})
+}
+
+func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	generation, err := queryInt(r.URL.Query(), "generation")
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := queryWait(r)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	d, err := v.wait(ctx, int(generation))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, d)
+}
+
+func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
+	if err := s.services.remove(r.PathValue("service")); err != nil {
+		return err
+	}
+	s.persist()
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := queryWait(r)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	q := r.URL.Query()
+	offset, err := queryInt(q, "offset")
+	if err != nil {
+		return err
+	}
+	first := v.logs.first(offset)
+	flush := beginRecords(w, first)
+	if _, err := v.logs.copyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
+		abort(err)
+	}
+	return nil
+}
+
+// getConnect hands the client's own connection to the worker. A reverse proxy
+// that passes an Upgrade on gives the connection to this client for good.
+func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	if r.Header.Get("Upgrade") != protocol.FrameProtocol {
+		return protocol.Errorf(protocol.Unsupported, "a connection is handed over only to a client that asks for the upgrade to %s", protocol.FrameProtocol)
+	}
+	wk, err := v.await(r.Context())
+	if err != nil {
+		return err
+	}
+	conn, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return protocol.Errorf(protocol.Unsupported, "this connection cannot be handed over: %v", err)
+	}
+	defer conn.Close()
+	if buffered.Reader.Buffered() > 0 {
+		return nil // the client sent more before it had the answer: nothing sound can follow
+	}
+	f, err := descriptor(conn)
+	if err != nil {
+		s.options.Logger.Error("a connection could not be handed over", "error", err)
+		return nil
+	}
+	defer f.Close()
+	if err := wk.send(controlLine{Kind: "conn"}, f); err != nil {
+		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		return nil
+	}
+	// The client sends nothing before this, so the worker cannot be faster.
+	_, _ = f.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n")
+	return nil
+}

@@ -1,0 +1,96 @@
+package runtime
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// lease decides when the machine ends.
+type lease struct {
+	mu   sync.Mutex
+	kind protocol.LeaseKind
+	end  time.Time
+	idle time.Duration // 0 = off
+	hard time.Time     // zero = none
+
+	uses    int // requests under way that count as use
+	lastUse time.Time
+}
+
+// take replaces the lease. Switching the idle rule on counts as use, because
+// nobody could have known of it before.
+func (l *lease) take(req protocol.LeaseRequest) error {
+	if req.Kind != protocol.LeaseAttached && req.Kind != protocol.LeaseDetached {
+		return protocol.Errorf(protocol.Invalid, "the lease kind %q is neither attached nor detached", req.Kind)
+	}
+	if !(req.TTLSeconds > 0 && req.TTLSeconds < 1e9) || !(req.IdleSeconds >= 0 && req.IdleSeconds < 1e9) {
+		return protocol.Errorf(protocol.Invalid, "a lease needs ttl_seconds above 0 and idle_seconds of at least 0")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.kind, l.end = req.Kind, now.Add(seconds(req.TTLSeconds))
+	if idle := seconds(req.IdleSeconds); idle != l.idle {
+		l.idle, l.lastUse = idle, now
+	}
+	return nil
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// begin marks the beginning of a use and returns its end.
+func (l *lease) begin() func() {
+	l.mu.Lock()
+	l.uses++
+	l.mu.Unlock()
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.uses--
+		l.lastUse = time.Now()
+	}
+}
+
+// touch notes a use at a time.
+func (l *lease) touch(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.After(l.lastUse) {
+		l.lastUse = t
+	}
+}
+
+// used reports whether a request is under way, and the last use.
+func (l *lease) used() (bool, time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uses > 0, l.lastUse
+}
+
+// ended says why the lease is over; empty while it is not.
+func (l *lease) ended(now time.Time) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.hard.IsZero() && now.After(l.hard):
+		return "the machine's time is over"
+	case now.After(l.end):
+		return "the " + string(l.kind) + " lease has ended"
+	case l.idle > 0 && l.uses == 0 && now.Sub(l.lastUse) > l.idle:
+		return "nobody has used the machine for " + l.idle.String()
+	}
+	return ""
+}
+
+func (l *lease) describe() protocol.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := protocol.Lease{Kind: l.kind, EndUnix: l.end.Unix(), IdleSeconds: l.idle.Seconds()}
+	if !l.hard.IsZero() {
+		d.HardEndUnix = l.hard.Unix()
+		d.EndUnix = min(d.EndUnix, d.HardEndUnix)
+	}
+	return d
+}

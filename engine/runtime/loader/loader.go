@@ -1,0 +1,47 @@
+// Package loader holds the first program of a machine: a small Python script
+// that takes the runtime from the engine, starts it and outlives it.
+package loader
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed loader.py
+var source string
+
+// Boot is what a machine is told when it starts: the JSON in SEER_BOOT. It holds
+// no secret.
+type Boot struct {
+	Listen      string            `json:"listen"`                 // unix:/path or tcp:HOST:PORT
+	AdminSHA256 string            `json:"admin_sha256"`           // hex; see protocol.HashToken
+	Cache       string            `json:"cache,omitempty"`        // folder of runtime binaries
+	BootSeconds float64           `json:"boot_seconds,omitempty"` // 0 = 120
+	EndUnix     int64             `json:"end_unix,omitempty"`     // hard end of the machine; 0 = none
+	Roots       map[string]string `json:"roots,omitempty"`        // well-known folder → real one
+	Machine     string            `json:"machine,omitempty"`      // becomes SEER_MACHINE of everything started there
+	Scratch     string            `json:"scratch,omitempty"`      // private folder of the runtime
+	Python      string            `json:"python,omitempty"`       // filled in by the loader: its own interpreter
+}
+
+// BootVariable is the environment variable with the [Boot].
+const BootVariable = "SEER_BOOT"
+
+// PortTaken is the loader's exit code when it cannot listen.
+const PortTaken = 98
+
+// Command is the program a provider starts on a machine.
+func Command(python string) []string { return []string{python, "-I", "-S", "-c", source} }
+
+// BootEnv is the environment that belongs to [Command].
+func BootEnv(b Boot) (map[string]string, error) {
+	if b.Listen == "" || len(b.AdminSHA256) != 64 {
+		return nil, fmt.Errorf("boot environment: an address to listen on and the SHA-256 of the admin token are needed")
+	}
+	data, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{BootVariable: string(data)}, nil
+}

@@ -1,0 +1,355 @@
+"""First program of a machine: takes the runtime, starts it and outlives it. See docs/protocol.md, section 1."""
+import errno
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import queue
+import select
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+PREFIX = "seer-runtime-"
+LEASE_ENDED, PORT_TAKEN = 75, 98  # exit codes: of the runtime, of this program
+CODES = {"invalid": "400 Bad Request", "unauthorized": "401 Unauthorized", "conflict": "409 Conflict",
+         "failed": "422 Unprocessable Entity", "internal": "500 Internal Server Error",
+         "unavailable": "503 Service Unavailable", "no_space": "507 Insufficient Storage"}
+
+
+def say(text, *values):
+    print("seer: " + text % values, file=sys.stderr, flush=True)
+
+
+# --- the processes of the machine ---------------------------------------------------------------------------------
+
+def adopt_orphans():
+    """PID 1 is the parent of every orphan. Elsewhere it has to be asked for."""
+    if os.getpid() == 1 or not sys.platform.startswith("linux"):
+        return
+    import ctypes
+    if ctypes.CDLL(None).prctl(36, 1, 0, 0, 0):  # PR_SET_CHILD_SUBREAPER
+        say("orphaned processes cannot be adopted here")
+
+
+def processes(machine):
+    """pid -> (parent, whether it carries the cookie of this machine)"""
+    found, cookie = {}, ("SEER_MACHINE=" + machine).encode()
+    for name in os.listdir("/proc") if os.path.exists("/proc/self") else ():
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % name, "rb") as f:
+                state, parent = f.read().rpartition(b")")[2].split()[:2]
+            if state in (b"Z", b"X"):
+                continue
+            with open("/proc/%s/environ" % name, "rb") as f:
+                marked = bool(machine) and cookie in f.read().split(b"\0")
+        except OSError as e:
+            if e.errno in (errno.EACCES, errno.EPERM):  # of another user, but perhaps below us
+                found[int(name)] = (int(parent), False)
+            continue
+        found[int(name)] = (int(parent), marked)
+    return found
+
+
+def chain(found, pid):
+    """The ancestors of a process, nearest first."""
+    seen = set()
+    while pid in found and pid not in seen:
+        seen.add(pid)
+        pid = found[pid][0]
+        yield pid
+
+
+def victims(machine):
+    found, me = processes(machine), os.getpid()
+    spared = {me}.union(chain(found, me))
+    if me == 1:
+        return [pid for pid in found if pid not in spared]
+    return [pid for pid in found if pid not in spared and (found[pid][1] or me in chain(found, pid))]
+
+
+def reap():
+    """pid -> exit code of the children that have ended."""
+    gone = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return gone
+        if pid == 0:
+            return gone
+        gone[pid] = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
+
+
+def end_everything(machine):
+    """Kills again and again until nothing is left: a process may be forking meanwhile."""
+    for _ in range(300):
+        targets = victims(machine)
+        for pid in targets:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        reap()
+        if not targets:
+            return
+        time.sleep(0.01)
+    say("some processes could not be ended: %s", targets)
+
+
+# --- the conversation before the runtime is there -----------------------------------------------------------------
+
+def listen(where):
+    kind, _, address = where.partition(":")
+    if kind == "unix":
+        return listen_unix(address)
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((host, int(port)))
+    sock.listen(128)
+    return sock
+
+
+def listen_unix(path):
+    folder, name = os.path.split(path)
+    os.chdir(folder)  # a relative name fits where a long path does not
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(name)
+    except FileNotFoundError:
+        pass
+    except ConnectionRefusedError:
+        os.unlink(name)  # left behind by a machine that was killed
+    sock = socket.socket(socket.AF_UNIX)
+    mask = os.umask(0o177)
+    sock.bind(name)
+    os.umask(mask)
+    os.chdir("/")
+    sock.listen(128)
+    return sock
+
+
+def answer(conn, status, body):
+    data = json.dumps(body).encode()
+    head = "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    try:
+        conn.sendall((head % (status, len(data))).encode() + data)
+        conn.shutdown(socket.SHUT_WR)
+        conn.settimeout(2)
+        while conn.recv(1 << 16):  # closing with unread data would take the answer away
+            pass
+    except OSError:
+        pass
+    conn.close()
+
+
+def fail(conn, code, message, *values):
+    answer(conn, CODES[code], {"error": {"code": code, "message": message % values}})
+
+
+def read_head(conn):
+    data = b""
+    while b"\r\n\r\n" not in data:
+        more = conn.recv(1 << 14)
+        if not more or len(data) > 1 << 14:
+            raise ValueError("no complete request")
+        data += more
+    head, _, rest = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, path, _ = first.split(" ", 2)
+    pairs = (line.partition(":") for line in lines)
+    return method, path, {name.strip().lower(): value.strip() for name, _, value in pairs}, rest
+
+
+class Loader:
+    def __init__(self, boot):
+        self.boot = boot
+        self.machine = boot.get("machine") or ""
+        self.cache = boot.get("cache") or tempfile.mkdtemp(prefix="seer-cache-")
+        self.end = boot.get("end_unix") or float("inf")
+        self.commands = queue.Queue()  # (file of the runtime, connection that waits for the answer)
+        self.stopping = False
+
+    def serve(self, conn):
+        """Answers one request. Whoever has no token gets ten seconds and 16 KiB of attention."""
+        try:
+            conn.settimeout(10)
+            method, path, headers, rest = read_head(conn)
+            kind, _, token = headers.get("authorization", "").partition(" ")
+            digest = hashlib.sha256(token.encode("latin-1")).hexdigest()
+            if kind.lower() != "bearer" or not hmac.compare_digest(digest, self.boot["admin_sha256"].lower()):
+                return fail(conn, "unauthorized", "this needs the admin token of the machine")
+            conn.settimeout(120)
+            if (method, path) == ("GET", "/loader/v1"):
+                return answer(conn, "200 OK", self.describe())
+            if (method, path) == ("POST", "/loader/v1/start"):
+                return self.take(conn, headers, rest)
+            fail(conn, "unavailable", "the runtime has not been started yet")
+        except OSError as e:
+            code = "no_space" if e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "internal"
+            fail(conn, code, "the runtime could not be stored in %s: %s", self.cache, e)
+        except ValueError as e:
+            fail(conn, "invalid", "the loader does not understand this request: %s", e)
+
+    def describe(self):
+        have = [name[len(PREFIX):] for name in os.listdir(self.cache) if name.startswith(PREFIX) and "." not in name]
+        return {"loader": 1, "arch": os.uname().machine, "system": os.uname().sysname, "have": have}
+
+    def take(self, conn, headers, rest):
+        """Finds the runtime in the cache or stores it there, and has it started."""
+        want, size = headers.get("x-seer-sha256", "").lower(), int(headers.get("content-length", "0"))
+        if len(want) != 64 or want.strip("0123456789abcdef"):
+            return fail(conn, "invalid", "X-Seer-Sha256 is not a SHA-256")
+        path = os.path.join(self.cache, PREFIX + want)
+        if size:
+            found = self.store(conn, size, rest, path, want)
+            if found != want:
+                return fail(conn, "failed", "the runtime that arrived has the SHA-256 %s, not %s", found, want)
+        elif not self.intact(path, want):
+            return fail(conn, "conflict", "need_binary")
+        self.commands.put((path, conn))
+        self.wake.send(b"c")
+
+    def store(self, conn, size, rest, path, want):
+        digest = hashlib.sha256()
+        fd, temporary = tempfile.mkstemp(prefix=PREFIX, suffix=".part", dir=self.cache)
+        try:
+            with os.fdopen(fd, "wb") as f:
+                while size:
+                    chunk = (rest or conn.recv(1 << 20))[:size]
+                    rest = b""
+                    if not chunk:
+                        raise ValueError("the runtime did not arrive whole")
+                    digest.update(chunk)
+                    f.write(chunk)
+                    size -= len(chunk)
+            if digest.hexdigest() == want:
+                os.chmod(temporary, 0o755)
+                os.rename(temporary, path)
+        finally:
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+        return digest.hexdigest()
+
+    def intact(self, path, want):
+        try:
+            with open(path, "rb") as f:
+                return hashlib.sha256(f.read()).hexdigest() == want
+        except FileNotFoundError:
+            return False
+
+    # --- the life of the machine ----------------------------------------------------------------------------------
+
+    def run(self):
+        try:
+            listener = listen(self.boot["listen"])
+        except OSError as e:
+            say("cannot listen on %s: %s", self.boot["listen"], e.strerror or e)
+            os._exit(PORT_TAKEN)
+        os.makedirs(self.cache, mode=0o700, exist_ok=True)
+        self.place(listener)
+        adopt_orphans()
+        self.supervise(*self.await_start())
+
+    def place(self, listener):
+        """The runtime finds its socket at 3 and its memory at 4, however often it is started."""
+        if hasattr(os, "memfd_create"):
+            memory = os.memfd_create("seer-state")
+        else:
+            memory = os.dup(tempfile.TemporaryFile().fileno())
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (listener.fileno(), memory)]
+        listener.close()
+        os.close(memory)
+        os.dup2(high[0], 3)
+        os.dup2(high[1], 4)
+        self.listener = socket.socket(fileno=high[0])
+        self.woken, self.wake = socket.socketpair()
+        self.wake.setblocking(False)
+        signal.set_wakeup_fd(self.wake.fileno(), warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
+
+    def stop(self, *_):
+        self.stopping = True
+
+    def wait(self, until, *sources):
+        """Sleeps until a signal, a command, a connection or the given time."""
+        timeout = max(0, min(until - time.time(), 60))
+        ready = select.select((self.woken,) + sources, [], [], timeout)[0]
+        if self.woken in ready:
+            self.woken.recv(4096)
+        return ready
+
+    def await_start(self):
+        deadline = min(self.end, time.time() + (self.boot.get("boot_seconds") or 120))
+        while True:
+            if self.stopping:
+                self.leave(0)
+            if time.time() >= deadline:
+                say("no runtime was started in time; the machine ends")
+                self.leave(0 if time.time() >= self.end else 1)
+            if self.listener in self.wait(deadline, self.listener):
+                conn = self.listener.accept()[0]
+                if threading.active_count() < 64:
+                    threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+                else:
+                    conn.close()
+            reap()
+            while not self.commands.empty():
+                path, conn = self.commands.get()
+                try:
+                    pid = self.spawn(path)
+                except OSError as e:
+                    fail(conn, "internal", "the runtime could not be started: %s", e)
+                    continue
+                threading.Thread(target=answer, args=(conn, "200 OK", {"started": True}), daemon=True).start()
+                return path, pid
+
+    def spawn(self, path):
+        """For the main thread only: the runtime ends with the thread that started it."""
+        env = dict(os.environ, SEER_BOOT=json.dumps(dict(self.boot, python=sys.executable)))
+        if self.machine:
+            env["SEER_MACHINE"] = self.machine
+        return os.posix_spawn(path, [path], env, setsigdef=[signal.SIGPIPE])
+
+    def supervise(self, path, pid):
+        starts, asked = [time.time()], None
+        while True:
+            gone = reap()
+            if pid in gone:
+                if gone[pid] == LEASE_ENDED or asked:
+                    self.leave(0)
+                end_everything(self.machine)  # what a dead runtime leaves behind, nobody could stop
+                starts = [t for t in starts if t > time.time() - 60]
+                if len(starts) > 5:
+                    say("the runtime died %d times in a minute, last with %d; the machine ends", len(starts), gone[pid])
+                    self.leave(1)
+                pid = self.spawn(path)
+                starts.append(time.time())
+            if self.stopping and not asked:
+                asked = time.time()
+                os.kill(pid, signal.SIGTERM)
+            limit = min(self.end + 3, asked + 5 if asked else self.end + 3)
+            if time.time() >= limit:
+                self.leave(0)  # a runtime that hangs does not keep the machine
+            self.wait(limit)
+
+    def leave(self, code):
+        end_everything(self.machine)
+        kind, _, path = self.boot["listen"].partition(":")
+        if kind == "unix" and os.path.exists(path):
+            os.unlink(path)
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    Loader(json.loads(os.environ.pop("SEER_BOOT"))).run()

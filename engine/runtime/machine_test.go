@@ -1,0 +1,219 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+//go:embed testdata/worker
+var fakeWorker embed.FS
+
+// TestMain makes the test binary double as the runtime: the loader starts it
+// like the real one, and the race detector watches it.
+func TestMain(m *testing.M) {
+	if os.Getenv(loader.BootVariable) != "" {
+		files, err := fs.Sub(fakeWorker, "testdata/worker")
+		if err != nil {
+			panic(err)
+		}
+		os.Exit(runtime.Main(files, "fake_worker.py"))
+	}
+	os.Exit(m.Run())
+}
+
+// machine is a loader that runs on this computer as it would on any other.
+type machine struct {
+	t      testing.TB
+	boot   loader.Boot
+	token  string
+	cmd    *exec.Cmd
+	exited chan struct{}
+	log    *safeBuffer
+	client *protocol.Client
+	dir    string
+}
+
+// start starts a loader without a runtime. Nothing of it outlives the test.
+func start(t testing.TB, change func(*loader.Boot)) *machine {
+	t.Helper()
+	m := &machine{t: t, token: protocol.NewToken(), exited: make(chan struct{}), log: &safeBuffer{}, dir: t.TempDir()}
+	workspace := filepath.Join(m.dir, "workspace")
+	if err := os.Mkdir(workspace, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.boot = loader.Boot{
+		Listen: "unix:" + filepath.Join(m.dir, "s"), AdminSHA256: protocol.HashToken(m.token),
+		Cache: filepath.Join(m.dir, "cache"), Scratch: filepath.Join(m.dir, "scratch"),
+		Machine: "test-" + protocol.NewToken()[:12], Roots: map[string]string{"/workspace": workspace},
+		EndUnix: time.Now().Add(5 * time.Minute).Unix(),
+	}
+	if change != nil {
+		change(&m.boot)
+	}
+	m.launch()
+	t.Cleanup(m.end)
+	endpoint := m.boot.Listen
+	if address, ok := strings.CutPrefix(endpoint, "tcp:"); ok {
+		endpoint = "http://" + address
+	}
+	m.client = newClient(t, endpoint, m.token)
+	return m
+}
+
+func newClient(t testing.TB, endpoint, token string) *protocol.Client {
+	t.Helper()
+	c, err := protocol.NewClient(endpoint, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (m *machine) launch() {
+	argv := loader.Command("python3")
+	m.cmd = exec.Command(argv[0], argv[1:]...)
+	env, err := loader.BootEnv(m.boot)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "GOCOVERDIR=" + m.dir}
+	for k, v := range env {
+		m.cmd.Env = append(m.cmd.Env, k+"="+v)
+	}
+	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	go func() {
+		_ = m.cmd.Wait()
+		close(m.exited)
+	}()
+}
+
+// end ends the machine and checks that nothing of it is left.
+func (m *machine) end() {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-m.exited:
+	case <-time.After(20 * time.Second):
+		m.t.Errorf("the loader does not end; its log:\n%s", m.log)
+		_ = m.cmd.Process.Kill()
+	}
+	m.gone()
+	if m.t.Failed() {
+		m.t.Logf("log of the machine:\n%s", m.log)
+	}
+}
+
+// gone waits until no process carries the machine's cookie.
+func (m *machine) gone() {
+	m.t.Helper()
+	eventually(m.t, "every process of the machine to end", func() error {
+		if left := marked("SEER_MACHINE=" + m.boot.Machine); len(left) > 0 {
+			return fmt.Errorf("still there: %v", left)
+		}
+		return nil
+	})
+}
+
+// up starts a machine with its runtime.
+func up(t testing.TB, change func(*loader.Boot)) *machine {
+	t.Helper()
+	m := start(t, change)
+	m.push()
+	return m
+}
+
+func (m *machine) push() protocol.Health {
+	m.t.Helper()
+	h, err := m.client.Boot(testContext(m.t), protocol.BootOptions{Binary: self})
+	if err != nil {
+		m.t.Fatalf("boot: %v\n%s", err, m.log)
+	}
+	return h
+}
+
+func self(string, string) (string, error) { return os.Executable() }
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// marked lists the living processes that were started with a variable.
+func marked(pair string) []string {
+	var found []string
+	names, _ := filepath.Glob("/proc/[0-9]*")
+	for _, name := range names {
+		env, _ := os.ReadFile(name + "/environ")
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if string(v) == pair {
+				line, _ := os.ReadFile(name + "/cmdline")
+				found = append(found, filepath.Base(name)+" "+strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+	}
+	return found
+}
+
+// runtimePid finds the runtime, which is the loader's only child.
+func (m *machine) runtimePid() int {
+	m.t.Helper()
+	var pid int
+	eventually(m.t, "the runtime to run", func() error {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Sscan(string(data), &pid)
+		return err
+	})
+	return pid
+}
+
+// eventually repeats a check until it holds, or 20 seconds have passed.
+func eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
+		}
+	}
+	t.Errorf("waited in vain for %s: %v", what, err)
+}
+
+func (m *machine) run(spec protocol.ProcessSpec) (protocol.Process, string, string) {
+	m.t.Helper()
+	var stdout, stderr bytes.Buffer
+	p, err := m.client.Run(testContext(m.t), spec, nil, &stdout, &stderr)
+	if err != nil {
+		m.t.Fatalf("run %v: %v", spec, err)
+	}
+	return p, stdout.String(), stderr.String()
+}
+
+func (m *machine) shell(command string) string {
+	m.t.Helper()
+	p, out, errOut := m.run(protocol.ProcessSpec{Shell: command})
+	if p.ExitCode != 0 {
+		m.t.Fatalf("%s: exit %d: %s", command, p.ExitCode, errOut)
+	}
+	return out
+}

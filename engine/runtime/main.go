@@ -1,0 +1,100 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+// Exit codes that the loader understands.
+const (
+	exitLeaseEnded = 75 // end the machine
+	exitFailed     = 1  // start me again
+)
+
+// Descriptors that the loader passes on.
+const (
+	listenerFD = 3
+	memoryFD   = 4
+)
+
+// Main is the program of a machine, started by the loader. It returns the exit
+// code.
+func Main(worker fs.FS, workerEntry string) int {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if err := run(log, worker, workerEntry); err != nil {
+		log.Error("the runtime cannot go on", "error", err)
+		return exitFailed
+	}
+	return exitLeaseEnded
+}
+
+func run(log *slog.Logger, worker fs.FS, workerEntry string) error {
+	parent := os.Getppid()
+	if err := dieWithParent(); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if os.Getppid() != parent {
+		return fmt.Errorf("the loader is gone")
+	}
+	var boot loader.Boot
+	if err := json.Unmarshal([]byte(os.Getenv(loader.BootVariable)), &boot); err != nil {
+		return fmt.Errorf("%s is not valid: %w; this program is started by the loader", loader.BootVariable, err)
+	}
+	listener, err := inherit(listenerFD)
+	if err != nil {
+		return err
+	}
+	o := optionsOf(boot)
+	o.Logger, o.Worker, o.WorkerEntry = log, worker, workerEntry
+	o.Memory = os.NewFile(memoryFD, "memory")
+	syscall.CloseOnExec(memoryFD)
+	if boot.Scratch != "" {
+		if err := os.MkdirAll(boot.Scratch, 0o700); err != nil {
+			return err
+		}
+	}
+	s, err := New(o)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx, listener)
+}
+
+func inherit(fd uintptr) (net.Listener, error) {
+	f := os.NewFile(fd, "listener")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d is not the loader's socket: %w", fd, err)
+	}
+	return l, nil
+}
+
+func optionsOf(boot loader.Boot) Options {
+	o := Options{Version: version(), AdminSHA256: boot.AdminSHA256, Machine: boot.Machine, Python: boot.Python,
+		Roots: boot.Roots, Scratch: boot.Scratch, FirstLease: seconds(boot.BootSeconds)}
+	if boot.EndUnix > 0 {
+		o.HardEnd = time.Unix(boot.EndUnix, 0)
+	}
+	return o
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

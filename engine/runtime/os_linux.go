@@ -1,0 +1,88 @@
+package runtime
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// processAttr puts a process into a group of its own and ends it with the
+// thread that started it: nothing may outlive a killed runtime.
+func processAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// dieWithParent has this program told when the loader dies. The loader may have
+// died before, so the caller compares parents afterwards.
+func dieWithParent() error {
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGTERM), 0, 0, 0)
+}
+
+// anonymousFile makes a file that lives in memory, so that a full disk cannot
+// take it away.
+func anonymousFile(_ string, size int64) (*os.File, error) {
+	fd, err := unix.MemfdCreate("seer", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "seer-memory")
+	return f, f.Truncate(size)
+}
+
+// punch gives the disk space of the first n bytes back; offsets stay.
+func punch(f *os.File, n int64) error {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, n)
+}
+
+// processTable reads the living processes of the system.
+func processTable() (table, error) {
+	names, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("the processes of the machine cannot be seen: /proc is not there")
+	}
+	t := make(table, len(names))
+	for _, name := range names {
+		pid, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			continue
+		}
+		if e, ok := readStat(name); ok {
+			t[pid] = e
+		}
+	}
+	return t, nil
+}
+
+// readStat reads what follows the command's name, which may contain anything.
+func readStat(dir string) (tableEntry, bool) {
+	data, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return tableEntry{}, false
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 3 || bytes.ContainsAny(fields[0], "ZX") {
+		return tableEntry{}, false
+	}
+	parent, _ := strconv.Atoi(string(fields[1]))
+	group, _ := strconv.Atoi(string(fields[2]))
+	return tableEntry{parent: parent, group: group}, true
+}
+
+// hasVariable reports whether a process was started with the given NAME=value.
+func hasVariable(pid int, pair string) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(data, []byte{0}) {
+		if string(v) == pair {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,57 @@
+//go:build !linux
+
+package runtime
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// processAttr puts a process into a group of its own. This system has no way to
+// end it with its parent; the loader ends what a killed runtime leaves.
+func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// dieWithParent does nothing here: the runtime looks at its parent each second.
+func dieWithParent() error { return nil }
+
+func anonymousFile(dir string, size int64) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "memory-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, f.Truncate(size)
+}
+
+func punch(*os.File, int64) error { return errors.ErrUnsupported }
+
+// processTable asks ps, which every Unix has.
+func processTable() (table, error) {
+	out, err := exec.Command("ps", "-axo", "pid=,ppid=,pgid=,state=").Output()
+	if err != nil {
+		return nil, err
+	}
+	t := table{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) < 4 || strings.HasPrefix(f[3], "Z") {
+			continue
+		}
+		pid, _ := strconv.Atoi(f[0])
+		parent, _ := strconv.Atoi(f[1])
+		group, _ := strconv.Atoi(f[2])
+		t[pid] = tableEntry{parent: parent, group: group}
+	}
+	return t, nil
+}
+
+// hasVariable is always false: the environment of others cannot be read here.
+// Descendants and process groups are still found.
+func hasVariable(int, string) bool { return false }

@@ -1,0 +1,324 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func TestProcessStreamsAndExitCode(t *testing.T) {
+	m := up(t, nil)
+	p, out, errOut := m.run(protocol.ProcessSpec{Shell: "echo out; echo err >&2; exit 7"})
+	if p.ExitCode != 7 || out != "out\n" || errOut != "err\n" || p.State != protocol.ProcessExited {
+		t.Errorf("got %+v %q %q", p, out, errOut)
+	}
+	p, _, _ = m.run(protocol.ProcessSpec{Shell: "kill -9 $$"})
+	if p.ExitCode != 137 || p.Signal != "KILL" {
+		t.Errorf("killed: %+v", p)
+	}
+	for name, spec := range map[string]protocol.ProcessSpec{
+		"nothing":     {},
+		"both":        {Argv: []string{"a"}, Shell: "b"},
+		"bad":         {Argv: []string{"a"}, Env: map[string]string{"": "x"}},
+		"no program":  {Argv: []string{"no-such-program"}},
+		"no file":     {Argv: []string{"/no/such/program"}},
+		"no folder":   {Argv: []string{"true"}, Cwd: "/no/such/folder"},
+		"not allowed": {Argv: []string{"/etc/hostname"}},
+	} {
+		_, err := m.client.StartProcess(testContext(t), spec)
+		if code := protocol.CodeOf(err); code != protocol.Invalid && code != protocol.NotFound && code != protocol.Failed {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestProcessEnvironment(t *testing.T) {
+	m := up(t, nil)
+	cfg := protocol.Config{Env: map[string]string{"A": "1", "B": "1"}, Secrets: map[string]string{"TOKEN": "s3cr3t-value"},
+		Models: []protocol.Model{{Name: "m", Path: "/workspace/m", EnvName: "MODEL_M_PATH"}}}
+	if err := m.client.PutConfig(testContext(t), cfg); err != nil {
+		t.Fatal(err)
+	}
+	_, out, _ := m.run(protocol.ProcessSpec{Shell: `echo $A $B $MODEL_M_PATH ${SEER_BOOT-unset} ${#TOKEN}; pwd`, Env: map[string]string{"B": "2"}})
+	workspace := m.boot.Roots["/workspace"]
+	if want := fmt.Sprintf("1 2 %s/m unset 12\n%s\n", workspace, workspace); out != want {
+		t.Errorf("got %q, want %q", out, want)
+	}
+	info, err := m.client.Config(testContext(t))
+	if err != nil || len(info.Secrets) != 1 || info.Secrets[0] != "TOKEN" {
+		t.Errorf("config %+v, %v", info, err)
+	}
+	err = m.client.PutConfig(testContext(t), protocol.Config{Secrets: map[string]string{"S": "abc"}})
+	if protocol.CodeOf(err) != protocol.Invalid {
+		t.Errorf("a short secret: %v", err)
+	}
+}
+
+func TestProcessSecretsAreScrubbed(t *testing.T) {
+	m := up(t, nil)
+	secrets := map[string]string{"TOKEN": "s3cr3t-value", "QUOTED": `a"b\c`}
+	if err := m.client.PutConfig(testContext(t), protocol.Config{Secrets: secrets}); err != nil {
+		t.Fatal(err)
+	}
+	// One byte at a time, so that the secret never comes in one piece.
+	p, out, errOut := m.run(protocol.ProcessSpec{Argv: []string{"python3", "-c", `
+import os, sys, json
+for c in "x" + os.environ["TOKEN"] + "y s3cr3t-":
+    sys.stdout.write(c); sys.stdout.flush()
+print(json.dumps(os.environ["QUOTED"]), os.environ["TOKEN"], file=sys.stderr)`}})
+	if p.ExitCode != 0 || out != "x[secret TOKEN]y s3cr3t-" || errOut != "\"[secret QUOTED]\" [secret TOKEN]\n" {
+		t.Errorf("got %q %q", out, errOut)
+	}
+}
+
+func TestProcessStdin(t *testing.T) {
+	m := up(t, nil)
+	var out bytes.Buffer
+	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
+	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Argv: []string{"cat"}}, strings.NewReader(big), &out, nil)
+	if err != nil || p.ExitCode != 0 || out.String() != big {
+		t.Errorf("%+v %v, %d bytes", p, err, out.Len())
+	}
+	// A process that does not read, and an input that never ends.
+	r, w := io.Pipe()
+	defer w.Close()
+	p, err = m.client.Run(testContext(t), protocol.ProcessSpec{Argv: []string{"true"}}, r, nil, nil)
+	if err != nil || p.ExitCode != 0 {
+		t.Errorf("%+v %v", p, err)
+	}
+	p, err = m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "exec 0<&-; sleep 0.1"}, strings.NewReader(big), nil, nil)
+	if err != nil || p.ExitCode != 0 {
+		t.Errorf("closed stdin: %+v %v", p, err)
+	}
+}
+
+func TestProcessStdinRepeats(t *testing.T) {
+	m := up(t, nil)
+	ctx := testContext(t)
+	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Argv: []string{"cat"}, Stdin: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		offset int64
+		data   string
+		eof    bool
+		next   int64
+	}{{0, "abc", false, 3}, {0, "abcd", false, 4}, {1, "bcd", false, 4}, {4, "e", true, 5}} {
+		next, err := m.client.WriteStdin(ctx, p.ID, step.offset, []byte(step.data), step.eof)
+		if err != nil || next != step.next {
+			t.Errorf("%+v: %d %v", step, next, err)
+		}
+	}
+	var out bytes.Buffer
+	if _, end, err := m.client.Output(ctx, p.ID, 0, true, &out, nil); err != nil || end.ExitCode != 0 || out.String() != "abcde" {
+		t.Errorf("%+v %v %q", end, err, out.String())
+	}
+	if _, err := m.client.WriteStdin(ctx, p.ID, 5, []byte("f"), false); protocol.CodeOf(err) != protocol.Conflict {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// A daemon that has left its parent, group and session.
+const daemon = `python3 -c '
+import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+open(sys.argv[1], "w").write(str(os.getpid()))
+time.sleep(1000)' `
+
+func TestProcessTimeoutKillsDaemons(t *testing.T) {
+	m := up(t, nil)
+	mark := filepath.Join(m.dir, "pid")
+	began := time.Now()
+	p, _, _ := m.run(protocol.ProcessSpec{Shell: daemon + mark + " & sleep 1000 & sleep 1000", TimeoutSeconds: 1.5})
+	if p.ExitCode != 124 || !p.TimedOut || time.Since(began) > 15*time.Second {
+		t.Errorf("%+v after %v", p, time.Since(began))
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("the daemon did not come up: %v", err)
+	}
+	if left := marked("SEER_PROCESS=" + p.ID); len(left) > 0 {
+		t.Errorf("left after the timeout: %v", left)
+	}
+}
+
+func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
+	m := up(t, nil)
+	began := time.Now()
+	p, out, _ := m.run(protocol.ProcessSpec{Shell: "echo before; (sleep 0.5; echo late; exec sleep 1000) &"})
+	if p.ExitCode != 0 || out != "before\n" || time.Since(began) > 10*time.Second {
+		t.Errorf("%+v %q after %v", p, out, time.Since(began))
+	}
+	eventually(t, "the grandchild to survive the closed output", func() error {
+		for _, line := range marked("SEER_PROCESS=" + p.ID) {
+			if strings.Contains(line, "sleep 1000") {
+				return nil
+			}
+		}
+		return errors.New("it is not there")
+	})
+	if err := m.client.DeleteProcess(testContext(t), p.ID); err != nil {
+		t.Error(err)
+	}
+	if left := marked("SEER_PROCESS=" + p.ID); len(left) > 0 {
+		t.Errorf("left after the delete: %v", left)
+	}
+}
+
+func TestProcessLargeOutputAtExit(t *testing.T) {
+	m := up(t, nil)
+	var count countWriter
+	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 50000000 /dev/zero"}, nil, &count, nil)
+	if err != nil || p.ExitCode != 0 || count.n != 50000000 {
+		t.Errorf("%+v %v %d", p, err, count.n)
+	}
+}
+
+type countWriter struct{ n int }
+
+func (c *countWriter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }
+
+func TestProcessCancelKillsTree(t *testing.T) {
+	m := up(t, nil)
+	ctx, cancel := context.WithCancel(testContext(t))
+	first := &onWrite{do: cancel}
+	_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-cancel", Shell: "sleep 1000 & echo up; sleep 1000"}, nil, first, nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if left := marked("SEER_PROCESS=p-cancel"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+type onWrite struct {
+	once sync.Once
+	do   func()
+}
+
+func (o *onWrite) Write(p []byte) (int, error) { o.once.Do(o.do); return len(p), nil }
+
+func TestProcessSignalAndBackground(t *testing.T) {
+	m := up(t, nil)
+	ctx := testContext(t)
+	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Name: "bg", Background: true,
+		Shell: `trap "echo caught; exit 3" TERM; echo ready; while :; do sleep 0.05; done`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := m.client.StartProcess(ctx, protocol.ProcessSpec{ID: p.ID, Shell: "echo twice"})
+	if err != nil || same.Name != "bg" {
+		t.Errorf("a repeated start: %+v %v", same, err)
+	}
+	eventually(t, "output", func() error {
+		var out bytes.Buffer
+		if _, _, err := m.client.Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != "ready\n" {
+			return fmt.Errorf("%q %v", out.String(), err)
+		}
+		return nil
+	})
+	if err := m.client.Signal(ctx, p.ID, "HUP?"); protocol.CodeOf(err) != protocol.Invalid {
+		t.Errorf("an unknown signal: %v", err)
+	}
+	if err := m.client.Signal(ctx, p.ID, "TERM"); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	_, end, err := m.client.Output(ctx, p.ID, 0, true, &out, nil)
+	if err != nil || end.ExitCode != 3 || out.String() != "ready\ncaught\n" {
+		t.Errorf("%+v %v %q", end, err, out.String())
+	}
+	list, err := m.client.Processes(ctx)
+	if err != nil || len(list) != 1 || list[0].ID != p.ID {
+		t.Errorf("%+v %v", list, err)
+	}
+	if err := m.client.DeleteProcess(ctx, p.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.client.Process(ctx, p.ID); protocol.CodeOf(err) != protocol.NotFound {
+		t.Errorf("after the delete: %v", err)
+	}
+}
+
+func TestProcessOutputResumes(t *testing.T) {
+	m := up(t, nil)
+	cut := newCuttingProxy(t, strings.TrimPrefix(m.boot.Listen, "unix:"))
+	c := newClient(t, "unix:"+cut.path, m.token)
+	var out bytes.Buffer
+	p, err := c.Run(testContext(t), protocol.ProcessSpec{
+		Argv: []string{"python3", "-uc", "import time\nfor i in range(100): print(i); time.sleep(0.01)"}}, nil, &out, nil)
+	if err != nil || p.ExitCode != 0 {
+		t.Fatalf("%+v %v", p, err)
+	}
+	var want strings.Builder
+	for i := range 100 {
+		fmt.Fprintln(&want, i)
+	}
+	if out.String() != want.String() {
+		t.Errorf("got %q", out.String())
+	}
+	if cut.cuts() < 3 {
+		t.Errorf("only %d connections were cut", cut.cuts())
+	}
+}
+
+// cuttingProxy passes bytes on and cuts every connection after 300 bytes of
+// answer.
+type cuttingProxy struct {
+	path string
+	mu   sync.Mutex
+	n    int
+}
+
+func newCuttingProxy(t *testing.T, target string) *cuttingProxy {
+	p := &cuttingProxy{path: filepath.Join(t.TempDir(), "p")}
+	l, err := net.Listen("unix", p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.pass(near, target)
+		}
+	}()
+	return p
+}
+
+func (p *cuttingProxy) pass(near net.Conn, target string) {
+	defer near.Close()
+	far, err := net.Dial("unix", target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	go io.Copy(far, near)
+	if n, _ := io.CopyN(near, far, 500); n == 500 {
+		p.mu.Lock()
+		p.n++
+		p.mu.Unlock()
+	}
+}
+
+func (p *cuttingProxy) cuts() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.n
+}

@@ -1,0 +1,154 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// scrubber replaces the values of secrets by their names.
+type scrubber struct{ patterns []pattern }
+
+type pattern struct{ value, replacement []byte }
+
+// newScrubber looks for each value as it is and as it stands in JSON, which
+// Python and Go escape differently.
+func newScrubber(secrets map[string]string) *scrubber {
+	s := &scrubber{}
+	for name, value := range secrets {
+		forms := []string{value, jsonForm(value), strings.Trim(strconv.QuoteToASCII(value), `"`)}
+		slices.Sort(forms)
+		for _, form := range slices.Compact(forms) {
+			s.patterns = append(s.patterns, pattern{[]byte(form), []byte("[secret " + name + "]")})
+		}
+	}
+	return s
+}
+
+func jsonForm(value string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // a string cannot fail
+	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
+}
+
+func (s *scrubber) empty() bool { return len(s.patterns) == 0 }
+
+// clean scrubs something whole.
+func (s *scrubber) clean(data []byte) []byte {
+	if s.empty() {
+		return data
+	}
+	var out bytes.Buffer
+	w := s.writer(&out)
+	w.Write(data)
+	w.flush()
+	return out.Bytes()
+}
+
+func (s *scrubber) text(t string) string { return string(s.clean([]byte(t))) }
+
+// scrubWriter scrubs a stream. It holds back only an ending that may be the
+// beginning of a secret.
+type scrubWriter struct {
+	s    *scrubber
+	w    io.Writer
+	held []byte
+}
+
+func (s *scrubber) writer(w io.Writer) *scrubWriter { return &scrubWriter{s: s, w: w} }
+
+func (w *scrubWriter) Write(data []byte) (int, error) {
+	if w.s.empty() {
+		return w.w.Write(data)
+	}
+	buf := append(w.held, data...)
+	rest, err := w.emit(buf, w.s.undecided(buf))
+	w.held = append([]byte(nil), rest...)
+	return len(data), err
+}
+
+// flush passes on what was held back; nothing follows it.
+func (w *scrubWriter) flush() error {
+	_, err := w.emit(w.held, len(w.held))
+	w.held = nil
+	return err
+}
+
+type span struct {
+	start, end  int
+	replacement []byte
+}
+
+// emit writes buf up to the given place, secrets replaced, and returns the rest.
+func (w *scrubWriter) emit(buf []byte, upTo int) ([]byte, error) {
+	var out []byte
+	at := 0
+	for _, m := range w.s.find(buf) {
+		if m.end > upTo {
+			upTo = min(upTo, m.start) // may become part of a longer one
+			break
+		}
+		out = append(append(out, buf[at:m.start]...), m.replacement...)
+		at = m.end
+	}
+	if upTo > at {
+		out = append(out, buf[at:upTo]...)
+		at = upTo
+	}
+	if len(out) == 0 {
+		return buf[at:], nil
+	}
+	_, err := w.w.Write(out)
+	return buf[at:], err
+}
+
+// find returns the secrets in buf in order; overlapping ones become one span,
+// so that no part of either is left.
+func (s *scrubber) find(buf []byte) []span {
+	var spans []span
+	for _, p := range s.patterns {
+		for from := 0; ; {
+			i := bytes.Index(buf[from:], p.value)
+			if i < 0 {
+				break
+			}
+			spans = append(spans, span{from + i, from + i + len(p.value), p.replacement})
+			from += i + 1
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return b.end - a.end
+	})
+	merged := spans[:0]
+	for _, m := range spans {
+		if n := len(merged); n > 0 && m.start < merged[n-1].end {
+			merged[n-1].end = max(merged[n-1].end, m.end)
+			continue
+		}
+		merged = append(merged, m)
+	}
+	return merged
+}
+
+// undecided is where the longest ending of buf begins that is the beginning of
+// a secret.
+func (s *scrubber) undecided(buf []byte) int {
+	at := len(buf)
+	for _, p := range s.patterns {
+		for n := min(len(p.value)-1, len(buf)); n > len(buf)-at; n-- {
+			if bytes.HasSuffix(buf, p.value[:n]) {
+				at = len(buf) - n
+				break
+			}
+		}
+	}
+	return at
+}

@@ -1,0 +1,263 @@
+// Package runtime is the program that runs inside every sandbox, whatever rents
+// the machine: processes, files, services, and the lease that ends it all.
+// docs/protocol.md is the specification.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Options are what a runtime is told when it starts.
+type Options struct {
+	Version     string
+	AdminSHA256 string            // hex; see protocol.HashToken
+	Machine     string            // value of SEER_MACHINE
+	Python      string            // the interpreter, where the configuration names none
+	Roots       map[string]string // well-known folder → real one
+	Scratch     string            // an existing private folder; a folder of its own is made below it
+	HardEnd     time.Time         // zero = none
+	FirstLease  time.Duration     // until a client takes a lease; 0 = 2 minutes
+	Memory      *os.File          // survives the runtime; nil = nothing is remembered
+	Worker      fs.FS             // the worker's Python files
+	WorkerEntry string            // the one to start
+	Linger      time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
+	Logger      *slog.Logger      // nil = nothing is logged
+}
+
+// Server is the runtime. It is an http.Handler; [Server.Serve] also keeps the
+// lease.
+type Server struct {
+	options     Options
+	scratch     string
+	workerEntry string
+	handler     http.Handler
+	spawner     *spawner
+	memory      memory
+	lease       lease
+	processes   processes
+	services    services
+	started     int64
+	configured  atomic.Pointer[protocol.Config]
+	saving      sync.Mutex
+	over        chan struct{} // closed when the machine is to end
+	endOnce     sync.Once
+}
+
+// New makes a runtime. What one before it remembered in o.Memory is taken up:
+// configuration, lease and services, which are loaded again.
+func New(o Options) (*Server, error) {
+	if len(o.AdminSHA256) != 64 {
+		return nil, errors.New("the runtime needs the SHA-256 of the admin token")
+	}
+	o.FirstLease = orDefault(o.FirstLease, 2*time.Minute)
+	o.Linger = orDefault(o.Linger, 30*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	scratch, err := os.MkdirTemp(o.Scratch, "seer-runtime-")
+	if err != nil {
+		return nil, fmt.Errorf("make the runtime's folder: %w", err)
+	}
+	now := time.Now()
+	s := &Server{options: o, scratch: scratch, spawner: newSpawner(), memory: memory{f: o.Memory},
+		started: now.Unix(), over: make(chan struct{}), services: services{table: map[string]*service{}},
+		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
+	s.configured.Store(&protocol.Config{})
+	s.handler = s.routes()
+	if err := s.prepare(); err != nil {
+		s.cleanUp()
+		return nil, err
+	}
+	return s, nil
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+func (s *Server) prepare() error {
+	if s.options.Worker != nil {
+		dir := filepath.Join(s.scratch, "worker")
+		if err := os.CopyFS(dir, s.options.Worker); err != nil {
+			return fmt.Errorf("store the worker: %w", err)
+		}
+		s.workerEntry = filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
+	}
+	saved, ok, err := s.memory.load()
+	if err != nil || !ok {
+		return err
+	}
+	return s.resume(saved)
+}
+
+// resume takes up the life of a runtime that was killed.
+func (s *Server) resume(saved savedState) error {
+	s.options.Logger.Warn("the runtime was started again", "services", len(saved.Services))
+	s.configured.Store(&saved.Config)
+	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
+	s.started = saved.StartedUnix
+	for _, sv := range saved.Services {
+		v, err := s.services.obtain(s, sv.Name)
+		if err != nil {
+			return err
+		}
+		v.serve(sv.Spec, sv.Generation)
+	}
+	return nil
+}
+
+// persist remembers the present state. A failure is logged, not returned: the
+// request that caused it has been carried out.
+func (s *Server) persist() {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.lease.mu.Lock()
+	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
+		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started}
+	s.lease.mu.Unlock()
+	for _, v := range s.services.all() {
+		state.Services = append(state.Services, v.saved()...)
+	}
+	if err := s.memory.save(state); err != nil {
+		s.options.Logger.Error("the state could not be remembered", "error", err)
+	}
+}
+
+// saved is the newest generation that works or may work.
+func (v *service) saved() []savedService {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	g := v.current
+	if v.loading != nil {
+		g = v.loading
+	}
+	if g == nil || v.deleted {
+		return nil
+	}
+	return []savedService{{Name: v.name, Generation: g.number, Spec: g.spec}}
+}
+
+func (s *Server) config() protocol.Config { return *s.configured.Load() }
+
+// python is the interpreter of services.
+func (s *Server) python(cfg protocol.Config) string {
+	if cfg.Python != "" {
+		return cfg.Python
+	}
+	if s.options.Python != "" {
+		return s.options.Python
+	}
+	return "python3"
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// End makes [Server.Serve] end everything and return. It is safe to call more
+// than once.
+func (s *Server) End(why string) {
+	s.endOnce.Do(func() {
+		s.options.Logger.Info("the machine ends", "why", why)
+		close(s.over)
+	})
+}
+
+// Serve answers requests on l until the lease ends, [Server.End] is called or
+// ctx is cancelled. Then it ends every process of the machine and returns. The
+// error is nil unless l failed.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute,
+		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	err := s.keep(ctx, failed)
+	s.endProcesses()
+	// Answers that wait for what has just been ended may still leave.
+	stop, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if srv.Shutdown(stop) != nil {
+		srv.Close()
+	}
+	s.cleanUp()
+	return err
+}
+
+// keep watches the lease and tidies up until the machine is to end.
+func (s *Server) keep(ctx context.Context, failed <-chan error) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	parent := os.Getppid()
+	for {
+		select {
+		case <-s.over:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-tick.C:
+			s.processes.tidy(s.options.Linger)
+			s.busy()
+			if why := s.lease.ended(time.Now()); why != "" {
+				s.End(why)
+			}
+			if s.options.Machine != "" && os.Getppid() != parent {
+				s.End("the loader is gone")
+			}
+		}
+	}
+}
+
+// busy reports whether anything is running, and notes it as use.
+func (s *Server) busy() bool {
+	busy, _ := s.lease.used()
+	for _, v := range s.services.all() {
+		for _, w := range v.workers() {
+			s.lease.touch(w.page.lastUse())
+			busy = busy || w.busy()
+		}
+		busy = busy || v.isLoading()
+	}
+	busy = busy || s.processes.running()
+	if busy {
+		s.lease.touch(time.Now())
+	}
+	return busy
+}
+
+// endProcesses ends everything that was started on the machine, also what has
+// left its tree.
+func (s *Server) endProcesses() {
+	var wg sync.WaitGroup
+	wg.Go(s.services.removeAll)
+	wg.Go(s.processes.killAll)
+	wg.Wait()
+	cookie := ""
+	if s.options.Machine != "" {
+		cookie = machineVariable + "=" + s.options.Machine
+	}
+	if err := killTree(os.Getpid(), cookie); err != nil {
+		s.options.Logger.Error("the processes of the machine could not be ended", "error", err)
+	}
+}
+
+func (s *Server) cleanUp() {
+	s.spawner.close()
+	os.RemoveAll(s.scratch)
+}

@@ -1,0 +1,420 @@
+package runtime
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	defaultLoadTimeout = 30 * time.Minute
+	keepLogs           = 64 << 20
+	maxRestarts        = 3
+	restartWindow      = 10 * time.Minute
+	maxWait            = time.Minute // of a call for a worker that is starting
+)
+
+// service is what is served under one name: the present generation, and beside
+// it the one that is being loaded.
+type service struct {
+	name   string
+	server *Server
+	logs   *spool
+
+	mu      sync.Mutex
+	last    int // the generation given out last
+	current *generation
+	loading *generation
+	recent  []*generation // for those who ask how a generation ended
+	deleted bool
+	changed chan struct{} // closed at every change
+}
+
+// generation is one loading of an interface. Its fields are guarded by
+// service.mu.
+type generation struct {
+	number     int
+	spec       protocol.ServiceSpec
+	state      protocol.ServiceState
+	iface      *sdk.Interface
+	err        *protocol.CallError
+	restarts   int
+	crashes    []time.Time
+	started    time.Time
+	worker     *worker
+	restarting bool
+	ctx        context.Context
+	cancel     context.CancelFunc
+}
+
+var serviceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+
+func checkService(name string, spec protocol.ServiceSpec) error {
+	switch {
+	case !serviceName.MatchString(name):
+		return protocol.Errorf(protocol.Invalid, "the service name %q is not made of letters, digits, _ . and -", name)
+	case spec.Filename == "" || spec.Filename[len(spec.Filename)-1] == '/':
+		return protocol.Errorf(protocol.Invalid, "the service %s needs a filename", name)
+	case len(spec.TokenSHA256) != 64:
+		return protocol.Errorf(protocol.Invalid, "the service %s needs the SHA-256 of its token", name)
+	}
+	return nil
+}
+
+func (v *service) notify() {
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// serve begins to load a generation. One that was still loading is given up.
+func (v *service) serve(spec protocol.ServiceSpec, number int) protocol.Service {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last = max(number, v.last+1)
+	g := &generation{number: v.last, spec: spec, state: protocol.ServiceLoading, started: time.Now()}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	if old := v.loading; old != nil {
+		old.state = protocol.ServiceStopped
+		old.cancel()
+	}
+	v.loading = g
+	v.recent = append(v.recent, g)
+	if n := len(v.recent); n > 8 {
+		v.recent = v.recent[n-8:]
+	}
+	v.notify()
+	go v.bring(g)
+	return v.describe(g)
+}
+
+// bring loads a generation and puts it in the place of the present one.
+func (v *service) bring(g *generation) {
+	w, iface, cerr := v.load(g)
+	v.mu.Lock()
+	if v.loading != g {
+		v.mu.Unlock()
+		if w != nil {
+			w.kill()
+		}
+		return
+	}
+	v.loading = nil
+	if cerr != nil {
+		g.state, g.err = protocol.ServiceFailed, cerr
+		v.notify()
+		v.mu.Unlock()
+		v.server.persist()
+		return
+	}
+	old := v.current
+	v.current = g
+	g.state, g.iface, g.worker = protocol.ServiceReady, iface, w
+	v.notify()
+	v.mu.Unlock()
+	v.server.persist()
+	go v.watch(g, w)
+	if old != nil {
+		v.replace(old)
+	}
+}
+
+func (v *service) replace(old *generation) {
+	v.mu.Lock()
+	old.state, old.restarting = protocol.ServiceStopped, false
+	w := old.worker
+	v.mu.Unlock()
+	old.cancel()
+	if w != nil {
+		w.retire()
+	}
+}
+
+// load starts a worker and waits until it is ready. The worker is nil with an
+// error.
+func (v *service) load(g *generation) (*worker, *sdk.Interface, *protocol.CallError) {
+	w, err := v.server.startWorker(v.name, g.number, g.spec, v.logs)
+	if err != nil {
+		return nil, nil, loadFailed("the worker could not be started: %v", err)
+	}
+	timeout := defaultLoadTimeout
+	if g.spec.LoadTimeoutSeconds > 0 {
+		timeout = time.Duration(g.spec.LoadTimeoutSeconds * float64(time.Second))
+	}
+	iface, cerr := w.await(g.ctx, timeout)
+	if cerr != nil {
+		w.kill()
+		return nil, nil, cerr
+	}
+	return w, iface, nil
+}
+
+// watch starts a worker again that has died, a few times.
+func (v *service) watch(g *generation, w *worker) {
+	for w != nil {
+		<-w.exited
+		if !v.crashed(g, w) {
+			return
+		}
+		w = v.restart(g)
+	}
+}
+
+// crashed notes the death of a worker, and whether it is to be started again.
+func (v *service) crashed(g *generation, w *worker) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != g || v.deleted {
+		return false
+	}
+	now := time.Now()
+	g.crashes = slices.DeleteFunc(g.crashes, func(t time.Time) bool { return now.Sub(t) > restartWindow })
+	g.crashes = append(g.crashes, now)
+	g.state, g.worker = protocol.ServiceCrashed, nil
+	g.err = &protocol.CallError{Code: protocol.CallInterrupted, Message: "the worker " + w.ending() + "; see the service's logs"}
+	g.restarting = len(g.crashes) <= maxRestarts
+	v.notify()
+	return g.restarting
+}
+
+// restart tries until there is a worker or the tries are used up.
+func (v *service) restart(g *generation) *worker {
+	for {
+		v.mu.Lock()
+		tries := len(g.crashes)
+		v.mu.Unlock()
+		select {
+		case <-time.After(100 * time.Millisecond << (2 * tries)):
+		case <-g.ctx.Done():
+			return nil
+		}
+		w, iface, cerr := v.load(g)
+		v.mu.Lock()
+		switch {
+		case v.current != g || v.deleted:
+			v.mu.Unlock()
+			if w != nil {
+				w.kill()
+			}
+			return nil
+		case cerr == nil:
+			g.state, g.iface, g.worker, g.err = protocol.ServiceReady, iface, w, nil
+			g.restarts++
+			g.restarting = false
+		default:
+			g.crashes = append(g.crashes, time.Now())
+			g.err = cerr
+			g.restarting = len(g.crashes) <= maxRestarts
+		}
+		again := cerr != nil && g.restarting
+		v.notify()
+		v.mu.Unlock()
+		if !again {
+			return w
+		}
+	}
+}
+
+// await returns the worker to call. It waits while one is starting.
+func (v *service) await(ctx context.Context) (*worker, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	for {
+		w, changed, err := v.ready()
+		if w != nil || err != nil {
+			return w, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, protocol.Errorf(protocol.Unavailable, "the service %s is still starting; call again later", v.name)
+		}
+	}
+}
+
+func (v *service) ready() (*worker, <-chan struct{}, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	g := v.shown(0)
+	switch {
+	case g == nil || v.deleted:
+		return nil, nil, protocol.Errorf(protocol.NotFound, "there is no service %q", v.name)
+	case g.state == protocol.ServiceReady && !g.worker.gone():
+		return g.worker, nil, nil
+	case g.state == protocol.ServiceFailed:
+		return nil, nil, g.err
+	case g.state == protocol.ServiceCrashed && !g.restarting:
+		return nil, nil, protocol.Errorf(protocol.Unavailable,
+			"the service %s has crashed %d times and is not started again (%v): serve it again", v.name, len(g.crashes), g.err)
+	}
+	return nil, v.changed, nil
+}
+
+// shown is the generation that speaks for the service, or a given one.
+func (v *service) shown(number int) *generation {
+	if number > 0 {
+		for _, g := range append(slices.Clone(v.recent), v.current, v.loading) {
+			if g != nil && g.number == number {
+				return g
+			}
+		}
+		return nil
+	}
+	switch {
+	case v.current != nil:
+		return v.current
+	case v.loading != nil:
+		return v.loading
+	case len(v.recent) > 0:
+		return v.recent[len(v.recent)-1]
+	}
+	return nil
+}
+
+func (v *service) describe(g *generation) protocol.Service {
+	return protocol.Service{Name: v.name, Generation: g.number, State: g.state, Interface: g.iface,
+		Error: g.err, Restarts: g.restarts, StartedUnix: g.started.Unix()}
+}
+
+// wait describes a generation once it is no longer loading, or when ctx ends.
+func (v *service) wait(ctx context.Context, number int) (protocol.Service, error) {
+	for {
+		v.mu.Lock()
+		g := v.shown(number)
+		if g == nil {
+			v.mu.Unlock()
+			return protocol.Service{}, protocol.Errorf(protocol.NotFound, "the service %s has no generation %d", v.name, number)
+		}
+		d, changed := v.describe(g), v.changed
+		v.mu.Unlock()
+		if d.State != protocol.ServiceLoading {
+			return d, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return d, nil
+		}
+	}
+}
+
+// accepts reports whether a token's hash belongs to the service.
+func (v *service) accepts(hash string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, g := range []*generation{v.current, v.loading, v.shown(0)} {
+		if g != nil && subtle.ConstantTimeCompare([]byte(g.spec.TokenSHA256), []byte(hash)) == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// workers are those that live now.
+func (v *service) workers() []*worker {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != nil && v.current.worker != nil {
+		return []*worker{v.current.worker}
+	}
+	return nil
+}
+
+func (v *service) isLoading() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.loading != nil
+}
+
+// remove ends the service at once.
+func (v *service) remove() {
+	v.mu.Lock()
+	v.deleted = true
+	var w *worker
+	for _, g := range []*generation{v.current, v.loading} {
+		if g == nil {
+			continue
+		}
+		g.cancel()
+		g.state = protocol.ServiceStopped
+		if g.worker != nil {
+			w = g.worker
+		}
+	}
+	v.loading = nil
+	v.notify()
+	v.mu.Unlock()
+	if w != nil {
+		w.kill()
+	}
+	v.logs.close()
+}
+
+// services are those of a machine by name.
+type services struct {
+	mu    sync.Mutex
+	table map[string]*service
+}
+
+func (t *services) get(name string) (*service, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v := t.table[name]; v != nil {
+		return v, nil
+	}
+	return nil, protocol.Errorf(protocol.NotFound, "there is no service %q", name)
+}
+
+// obtain returns the service of that name, made if need be.
+func (t *services) obtain(s *Server, name string) (*service, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v := t.table[name]; v != nil {
+		return v, nil
+	}
+	logs, err := newSpool(s.scratch, keepLogs, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the log of the service %s: %w", name, err)
+	}
+	v := &service{name: name, server: s, logs: logs, changed: make(chan struct{})}
+	t.table[name] = v
+	return v, nil
+}
+
+func (t *services) all() []*service {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := slices.Sorted(maps.Keys(t.table))
+	list := make([]*service, 0, len(names))
+	for _, name := range names {
+		list = append(list, t.table[name])
+	}
+	return list
+}
+
+func (t *services) remove(name string) error {
+	t.mu.Lock()
+	v := t.table[name]
+	delete(t.table, name)
+	t.mu.Unlock()
+	if v == nil {
+		return protocol.Errorf(protocol.NotFound, "there is no service %q", name)
+	}
+	v.remove()
+	return nil
+}
+
+func (t *services) removeAll() {
+	var wg sync.WaitGroup
+	for _, v := range t.all() {
+		wg.Go(func() { _ = t.remove(v.name) })
+	}
+	wg.Wait()
+}

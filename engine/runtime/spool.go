@@ -1,0 +1,199 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// spool keeps output records on disk and lets any number of readers follow.
+// Offsets never change. The file has no name: nothing is left of it when the
+// runtime dies.
+type spool struct {
+	keep     int64 // beyond this the oldest records are dropped; 0 = never
+	maxAhead int64 // how far the writer may be ahead of the reader; 0 = any
+
+	mu      sync.Mutex
+	f       *os.File
+	base    int64   // first byte that is still there
+	size    int64   // bytes on disk
+	marks   []int64 // some beginnings of records, for dropping up to one
+	tail    []byte  // records that follow what is on disk: the disk is full, or the end
+	lost    bool
+	ended   bool
+	read    int64         // how far anyone has read
+	changed chan struct{} // closed at every change
+}
+
+const markEvery = 1 << 20
+
+func newSpool(dir string, keep, maxAhead int64) (*spool, error) {
+	f, err := os.CreateTemp(dir, "output-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &spool{f: f, keep: keep, maxAhead: maxAhead, changed: make(chan struct{})}, nil
+}
+
+func (s *spool) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// stream is a writer that makes records of one stream. Writing to it never
+// fails: a program must not notice that the disk is full of its output.
+func (s *spool) stream(kind protocol.RecordStream) io.Writer { return &spoolStream{s, kind} }
+
+type spoolStream struct {
+	s    *spool
+	kind protocol.RecordStream
+}
+
+func (w *spoolStream) Write(data []byte) (int, error) {
+	for rest := data; len(rest) > 0; {
+		n := min(len(rest), 64<<10)
+		w.s.append(w.kind, rest[:n])
+		rest = rest[n:]
+	}
+	return len(data), nil
+}
+
+func (s *spool) append(kind protocol.RecordStream, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.maxAhead > 0 && !s.ended && s.size-s.read > s.maxAhead {
+		changed := s.changed
+		s.mu.Unlock()
+		<-changed
+		s.mu.Lock()
+	}
+	if s.ended || s.lost {
+		return
+	}
+	record := protocol.AppendRecord(nil, kind, data)
+	if _, err := s.f.WriteAt(record, s.size); err != nil {
+		s.lost = true
+		note := fmt.Sprintf("seer: the output that follows is lost: %v\n", err)
+		s.tail = protocol.AppendRecord(s.tail, protocol.RecordStderr, []byte(note))
+	} else {
+		s.mark()
+		s.size += int64(len(record))
+		s.drop()
+	}
+	s.notify()
+}
+
+func (s *spool) mark() {
+	if n := len(s.marks); n == 0 || s.size-s.marks[n-1] >= markEvery {
+		s.marks = append(s.marks, s.size)
+	}
+}
+
+// drop gives up the oldest records. Where the file system cannot take the space
+// back, the file keeps it until the spool is closed.
+func (s *spool) drop() {
+	for s.keep > 0 && s.size-s.base > s.keep && len(s.marks) > 1 {
+		s.marks = s.marks[1:]
+		s.base = s.marks[0]
+		_ = punch(s.f, s.base)
+	}
+}
+
+// end appends the end record. It stays in memory, so that it always fits.
+func (s *spool) end(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.tail = protocol.AppendRecord(s.tail, protocol.RecordEnd, data)
+		s.ended = true
+		s.notify()
+	}
+}
+
+// release lets a writer that waits for readers go on; nobody will come.
+func (s *spool) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxAhead = 0
+	s.notify()
+}
+
+func (s *spool) bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size + int64(len(s.tail))
+}
+
+// first is the offset to really begin with.
+func (s *spool) first(offset int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(max(offset, s.base), s.size+int64(len(s.tail)))
+}
+
+// copyTo writes records from offset on. With follow it goes on until the end
+// record or ctx. It reports whether the end record was written.
+func (s *spool) copyTo(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) (bool, error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, last, changed, err := s.readAt(buf, offset)
+		if err != nil {
+			return false, err
+		}
+		if n > 0 {
+			if _, err := w.Write(buf[:n]); err != nil {
+				return false, err
+			}
+			offset += int64(n)
+			continue
+		}
+		if err := flush(); err != nil || last || !follow {
+			return last, err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// readAt fills buf from offset; zero bytes mean that there is no more, and last
+// that there never will be.
+func (s *spool) readAt(buf []byte, offset int64) (n int, last bool, changed <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if offset < s.base {
+		return 0, false, nil, protocol.Errorf(protocol.NotFound, "this part of the output has been dropped; it begins at %d now", s.base)
+	}
+	if offset > s.read {
+		s.read = offset
+		if s.maxAhead > 0 {
+			s.notify()
+		}
+	}
+	if offset < s.size {
+		n, err = s.f.ReadAt(buf[:min(int64(len(buf)), s.size-offset)], offset)
+		return n, false, s.changed, err
+	}
+	if at := offset - s.size; at < int64(len(s.tail)) {
+		return copy(buf, s.tail[at:]), false, s.changed, nil
+	}
+	return 0, s.ended, s.changed, nil
+}
+
+func (s *spool) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.f.Close()
+	s.notify()
+}
