@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+// app is one invocation of seer: its streams, its global flags and the engine,
+// which is only made when a command needs it.
+type app struct {
+	in   *os.File
+	ui   *terminal
+	stop *stopper
+
+	jsonOut    bool
+	quiet      bool
+	noColor    bool
+	logLevel   string
+	stateDir   string
+	pluginDirs []string
+
+	started bool // past the parsing of the command line
+	engine  func() (*engine.Engine, error)
+	opened  *engine.Engine
+}
+
+func newApp(in, out, err *os.File) *app {
+	a := &app{in: in, ui: newTerminal(out, err), logLevel: "warn"}
+	a.stop = newStopper(a.ui)
+	a.engine = sync.OnceValues(a.openEngine)
+	return a
+}
+
+// run is the whole program. It returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	ctx, release := a.stop.watch(ctx)
+	defer release()
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if a.opened != nil {
+		_ = a.opened.Close() // plugins only; there is nothing to save
+	}
+	a.ui.finish()
+	if err != nil && !a.started {
+		err = asUsage(cmd, err)
+	}
+	code := exitCode(err, a.stop.signal())
+	a.report(err, code)
+	return code
+}
+
+func (a *app) openEngine() (*engine.Engine, error) {
+	e, err := engine.New(engine.Options{StateDir: a.stateDir, PluginDirs: a.pluginDirs, Logger: a.logger()})
+	a.opened = e
+	return e, err
+}
+
+// logger writes to stderr only: stdout is for results.
+func (a *app) logger() hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "seer", Level: hclog.LevelFromString(a.logLevel), Output: a.ui.stderr(),
+		JSONFormat: a.jsonOut, DisableTime: !a.jsonOut,
+	})
+}
+
+// setUp settles what the global flags say, before any command runs.
+func (a *app) setUp() error {
+	if hclog.LevelFromString(a.logLevel) == hclog.NoLevel {
+		return usagef("--log-level %q is not known; use trace, debug, info, warn, error or off", a.logLevel)
+	}
+	for _, dir := range a.pluginDirs {
+		if strings.TrimSpace(dir) == "" {
+			return usagef("--plugin-dir needs a folder")
+		}
+	}
+	a.ui.configure(a.jsonOut, a.quiet, a.noColor)
+	a.started = true
+	return nil
+}
+
+// open finds a live sandbox.
+func (a *app) open(ctx context.Context, ref string) (*engine.Sandbox, error) {
+	e, err := a.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Open(ctx, ref)
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// completeWithin bounds what a shell waits for after a Tab.
+const completeWithin = 2 * time.Second
+
+const noFiles = cobra.ShellCompDirectiveNoFileComp
+
+// liveInfos are the live sandboxes, for completion: an error means none.
+func (a *app) liveInfos() []engine.Info {
+	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+	defer cancel()
+	e, err := a.engine()
+	if err != nil {
+		return nil
+	}
+	infos, _ := e.Sandboxes(ctx, false)
+	return slices.DeleteFunc(infos, func(i engine.Info) bool { return !i.State.Live() })
+}
+
+func (a *app) sandboxRefs(but []string) []string {
+	var refs []string
+	for _, i := range a.liveInfos() {
+		if slices.Contains(but, i.ID) || slices.Contains(but, i.Name) {
+			continue
+		}
+		about := "\t" + strings.Join(append([]string{string(i.State), "on " + i.Provider}, serviceNames(i)...), ", ")
+		if i.Name != "" {
+			refs = append(refs, i.Name+about)
+		}
+		refs = append(refs, i.ID+about)
+	}
+	return refs
+}
+
+func (a *app) completeSandbox(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, noFiles
+	}
+	return a.sandboxRefs(nil), noFiles
+}
+
+func (a *app) completeSandboxes(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.sandboxRefs(given), noFiles
+}
+
+func (a *app) completeSandboxThenFile(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	switch len(given) {
+	case 0:
+		return a.sandboxRefs(nil), noFiles
+	case 1:
+		return []string{"py"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return nil, noFiles
+}
+
+// completeCp offers sandboxes beside the files that the shell knows.
+func (a *app) completeCp(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 1 {
+		return nil, noFiles
+	}
+	var refs []string
+	for _, ref := range a.sandboxRefs(nil) {
+		ref, _, _ = strings.Cut(ref, "\t")
+		refs = append(refs, ref+":")
+	}
+	return refs, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveNoSpace
+}
+
+func (a *app) servicesOf(ref string) []engine.ServiceInfo {
+	for _, i := range a.liveInfos() {
+		if i.ID == ref || i.Name == ref || strings.HasPrefix(i.ID, ref) {
+			return i.Services
+		}
+	}
+	return nil
+}
+
+func (a *app) completeService(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) == 0 {
+		return nil, noFiles
+	}
+	var names []string
+	for _, s := range a.servicesOf(given[0]) {
+		names = append(names, s.Name)
+	}
+	return names, noFiles
+}
+
+func (a *app) completeCall(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	switch len(given) {
+	case 0:
+		return a.sandboxRefs(nil), noFiles
+	case 1:
+		var targets []string
+		for _, s := range a.servicesOf(given[0]) {
+			for _, fn := range s.Functions {
+				targets = append(targets, s.Name+"."+fn)
+			}
+		}
+		return targets, noFiles
+	}
+	return nil, noFiles
+}
+
+func (a *app) completePlugin(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, noFiles
+	}
+	var ids []string
+	a.eachManifest(func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
+	return ids, noFiles
+}
+
+func (a *app) completeMode(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var modes []string
+	a.eachManifest(func(m sdk.Manifest) {
+		if slices.ContainsFunc(m.Implements, func(c string) bool { return strings.HasPrefix(c, "expose/") }) {
+			modes = append(modes, m.Provides...)
+		}
+	})
+	return modes, noFiles
+}
+
+func (a *app) eachManifest(f func(sdk.Manifest)) {
+	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+	defer cancel()
+	e, err := a.engine()
+	if err != nil {
+		return
+	}
+	plugins, _ := e.Plugins(ctx)
+	for _, p := range plugins {
+		f(p.Manifest)
+	}
+}

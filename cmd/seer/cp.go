@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func newCp(a *app) *cobra.Command {
+	var recursive bool
+	c := &cobra.Command{
+		Use:   "cp [-r] SRC DST",
+		Short: "Copy files into and out of a sandbox",
+		Long: `Copy a file, or with -r a folder, between this computer and a sandbox. One of SRC
+and DST is ID:PATH; a relative PATH begins at /workspace. - is standard input or
+output. Modes are kept. As with cp, what is copied to an existing folder goes into
+it. A local path with a colon is written ./a:b.`,
+		Example: `  seer cp data.csv lab:/workspace/data.csv
+  seer cp -r lab:results .
+  tar c src | seer cp - lab:src.tar
+  seer cp lab:log.txt - | tail`,
+		Args:              args(2, 2, "SRC and DST"),
+		ValidArgsFunction: a.completeCp,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.cp(cmd.Context(), parsePlace(given[0]), parsePlace(given[1]), recursive)
+		},
+	}
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "copy folders too")
+	return c
+}
+
+// place is a path on this computer or in a sandbox.
+type place struct {
+	sandbox string // empty = this computer
+	path    string
+	text    string // as it was written
+}
+
+func (p place) stream() bool { return p.sandbox == "" && p.path == "-" }
+
+// parsePlace reads ID:PATH like scp does.
+func parsePlace(text string) place {
+	ref, p, ok := strings.Cut(text, ":")
+	if !ok || !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`).MatchString(ref) {
+		return place{path: text, text: text}
+	}
+	folder := strings.HasSuffix(p, "/") || p == ""
+	p = path.Join("/workspace", p)
+	if raw := text[len(ref)+1:]; strings.HasPrefix(raw, "/") {
+		p = path.Clean(raw)
+	}
+	if folder && p != "/" {
+		p += "/"
+	}
+	return place{sandbox: ref, path: p, text: text}
+}
+
+func (a *app) cp(ctx context.Context, src, dst place, recursive bool) error {
+	remote := src
+	switch {
+	case src.sandbox == "" && dst.sandbox == "":
+		return usagef("neither %s nor %s is in a sandbox; write one of them as ID:PATH", src.text, dst.text)
+	case src.sandbox != "" && dst.sandbox != "":
+		return usagef("both %s and %s are in a sandbox; copy to this computer first", src.text, dst.text)
+	case src.sandbox == "":
+		remote = dst
+	}
+	s, err := a.open(ctx, remote.sandbox)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c := copier{app: a, sandbox: s, runtime: s.Runtime(), recursive: recursive}
+	if src.sandbox == "" {
+		return providerError(c.upload(ctx, src, dst))
+	}
+	return providerError(c.download(ctx, src, dst))
+}
+
+type copier struct {
+	app       *app
+	sandbox   *engine.Sandbox
+	runtime   *protocol.Client
+	recursive bool
+}
+
+func (c copier) upload(ctx context.Context, src, dst place) error {
+	if src.stream() {
+		if c.isFolder(ctx, dst.path) {
+			return usagef("%s is a folder; name the file that standard input becomes", dst.text)
+		}
+		return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
+	}
+	info, err := os.Stat(src.path)
+	if err != nil {
+		return readError(err)
+	}
+	if info.IsDir() && !c.recursive {
+		return needsRecursive(src)
+	}
+	target := dst.path
+	if strings.HasSuffix(target, "/") || c.isFolder(ctx, target) {
+		abs, err := filepath.Abs(src.path) // so that . has a name
+		if err != nil {
+			return err
+		}
+		target = path.Join(target, filepath.Base(abs))
+	}
+	return c.sandbox.Upload(ctx, src.path, target)
+}
+
+func (c copier) download(ctx context.Context, src, dst place) error {
+	from := strings.TrimSuffix(src.path, "/")
+	if from == "" {
+		from = "/"
+	}
+	entry, err := c.runtime.Stat(ctx, from)
+	if err != nil {
+		return err
+	}
+	folder := entry.Type == protocol.EntryDir || (entry.Type == protocol.EntrySymlink && c.isFolder(ctx, from))
+	switch {
+	case folder && dst.stream():
+		return usagef("%s is a folder and cannot go to standard output", src.text)
+	case folder && !c.recursive:
+		return needsRecursive(src)
+	case dst.stream():
+		_, err := c.runtime.ReadFile(ctx, from, c.app.ui.raw(c.app.ui.out))
+		return err
+	}
+	target := dst.path
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		target = filepath.Join(target, path.Base(from))
+	} else if strings.HasSuffix(target, "/") && !folder {
+		return fmt.Errorf("there is no folder %s: %w", target, fs.ErrNotExist)
+	}
+	return c.sandbox.Download(ctx, from, target)
+}
+
+func (c copier) isFolder(ctx context.Context, remote string) bool {
+	_, err := c.runtime.List(ctx, strings.TrimSuffix(remote, "/"))
+	return err == nil
+}
+
+func needsRecursive(p place) error { return usagef("%s is a folder; copy it with -r", p.text) }
+
+func asPath(err error, p **fs.PathError) bool { return errors.As(err, p) }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newDown(a *app) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:               "down ID… | --all",
+		Short:             "End sandboxes and everything in them",
+		Long:              "End sandboxes, their processes, functions and files. One that has ended already is\nno error.",
+		Example:           "  seer down lab\n  seer down sb-4k sb-9x\n  seer down --all",
+		ValidArgsFunction: a.completeSandboxes,
+		Args: func(cmd *cobra.Command, given []string) error {
+			if all == (len(given) > 0) {
+				return usagef("name the sandboxes to end, or --all for every one: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, given []string) error { return a.down(cmd.Context(), given, all) },
+	}
+	c.Flags().BoolVar(&all, "all", false, "every live sandbox")
+	return c
+}
+
+// ended is one line of down's result.
+type ended struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+func (a *app) down(ctx context.Context, refs []string, all bool) error {
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	if all {
+		if refs, err = live(ctx, e); err != nil {
+			return err
+		}
+	}
+	done, err := endAll(ctx, e, refs)
+	perr := a.print(done, func(w io.Writer) error {
+		for _, d := range done {
+			if _, err := fmt.Fprintln(w, d.ID); err != nil {
+				return err
+			}
+		}
+		if len(refs) == 0 {
+			a.ui.tell("No sandboxes.")
+		}
+		return nil
+	})
+	return errors.Join(err, perr)
+}
+
+func live(ctx context.Context, e *engine.Engine) ([]string, error) {
+	infos, err := e.Sandboxes(ctx, false)
+	var refs []string
+	for _, i := range infos {
+		if i.State.Live() {
+			refs = append(refs, i.ID)
+		}
+	}
+	return refs, err
+}
+
+// endAll ends what it can, several at a time. The first failure does not spare the
+// rest.
+func endAll(ctx context.Context, e *engine.Engine, refs []string) ([]ended, error) {
+	done := []ended{}
+	var errs []error
+	var mu sync.Mutex
+	var g errgroup.Group
+	g.SetLimit(8)
+	for _, ref := range refs {
+		g.Go(func() error {
+			info, err := e.Show(ctx, ref)
+			if err == nil {
+				err = e.Terminate(ctx, info.ID)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				return nil
+			}
+			done = append(done, ended{info.ID, info.Name})
+			return nil
+		})
+	}
+	_ = g.Wait() // collected in errs
+	return done, errors.Join(errs...)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/machine"
+)
+
+// The exit codes of seer; docs/cli.md is their documentation. exec and python pass
+// the command's own code through.
+const (
+	exitOK           = 0
+	exitInternal     = 1
+	exitUsage        = 2
+	exitConfig       = 3
+	exitNotFound     = 4
+	exitPlugin       = 5
+	exitProvider     = 6
+	exitService      = 7
+	exitCall         = 8
+	exitInterrupted  = 9
+	exitUnauthorized = 10
+	exitAgent        = 11
+	exitConflict     = 12
+	exitUnsupported  = 13
+	exitNoSpace      = 14
+	exitTimeout      = 124
+	exitExec         = 125 // exec, python: seer itself failed
+	exitSignal       = 128 // and the number of the signal
+)
+
+const exitCodesText = `seer ends with one of these codes:
+
+    0  ok
+    1  a defect of Seer
+    2  the command line cannot be meant
+    3  a mistake in the experiment or in a file that it names
+    4  no such sandbox, service, function, plugin or file; or an ambiguous ID
+    5  a plugin is missing, broken or misbehaves
+    6  the machine could not be had, cannot be reached or was lost
+    7  the interface did not load
+    8  the called function failed
+    9  the call was interrupted: its worker died in the middle
+   10  a token or credential was refused
+   11  the agent of seer run ended with an error
+   12  a name, port or file is taken
+   13  not supported by this version or on this provider
+   14  a disk is full
+  124  a timeout ended it
+  129  SIGHUP, 130 Ctrl-C, 141 the reader of the output went away, 143 SIGTERM
+
+exec and python end with the code of the command that they ran, and with 125 when
+Seer itself failed; a command line that cannot be meant is 2 there too.`
+
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}
+}
+
+func codeOfKind(k engine.Kind) int {
+	switch k {
+	case engine.KindConfig:
+		return exitConfig
+	case engine.KindNotFound:
+		return exitNotFound
+	case engine.KindPlugin:
+		return exitPlugin
+	case engine.KindProvider:
+		return exitProvider
+	case engine.KindService:
+		return exitService
+	case engine.KindCall:
+		return exitCall
+	case engine.KindInterrupted:
+		return exitInterrupted
+	case engine.KindUnauthorized:
+		return exitUnauthorized
+	case engine.KindConflict:
+		return exitConflict
+	case engine.KindUnsupported:
+		return exitUnsupported
+	case engine.KindNoSpace:
+		return exitNoSpace
+	case engine.KindTimeout:
+		return exitTimeout
+	case engine.KindCancelled:
+		return exitSignal + int(syscall.SIGINT)
+	}
+	return exitInternal
+}
+
+// exitCode is what err means to a shell. A signal that stopped the work counts
+// more than the error that stopping led to.
+func exitCode(err error, stopped os.Signal) int {
+	var own *codeError
+	number, signalled := stopped.(syscall.Signal)
+	switch {
+	case errors.As(err, &own) && (own.final || !signalled):
+		return own.code
+	case signalled:
+		return exitSignal + int(number)
+	case err == nil:
+		return exitOK
+	case isBrokenPipe(err):
+		return exitSignal + int(syscall.SIGPIPE)
+	}
+	return codeOfKind(kindOf(err))
+}
+
+func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
+
+// kindOf is [engine.KindOf], with what only a command line knows.
+func kindOf(err error) engine.Kind {
+	var ambiguous *machine.AmbiguousError
+	var conflict *machine.ConflictError
+	switch {
+	case errors.As(err, &ambiguous):
+		return engine.KindNotFound
+	case errors.As(err, &conflict):
+		return engine.KindConflict
+	case errors.Is(err, context.DeadlineExceeded):
+		return engine.KindTimeout
+	}
+	return engine.KindOf(err)
+}
+
+// codeError ends the program with a code of its own.
+type codeError struct {
+	code  int
+	kind  string // for --json
+	final bool   // the code stands also after a signal
+	err   error  // nil = there is nothing to say
+}
+
+func (e *codeError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *codeError) Unwrap() error { return e.err }
+
+// passThrough ends the program with the code of a command that was run.
+func passThrough(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &codeError{code: code, final: true}
+}
+
+// failedItself marks an error of exec and python, whose codes are the command's.
+func failedItself(err error) error {
+	var own *codeError
+	if err == nil || errors.As(err, &own) || isBrokenPipe(err) {
+		return err
+	}
+	return &codeError{code: exitExec, kind: string(kindOf(err)), err: err}
+}

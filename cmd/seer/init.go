@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Write a small commented experiment to start from",
+		Long: `Write an experiment, an interface with two functions and a scripted agent into
+DIR (default: here). It runs as it is. No existing file is overwritten.`,
+		Example: "  seer init my-experiment\n  seer run my-experiment/experiment.yaml",
+		Args:    args(0, 1, "at most a folder"),
+		RunE: func(_ *cobra.Command, given []string) error {
+			dir := "."
+			if len(given) == 1 {
+				dir = given[0]
+			}
+			return a.init(dir)
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+}
+
+func (a *app) init(dir string) error {
+	files, err := experiment.Template("scoped")
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	if taken := existing(dir, names); len(taken) > 0 {
+		return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s already has %s, and nothing was written; choose another folder: seer init DIR", dir, strings.Join(taken, ", "))}
+	}
+	var written []string
+	for _, name := range names {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := writeNew(path, files[name]); err != nil {
+			return err
+		}
+		written = append(written, path)
+	}
+	start := filepath.Join(dir, "experiment.yaml")
+	return a.print(map[string]any{"files": written, "experiment": start}, func(w io.Writer) error {
+		for _, path := range written {
+			fmt.Fprintln(w, path)
+		}
+		a.ui.tell("Now: seer run %s", start)
+		return nil
+	})
+}
+
+func existing(dir string, names []string) []string {
+	var taken []string
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+			taken = append(taken, name)
+		}
+	}
+	return taken
+}
+
+// writeNew refuses to overwrite also what appeared just now.
+func writeNew(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return &engine.Error{Kind: engine.KindConflict, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

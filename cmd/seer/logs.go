@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newLogs(a *app) *cobra.Command {
+	var service string
+	var follow bool
+	c := &cobra.Command{
+		Use:   "logs ID [--service NAME] [-f]",
+		Short: "Show what served functions have printed",
+		Long: `Show what the workers of a sandbox's services have printed: of one service, or of
+all of them with the service's name before each line.`,
+		Example:           "  seer logs lab\n  seer logs lab --service model_tools -f",
+		Args:              args(1, 1, "the ID or name of a sandbox"),
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.logs(cmd.Context(), given[0], service, follow)
+		},
+	}
+	c.Flags().StringVar(&service, "service", "", "only the service of this `NAME`")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as more is printed, until Ctrl-C")
+	_ = c.RegisterFlagCompletionFunc("service", a.completeService)
+	return c
+}
+
+func (a *app) logs(ctx context.Context, ref, service string, follow bool) error {
+	s, err := a.open(ctx, ref)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	names := []string{service}
+	if service == "" {
+		info, err := s.Info(ctx)
+		if err != nil {
+			return err
+		}
+		names = serviceNames(info)
+		if len(names) == 0 {
+			a.ui.tell("The sandbox serves nothing yet: seer serve")
+		}
+	}
+	return a.copyLogs(ctx, s, names, follow)
+}
+
+func (a *app) copyLogs(ctx context.Context, s *engine.Sandbox, names []string, follow bool) error {
+	mu := &sync.Mutex{}
+	g, gctx := errgroup.WithContext(ctx)
+	if !follow {
+		g.SetLimit(1) // one after the other
+	}
+	for _, name := range names {
+		service, err := s.Service(ctx, name)
+		if err != nil {
+			return err
+		}
+		w, flush := a.logWriter(mu, name, len(names) > 1)
+		g.Go(func() error {
+			if err := service.Logs(gctx, follow, w); err != nil {
+				return err
+			}
+			return flush()
+		})
+	}
+	return g.Wait()
+}
+
+func (a *app) logWriter(mu *sync.Mutex, name string, prefixed bool) (io.Writer, func() error) {
+	switch {
+	case a.jsonOut:
+		s := &jsonStream{app: a, mu: mu, name: "log", source: name}
+		return s, s.flush
+	case prefixed:
+		p := &prefixWriter{to: a.ui.stdout(), mu: mu, prefix: name + " | "}
+		return p, p.flush
+	}
+	return a.ui.stdout(), func() error { return nil }
+}
+
+// prefixWriter writes whole lines with a prefix.
+type prefixWriter struct {
+	to     io.Writer
+	mu     *sync.Mutex
+	prefix string
+	rest   []byte
+}
+
+func (p *prefixWriter) Write(data []byte) (int, error) {
+	p.rest = append(p.rest, data...)
+	for {
+		i := bytes.IndexByte(p.rest, '\n')
+		if i < 0 {
+			return len(data), nil
+		}
+		line := p.rest[:i]
+		p.rest = p.rest[i+1:]
+		if err := p.line(line); err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (p *prefixWriter) flush() error {
+	if len(p.rest) == 0 {
+		return nil
+	}
+	return p.line(p.rest)
+}
+
+func (p *prefixWriter) line(line []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := fmt.Fprintf(p.to, "%s%s\n", p.prefix, line)
+	return err
+}

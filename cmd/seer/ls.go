@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newLs(a *app) *cobra.Command {
+	var refresh, all bool
+	c := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List sandboxes",
+		Long: `List the live sandboxes, with --all also those that have ended lately.
+Sandboxes of this computer are looked at; those of other providers are shown as
+they were last seen, unless --refresh asks their provider.`,
+		Example: "  seer ls\n  seer ls --json | jq -r .[].id",
+		Args:    args(0, 0, "no argument"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd, refresh, all) },
+	}
+	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider how its sandboxes are")
+	c.Flags().BoolVarP(&all, "all", "a", false, "also sandboxes that have ended")
+	return c
+}
+
+func (a *app) ls(cmd *cobra.Command, refresh, all bool) error {
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	// Where one provider cannot be asked, the rest is listed nevertheless.
+	infos, failure := e.Sandboxes(cmd.Context(), refresh)
+	shown := []engine.Info{}
+	for _, i := range infos {
+		if all || i.State.Live() {
+			shown = append(shown, i)
+		}
+	}
+	err = a.print(shown, func(w io.Writer) error {
+		if len(shown) == 0 {
+			a.ui.tell("No sandboxes%s.", endedNote(len(infos)))
+			return nil
+		}
+		return printTable(w, a.ui.width(), lsColumns(), lsRows(shown))
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+func endedNote(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d ended lately: seer ls --all", n)
+}
+
+func lsColumns() []column {
+	return []column{
+		{"ID", 0}, {"NAME", 0}, {"STATE", 0}, {"PROVIDER", 2}, {"ISOLATION", 4}, {"AGE", 3}, {"ENDS", 1}, {"SERVES", 5},
+	}
+}
+
+func lsRows(infos []engine.Info) [][]string {
+	rows := make([][]string, len(infos))
+	for n, i := range infos {
+		rows[n] = []string{
+			i.ID, dash(i.Name), string(i.State), i.Provider, dash(i.Isolation), span(time.Since(i.Created)), ends(i),
+			dash(strings.Join(serviceNames(i), ",")),
+		}
+	}
+	return rows
+}

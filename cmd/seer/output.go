@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"unicode/utf8"
+)
+
+// printJSON prints one value on one line of stdout.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.ui.stdout())
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// print prints v under --json, and what text writes otherwise.
+func (a *app) print(v any, text func(w io.Writer) error) error {
+	if a.jsonOut {
+		return a.printJSON(v)
+	}
+	return text(a.ui.stdout())
+}
+
+func (a *app) println(args ...any) error {
+	_, err := fmt.Fprintln(a.ui.stdout(), args...)
+	return err
+}
+
+// streams are where the output of a command goes: straight through, or as JSON
+// lines on stdout. end flushes them.
+func (a *app) streams() (stdout, stderr io.Writer, end func() error) {
+	if !a.jsonOut {
+		return a.ui.raw(a.ui.out), a.ui.raw(a.ui.err), func() error { return nil }
+	}
+	mu := &sync.Mutex{}
+	o, e := &jsonStream{app: a, mu: mu, name: "stdout"}, &jsonStream{app: a, mu: mu, name: "stderr"}
+	return o, e, func() error {
+		if err := o.flush(); err != nil {
+			return err
+		}
+		return e.flush()
+	}
+}
+
+// chunk is a piece of a stream as a JSON line: text, or base64 where it is none.
+type chunk struct {
+	Stream string `json:"stream"`
+	Source string `json:"source,omitempty"` // the service, for logs of several
+	Text   string `json:"text,omitempty"`
+	Base64 string `json:"base64,omitempty"`
+}
+
+// jsonStream writes chunks. A character that is cut in two waits for its rest.
+type jsonStream struct {
+	app    *app
+	mu     *sync.Mutex
+	name   string
+	source string
+	rest   []byte
+}
+
+func (s *jsonStream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data := append(s.rest, p...)
+	n := wholeRunes(data)
+	s.rest = append([]byte(nil), data[n:]...)
+	return len(p), s.emit(data[:n])
+}
+
+func (s *jsonStream) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rest := s.rest
+	s.rest = nil
+	return s.emit(rest)
+}
+
+func (s *jsonStream) emit(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	c := chunk{Stream: s.name, Source: s.source}
+	if utf8.Valid(data) {
+		c.Text = string(data)
+	} else {
+		c.Base64 = base64.StdEncoding.EncodeToString(data)
+	}
+	return s.app.printJSON(c)
+}
+
+// wholeRunes is the length of data without a character that has only begun.
+func wholeRunes(data []byte) int {
+	for i := len(data) - 1; i >= 0 && i >= len(data)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(data[i]) {
+			if utf8.FullRune(data[i:]) {
+				return len(data)
+			}
+			return i
+		}
+	}
+	return len(data)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/host"
+)
+
+func newPlugin(a *app) *cobra.Command {
+	return family("plugin", "Look at the installed plugins", newPluginLs(a), newPluginInfo(a))
+}
+
+func newPluginLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Aliases: []string{"list"}, Short: "List plugins",
+		Long: `List the plugins in the folders of --plugin-dir, SEER_PLUGIN_DIR, the user's data
+folder (seer/plugins) and the program's own. No plugin is run.`,
+		Example: "  seer plugin ls\n  seer plugin ls --plugin-dir ./my-plugins",
+		Args:    args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := a.engine()
+			if err != nil {
+				return err
+			}
+			plugins, broken := e.Plugins(cmd.Context())
+			texts := []string{}
+			for _, err := range broken {
+				texts = append(texts, err.Error())
+			}
+			if plugins == nil {
+				plugins = []host.Plugin{}
+			}
+			return a.print(map[string]any{"plugins": plugins, "broken": texts}, func(w io.Writer) error {
+				for _, text := range texts {
+					fmt.Fprintln(a.ui.stderr(), a.ui.paint(yellow, "warning:"), text)
+				}
+				if len(plugins) == 0 {
+					a.ui.tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))
+					return nil
+				}
+				return printTable(w, a.ui.width(), pluginColumns(), pluginRows(plugins))
+			})
+		},
+	}
+}
+
+func pluginColumns() []column {
+	return []column{{"ID", 0}, {"VERSION", 1}, {"IMPLEMENTS", 2}, {"PROVIDES", 0}, {"FILE", 3}}
+}
+
+func pluginRows(plugins []host.Plugin) [][]string {
+	rows := make([][]string, len(plugins))
+	for n, p := range plugins {
+		m := p.Manifest
+		rows[n] = []string{m.ID, m.Version, strings.Join(m.Implements, ","), strings.Join(m.Provides, ","), p.File}
+	}
+	return rows
+}
+
+func newPluginInfo(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "info ID", Short: "Tell everything about one plugin", Example: "  seer plugin info expose-library",
+		Long:              "Tell what a plugin is, what it provides and what it asks for. It is not run.",
+		Args:              args(1, 1, "the ID of a plugin"),
+		ValidArgsFunction: a.completePlugin,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			e, err := a.engine()
+			if err != nil {
+				return err
+			}
+			plugins, _ := e.Plugins(cmd.Context())
+			var have []string
+			for _, p := range plugins {
+				if p.Manifest.ID == given[0] {
+					return a.print(p, func(w io.Writer) error { return pluginText(w, p) })
+				}
+				have = append(have, p.Manifest.ID)
+			}
+			return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", given[0], dash(strings.Join(have, ", ")))}
+		},
+	}
+}
+
+func pluginText(w io.Writer, p host.Plugin) error {
+	m := p.Manifest
+	asks := "nothing"
+	if m.Permissions.Folders {
+		asks = "to read the model folders that the experiment names"
+	}
+	for _, l := range [][2]string{
+		{"id", m.ID}, {"version", m.Version}, {"what", m.Description}, {"implements", strings.Join(m.Implements, ", ")},
+		{"provides", strings.Join(m.Provides, ", ")}, {"asks for", asks}, {"file", p.File}, {"digest", p.Digest},
+	} {
+		if l[1] == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "%-11s %s\n", l[0], l[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

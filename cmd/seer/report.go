@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &codeError{code: exitUsage, kind: "usage", err: &usageError{fmt.Errorf(format, args...)}}
+}
+
+// asUsage is for errors of the parser, which come before any command runs.
+func asUsage(cmd *cobra.Command, err error) error {
+	var own *codeError
+	if errors.As(err, &own) {
+		return err
+	}
+	text := strings.TrimSpace(strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean "))
+	text = strings.Join(strings.Fields(text), " ")
+	end := "."
+	if strings.Contains(text, "did you mean") {
+		end = "?"
+	}
+	return usagef("%s%s See: %s --help", text, end, cmd.CommandPath())
+}
+
+// errorJSON is an error under --json.
+type errorJSON struct {
+	Kind     string `json:"kind"`
+	Message  string `json:"message"`
+	ExitCode int    `json:"exit_code"`
+	Details  any    `json:"details,omitempty"` // config: the mistakes; call, service: the remote error
+}
+
+// report tells the user why the program failed, on stderr.
+func (a *app) report(err error, code int) {
+	if err == nil || err.Error() == "" || isBrokenPipe(err) {
+		return
+	}
+	if a.jsonOut {
+		data, jerr := json.Marshal(map[string]errorJSON{"error": {Kind: kindText(err), Message: message(err), ExitCode: code, Details: details(err)}})
+		if jerr == nil {
+			fmt.Fprintf(a.ui.stderr(), "%s\n", data)
+		}
+		return
+	}
+	fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(red, "seer:"), message(err))
+}
+
+func kindText(err error) string {
+	var own *codeError
+	if errors.As(err, &own) && own.kind != "" {
+		return own.kind
+	}
+	return string(kindOf(err))
+}
+
+// message is the error as a person should read it: one sentence, then the list of
+// mistakes or the user's own traceback where there is one.
+func message(err error) string {
+	var mistakes experiment.Errors
+	if errors.As(err, &mistakes) && len(mistakes) > 1 {
+		return fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), mistakes.Error())
+	}
+	text := strings.TrimRight(err.Error(), "\n")
+	var call *protocol.CallError
+	if errors.As(err, &call) && call.Traceback != "" && !strings.Contains(text, call.Traceback) {
+		text += "\n" + strings.TrimRight(call.Traceback, "\n")
+	}
+	return text
+}
+
+func details(err error) any {
+	var mistakes experiment.Errors
+	var call *protocol.CallError
+	switch {
+	case errors.As(err, &mistakes):
+		return mistakes
+	case errors.As(err, &call):
+		return call
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Groups of commands, in the order of the help.
+const (
+	groupStart   = "start"
+	groupSandbox = "sandbox"
+	groupInside  = "inside"
+	groupServe   = "serve"
+	groupSetup   = "setup"
+)
+
+const rootLong = `Seer gives an AI agent a research environment, declared in one file: a sandbox
+on this computer or on a rented machine, with models in it. The agent may call
+the functions that you mark @expose in one Python file, and nothing else.
+
+The short way is three commands: seer init writes an experiment to start from,
+seer run makes its sandbox, runs the agent and ends everything. The long way
+keeps a sandbox: seer up, then exec, serve and call in it, then seer down.
+
+A sandbox is named by its ID (sb-…), by an unambiguous beginning of it, or by
+the name given to seer up.`
+
+const rootExample = `  seer init my-experiment && cd my-experiment
+  seer run experiment.yaml             # everything, and nothing is left running
+
+  seer up experiment.yaml --name lab   # a sandbox that stays
+  seer exec lab -- python3 --version
+  seer serve lab interface.py --as library --name model_tools --out .
+  seer call lab model_tools.get_model_info
+  seer down lab`
+
+func newRoot(a *app) *cobra.Command {
+	cobra.EnableCommandSorting = false // the order of the groups is that of the work
+	root := &cobra.Command{
+		Use: "seer", Short: "Research environments for AI agents", Long: rootLong, Example: rootExample,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setUp() },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+	}
+	root.SetOut(a.ui.stdout())
+	root.SetErr(a.ui.stderr())
+	root.SetFlagErrorFunc(flagError)
+	a.globalFlags(root)
+	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a))
+	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), newDown(a), newGC(a))
+	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newCp(a), newLogs(a))
+	addGroup(root, groupServe, "Functions for an agent:", newServe(a), newCall(a), newMCP(a))
+	addGroup(root, groupSetup, "Setting up:", newConfig(a), newPlugin(a), newDoctor(a), newVersion(a))
+	root.AddCommand(exitCodesTopic())
+	root.SetHelpCommandGroupID(groupSetup)
+	root.SetCompletionCommandGroupID(groupSetup)
+	return root
+}
+
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range commands {
+		c.GroupID = id
+		withoutFlagsInUsage(c)
+		root.AddCommand(c)
+	}
+}
+
+// withoutFlagsInUsage keeps "[flags]" off usage lines, which name the flags.
+func withoutFlagsInUsage(c *cobra.Command) {
+	c.DisableFlagsInUseLine = true
+	for _, sub := range c.Commands() {
+		withoutFlagsInUsage(sub)
+	}
+}
+
+func (a *app) globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.BoolVar(&a.jsonOut, "json", false, "print one JSON value, or JSON lines where output streams")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress; warnings and results only")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
+	f.StringVar(&a.stateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")
+	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "`folder` to look for plugins in first; may be repeated")
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(
+		[]string{"trace", "debug", "info", "warn", "error", "off"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// flagError adds the one hint that people need with commands of their own.
+func flagError(cmd *cobra.Command, err error) error {
+	if cmd.Name() == "exec" {
+		return usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
+	}
+	return err
+}
+
+// args checks the number of arguments; what names them for the message.
+func args(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		switch {
+		case len(given) < least:
+			return usagef("%s needs %s: %s", cmd.CommandPath(), what, cmd.UseLine())
+		case most >= 0 && len(given) > most:
+			return usagef("%s takes no %q: %s", cmd.CommandPath(), given[most], cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+// family is a command that only has others below it.
+func family(use, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, given []string) error {
+		if len(given) > 0 {
+			return usagef("unknown command %q for %q%s", given[0], cmd.CommandPath(), suggest(cmd, given[0]))
+		}
+		return cmd.Help()
+	}}
+	c.AddCommand(commands...)
+	return c
+}
+
+func suggest(cmd *cobra.Command, typed string) string {
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(typed); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
+	}
+	return ""
+}

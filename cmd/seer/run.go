@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/run"
+)
+
+func newRun(a *app) *cobra.Command {
+	var set []string
+	var keep bool
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run an experiment: sandbox, functions, agent, results",
+		Long: `Make the sandbox of an experiment, serve its interfaces, run its agent in a
+workspace that sees nothing else of this computer, collect what the agent left in
+outputs/, and end the sandbox.
+
+Ctrl-C once stops cleanly: the agent is asked to end, results are collected, the
+sandbox ends. Twice stops at once; the sandbox then ends with its lease.
+The exit code is 11 when the agent itself fails.`,
+		Example: `  seer run experiment.yaml
+  seer run experiment.yaml --set sandbox.timeout=2h --set sandbox.network=open
+  seer run experiment.yaml --keep      # look around in it afterwards`,
+		Args:              args(1, 1, "the experiment FILE"),
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.run1(cmd, given[0], set, keep) },
+		ValidArgsFunction: completeExperiment,
+	}
+	addSet(c, &set)
+	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
+	return c
+}
+
+func (a *app) run1(cmd *cobra.Command, file string, set []string, keep bool) error {
+	ctx := cmd.Context()
+	exp, err := loadExperiment(ctx, file, set)
+	if err != nil {
+		return err
+	}
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	seer, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
+	stdout, stderr, end := a.streams()
+	result, err := run.Run(ctx, e, exp, run.Options{Keep: keep, Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
+	if ferr := end(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return err
+	}
+	if a.jsonOut {
+		if err := a.printJSON(map[string]run.Result{"result": result}); err != nil {
+			return err
+		}
+	}
+	if result.ExitCode != 0 {
+		return agentFailed(result)
+	}
+	a.ui.tell("Results: %s", result.Outputs)
+	return nil
+}
+
+func agentFailed(r run.Result) error {
+	return &codeError{code: exitAgent, kind: "agent", err: fmt.Errorf("the agent ended with exit code %d; what it said is above, and what it left is in %s", r.ExitCode, r.Outputs)}
+}

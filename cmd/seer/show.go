@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show ID",
+		Short:             "Tell everything about a sandbox",
+		Long:              "Tell everything about a sandbox, also one that has ended.",
+		Example:           "  seer show lab\n  seer show sb-4k --json",
+		Args:              args(1, 1, "the ID or name of a sandbox"),
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			e, err := a.engine()
+			if err != nil {
+				return err
+			}
+			info, err := e.Show(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			return a.print(info, func(w io.Writer) error { return showText(w, info) })
+		},
+	}
+}
+
+func showText(w io.Writer, i engine.Info) error {
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	line("id", "%s", i.ID)
+	if i.Name != "" {
+		line("name", "%s", i.Name)
+	}
+	state := string(i.State)
+	if i.Message != "" {
+		state += " (" + i.Message + ")"
+	}
+	line("state", "%s", state)
+	line("machine", "%s", strings.TrimPrefix(where(i), "On "))
+	line("created", "%s, %s ago", clock(i.Created), span(time.Since(i.Created)))
+	if i.State.Live() {
+		line("ends", "%s (%s lease, %s)", clock(i.Lease.Ends), i.Lease.Kind, ends(i))
+	}
+	if i.Ended != nil {
+		line("ended", "%s", clock(*i.Ended))
+	}
+	if i.CostPerHour > 0 {
+		line("cost", "$%.2f an hour", i.CostPerHour)
+	}
+	for _, e := range i.Endpoints {
+		line("endpoint", "%s (port %d)", e.URL, e.Port)
+	}
+	for _, m := range i.Models {
+		name := m.Name
+		if name == "" {
+			name = "(hidden)"
+		}
+		line("model", "%s at %s ($%s)", name, m.Path, m.EnvName)
+	}
+	for _, s := range i.Services {
+		line("service", "%s", strings.TrimSpace(s.Name+" "+s.State)+": "+dash(strings.Join(s.Functions, ", ")))
+	}
+	if i.Experiment != "" {
+		line("experiment", "%s", i.Experiment)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// stopper turns signals into a clean stop: the first one cancels the work's
+// context, the second one ends the program at once. What then still runs ends with
+// its lease.
+type stopper struct {
+	ui *terminal
+
+	mu       sync.Mutex
+	cleaning string      // what a stop has to do, for the message
+	first    func() bool // takes the first Ctrl-C instead of the context; see intercept
+	got      os.Signal
+}
+
+func newStopper(ui *terminal) *stopper { return &stopper{ui: ui} }
+
+// watch returns a context that ends with the first signal. release ends the
+// watching.
+func (s *stopper) watch(ctx context.Context) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 4)
+	// With SIGPIPE among them, a write to a closed pipe is an error like others, so
+	// that a run whose reader goes away still cleans up.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case sig := <-signals:
+				if sig != syscall.SIGPIPE {
+					s.handle(sig, cancel)
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel()
+	}
+}
+
+func (s *stopper) handle(sig os.Signal, cancel func()) {
+	s.mu.Lock()
+	before, cleaning, first := s.got, s.cleaning, s.first
+	s.first = nil
+	if before == nil {
+		s.got = sig
+	}
+	s.mu.Unlock()
+	switch {
+	case before != nil:
+		s.ui.finish()
+		fmt.Fprintln(s.ui.stderr(), "seer: stopped at once; what is left ends with its lease, or with: seer gc")
+		os.Exit(exitSignal + int(sig.(syscall.Signal)))
+	case first != nil && sig == syscall.SIGINT && first():
+		s.mu.Lock()
+		s.got = nil // it was the command's, not ours
+		s.mu.Unlock()
+	default:
+		if cleaning != "" {
+			s.ui.note(fmt.Sprintf("stopping: %s. Once more stops at once.", cleaning))
+		}
+		cancel()
+	}
+}
+
+// signal is what stopped the program, or nil.
+func (s *stopper) signal() os.Signal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got
+}
+
+// cleans says what a stop would have to do now; empty = nothing.
+func (s *stopper) cleans(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cleaning = what
+}
+
+// intercept gives the first Ctrl-C to f, which reports whether it took it.
+func (s *stopper) intercept(f func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = f
+}

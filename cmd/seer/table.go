@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// column is a column of a table. Where the terminal is too narrow, the columns
+// with the highest drop go first; 0 stays.
+type column struct {
+	title string
+	drop  int
+}
+
+// printTable prints rows for people. Programs use --json.
+func printTable(w io.Writer, width int, columns []column, rows [][]string) error {
+	for width > 0 && tableWidth(columns, rows) > width {
+		i := widest(columns)
+		if i < 0 {
+			break
+		}
+		columns = slices.Delete(slices.Clone(columns), i, i+1)
+		rows = without(rows, i)
+	}
+	t := table.NewWriter()
+	t.SetStyle(plainStyle())
+	if width > 0 {
+		t.Style().Size.WidthMax = width
+	}
+	t.AppendHeader(row(titles(columns)))
+	for _, r := range rows {
+		t.AppendRow(row(r))
+	}
+	_, err := io.WriteString(w, trimLines(t.Render())+"\n")
+	return err
+}
+
+// plainStyle has no lines: columns are two spaces apart.
+func plainStyle() table.Style {
+	s := table.StyleDefault
+	s.Box.PaddingLeft, s.Box.PaddingRight = "", "  "
+	s.Box.UnfinishedRow = "…"
+	s.Options = table.OptionsNoBordersAndSeparators
+	s.Format.Header = text.FormatUpper
+	return s
+}
+
+func widest(columns []column) int {
+	at, most := -1, 0
+	for i, c := range columns {
+		if c.drop > most {
+			at, most = i, c.drop
+		}
+	}
+	return at
+}
+
+func without(rows [][]string, i int) [][]string {
+	out := make([][]string, len(rows))
+	for n, r := range rows {
+		out[n] = slices.Delete(slices.Clone(r), i, i+1)
+	}
+	return out
+}
+
+func tableWidth(columns []column, rows [][]string) int {
+	total := 0
+	for i, c := range columns {
+		most := text.StringWidth(c.title)
+		for _, r := range rows {
+			most = max(most, text.StringWidth(r[i]))
+		}
+		total += most + 2
+	}
+	return total - 2
+}
+
+func titles(columns []column) []string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		out[i] = c.title
+	}
+	return out
+}
+
+func row(cells []string) table.Row {
+	r := make(table.Row, len(cells))
+	for i, c := range cells {
+		r[i] = c
+	}
+	return r
+}
+
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}

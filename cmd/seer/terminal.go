@@ -1,0 +1,97 @@
+package main
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// terminal holds the rules for output. Results go to stdout; progress, warnings,
+// logs and errors go to stderr. On a terminal the present step is a live line,
+// which makes way for anything else that is written.
+type terminal struct {
+	mu       sync.Mutex
+	out, err *os.File
+	json     bool
+	quiet    bool
+	colors   bool
+	live     *spinner // nil = plain lines
+}
+
+func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
+
+func (t *terminal) configure(json, quiet, noColor bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.json, t.quiet = json, quiet
+	tty := term.IsTerminal(int(t.err.Fd()))
+	dumb := os.Getenv("TERM") == "dumb"
+	t.colors = tty && !json && !noColor && !dumb && os.Getenv("NO_COLOR") == ""
+	if tty && !json && !quiet && !dumb {
+		t.live = newSpinner(t)
+	}
+}
+
+// stdout and stderr are the only ways to the streams.
+func (t *terminal) stdout() io.Writer { return &guarded{t: t, f: t.out} }
+func (t *terminal) stderr() io.Writer { return &guarded{t: t, f: t.err} }
+
+// raw is a stream for the output of a command, which need not end with a line:
+// the live line stays away until there is news.
+func (t *terminal) raw(f *os.File) io.Writer { return &guarded{t: t, f: f, hides: true} }
+
+// guarded takes the live line away before it writes.
+type guarded struct {
+	t     *terminal
+	f     *os.File
+	hides bool
+}
+
+func (g *guarded) Write(p []byte) (int, error) {
+	g.t.mu.Lock()
+	defer g.t.mu.Unlock()
+	if g.t.live != nil {
+		g.t.live.clear()
+		if g.hides {
+			g.t.live.text = ""
+		}
+	}
+	return g.f.Write(p)
+}
+
+// finish ends the live line.
+func (t *terminal) finish() {
+	t.mu.Lock()
+	live := t.live
+	t.mu.Unlock()
+	if live != nil {
+		live.stop()
+	}
+}
+
+// width is the columns of stdout, or 0 where it is no terminal.
+func (t *terminal) width() int {
+	if w, _, err := term.GetSize(int(t.out.Fd())); err == nil && term.IsTerminal(int(t.out.Fd())) {
+		return w
+	}
+	return 0
+}
+
+type color string
+
+const (
+	red    color = "31"
+	green  color = "32"
+	yellow color = "33"
+	dim    color = "2"
+)
+
+// paint colours a text for stderr.
+func (t *terminal) paint(c color, text string) string {
+	if !t.colors {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newUp(a *app) *cobra.Command {
+	var set []string
+	var name string
+	c := &cobra.Command{
+		Use:   "up FILE",
+		Short: "Start a sandbox that stays",
+		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets.
+It serves nothing and runs no agent; see serve and run. It outlives this command
+and is found again from any terminal, until seer down or its timeout ends it.
+
+Its ID is printed on stdout.`,
+		Example: `  seer up experiment.yaml --name lab
+  id=$(seer up experiment.yaml --quiet)
+  seer up experiment.yaml --json | jq -r .endpoints[0].url`,
+		Args:              args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: completeExperiment,
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd, given[0], name, set) },
+	}
+	addSet(c, &set)
+	c.Flags().StringVar(&name, "name", "", "another `name` for the sandbox; no two live ones share one")
+	return c
+}
+
+func (a *app) up(cmd *cobra.Command, file, name string, set []string) error {
+	ctx := cmd.Context()
+	exp, err := loadExperiment(ctx, file, set)
+	if err != nil {
+		return err
+	}
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	a.stop.cleans("ending what was started")
+	s, err := e.Up(ctx, exp, engine.UpOptions{Name: name, Progress: a.ui.progress})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	a.stop.cleans("")
+	info, err := s.Info(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(info, func(io.Writer) error {
+		ref := info.ID
+		if info.Name != "" {
+			ref = info.Name
+		}
+		if err := a.println(info.ID); err != nil {
+			return err
+		}
+		a.ui.tell("%s until %s. Now: seer exec %s -- bash, or: seer down %s", where(info), clock(info.Lease.Ends), ref, ref)
+		return nil
+	})
+}
