@@ -189,6 +189,9 @@ func (b *bubblewrap) mounts(spec Spec) error {
 		if err := checkAbs("the target of a mount", m.Target); err != nil {
 			return err
 		}
+		if covers(m.Target, "/usr", "/proc", "/dev", "/etc") {
+			return sdk.Errorf(sdk.Invalid, "nothing can be mounted at %s, because that would hide the system", m.Target)
+		}
 		if _, err := os.Stat(m.Source); err != nil {
 			return sdk.Errorf(sdk.NotFound, "cannot mount %s at %s: %v", m.Source, m.Target, err)
 		}
@@ -200,6 +203,17 @@ func (b *bubblewrap) mounts(spec Spec) error {
 	}
 	b.add("--remount-ro", "/")
 	return nil
+}
+
+// covers reports whether target is one of the folders or contains it.
+func covers(target string, folders ...string) bool {
+	target = strings.TrimSuffix(filepath.Clean(target), "/") + "/"
+	for _, f := range folders {
+		if strings.HasPrefix(f+"/", target) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *bubblewrap) environment(spec Spec) {

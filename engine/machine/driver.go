@@ -191,7 +191,13 @@ func (s *start) onTime(ctx context.Context) error {
 // record changes the record and tells the user of a new state.
 func (s *start) record(ctx context.Context, change func(*Record)) error {
 	before := s.rec.State
-	r, err := s.d.Ledger.Update(ctx, s.rec.ID, func(r *Record) error { change(r); return nil })
+	r, err := s.d.Ledger.Update(ctx, s.rec.ID, func(r *Record) error {
+		if !r.Live() {
+			return sdk.Errorf(sdk.Unavailable, "the sandbox was ended while it was started%s", because(r.Message))
+		}
+		change(r)
+		return nil
+	})
 	if err != nil {
 		change(&s.rec) // the handle must not be lost on the way to undo
 		return err

@@ -326,3 +326,31 @@ func TestFailedStartThatCannotBeUndoneSaysSo(t *testing.T) {
 	b.gc()
 	b.nothingLeft()
 }
+
+func TestEndWhileStarting(t *testing.T) {
+	everyCall(t, func(t *testing.T, b *bench, arm func(func())) {
+		other := newBenchAt(t, b.dir, b.clock, b.cloud)
+		done := false
+		arm(func() {
+			if done {
+				return
+			}
+			done = true
+			r, err := other.ledger.Resolve("both")
+			if err == nil {
+				_, err = other.driver.End(context.Background(), r, "changed my mind")
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		r, err := b.start(context.Background(), "both")
+		if err == nil {
+			t.Errorf("it started: %+v", r)
+		}
+		if r, _ = b.ledger.Get(r.ID); r.State != sdk.Stopped || r.Message != "changed my mind" {
+			t.Errorf("it says %s, %q", r.State, r.Message)
+		}
+		b.nothingLeft()
+	})
+}

@@ -57,7 +57,9 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 			r.Message = "could not be ended: " + leftover.Error()
 			return nil
 		}
-		r.end(final, message, d.Clock.Now())
+		if r.Live() || !r.Released { // otherwise somebody else has ended it, and said why
+			r.end(final, message, d.Clock.Now())
+		}
 		r.Released = true
 		return nil
 	})

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/state"
@@ -147,27 +146,25 @@ func (g *collector) machines(ctx context.Context, name string) {
 
 func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m sdk.Listed) {
 	r, known := g.keys[m.Key]
-	if !known {
+	if !known && m.State.Live() {
 		g.report.Unrecorded = append(g.report.Unrecorded, GCItem{Provider: name, Handle: m.Handle, Why: "the ledger has no record of it; its own lease ends it"})
 		return
 	}
-	now, err := g.d.Ledger.Get(r.ID)
-	var gone *NotFoundError
-	if errors.As(err, &gone) {
-		now = r // forgotten just now
-	} else if err != nil {
-		g.failed(r, err)
-		return
+	if known {
+		// What counts is how it stands now: an end may be under way.
+		if now, err := g.d.Ledger.Get(r.ID); err != nil || now.Live() || !now.Released {
+			return
+		}
+	} else {
+		r = Record{Provider: name, Handle: m.Handle}
 	}
-	// A machine that became visible only after its sandbox had been given up.
-	if now.Live() || !now.Released {
-		return
-	}
+	// It became visible only after its sandbox had been given up, or is an empty
+	// shell that nobody knows.
 	if err := p.Terminate(ctx, m.Handle); err != nil {
 		g.failed(r, err)
 		return
 	}
-	g.report.Cleaned = append(g.report.Cleaned, item(r, "its machine "+m.Handle+" had outlived it"))
+	g.report.Cleaned = append(g.report.Cleaned, item(r, "its machine "+m.Handle+" was left over"))
 }
 
 func (g *collector) failed(r Record, err error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -66,6 +68,76 @@ func die(t *testing.T, step string) {
 			select {}
 		}
 	}
+	if os.Getenv("SEER_TEST_ENGINE") != "" {
+		startAndDie(t, pl, step)
+	}
 	_, err := pl.p.Create(context.Background(), pl.spec("crash", os.Getenv("SEER_TEST_KIND")), nil)
 	t.Fatalf("it survived: %v", err)
+}
+
+// TestEngineKilledWhileStarting kills the program that runs a start at every
+// step of it, and lets the garbage collector of another one repair that.
+func TestEngineKilledWhileStarting(t *testing.T) {
+	if step := os.Getenv("SEER_TEST_DIE"); step != "" {
+		die(t, step)
+	}
+	for _, step := range []string{"intended", "launched", "recorded", "observed", "running"} {
+		t.Run(step, func(t *testing.T) {
+			pl := newPlace(t)
+			cmd := exec.Command("/proc/self/exe", "-test.run=^TestEngineKilledWhileStarting$")
+			cmd.Env = append(os.Environ(), "SEER_TEST_DIE="+step, "SEER_TEST_BASE="+pl.base, "SEER_TEST_ENGINE=1")
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Fatalf("it did not die:\n%s", out)
+			}
+			d := driver(t, pl)
+			all, err := d.Ledger.List()
+			if err != nil || len(all) != 1 || !all[0].Live() {
+				t.Fatalf("the ledger has %+v, %v", all, err)
+			}
+			report, err := d.GC(context.Background(), Name)
+			if err != nil || len(report.Failed)+len(report.Unrecorded) != 0 {
+				t.Fatalf("report %+v, %v", report, err)
+			}
+			if step == "running" { // the start was complete: its lease decides
+				if len(report.Ended) != 0 {
+					t.Errorf("report %+v", report)
+				}
+				if _, err := d.End(context.Background(), all[0], "test"); err != nil {
+					t.Error(err)
+				}
+			}
+			pl.empty()
+			if all, _ := d.Ledger.List(); len(all) != 1 || all[0].Live() || !all[0].Released {
+				t.Errorf("the ledger has %+v", all)
+			}
+		})
+	}
+}
+
+func driver(t *testing.T, pl *place) *machine.Driver {
+	t.Helper()
+	ledger, err := machine.OpenLedger(filepath.Join(pl.base, "ledger"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machine.NewDriver(machine.Options{
+		Ledger: ledger, Providers: func(context.Context, string) (sdk.Provider, error) { return pl.p, nil },
+	})
+}
+
+func startAndDie(t *testing.T, pl *place, step string) {
+	r := machine.NewRecord()
+	r.Provider = Name
+	spec := pl.spec("engine", isolation.Bubblewrap)
+	r.Key = spec.Key
+	_, err := driver(t, pl).Start(context.Background(), r, spec, func(e machine.Event) {
+		if e.Kind == machine.EventState && e.State == sdk.Starting {
+			pl.p.at("observed")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl.p.at("running")
+	t.Fatalf("it survived %s", step)
 }

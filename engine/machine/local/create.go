@@ -117,6 +117,7 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 		return err
 	}
 	p.at("recorded")
+	p.Logger.Debug("machine started", "key", n.Key, "pid", n.Outer.PID, "isolation", n.Isolation, "folder", f.root)
 	return nil
 }
 

@@ -406,6 +406,8 @@ func TestRefusals(t *testing.T) {
 		"no key":           {func(s *sdk.MachineSpec) { s.Key = "" }, sdk.Invalid},
 		"no command":       {func(s *sdk.MachineSpec) { s.Command = nil }, sdk.Invalid},
 		"no such mount":    {func(s *sdk.MachineSpec) { s.Mounts = []sdk.Mount{{Source: "/nowhere", Target: "/models/x"}} }, sdk.NotFound},
+		"mount over all":   {func(s *sdk.MachineSpec) { s.Mounts = []sdk.Mount{{Source: "/usr", Target: "/"}} }, sdk.Invalid},
+		"mount over /usr":  {func(s *sdk.MachineSpec) { s.Mounts = []sdk.Mount{{Source: "/opt", Target: "/x/../usr/"}} }, sdk.Invalid},
 		"relative mount":   {func(s *sdk.MachineSpec) { s.Mounts = []sdk.Mount{{Source: "/usr", Target: "models"}} }, sdk.Invalid},
 		"boot is not JSON": {func(s *sdk.MachineSpec) { s.Env["SEER_BOOT"] = "{" }, sdk.Invalid},
 		"variable's name":  {func(s *sdk.MachineSpec) { s.Env["A=B"] = "x" }, sdk.Invalid},

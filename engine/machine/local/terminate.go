@@ -38,6 +38,7 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 			return err
 		}
 	}
+	p.Logger.Debug("machine ended", "handle", handle)
 	return f.remove()
 }
 
