@@ -199,6 +199,11 @@ func (u *up) spec(r machine.Record) (sdk.MachineSpec, error) {
 			spec.Mounts = append(spec.Mounts, sdk.Mount{Source: m.Local, Target: m.Path})
 		}
 	}
+	for _, up := range u.plan.Uploads {
+		if up.Mount {
+			spec.Mounts = append(spec.Mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
+		}
+	}
 	return spec, nil
 }
 
@@ -253,6 +258,9 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	for _, up := range u.plan.Uploads {
+		if up.Mount {
+			continue
+		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
 		if err := s.runtime.Upload(ctx, up.Local, up.Remote); err != nil {
 			return fmt.Errorf("upload %s: %w", up.Local, err)

@@ -65,6 +65,7 @@ func mistakes() []mistake {
 		{"sandbox: {local_files: [[a, b]]}", "1: sandbox.local_files.0.1: `b` is not absolute; begin it with /, for example /workspace/b", false},
 		{"sandbox: {local_dirs: [[a, /w/../b]]}", "1: sandbox.local_dirs.0.1: `/w/../b` is not a plain path; write `/b`", false},
 		{"sandbox: {local_dirs: [[a, /]]}", "1: sandbox.local_dirs.0.1: `/` is not free; use a place under /workspace", false},
+		{"sandbox: {local_files: [[a, /etc/passwd]]}", "1: sandbox.local_files.0.1: `/etc/passwd` belongs to the system; use a place under /workspace", false},
 		{"sandbox: {ports: [0]}", "1: sandbox.ports.0: 0 is out of range; use 1 to 65535", true},
 		{"sandbox: {ports: [80, 80]}", "1: sandbox.ports.1: port 80 is listed twice; keep one of them", false},
 		{"sandbox: {ports: [80], network: none}", "1: sandbox.ports: ports need network open; remove one of the two", false},

@@ -27,7 +27,7 @@ func limits() []limit {
 			used: func(e *Experiment) bool { return len(e.Sandbox.Repos) > 0 }},
 		{path: "sandbox.system_packages", instead: "install them on this computer",
 			used: func(e *Experiment) bool { return len(e.Sandbox.SystemPackages) > 0 }},
-		{path: "sandbox.python_version", instead: "remove it: the Python of this computer is used",
+		{path: "sandbox.python_version", instead: "remove it, and name the interpreter with SEER_PYTHON",
 			used: func(e *Experiment) bool { return e.Sandbox.PythonVersion != "" }},
 		{path: "sandbox.image", instead: "install what you need on this computer",
 			used: func(e *Experiment) bool { return e.Sandbox.Image != nil }},

@@ -144,8 +144,17 @@ func (v *validator) pairs(at string, pairs []Pair) {
 			v.fail(here+".remote", quote(p.Remote)+" is not a plain path", "write "+quote(path.Clean(p.Remote)))
 		case p.Remote == "/" || p.Remote == "/models" || strings.HasPrefix(p.Remote, "/models/"):
 			v.fail(here+".remote", quote(p.Remote)+" is not free", "use a place under /workspace")
+		case systemFolder(p.Remote):
+			v.fail(here+".remote", quote(p.Remote)+" belongs to the system", "use a place under /workspace")
 		}
 	}
+}
+
+// systemFolder reports whether a path is where a sandbox has its own programs
+// and settings.
+func systemFolder(p string) bool {
+	top, _, _ := strings.Cut(strings.TrimPrefix(p, "/"), "/")
+	return slices.Contains(strings.Fields("bin boot dev etc lib lib32 lib64 libx32 proc run sbin sys usr"), top)
 }
 
 func (v *validator) machine() {

@@ -6,6 +6,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
@@ -57,6 +58,7 @@ type Upload struct {
 	Local  string `json:"local"`
 	Remote string `json:"remote"`
 	Folder bool   `json:"folder,omitempty"`
+	Mount  bool   `json:"mount,omitempty"` // shown read-only instead: the place cannot be written to
 }
 
 // Service is an interface that will be served.
@@ -98,7 +100,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	if report.GPU != "" {
 		p.GPU, p.GPUCount = report.GPU, s.GPUCount
 	}
-	p.contents(exp)
+	p.contents(exp, report)
 	p.cost(report.Provider)
 	if a := exp.Agent; a != nil {
 		p.Agent = &Agent{Provider: a.Provider, Command: a.Command, Isolation: report.AgentIsolation, Network: a.Network}
@@ -109,20 +111,30 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) contents(exp *experiment.Experiment) {
+func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
 	for _, m := range exp.Sandbox.Models {
 		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
 			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
 	}
 	for _, f := range exp.Sandbox.LocalFiles {
-		p.Uploads = append(p.Uploads, Upload{Local: f.Local, Remote: f.Remote})
+		p.Uploads = append(p.Uploads, Upload{Local: f.Local, Remote: f.Remote, Mount: mounted(f.Remote, report)})
 	}
 	for _, d := range exp.Sandbox.LocalDirs {
-		p.Uploads = append(p.Uploads, Upload{Local: d.Local, Remote: d.Remote, Folder: true})
+		p.Uploads = append(p.Uploads, Upload{Local: d.Local, Remote: d.Remote, Folder: true, Mount: mounted(d.Remote, report)})
 	}
 	for _, s := range exp.Serve {
 		p.Services = append(p.Services, Service{Name: s.Name, File: s.File, ExposeAs: s.ExposeAs})
 	}
+}
+
+// mounted reports whether a local file is shown rather than copied: outside the
+// folders of its own, the tree of an isolated sandbox on this computer is
+// read-only.
+func mounted(remote string, report preflight.Report) bool {
+	if !report.Provider.Has(sdk.FeatureHostMounts) || report.Isolation == "none" {
+		return false
+	}
+	return !strings.HasPrefix(remote+"/", "/workspace/") && !strings.HasPrefix(remote+"/", "/tmp/")
 }
 
 // cost is nothing on this computer, which is what host mounts tell. Elsewhere

@@ -23,7 +23,7 @@ sandbox:
   timeout: 2h
   idle_timeout: 90s
   ports: [8000, 8001]
-  local_files: [[./a.txt, /workspace/a.txt]]
+  local_files: [[./a.txt, /workspace/a.txt], [./b.txt, /sandbox/b.txt]]
   local_dirs: [[./data, /workspace/data]]
 serve: [{file: interface.py, name: model_tools}]
 workspace: {libraries: [helpers.py], files: [agent.py]}

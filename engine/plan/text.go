@@ -23,7 +23,11 @@ func (p Plan) Lines() []string {
 		t.line("model", fmt.Sprintf("%s at %s ($%s), read-only%s", m.Name, m.Path, m.Env, note))
 	}
 	for _, u := range p.Uploads {
-		t.line("upload", u.Local+" to "+u.Remote)
+		if u.Mount {
+			t.line("mount", u.Local+" at "+u.Remote+", read-only")
+		} else {
+			t.line("upload", u.Local+" to "+u.Remote)
+		}
 	}
 	t.list("packages", p.Packages)
 	t.list("env", p.Env)

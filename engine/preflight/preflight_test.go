@@ -142,7 +142,7 @@ func TestFindings(t *testing.T) {
 		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: address already in use"},
 		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
 		{"folder as file", "sandbox: {local_files: [[./data, /workspace/x]]}", "sandbox.local_files.0.0: `DIR/data` is not a file"},
-		{"no isolation", "sandbox: {isolation: none, local_files: [[./agent.py, /etc/agent.py]]}", "sandbox.local_files.0.1: without isolation `/etc/agent.py` would be written on this computer itself; use a place under /workspace"},
+		{"no isolation", "sandbox: {isolation: none, local_files: [[./agent.py, /root/agent.py]]}", "sandbox.local_files.0.1: without isolation `/root/agent.py` would be written on this computer itself; use a place under /workspace"},
 		{"same place", "sandbox: {local_files: [[./agent.py, /w]], local_dirs: [{local: ./data, remote: /w}]}", "sandbox.local_dirs.0.remote: `/w` is the place of sandbox.local_files.0 as well; choose another place"},
 		{"under a file", "sandbox: {local_files: [[./agent.py, /w/a], [./helpers.py, /w/a/b]]}", "sandbox.local_files.1.1: `/w/a/b` is under `/w/a`, which is a file; choose another place"},
 		{"expose mode", "serve: [{file: interface.py, expose_as: hologram}]", "serve.0.expose_as: there is no expose mode `hologram`; known are library, mcp, prompt; plugins are looked for in /plugins"},
