@@ -1,0 +1,114 @@
+"""A connection that speaks frames."""
+
+import socket
+from collections import deque
+from typing import Any, Deque, Dict, Optional
+
+from .frames import Decoder, FrameError, begin, load_json
+
+_CHUNK = 256 << 10
+_ONE_PIECE = 64 << 10  # a larger body is not copied to be sent with its header
+
+
+class Call:
+    """A call that has arrived. Its identity, not its id, says which one it is: clients may choose the same ids."""
+
+    __slots__ = ("id", "function", "timeout", "tagged", "body", "cancelled", "deadline")
+
+    def __init__(self, header: Dict[str, Any], body: bytes) -> None:
+        self.id: str = header["id"]
+        self.function: str = header.get("fn", "")
+        self.timeout = header.get("timeout") or 0
+        self.tagged = header.get("tagged") is True
+        self.body = body
+        self.cancelled = False
+        self.deadline = 0.0
+        number = isinstance(self.timeout, (int, float)) and not isinstance(self.timeout, bool)
+        if type(self.function) is not str or not number or not 0 <= self.timeout < 1e9:
+            raise FrameError("a call needs a function's name, and its timeout must be a number of seconds")
+
+
+class Connection:
+    """Used by one thread at a time; whose turn it is, the attendant decides."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        if sock.family in (socket.AF_INET, socket.AF_INET6):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock = sock
+        self.fd = sock.fileno()
+        self.calls: Deque[Call] = deque()
+        self.running: Optional[Call] = None
+        self.closed = False  # the client has gone, or broke the rules
+        self.unsent: Optional[memoryview] = None
+        self._decoder = Decoder()
+
+    @property
+    def ahead(self) -> int:
+        """How many bytes have been read beyond the running call."""
+        return len(self._decoder) + sum(len(c.body) for c in self.calls)
+
+    def receive(self) -> None:
+        """Reads what is there, once."""
+        try:
+            data = self._sock.recv(_CHUNK)
+            if not data:
+                self.closed = True
+                return
+            for frame in self._decoder.feed(data):
+                self._frame(frame.header, frame.body)
+        except (BlockingIOError, InterruptedError):
+            return
+        except (OSError, FrameError):
+            self.closed = True
+
+    def _frame(self, header: Dict[str, Any], body: bytes) -> None:
+        if header["t"] == "call":
+            self.calls.append(Call(header, body))
+        elif header["t"] == "cancel":
+            for call in [self.running, *self.calls]:
+                if call is not None and call.id == header["id"]:
+                    call.cancelled = True
+        else:
+            raise FrameError("a client may send calls and cancels only")
+
+    def send(self, header: bytes, body: bytes) -> None:
+        """Sends what the client takes at once; the rest is in unsent."""
+        head = begin(header, len(body))
+        try:
+            if len(body) <= _ONE_PIECE:
+                data = head + body
+                sent = self._sock.send(data)
+                if sent < len(data):
+                    self.unsent = memoryview(data)[sent:]
+                return
+            sent = self._sock.send(head, getattr(socket, "MSG_MORE", 0))
+            self.unsent = memoryview(body) if sent == len(head) else memoryview(head[sent:] + body)
+            self.send_rest()
+        except (BlockingIOError, InterruptedError):
+            self.unsent = self.unsent or memoryview(head + body)
+        except OSError:
+            self.closed = True
+
+    def send_rest(self) -> None:
+        """Goes on where send had to stop."""
+        try:
+            while self.unsent:
+                self.unsent = self.unsent[self._sock.send(self.unsent):]
+            self.unsent = None
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.unsent, self.closed = None, True
+
+    def close(self) -> None:
+        self.closed = True
+        self._sock.close()
+
+
+def arguments(call: Call) -> Any:
+    """The arguments as JSON; ValueError says what is wrong with them."""
+    body = load_json(call.body)
+    if type(body) is not dict or type(body.get("args", [])) is not list or type(body.get("kwargs", {})) is not dict:
+        raise ValueError("they must be an object with the list args and the object kwargs")
+    return body

@@ -1,0 +1,96 @@
+"""CALL_ERROR: what went wrong in a call or while loading, as the user should see it."""
+
+import linecache
+import os
+import traceback
+from typing import Any, Dict, Optional
+
+from .values import type_name
+
+# The header that carries an error may have 1 MiB, and a character up to six bytes in it.
+_LONGEST_MESSAGE, _LONGEST_TRACEBACK = 32_000, 96_000
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+CallErrorDict = Dict[str, Any]
+
+
+class InterfaceError(Exception):
+    """The interface file uses Seer in a way that cannot work."""
+
+
+class Script:
+    """The user's file: where it really is, and how it is called towards the user."""
+
+    def __init__(self, path: str, filename: str, source: str) -> None:
+        self.path, self.filename, self.source = path, filename, source
+        # Without a modification time the lines stay as they were loaded, even if the file is replaced.
+        linecache.cache[path] = (len(source), None, source.splitlines(True), path)
+
+    def line_of(self, exc: BaseException) -> Optional[int]:
+        """The line of the user's file that the exception passed last."""
+        if isinstance(exc, SyntaxError) and exc.filename == self.path:
+            return exc.lineno
+        line, tb = None, exc.__traceback__
+        while tb is not None:
+            if tb.tb_frame.f_code.co_filename == self.path:
+                line = tb.tb_lineno
+            tb = tb.tb_next
+        return line
+
+    def traceback(self, exc: BaseException) -> str:
+        """As Python prints it, without the frames of the worker."""
+        try:
+            report = traceback.TracebackException(type(exc), exc, exc.__traceback__)
+            self._clean(report, set())
+            return _cut_middle("".join(report.format()), _LONGEST_TRACEBACK)
+        except Exception as e:  # an exception class can break its own printing
+            return "(the traceback cannot be shown: %s)\n" % type(e).__name__
+
+    def message(self, exc: BaseException) -> str:
+        try:
+            text = str(exc)
+        except Exception as e:
+            return "(its message cannot be shown: %s)" % type(e).__name__
+        return text.replace(self.path, self.filename)
+
+    def _clean(self, report: Any, seen: "set[int]") -> None:
+        if report is None or id(report) in seen:
+            return
+        seen.add(id(report))
+        kept = []
+        for frame in report.stack:
+            if frame.filename.startswith(_HERE):
+                continue
+            frame.line  # read now: afterwards the file goes by its other name
+            if frame.filename == self.path:
+                frame.filename = self.filename
+            kept.append(frame)
+        report.stack[:] = kept
+        if getattr(report, "filename", None) == self.path:  # of a SyntaxError
+            report.filename = self.filename
+        self._clean(report.__cause__, seen)
+        self._clean(report.__context__, seen)
+        for part in getattr(report, "exceptions", None) or ():
+            self._clean(part, seen)
+
+
+def call_error(code: str, message: str, kind: str = "", trace: str = "") -> CallErrorDict:
+    error = {"code": code, "message": _cut_middle(message, _LONGEST_MESSAGE)}
+    if kind:
+        error["type"] = kind[:200]
+    if trace:
+        error["traceback"] = trace
+    return error
+
+
+def from_exception(code: str, exc: BaseException, script: Script) -> CallErrorDict:
+    return call_error(code, script.message(exc), type_name(type(exc)), script.traceback(exc))
+
+
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return "%s\n… %d characters left out …\n%s" % (text[:half], len(text) - 2 * half, text[-half:])

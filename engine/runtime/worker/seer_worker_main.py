@@ -1,0 +1,14 @@
+"""Starts the worker of a service: python3 -I -u seer_worker_main.py, with a control socket as fd 3 and a page as fd 4."""
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, _HERE)
+
+from seer_worker.main import main  # noqa: E402
+
+sys.path.remove(_HERE)  # the user's code finds its own modules only
+
+if __name__ == "__main__":
+    sys.exit(main())
