@@ -1,13 +1,10 @@
 package experiment
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // checker turns the merged tree into plain values that fit the table, and
@@ -222,65 +219,6 @@ func (c *checker) env(path string, m map[string]any) any {
 	return out
 }
 
-func (c *checker) scalar(path string, sc scalar, f Field) any {
-	switch f.Kind {
-	case KindInt:
-		return c.integer(path, sc, f)
-	case KindBool:
-		if b, ok := native(sc).(bool); ok {
-			return b
-		}
-	case KindDuration:
-		d, problem := parseDuration(sc)
-		if problem == "" {
-			return d
-		}
-		c.fail(path, problem, "write seconds, or 90m, 2h, 1d")
-		return nil
-	default:
-		text := c.asString(path, sc)
-		if text != nil && f.Enum != nil && !slices.Contains(f.Enum, text.(string)) {
-			c.fail(path, fmt.Sprintf("%s is not known", quote(sc.Text)), "use "+alternatives(f))
-			return nil
-		}
-		return text
-	}
-	c.wrong(path, sc, wanted(f))
-	return nil
-}
-
-func (c *checker) integer(path string, sc scalar, f Field) any {
-	n, ok := native(sc).(int)
-	switch {
-	case !ok:
-		c.wrong(path, sc, "an integer")
-		return nil
-	case (f.Min != 0 || f.Max != 0) && (n < f.Min || n > f.Max):
-		c.fail(path, fmt.Sprintf("%d is out of range", n), fmt.Sprintf("use %d to %d", f.Min, f.Max))
-		return nil
-	}
-	return n
-}
-
-// asString is v as a string, or nil after an error. Numbers are refused rather
-// than turned into text: YAML would make 3.10 into 3.1.
-func (c *checker) asString(path string, v any) any {
-	sc, ok := v.(scalar)
-	switch {
-	case !ok || sc.null():
-		c.wrong(path, v, "a string")
-	case sc.Tag != "!!str":
-		c.fail(path, "expected a string, got "+describe(sc), fmt.Sprintf("put it into quotes: %q", sc.Text))
-	case strings.ContainsRune(sc.Text, 0):
-		c.fail(path, "the text holds a NUL character", "remove it")
-	case strings.TrimSpace(sc.Text) == "":
-		c.fail(path, "the text is empty", "give a value or remove the key")
-	default:
-		return sc.Text
-	}
-	return nil
-}
-
 func (c *checker) wrong(path string, v any, want string) {
 	hint := ""
 	if _, single := v.(scalar); single && strings.HasPrefix(want, "a list") {
@@ -295,38 +233,4 @@ func quoteless(v any) string {
 		return "…"
 	}
 	return text
-}
-
-// native is a scalar as the Go value that YAML means by it.
-func native(sc scalar) any {
-	var v any
-	n := yaml.Node{Kind: yaml.ScalarNode, Tag: sc.Tag, Value: sc.Text}
-	if sc.Tag == "!!str" || n.Decode(&v) != nil {
-		return sc.Text
-	}
-	return v
-}
-
-// plain turns a tree into Go values, for what is passed on as it is.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, inner := range v {
-			out[key] = plain(inner)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, inner := range v {
-			out[i] = plain(inner)
-		}
-		return out
-	case scalar:
-		if v.Tag == "!!timestamp" {
-			return v.Text
-		}
-		return native(v)
-	}
-	return v
 }

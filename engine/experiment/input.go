@@ -154,7 +154,7 @@ func (in inputSandbox) sandbox() Sandbox {
 	return s
 }
 
-// networkOf tells open and none from hosts; a list is always hosts.
+// networkOf tells open and none from a list of hosts.
 func networkOf(words []string) (mode string, hosts []string) {
 	if len(words) == 0 {
 		return "", nil

@@ -165,3 +165,17 @@ func durationOf(sc scalar) (time.Duration, error) {
 	}
 	return time.ParseDuration(text)
 }
+
+// quote marks what the user wrote, on one line and not too long.
+func quote(word string) string {
+	word = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, word)
+	if len([]rune(word)) > 60 {
+		word = string([]rune(word)[:60]) + "…"
+	}
+	return "`" + word + "`"
+}

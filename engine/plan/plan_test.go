@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,11 +94,13 @@ func asJSON(t *testing.T, p plan.Plan) string {
 	return string(text) + "\n"
 }
 
-// golden compares with a file of testdata; UPDATE=1 writes it anew.
+var update = flag.Bool("update", false, "write the files of testdata anew")
+
+// golden compares with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
+	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
