@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"engine/runtime":              {"sdk", "engine/protocol", "engine/runtime/..."},
 	"engine/runtime/loader":       {"engine/protocol"},
 	"engine/runtime/worker":       {},
-	"engine/runtime/seer-runtime": {"engine/runtime"},
+	"engine/runtime/seer-runtime": {"engine/runtime", "engine/runtime/worker"},
 	"engine/state":                {"sdk"},
 	"engine/isolation":            {"sdk"},
 	"engine/machine":              {"sdk", "engine/state"},
