@@ -166,7 +166,7 @@ func (s *start) await(ctx context.Context) error {
 		if o.State == sdk.Running && hasPort(o.Endpoints, s.spec.Port) {
 			return s.record(ctx, func(r *Record) { r.observed(o); r.ReadyAt = s.d.Clock.Now() })
 		}
-		if o.State != s.rec.State {
+		if reachable(o, s.spec.Port) != s.rec.State || o.Message != s.rec.Message {
 			if err := s.record(ctx, func(r *Record) { r.observed(o); r.State = reachable(o, s.spec.Port) }); err != nil {
 				return err
 			}
@@ -190,7 +190,7 @@ func (s *start) onTime(ctx context.Context) error {
 
 // record changes the record and tells the user of a new state.
 func (s *start) record(ctx context.Context, change func(*Record)) error {
-	before := s.rec.State
+	before := s.rec
 	r, err := s.d.Ledger.Update(ctx, s.rec.ID, func(r *Record) error {
 		if !r.Live() {
 			return sdk.Errorf(sdk.Unavailable, "the sandbox was ended while it was started%s", because(r.Message))
@@ -203,7 +203,7 @@ func (s *start) record(ctx context.Context, change func(*Record)) error {
 		return err
 	}
 	s.rec = r
-	if r.State != before {
+	if r.State != before.State || r.Message != before.Message {
 		s.tell(EventState, r.Message)
 	}
 	return nil

@@ -33,6 +33,9 @@ type GCItem struct {
 //
 // The error is that of the ledger; what failed for one sandbox is in the report.
 func (d *Driver) GC(ctx context.Context, providers ...string) (GCReport, error) {
+	if err := state.Sweep(d.Ledger.dir); err != nil {
+		return GCReport{}, fmt.Errorf("sweep the ledger: %w", err)
+	}
 	g := &collector{d: d, keys: map[string]Record{}}
 	all, err := d.Refresh(ctx)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // ErrNoSpace is matched by errors.Is when a write failed because the disk or
@@ -47,7 +49,7 @@ func WriteFile(path string, data []byte, perm os.FileMode) error {
 
 func writeFile(path string, data []byte, perm os.FileMode) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".tmp-*")
+	f, err := os.CreateTemp(dir, temporary+"*")
 	if err != nil {
 		return err
 	}
@@ -73,6 +75,29 @@ func writeFile(path string, data []byte, perm os.FileMode) (err error) {
 		return err
 	}
 	return syncDir(dir)
+}
+
+const (
+	temporary = ".tmp-"
+	abandoned = time.Hour // no write takes that long
+)
+
+// Sweep removes what writers that were killed have left in dir.
+func Sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), temporary) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			errs = append(errs, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // syncDir makes a rename survive a power cut.

@@ -141,6 +141,30 @@ func TestWriteFileReplacesAsAWhole(t *testing.T) {
 	}
 }
 
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{".tmp-old", ".tmp-new", "old"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "old") {
+			if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := state.Sweep(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*old")); len(left) != 1 || filepath.Base(left[0]) != "old" {
+		t.Errorf("left %v", left)
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".tmp-new")); err != nil {
+		t.Errorf("it removed a write that may be going on: %v", err)
+	}
+}
+
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := state.Acquire(context.Background(), path)

@@ -128,10 +128,14 @@ func (f folder) status() (bwrapStatus, error) {
 	if err != nil {
 		return s, err
 	}
+	return parseStatus(data), nil
+}
+
+func parseStatus(data []byte) (s bwrapStatus) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	for {
 		if err := d.Decode(&s); err != nil {
-			return s, nil // the end, or a document that is not complete yet
+			return s // the end, or a document that is not complete yet
 		}
 	}
 }

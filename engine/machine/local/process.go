@@ -1,5 +1,7 @@
 package local
 
+import "os"
+
 // alive reports whether exactly this process still runs.
 func alive(p process) bool {
 	if p.PID == 0 {
@@ -29,4 +31,25 @@ func living(list []process) []process {
 		}
 	}
 	return out
+}
+
+// carriers finds all living processes that were started for the key, except
+// this one, which may run inside without isolation.
+func carriers(key string) ([]process, error) {
+	return scan(func(pid int, _ map[int]int) bool { return pid != os.Getpid() && carries(pid, key) })
+}
+
+// below finds all living descendants of the process.
+func below(root int) ([]process, error) {
+	return scan(func(pid int, parents map[int]int) bool {
+		if pid == os.Getpid() {
+			return false
+		}
+		for n := 0; pid > 1 && n < 1<<16; n++ {
+			if pid = parents[pid]; pid == root {
+				return true
+			}
+		}
+		return false
+	})
 }

@@ -45,23 +45,6 @@ func carries(pid int, key string) bool {
 	return false
 }
 
-// carriers finds all living processes that were started for the key.
-func carriers(key string) ([]process, error) {
-	return scan(func(pid int, _ map[int]int) bool { return carries(pid, key) })
-}
-
-// below finds all living descendants of the process.
-func below(root int) ([]process, error) {
-	return scan(func(pid int, parents map[int]int) bool {
-		for n := 0; pid > 1 && n < 1<<16; n++ {
-			if pid = parents[pid]; pid == root {
-				return true
-			}
-		}
-		return false
-	})
-}
-
 func scan(keep func(pid int, parents map[int]int) bool) ([]process, error) {
 	all, err := unix.SysctlKinfoProcSlice("kern.proc.uid", os.Geteuid())
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // bootID distinguishes processes of this run of the computer from earlier ones.
 func bootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	if err != nil || len(data) < 8 {
 		return ""
 	}
-	return strings.TrimSpace(string(data))[:8]
+	return string(data[:8])
 }
 
 // stat reads a process's state, parent and start time.
@@ -25,10 +25,14 @@ func stat(pid int) (state byte, parent int, start string, err error) {
 	if err != nil {
 		return 0, 0, "", err
 	}
+	return parseStat(data)
+}
+
+func parseStat(data []byte) (state byte, parent int, start string, err error) {
 	// The name, in parentheses, may contain anything.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(fields) < 20 {
-		return 0, 0, "", fmt.Errorf("/proc/%d/stat has an unknown form", pid)
+		return 0, 0, "", fmt.Errorf("%q is not the state of a process", data)
 	}
 	parent, err = strconv.Atoi(fields[1])
 	return fields[0][0], parent, fields[19], err
@@ -56,23 +60,6 @@ func carries(pid int, key string) bool {
 		}
 	}
 	return false
-}
-
-// carriers finds all living processes that were started for the key.
-func carriers(key string) ([]process, error) {
-	return scan(func(pid int, _ map[int]int) bool { return carries(pid, key) })
-}
-
-// below finds all living descendants of the process.
-func below(root int) ([]process, error) {
-	return scan(func(pid int, parents map[int]int) bool {
-		for n := 0; pid > 1 && n < 1<<16; n++ {
-			if pid = parents[pid]; pid == root {
-				return true
-			}
-		}
-		return false
-	})
 }
 
 func scan(keep func(pid int, parents map[int]int) bool) ([]process, error) {

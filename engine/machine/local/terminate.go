@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -39,7 +40,7 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 		}
 	}
 	p.Logger.Debug("machine ended", "handle", handle)
-	return f.remove()
+	return errors.Join(f.remove(), state.Sweep(p.Dir))
 }
 
 // kill ends every process of the machine.
