@@ -193,11 +193,11 @@ func TestWarnings(t *testing.T) {
 	l := newLab(t)
 	l.write("silent.py", "def f(): ...\n")
 	l.facts.AgentIsolations = []sdk.Isolation{{Name: "bubblewrap", Reason: "bwrap is not installed"}, {Name: "none", Usable: true}}
-	r := l.check("serve: [{file: silent.py}]\nagent: {command: [x], network: open}\n")
-	if r.Err() != nil || len(r.Warnings()) != 2 || r.AgentIsolation != "none" {
+	r := l.check("serve: [{file: silent.py}]\nagent: {command: [x, agent.py, none.py, data], network: open}\n")
+	if r.Err() != nil || len(r.Warnings()) != 3 || r.AgentIsolation != "none" {
 		t.Fatalf("got %+v", r)
 	}
-	for i, want := range []string{"has no @expose", "the agent will not be kept apart from this computer; bubblewrap: bwrap is not installed"} {
+	for i, want := range []string{"has no @expose", "the agent will not be kept apart from this computer; bubblewrap: bwrap is not installed", "agent.command.1: `agent.py` is beside the experiment, where the agent does not see it; list it under workspace.files"} {
 		if got := r.Warnings()[i].Error.Error(); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -1,0 +1,40 @@
+package preflight
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// agent settles how the agent's own process is kept apart.
+func (c *check) agent() {
+	if a := c.exp.Agent; a != nil {
+		c.command(a.Command)
+		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
+		if c.report.AgentIsolation == "none" && a.Network == "none" {
+			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+		}
+	}
+}
+
+// command warns of a program that the agent will not find: it lies beside the
+// experiment, and the agent sees only its workspace.
+func (c *check) command(words []string) {
+	if c.exp.File == "" {
+		return
+	}
+	w := c.exp.Workspace
+	for i, word := range words {
+		beside := filepath.Join(filepath.Dir(c.exp.File), word)
+		info, err := os.Stat(beside)
+		if err != nil || !info.Mode().IsRegular() || !filepath.IsLocal(word) {
+			continue
+		}
+		copied := slices.ContainsFunc(slices.Concat(w.Files, w.Libraries), func(p string) bool { return within(beside, p) })
+		if _, err := os.Stat(filepath.Join(w.Dir, word)); err == nil || copied {
+			continue
+		}
+		c.warn(fmt.Sprintf("agent.command.%d", i), fmt.Sprintf("`%s` is beside the experiment, where the agent does not see it", word), "list it under workspace.files")
+	}
+}
