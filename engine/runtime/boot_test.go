@@ -18,6 +18,7 @@ import (
 )
 
 func TestBootPushesOnce(t *testing.T) {
+	t.Parallel()
 	m := start(t, nil)
 	var sent int64
 	report := func(n, _ int64) { sent = n }
@@ -41,6 +42,7 @@ func TestBootPushesOnce(t *testing.T) {
 }
 
 func TestBootReplacesDamagedCache(t *testing.T) {
+	t.Parallel()
 	found, _ := filepath.Glob(filepath.Join(up(t, nil).boot.Cache, "seer-runtime-*"))
 	if len(found) != 1 {
 		t.Fatal(found)
@@ -56,6 +58,7 @@ func TestBootReplacesDamagedCache(t *testing.T) {
 }
 
 func TestBootOverTCP(t *testing.T) {
+	t.Parallel()
 	port := freePort(t)
 	m := up(t, func(b *loader.Boot) { b.Listen = "tcp:127.0.0.1:" + port })
 	if out := m.shell("echo over tcp"); out != "over tcp\n" {
@@ -80,6 +83,7 @@ func freePort(t *testing.T) string {
 }
 
 func TestBootLongSocketPath(t *testing.T) {
+	t.Parallel()
 	m := up(t, func(b *loader.Boot) {
 		dir := filepath.Join(filepath.Dir(b.Scratch), strings.Repeat("d", 100))
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -97,6 +101,7 @@ func TestBootLongSocketPath(t *testing.T) {
 }
 
 func TestBootRefusals(t *testing.T) {
+	t.Parallel()
 	m := start(t, nil)
 	wrong := newClient(t, m.boot.Listen, "wrong")
 	eventually(t, "an answer", func() error {
@@ -126,10 +131,7 @@ func TestBootRefusals(t *testing.T) {
 
 func postStart(t *testing.T, m *machine, digest, body string) int {
 	t.Helper()
-	path := strings.TrimPrefix(m.boot.Listen, "unix:")
-	c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", path)
-	}}}
+	c := &http.Client{Transport: &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:"))}}
 	defer c.CloseIdleConnections()
 	req, _ := http.NewRequest(http.MethodPost, "http://x/loader/v1/start", bytes.NewReader([]byte(body)))
 	req.Header.Set("Authorization", "Bearer "+m.token)
@@ -143,6 +145,7 @@ func postStart(t *testing.T, m *machine, digest, body string) int {
 }
 
 func TestBootNotABinary(t *testing.T) {
+	t.Parallel()
 	m := start(t, nil)
 	path := filepath.Join(m.dir, "junk")
 	if err := os.WriteFile(path, []byte("\x7fELF, but no more than that"), 0o755); err != nil {
@@ -156,6 +159,7 @@ func TestBootNotABinary(t *testing.T) {
 }
 
 func TestBootTimeout(t *testing.T) {
+	t.Parallel()
 	m := start(t, func(b *loader.Boot) { b.BootSeconds = 0.3 })
 	select {
 	case <-m.exited:
@@ -171,6 +175,7 @@ func TestBootTimeout(t *testing.T) {
 }
 
 func TestBootStaleSocket(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	_ = m.cmd.Process.Kill()
 	<-m.exited
@@ -178,4 +183,10 @@ func TestBootStaleSocket(t *testing.T) {
 	m.exited = make(chan struct{})
 	m.launch()
 	m.push()
+}
+
+func dialer(path string) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,24 +46,34 @@ type machine struct {
 	log    *safeBuffer
 	client *protocol.Client
 	dir    string
+	wrap   []string // a command that starts the loader
 }
 
 // start starts a loader without a runtime. Nothing of it outlives the test.
 func start(t testing.TB, change func(*loader.Boot)) *machine {
 	t.Helper()
+	return startIn(t, nil, func(m *machine) {
+		if change != nil {
+			change(&m.boot)
+		}
+	})
+}
+
+// startIn starts a loader by way of another command.
+func startIn(t testing.TB, wrap []string, change func(*machine)) *machine {
+	t.Helper()
 	m := &machine{t: t, token: protocol.NewToken(), exited: make(chan struct{}), log: &safeBuffer{}, dir: t.TempDir()}
 	workspace := filepath.Join(m.dir, "workspace")
-	if err := os.Mkdir(workspace, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	mustMkdir(t, workspace)
 	m.boot = loader.Boot{
 		Listen: "unix:" + filepath.Join(m.dir, "s"), AdminSHA256: protocol.HashToken(m.token),
 		Cache: filepath.Join(m.dir, "cache"), Scratch: filepath.Join(m.dir, "scratch"),
 		Machine: "test-" + protocol.NewToken()[:12], Roots: map[string]string{"/workspace": workspace},
 		EndUnix: time.Now().Add(5 * time.Minute).Unix(),
 	}
+	m.wrap = wrap
 	if change != nil {
-		change(&m.boot)
+		change(m)
 	}
 	m.launch()
 	t.Cleanup(m.end)
@@ -85,7 +96,7 @@ func newClient(t testing.TB, endpoint, token string) *protocol.Client {
 }
 
 func (m *machine) launch() {
-	argv := loader.Command("python3")
+	argv := append(slices.Clone(m.wrap), loader.Command("python3")...)
 	m.cmd = exec.Command(argv[0], argv[1:]...)
 	env, err := loader.BootEnv(m.boot)
 	if err != nil {
@@ -216,4 +227,18 @@ func (m *machine) shell(command string) string {
 		m.t.Fatalf("%s: exit %d: %s", command, p.ExitCode, errOut)
 	}
 	return out
+}
+
+func mustMkdir(t testing.TB, path string) {
+	t.Helper()
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeFile(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -18,6 +18,7 @@ import (
 )
 
 func TestProcessStreamsAndExitCode(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	p, out, errOut := m.run(protocol.ProcessSpec{Shell: "echo out; echo err >&2; exit 7"})
 	if p.ExitCode != 7 || out != "out\n" || errOut != "err\n" || p.State != protocol.ProcessExited {
@@ -44,6 +45,7 @@ func TestProcessStreamsAndExitCode(t *testing.T) {
 }
 
 func TestProcessEnvironment(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	cfg := protocol.Config{Env: map[string]string{"A": "1", "B": "1"}, Secrets: map[string]string{"TOKEN": "s3cr3t-value"},
 		Models: []protocol.Model{{Name: "m", Path: "/workspace/m", EnvName: "MODEL_M_PATH"}}}
@@ -66,6 +68,7 @@ func TestProcessEnvironment(t *testing.T) {
 }
 
 func TestProcessSecretsAreScrubbed(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	secrets := map[string]string{"TOKEN": "s3cr3t-value", "QUOTED": `a"b\c`}
 	if err := m.client.PutConfig(testContext(t), protocol.Config{Secrets: secrets}); err != nil {
@@ -83,6 +86,7 @@ print(json.dumps(os.environ["QUOTED"]), os.environ["TOKEN"], file=sys.stderr)`}}
 }
 
 func TestProcessStdin(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	var out bytes.Buffer
 	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
@@ -104,6 +108,7 @@ func TestProcessStdin(t *testing.T) {
 }
 
 func TestProcessStdinRepeats(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
 	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Argv: []string{"cat"}, Stdin: true})
@@ -140,6 +145,7 @@ open(sys.argv[1], "w").write(str(os.getpid()))
 time.sleep(1000)' `
 
 func TestProcessTimeoutKillsDaemons(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	mark := filepath.Join(m.dir, "pid")
 	began := time.Now()
@@ -156,6 +162,7 @@ func TestProcessTimeoutKillsDaemons(t *testing.T) {
 }
 
 func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	began := time.Now()
 	p, out, _ := m.run(protocol.ProcessSpec{Shell: "echo before; (sleep 0.5; echo late; exec sleep 1000) &"})
@@ -179,6 +186,7 @@ func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
 }
 
 func TestProcessLargeOutputAtExit(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	var count countWriter
 	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 50000000 /dev/zero"}, nil, &count, nil)
@@ -192,6 +200,7 @@ type countWriter struct{ n int }
 func (c *countWriter) Write(p []byte) (int, error) { c.n += len(p); return len(p), nil }
 
 func TestProcessCancelKillsTree(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	ctx, cancel := context.WithCancel(testContext(t))
 	first := &onWrite{do: cancel}
@@ -212,6 +221,7 @@ type onWrite struct {
 func (o *onWrite) Write(p []byte) (int, error) { o.once.Do(o.do); return len(p), nil }
 
 func TestProcessSignalAndBackground(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
 	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Name: "bg", Background: true,
@@ -254,6 +264,7 @@ func TestProcessSignalAndBackground(t *testing.T) {
 }
 
 func TestProcessOutputResumes(t *testing.T) {
+	t.Parallel()
 	m := up(t, nil)
 	cut := newCuttingProxy(t, strings.TrimPrefix(m.boot.Listen, "unix:"))
 	c := newClient(t, "unix:"+cut.path, m.token)

@@ -1,0 +1,306 @@
+package runtime_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+// ended waits for the loader's exit and returns its code.
+func (m *machine) ended() int {
+	m.t.Helper()
+	select {
+	case <-m.exited:
+	case <-time.After(20 * time.Second):
+		m.t.Fatalf("the machine does not end; its log:\n%s", m.log)
+	}
+	return m.cmd.ProcessState.ExitCode()
+}
+
+// occupy leaves behind a service, a process and a daemon.
+func (m *machine) occupy() {
+	m.t.Helper()
+	m.mustServe("tools", counter)
+	mark := filepath.Join(m.dir, "pid")
+	_, err := m.client.StartProcess(testContext(m.t), protocol.ProcessSpec{Background: true, Shell: daemon + mark + "; sleep 1000 & exec sleep 1000"})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	eventually(m.t, "the processes to run", func() error {
+		if n := len(marked("SEER_MACHINE=" + m.boot.Machine)); n < 5 { // runtime, worker, daemon, two sleeps
+			return fmt.Errorf("only %d", n)
+		}
+		return nil
+	})
+}
+
+func TestLeaseEnds(t *testing.T) {
+	t.Parallel()
+	for name, req := range map[string]protocol.LeaseRequest{
+		"attached": {Kind: protocol.LeaseAttached, TTLSeconds: 0.5},
+		"detached": {Kind: protocol.LeaseDetached, TTLSeconds: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := up(t, nil)
+			m.occupy()
+			if _, err := m.client.PutLease(testContext(t), req); err != nil {
+				t.Fatal(err)
+			}
+			if code := m.ended(); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+			m.gone()
+		})
+	}
+}
+
+func TestLeaseIdle(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	m.mustServe("tools", counter)
+	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600, IdleSeconds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	// A call on a connection that the runtime does not see, and longer than the limit.
+	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if out, err := conn.Call(ctx, "sleep", []any{2}, nil); err != nil || string(out) != `"slept"` {
+		t.Errorf("%s %v", out, err)
+	}
+	m.shell("sleep 1.5")
+	if code := m.ended(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestLeaseIsRenewedAndTold(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	for range 3 {
+		l, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: 0.8, IdleSeconds: 60})
+		if err != nil || l.Kind != protocol.LeaseAttached || l.IdleSeconds != 60 || l.HardEndUnix != m.boot.EndUnix {
+			t.Errorf("%+v %v", l, err)
+		}
+		m.shell("sleep 0.5")
+	}
+	for _, bad := range []protocol.LeaseRequest{{Kind: "other", TTLSeconds: 1}, {Kind: protocol.LeaseAttached}, {Kind: protocol.LeaseAttached, TTLSeconds: -1}, {Kind: protocol.LeaseAttached, TTLSeconds: 1, IdleSeconds: -1}} {
+		if _, err := m.client.PutLease(ctx, bad); protocol.CodeOf(err) != protocol.Invalid {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestHardEnd(t *testing.T) {
+	t.Parallel()
+	soon := func(b *loader.Boot) { b.EndUnix = time.Now().Add(2 * time.Second).Unix() }
+	for name, prepare := range map[string]func(m *machine){
+		"before the runtime": func(*machine) {},
+		"with the runtime": func(m *machine) {
+			m.push()
+			_, _ = m.client.PutLease(testContext(m.t), protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600})
+		},
+		"with a runtime that hangs": func(m *machine) {
+			m.push()
+			_ = syscall.Kill(m.runtimePid(), syscall.SIGSTOP)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := start(t, soon)
+			prepare(m)
+			if code := m.ended(); code != 0 {
+				t.Errorf("exit %d", code)
+			}
+		})
+	}
+}
+
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.occupy()
+	if err := m.client.Shutdown(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if code := m.ended(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	if left, _ := filepath.Glob(filepath.Join(m.boot.Scratch, "*")); len(left) > 0 {
+		t.Errorf("files were left: %v", left)
+	}
+}
+
+func TestTermination(t *testing.T) {
+	t.Parallel()
+	for name, sig := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "KILL": syscall.SIGKILL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := up(t, nil)
+			m.occupy()
+			_ = m.cmd.Process.Signal(sig)
+			m.ended()
+			m.gone() // even when the loader could do nothing any more
+		})
+	}
+}
+
+func TestRuntimeIsKilled(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	if err := m.client.PutConfig(ctx, protocol.Config{Secrets: map[string]string{"TOKEN": "s3cr3t-value"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600}); err != nil {
+		t.Fatal(err)
+	}
+	m.occupy()
+	if got, err := m.call("add"); err != nil || got != "1" {
+		t.Errorf("%s %v", got, err)
+	}
+	lost := make(chan error, 1)
+	go func() {
+		_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "echo begun; exec sleep 1000"}, nil, nil, nil)
+		lost <- err
+	}()
+	eventually(t, "the command to run", func() error {
+		if len(marked("SEER_PROCESS=p-lost")) == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	before := marked("SEER_MACHINE=" + m.boot.Machine)
+	if err := syscall.Kill(m.runtimePid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	// The next call sees only a pause: same token, same secrets, a fresh module.
+	eventually(t, "the service to come back", func() error {
+		if got, err := m.call("leak"); err != nil || got != `"[secret TOKEN]"` {
+			return fmt.Errorf("%s %v", got, err)
+		}
+		return nil
+	})
+	if got, err := m.call("add"); err != nil || got != "1" {
+		t.Errorf("%s %v", got, err)
+	}
+	if h, err := m.client.Health(ctx); err != nil || h.Lease.Kind != protocol.LeaseDetached || h.Services["tools"] != protocol.ServiceReady {
+		t.Errorf("%+v %v", h, err)
+	}
+	if err := <-lost; err == nil || !strings.Contains(err.Error(), "started again") {
+		t.Errorf("the command that was running: %v", err)
+	}
+	for _, line := range before {
+		if pid, _, _ := strings.Cut(line, " "); isMarked(m, pid) {
+			t.Errorf("survived its runtime: %s", line)
+		}
+	}
+}
+
+func isMarked(m *machine, pid string) bool {
+	for _, line := range marked("SEER_MACHINE=" + m.boot.Machine) {
+		if strings.HasPrefix(line, pid+" ") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRuntimeKeepsDying(t *testing.T) {
+	t.Parallel()
+	m := start(t, nil)
+	script := filepath.Join(m.dir, "dying")
+	writeFile(t, script, "#!/bin/sh\nexit 3\n")
+	ctx := testContext(t)
+	go m.client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return script, nil }})
+	if code := m.ended(); code != 1 || !strings.Contains(m.log.String(), "died 6 times in a minute, last with 3") {
+		t.Errorf("exit %d, log %s", code, m.log)
+	}
+}
+
+// TestPIDNamespace runs the loader as PID 1, as a container does.
+func TestPIDNamespace(t *testing.T) {
+	t.Parallel()
+	if err := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "true").Run(); err != nil {
+		t.Skipf("this system lets nobody make a PID namespace: %v", err)
+	}
+	m := startIn(t, []string{"unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child"}, nil)
+	m.push()
+	m.mustServe("tools", counter)
+	// Orphans without any mark are reaped, and ended in the end.
+	m.shell(`for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'sleep 0.01 &' ; done; env -i PATH=$PATH setsid sleep 1000 > /dev/null 2>&1 &`)
+	eventually(t, "orphans to be reaped", func() error {
+		if out := m.shell("grep -l ') Z' /proc/[0-9]*/stat || true"); out != "" {
+			return errors.New(out)
+		}
+		return nil
+	})
+	if out := m.shell("cat /proc/1/cmdline | tr '\\0' ' '"); !strings.Contains(out, "loader") && !strings.Contains(out, "-I -S -c") {
+		t.Errorf("PID 1 is %q", out)
+	}
+	if err := m.client.Shutdown(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if code := m.ended(); code != 0 {
+		t.Errorf("exit %d: %s", code, m.log)
+	}
+}
+
+// TestNoSpace gives the machine a disk of one megabyte.
+func TestNoSpace(t *testing.T) {
+	t.Parallel()
+	wrap := []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `mount -t tmpfs -o size=1m none "$0" && exec "$@"`}
+	if err := exec.Command(wrap[0], append(wrap[1:], t.TempDir(), "true")...).Run(); err != nil {
+		t.Skipf("this system lets nobody mount: %v", err)
+	}
+	m := startIn(t, nil, func(m *machine) { m.wrap = append(wrap, m.boot.Roots["/workspace"]) })
+	m.push()
+	ctx := testContext(t)
+	big := strings.Repeat("x", 2<<20)
+	if err := m.client.WriteFile(ctx, "/workspace/f", strings.NewReader(big), 0o644); protocol.CodeOf(err) != protocol.NoSpace {
+		t.Errorf("a file: %v", err)
+	}
+	local := t.TempDir()
+	writeFile(t, filepath.Join(local, "f"), big)
+	if err := m.client.Upload(ctx, local, "/workspace/tree"); protocol.CodeOf(err) != protocol.NoSpace {
+		t.Errorf("a tree: %v", err)
+	}
+	if list, err := m.client.List(ctx, "/workspace"); err != nil || len(list) > 1 {
+		t.Errorf("left behind: %+v %v", list, err)
+	}
+}
+
+// TestNoSpaceForOutput fills the disk that holds the runtime's own files.
+func TestNoSpaceForOutput(t *testing.T) {
+	t.Parallel()
+	wrap := []string{"unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `mount -t tmpfs -o size=1m none "$0" && exec "$@"`}
+	if err := exec.Command(wrap[0], append(wrap[1:], t.TempDir(), "true")...).Run(); err != nil {
+		t.Skipf("this system lets nobody mount: %v", err)
+	}
+	m := startIn(t, nil, func(m *machine) {
+		m.boot.Scratch = filepath.Join(m.dir, "small")
+		mustMkdir(t, m.boot.Scratch)
+		m.wrap = append(wrap, m.boot.Scratch)
+	})
+	m.push()
+	var out countWriter
+	var errOut bytes.Buffer
+	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 3000000 /dev/zero; exit 5"}, nil, &out, &errOut)
+	if err != nil || p.ExitCode != 5 || !strings.Contains(errOut.String(), "no space left") || out.n == 0 {
+		t.Errorf("%+v %v %d %q", p, err, out.n, errOut.String())
+	}
+}
