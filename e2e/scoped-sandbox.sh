@@ -1,6 +1,8 @@
 # Seed-style experiment on a real embedding model with the real transformers.
 cd "$TOP/examples/scoped-sandbox"
-./prepare
+export SEER_PYTHON
+SEER_PYTHON=$(./prepare)
+"$SEER_PYTHON" -m unittest # the interface and the agent, without Seer
 rm -rf outputs
 "$SEER" run seer.yaml
 test -s outputs/report.md
