@@ -79,6 +79,7 @@ func Parse(text []byte, filename string, opts LoadOptions) (*Experiment, error) 
 	if err := errs.orNil(); err != nil {
 		return nil, err
 	}
+	exp.shown = filename
 	return exp, nil
 }
 

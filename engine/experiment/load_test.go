@@ -176,7 +176,7 @@ func TestCancelled(t *testing.T) {
 func TestPositions(t *testing.T) {
 	exp := load(t, "testdata/full.yaml", "sandbox.timeout=3h")
 	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 9, "sandbox.models.1.name": 10, "sandbox.models.0.name": 9, "serve.0.file": 29, "serve.0.nothing": 29} {
-		if p := exp.Position(path); p.Line != line || p.File != exp.File {
+		if p := exp.Position(path); p.Line != line || p.File != "testdata/full.yaml" {
 			t.Errorf("%s: %+v, want line %d", path, p, line)
 		}
 	}

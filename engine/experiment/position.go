@@ -4,7 +4,7 @@ import "strings"
 
 // Position is where a field was written.
 type Position struct {
-	File   string // empty when the experiment was built in code
+	File   string // as the user named it; empty when the experiment was built in code
 	Line   int    // 1-based; 0 = not in the file
 	Column int
 	Set    string // the key of the override that gave the value
@@ -48,7 +48,7 @@ func (m marks) find(path string) (mark, string) {
 // written; where it was left out, the place of what surrounds it.
 func (e *Experiment) Position(path string) Position {
 	m, name := e.marks.find(path)
-	return Position{File: e.File, Line: m.line, Column: m.column, Set: m.set, Path: name}
+	return Position{File: e.shown, Line: m.line, Column: m.column, Set: m.set, Path: name}
 }
 
 // Errorf makes an [Error] about the field at path, with its position.

@@ -15,7 +15,8 @@ type Experiment struct {
 	Agent     *Agent    // nil = nothing to run
 	Outputs   string    // folder for results; default ./outputs
 
-	marks marks // where each value was written; nil when built in code
+	shown string // the file as the user named it, for messages
+	marks marks  // where each value was written; nil when built in code
 }
 
 // Sandbox is the machine and what is on it.
