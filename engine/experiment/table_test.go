@@ -1,0 +1,128 @@
+package experiment
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample is a value that fits the field, as the checker hands it on.
+func sample(f Field) any {
+	switch f.Kind {
+	case KindInt:
+		return max(f.Min, 1)
+	case KindBool:
+		return true
+	case KindDuration:
+		return time.Minute
+	case KindStrings, KindOneOrAll:
+		return []any{"x"}
+	case KindInts:
+		return []any{1}
+	case KindEnv, KindFree:
+		return map[string]any{"A": "x"}
+	case KindMap:
+		return samples(f.Fields)
+	case KindMaps, KindPairs:
+		return []any{samples(f.Fields)}
+	default:
+		return "x"
+	}
+}
+
+func samples(fields []Field) map[string]any {
+	out := map[string]any{}
+	for _, f := range fields {
+		out[f.Key] = sample(f)
+	}
+	return out
+}
+
+// Every field of the table has a place in the input structs, and gets there.
+func TestTableAndInputAgree(t *testing.T) {
+	in, err := decodeInput(samples(Fields()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unset(t, "input", reflect.ValueOf(in))
+}
+
+// unset reports struct fields that no field of the table has filled.
+func unset(t *testing.T, path string, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer:
+		unset(t, path, v.Elem())
+	case reflect.Slice:
+		if v.Len() == 0 {
+			t.Errorf("%s is not in the table", path)
+			return
+		}
+		unset(t, path+"[0]", v.Index(0))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			unset(t, path+"."+v.Type().Field(i).Name, v.Field(i))
+		}
+	default:
+		if !v.IsValid() || v.IsZero() {
+			t.Errorf("%s is not in the table", path)
+		}
+	}
+}
+
+func TestTableIsWellFormed(t *testing.T) {
+	check := func(path string, f Field) {
+		if f.Doc == "" || !strings.HasSuffix(f.Doc, ".") {
+			t.Errorf("%s: the description is no sentence: %q", path, f.Doc)
+		}
+		for what, text := range map[string]string{"default": f.Default, "example": f.Example} {
+			if text == "" {
+				continue
+			}
+			s := readSource([]byte(text), "", path)
+			c := &checker{marks: s.marks, errs: s.errs}
+			c.value(path, s.root, f)
+			if len(c.errs) > 0 {
+				t.Errorf("%s: the %s does not fit: %v", path, what, c.errs)
+			}
+		}
+	}
+	walkFields(Fields(), "", check)
+	walkFields(stagedFields(), "staged", check)
+}
+
+// Every line of the limits is about a field of the table, and a file that asks
+// for it is refused at that field.
+func TestEveryLimit(t *testing.T) {
+	asks := map[string]string{
+		"sandbox.provider":              "sandbox: {provider: [a, b]}",
+		"sandbox.execution_mode":        "sandbox: {execution_mode: cli}",
+		"sandbox.repos":                 "sandbox: {repos: [o/r]}",
+		"sandbox.system_packages":       "sandbox: {system_packages: [git]}",
+		"sandbox.python_version":        "sandbox: {python_version: '3.11'}",
+		"sandbox.image":                 "sandbox: {image: {}}",
+		"sandbox.debug":                 "sandbox: {debug: true}",
+		"sandbox.isolation":             "sandbox: {isolation: gvisor}",
+		"sandbox.network":               "sandbox: {network: [example.org, a.example.org]}",
+		"sandbox.models.*.is_peft":      "sandbox: {models: [{name: o/m, is_peft: true, base_model: o/b}]}",
+		"sandbox.models.*.load_as_peft": "sandbox: {models: [{name: o/m, load_as_peft: true}]}",
+		"sandbox.models.*.dtype":        "sandbox: {models: [{name: o/m, dtype: bfloat16}]}",
+		"sandbox.models.*.device":       "sandbox: {models: [{name: o/m, device: cuda}]}",
+		"workspace.skills":              "workspace: {skills: [./s]}",
+		"workspace.init":                "workspace: {init: import x}",
+		"agent.provider":                "agent: {provider: codex, prompt: x}",
+	}
+	known := map[string]bool{}
+	walkFields(Fields(), "", func(path string, _ Field) { known[path] = true })
+	for _, l := range limits() {
+		if !known[l.path] {
+			t.Errorf("%s is not a field", l.path)
+		}
+		_, err := Parse([]byte(asks[l.path]), "/lab/e.yaml", LoadOptions{})
+		want := "/lab/e.yaml:1: " + strings.Replace(l.path, "*", "0", 1) + ": "
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "not supported by this version") || !strings.HasSuffix(err.Error(), l.instead) {
+			t.Errorf("%s: got %v", l.path, err)
+		}
+	}
+}
