@@ -1,0 +1,10 @@
+# The guide's own interface code, unchanged, on a model of the name that it asks for.
+example=$TOP/examples/scoped-sandbox
+export SEER_PYTHON
+SEER_PYTHON=$("$example/prepare")
+cp "$example"/testdata/as-documented/* .
+mkdir google
+cp -aL "$example/model" google/gemma-2-9b
+"$SEER" run seer.yaml
+grep -Fx -- '- **num_layers**: 6' outputs/report.md
+grep -F '384 numbers' outputs/report.md
