@@ -44,6 +44,7 @@ lint-quick:
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit:
 	$(GO) test $(TESTFLAGS) -timeout 10m ./...
+	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it.
 cross:

@@ -46,7 +46,9 @@ class TestInterface(unittest.TestCase):
         self.check(load(HERE / "interface.py", "./model"))
 
     def test_as_the_guide_has_it(self):
-        self.check(load(HERE / "testdata/as-documented/interface.py", "google/gemma-2-9b"))
+        self.check(
+            load(HERE / "testdata/as-documented/interface.py", "google/gemma-2-9b")
+        )
 
     def check(self, tools):
         info = tools.get_model_info()

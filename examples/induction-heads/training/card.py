@@ -38,7 +38,7 @@ words has a loss of {uniform_loss:.2f} nats and is right {chance:.1%} of the tim
 | words that cannot (first time, filler) | {loss[other]:.2f} | {loss[accuracy_other]:.1%} |
 | sequences without any repeat | | {accuracy_without_repeats:.1%} |
 
-The second row is *worse* than guessing: where a segment ends, the model goes on as if it did not.
+The loss of the second row is *worse* than guessing: where a segment ends, the model is sure that it goes on.
 
 ## Heads
 
