@@ -134,7 +134,7 @@ func TestFindings(t *testing.T) {
 		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put the model's files there"},
 		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
 		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
-		{"package", "sandbox: {python_packages: [numpy, pandas]}", "sandbox.python_packages.1: /usr/bin/python3 does not have `pandas`, and installing it is not supported by this version; install it into the interpreter: /usr/bin/python3 -m pip install 'pandas'"},
+		{"package", "sandbox: {python_packages: [numpy, pandas]}", "sandbox.python_packages.1: /usr/bin/python3 does not have `pandas`, and installing it is not supported by this version; install it into the interpreter: /usr/bin/python3 -m pip install 'pandas', or name another with SEER_PYTHON"},
 		{"old package", "sandbox: {python_packages: ['numpy>=2']}", "sandbox.python_packages.0: /usr/bin/python3 has `numpy` 1.24.2, not >=2, and installing it is not supported by this version"},
 		{"extras", "sandbox: {python_packages: ['numpy[all]']}", "sandbox.python_packages.0: extras as in `numpy[all]` are not supported by this version"},
 		{"url", "sandbox: {python_packages: ['numpy @ https://example.org/n.zip']}", "sandbox.python_packages.0: installing `numpy` from a URL is not supported by this version"},

@@ -66,7 +66,7 @@ func (c *check) missing(text string) (problem, hint string) {
 	case !wanted:
 		return "", ""
 	}
-	install := "install it into the interpreter: " + p.Path + " -m pip install '" + strings.ReplaceAll(text, "'", `"`) + "'"
+	install := "install it into the interpreter: " + p.Path + " -m pip install '" + strings.ReplaceAll(text, "'", `"`) + "', or name another with SEER_PYTHON"
 	have, ok := p.Distributions[req.Name]
 	switch {
 	case req.URL != "":
