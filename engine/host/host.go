@@ -91,8 +91,9 @@ func New(o Options) (*Host, error) {
 		}
 	}
 	// Extism drops all guest logs unless this process-wide level is set; what is
-	// shown is then the logger's own level.
-	extism.SetLogLevel(extism.LogLevelTrace)
+	// shown is then the logger's own level. At trace level it would also tell about
+	// the guest's language, on stderr, before a plugin has its logger.
+	extism.SetLogLevel(extism.LogLevelDebug)
 	return h, nil
 }
 
