@@ -61,6 +61,7 @@ _TAG = "$seer"
 _PREFIX = struct.Struct("<IQ")
 _MAX_HEADER, _MAX_BODY = 1 << 20, 4 << 30
 _CONNECT_SECONDS = 15.0
+_HAND_OVER_SECONDS = 75.0  # the sandbox waits up to a minute for a worker that is starting
 _RETRY_SECONDS = 20.0  # while a worker is being started again
 _GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
 _KEPT = 16  # idle connections
@@ -135,7 +136,7 @@ class CallTimeout(CallError, TimeoutError):
 def _call_error(code: str, message: str, remote_type: str = "", remote_traceback: str = "") -> SeerError:
     if code == "interrupted":
         return Interrupted(message)
-    classes = {"bad_arguments": BadArguments, "timeout": CallTimeout, "raised": _class_for(remote_type)}
+    classes: Dict[str, Type[CallError]] = {"bad_arguments": BadArguments, "timeout": CallTimeout, "raised": _class_for(remote_type)}
     return classes.get(code, CallError)(code, message, remote_type, remote_traceback)
 
 
@@ -360,7 +361,7 @@ class _Frames:
         self._sock = _dial(info)
         self._timeout: Optional[float] = None
         try:
-            self._sock.settimeout(2 * _CONNECT_SECONDS)
+            self._sock.settimeout(_HAND_OVER_SECONDS)
             self._upgrade(info)
             self._sock.settimeout(None)
         except BaseException:
@@ -385,7 +386,8 @@ class _Frames:
             return
         if status in (426, 501):
             raise _NoUpgrade
-        raise _Refused(info, status, self._rest(head, body))
+        refused = _Refused(info, status, self._rest(head, body))
+        raise _Busy(refused.message) if status == 503 else refused
 
     def _rest(self, head: bytes, body: bytes) -> bytes:
         length = 0
@@ -412,6 +414,8 @@ class _Frames:
             else:
                 self._sock.sendall(_PREFIX.pack(len(header), len(body)) + header)
                 self._sock.sendall(body)
+        except socket.timeout:
+            raise _silent(fn, timeout) from None
         except OSError as e:
             raise _NotStarted(str(e)) from None
         try:
@@ -517,6 +521,8 @@ class _Post:
         headers = {"Authorization": "Bearer " + info.token, "Content-Type": "application/json", "Seer-Call-Id": call_id}
         try:
             self._http.request("POST", info.path("call/" + quote(fn, safe="")), body[:-1] + extra + b"}", headers)
+        except socket.timeout:
+            raise _silent(fn, timeout) from None
         except self._failed as e:
             raise _NotStarted(str(e)) from None
         try:

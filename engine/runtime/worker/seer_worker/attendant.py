@@ -16,7 +16,7 @@ from .poller import Poller
 _READ_AHEAD = 1 << 20  # a client that sends calls on top of calls has to wait beyond this
 _AGAIN = 5.0  # seconds until a call that did not end is interrupted again
 _LONG = 3600.0
-_GRACE = 5.0  # seconds for a call and exit handlers to end after a stop
+_GRACE = 3.0  # seconds for a call and for exit handlers to end
 
 
 class Attendant:
@@ -66,7 +66,7 @@ class Attendant:
             call.deadline = time.monotonic() + call.timeout
         connection.running = self._call = call
         self._current, self._watched = connection, True
-        self._poller.read(connection.fd)
+        self._poller.end(connection.fd) if connection.deaf else self._poller.read(connection.fd)
         if call.deadline and call.deadline < self._wakes_at:
             self._poke()
 
@@ -78,6 +78,10 @@ class Attendant:
                 connection.running = None
                 if self._watched:
                     self._poller.forget(connection.fd)
+
+    @property
+    def delivering(self) -> bool:
+        return bool(self._sending)
 
     def deliver(self, connection: Connection) -> None:
         """Takes over a connection with something unsent; adopt gives it back."""
@@ -129,6 +133,8 @@ class Attendant:
             connection, call = self._current, self._call
             if connection is None or connection.fd != fd or not self._watched or call is None:
                 return
+            if connection.deaf:
+                connection.closed = True
             connection.receive()
             if connection.closed or connection.ahead > _READ_AHEAD:
                 if not connection.closed and not gone:
@@ -146,7 +152,10 @@ class Attendant:
                 self._obey(message)
         except ControlClosed:
             self._poller.forget(self._control.fd)
-            self._stop()
+            self._leave()
+            self._stop_at = time.monotonic() + _GRACE
+            if self._call is not None:
+                self._interrupt(self._call, "cancelled")
 
     def _obey(self, message: Dict[str, Any]) -> None:
         if message["t"] == "conn":
@@ -163,13 +172,8 @@ class Attendant:
                 call.cancelled = True
                 self._interrupt(call, "cancelled")
         elif message["t"] == "stop":
-            self._stop()
-
-    def _stop(self) -> None:
-        if not self._stop_at:
-            self._stop_at = time.monotonic() + _GRACE
             self._leave()
-            if self._call is not None:
+            if self._call is not None and not isinstance(self._call, Call):  # it is still loading
                 self._interrupt(self._call, "cancelled")
 
     def _interrupt(self, call: object, reason: str) -> None:

@@ -5,7 +5,7 @@ import json
 from typing import Any, Callable, Dict, NamedTuple, Optional
 
 from . import values
-from .connection import Call, arguments
+from .connection import Call
 from .describe import is_async, signature_of
 from .errors import CallErrorDict, call_error, from_exception
 from .gate import Gate, Interrupted
@@ -47,8 +47,9 @@ class Caller:
         if function is None:
             raise _Refused(call_error("unknown_function", "there is no function %r; exposed are: %s"
                                       % (call.function, ", ".join(self._functions))))
-        args, kwargs = _arguments(call)
-        call.body = b""  # not needed twice
+        if call.unreadable:
+            raise _Refused(call_error("bad_arguments", "the arguments of %s cannot be read: %s" % (call.function, call.unreadable), "ValueError"))
+        args, kwargs = call.args, call.kwargs
         try:
             result = function(*args, **kwargs)
             if inspect.iscoroutine(result):
@@ -58,7 +59,6 @@ class Caller:
             if misfit is None:
                 raise
             raise _Refused(call_error("bad_arguments", "%s: %s" % (call.function, misfit), "TypeError")) from e
-        del args, kwargs
         return values.encode(result, self._scrubber.text, self._scrubber.escaped)
 
     def _await(self, coroutine: Any) -> Any:
@@ -94,16 +94,6 @@ class _Refused(Exception):
     def __init__(self, error: CallErrorDict) -> None:
         super().__init__(error["message"])
         self.error = error
-
-
-def _arguments(call: Call) -> Any:
-    try:
-        body = arguments(call)
-        if call.tagged:
-            body = {k: values.decode(v) if type(v) is list else {n: values.decode(x) for n, x in v.items()} for k, v in body.items()}
-    except (ValueError, RecursionError) as e:
-        raise _Refused(call_error("bad_arguments", "the arguments of %s cannot be read: %s" % (call.function, e), "ValueError")) from None
-    return body.get("args", []), body.get("kwargs", {})
 
 
 def _misfit(function: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[str]:

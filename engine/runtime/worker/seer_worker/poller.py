@@ -13,6 +13,10 @@ class _Epoll:
     def read(self, fd: int) -> None:
         self._epoll.register(fd, select.EPOLLIN | select.EPOLLRDHUP)
 
+    def end(self, fd: int) -> None:
+        """Of an fd that reads no more itself: that the peer has closed it."""
+        self._epoll.register(fd, 0)
+
     def hangup(self, fd: int) -> None:
         """Of an fd that was watched for reading: from now on only that the peer is gone."""
         self._epoll.modify(fd, select.EPOLLRDHUP)
@@ -37,6 +41,9 @@ class _Kqueue:
 
     def read(self, fd: int) -> None:
         self._change(fd, select.KQ_FILTER_READ, select.KQ_EV_ADD)  # type: ignore[attr-defined, unused-ignore]
+
+    def end(self, fd: int) -> None:
+        """Not to be had here; the peer's end shows when the answer is sent."""
 
     def hangup(self, fd: int) -> None:
         """A kqueue cannot tell of the end alone; the end of this call will show it."""

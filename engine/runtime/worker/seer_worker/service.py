@@ -1,6 +1,7 @@
 """The loop of the main thread: waits for calls on all connections and runs them one at a time."""
 
 import os
+import time
 from collections import deque
 from typing import Deque, Dict
 
@@ -9,6 +10,8 @@ from .calls import Caller
 from .connection import Connection
 from .page import Page
 from .poller import Poller
+
+_DELIVERY = 3.0  # seconds for slow clients to take their results after a stop
 
 
 class Service:
@@ -55,6 +58,17 @@ class Service:
                 connection = self._ready.popleft()
                 if self._connections.get(connection.fd) is connection:
                     self._serve(connection, caller, attendant)
+        self._finish(caller, attendant)
+
+    def _finish(self, caller: Caller, attendant: Attendant) -> None:
+        """Runs what was sent before the stop, and leaves nobody in doubt about what was sent after it."""
+        for connection in list(self._connections.values()):
+            connection.receive_last()
+            while connection.calls and self._connections.get(connection.fd) is connection and connection.unsent is None:
+                self._serve(connection, caller, attendant)
+        deadline = time.monotonic() + _DELIVERY
+        while attendant.delivering and time.monotonic() < deadline:
+            self._poller.wait(0.05, 1)
 
     def forked(self) -> None:
         """In a child process: lets go of the connections."""
@@ -67,6 +81,7 @@ class Service:
             if call.cancelled:
                 answer = caller.cancelled(call)
             else:
+                call.read_arguments()
                 self._page.start()
                 attendant.begin(connection, call)
                 answer = caller.answer(call)
