@@ -171,7 +171,7 @@ func (e *Engine) findPluginDirs() {
 func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
 	path := filepath.Join(e.artifacts, "seer-runtime-"+goos+"-"+goarch)
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)
+		return "", &Error{KindProvider, fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)}
 	}
 	return path, nil
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
@@ -63,12 +64,15 @@ func KindOf(err error) Kind {
 	var mistakes experiment.Errors
 	var mistake *experiment.Error
 	var taken *machine.ConflictError
+	var missing *host.Error
 	var plugin *sdk.Error
 	switch {
 	case errors.As(err, &mistakes), errors.As(err, &mistake):
 		return KindConfig
 	case errors.As(err, &taken):
 		return KindConflict
+	case errors.As(err, &missing):
+		return KindPlugin
 	case errors.As(err, &plugin):
 		return kindOfCode(plugin.Code)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
