@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/engine/runtime/worker"
 )
 
 //go:embed testdata/worker
@@ -27,6 +28,9 @@ var fakeWorker embed.FS
 // like the real one, and the race detector watches it.
 func TestMain(m *testing.M) {
 	if os.Getenv(loader.BootVariable) != "" {
+		if os.Getenv(realWorkerVariable) != "" {
+			os.Exit(runtime.Main(worker.Files, worker.Main))
+		}
 		files, err := fs.Sub(fakeWorker, "testdata/worker")
 		if err != nil {
 			panic(err)
@@ -35,6 +39,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+const realWorkerVariable = "SEER_TEST_REAL_WORKER"
 
 // machine is a loader that runs on this computer as it would on any other.
 type machine struct {
@@ -46,6 +52,7 @@ type machine struct {
 	log    *safeBuffer
 	client *protocol.Client
 	dir    string
+	env    []string // further variables of the loader
 	wrap   []string // a command that starts the loader
 }
 
@@ -103,6 +110,7 @@ func (m *machine) launch() {
 		m.t.Fatal(err)
 	}
 	m.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.dir, "GOCOVERDIR=" + m.dir}
+	m.cmd.Env = append(m.cmd.Env, m.env...)
 	for k, v := range env {
 		m.cmd.Env = append(m.cmd.Env, k+"="+v)
 	}

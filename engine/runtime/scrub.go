@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,9 @@ type pattern struct{ value, replacement []byte }
 // Python and Go escape differently.
 func newScrubber(secrets map[string]string) *scrubber {
 	s := &scrubber{}
-	for name, value := range secrets {
-		forms := []string{value, jsonForm(value), strings.Trim(strconv.QuoteToASCII(value), `"`)}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		value := secrets[name]
+		forms := []string{value, jsonForm(value), unquoted(strconv.QuoteToASCII(value))}
 		slices.Sort(forms)
 		for _, form := range slices.Compact(forms) {
 			s.patterns = append(s.patterns, pattern{[]byte(form), []byte("[secret " + name + "]")})
@@ -33,8 +35,10 @@ func jsonForm(value string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(value) // a string cannot fail
-	return strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`)
+	return unquoted(strings.TrimSuffix(b.String(), "\n"))
 }
+
+func unquoted(s string) string { return s[1 : len(s)-1] }
 
 func (s *scrubber) empty() bool { return len(s.patterns) == 0 }
 
@@ -55,9 +59,10 @@ func (s *scrubber) text(t string) string { return string(s.clean([]byte(t))) }
 // scrubWriter scrubs a stream. It holds back only an ending that may be the
 // beginning of a secret.
 type scrubWriter struct {
-	s    *scrubber
-	w    io.Writer
-	held []byte
+	s       *scrubber
+	w       io.Writer
+	held    []byte
+	covered int // how much of held belongs to a secret whose name was written
 }
 
 func (s *scrubber) writer(w io.Writer) *scrubWriter { return &scrubWriter{s: s, w: w} }
@@ -67,49 +72,45 @@ func (w *scrubWriter) Write(data []byte) (int, error) {
 		return w.w.Write(data)
 	}
 	buf := append(w.held, data...)
-	rest, err := w.emit(buf, w.s.undecided(buf))
-	w.held = append([]byte(nil), rest...)
-	return len(data), err
+	return len(data), w.emit(buf, w.s.undecided(buf))
 }
 
 // flush passes on what was held back; nothing follows it.
-func (w *scrubWriter) flush() error {
-	_, err := w.emit(w.held, len(w.held))
-	w.held = nil
-	return err
-}
+func (w *scrubWriter) flush() error { return w.emit(w.held, len(w.held)) }
 
 type span struct {
 	start, end  int
 	replacement []byte
 }
 
-// emit writes buf up to the given place, secrets replaced, and returns the rest.
-func (w *scrubWriter) emit(buf []byte, upTo int) ([]byte, error) {
+// emit writes buf up to the given place, secrets replaced, and holds the rest.
+func (w *scrubWriter) emit(buf []byte, upTo int) error {
 	var out []byte
 	at := 0
-	for _, m := range w.s.find(buf) {
-		if m.end > upTo {
-			upTo = min(upTo, m.start) // may become part of a longer one
+	for _, m := range w.s.find(buf, w.covered) {
+		if m.start >= upTo {
 			break
 		}
 		out = append(append(out, buf[at:m.start]...), m.replacement...)
 		at = m.end
 	}
-	if upTo > at {
+	if at < upTo {
 		out = append(out, buf[at:upTo]...)
 		at = upTo
 	}
+	w.covered = max(at, w.covered) - upTo
+	w.held = append([]byte(nil), buf[upTo:]...)
 	if len(out) == 0 {
-		return buf[at:], nil
+		return nil
 	}
 	_, err := w.w.Write(out)
-	return buf[at:], err
+	return err
 }
 
 // find returns the secrets in buf in order; overlapping ones become one span,
-// so that no part of either is left.
-func (s *scrubber) find(buf []byte) []span {
+// so that no part of either is left. The first covered bytes are part of one
+// that has been replaced already.
+func (s *scrubber) find(buf []byte, covered int) []span {
 	var spans []span
 	for _, p := range s.patterns {
 		for from := 0; ; {
@@ -121,13 +122,16 @@ func (s *scrubber) find(buf []byte) []span {
 			from += i + 1
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int {
+	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.start != b.start {
 			return a.start - b.start
 		}
 		return b.end - a.end
 	})
-	merged := spans[:0]
+	var merged []span
+	if covered > 0 {
+		merged = append(merged, span{end: covered})
+	}
 	for _, m := range spans {
 		if n := len(merged); n > 0 && m.start < merged[n-1].end {
 			merged[n-1].end = max(merged[n-1].end, m.end)
