@@ -56,7 +56,7 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 	inst.log.reset(m.limits.LogKB << 10)
 	callCtx, watch := startWatch(ctx, m.limits.CallTime)
 	defer watch.stop()
-	g.watch = watch
+	g.watch, inst.ctx = watch, callCtx
 	_, output, err := inst.plugin.CallWithContext(withGrants(callCtx, g), export, input)
 	if err != nil {
 		err = m.explain(callCtx, ctx, inst, export, err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
@@ -140,16 +141,28 @@ func (h *Host) compileWith(on *diskCache, code []byte, limits Limits) (*extism.C
 type instance struct {
 	plugin *extism.Plugin
 	log    *callLog
-	ended  atomic.Bool // the guest exited, trapped or was stopped
+	ended  atomic.Bool     // the guest exited, trapped or was stopped
+	ctx    context.Context // of the present call
+}
+
+// sleep is the guest's sleep. The system's own would outlast the call's end: wazero
+// stops a guest between its instructions only.
+func (i *instance) sleep(ns int64) {
+	t := time.NewTimer(time.Duration(ns))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-i.ctx.Done():
+	}
 }
 
 func (m *module) instantiate() (*instance, error) {
-	inst := &instance{log: &callLog{sink: m.log}}
+	inst := &instance{log: &callLog{sink: m.log}, ctx: context.Background()}
 	ctx := experimental.WithCloseNotifier(context.Background(),
 		experimental.CloseNotifyFunc(func(context.Context, uint32) { inst.ended.Store(true) }))
 	// Never wazero's default: its clock stands still and its randomness repeats.
 	config := wazero.NewModuleConfig().
-		WithSysWalltime().WithSysNanotime().WithSysNanosleep().
+		WithSysWalltime().WithSysNanotime().WithNanosleep(inst.sleep).
 		WithRandSource(rand.Reader).
 		WithStdout(inst.log).WithStderr(inst.log)
 	var err error
