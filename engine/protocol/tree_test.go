@@ -1,0 +1,73 @@
+package protocol
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func tarOf(headers ...tar.Header) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		h.Mode = 0o644
+		_ = w.WriteHeader(&h)
+	}
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// FuzzUnpackTree checks that nothing is ever written outside the folder.
+func FuzzUnpackTree(f *testing.F) {
+	f.Add(tarOf(tar.Header{Name: "../x", Typeflag: tar.TypeReg}))
+	f.Add(tarOf(tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: ".."}, tar.Header{Name: "l/x", Typeflag: tar.TypeReg}))
+	f.Add(tarOf(tar.Header{Name: "a/b", Typeflag: tar.TypeReg}, tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "b"}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		outer := t.TempDir()
+		dir := filepath.Join(outer, "inner")
+		_, _ = UnpackTree(bytes.NewReader(data), dir)
+		entries, err := os.ReadDir(outer)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("outside: %v %v", entries, err)
+		}
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = os.Chmod(path, 0o755) // so that it can be removed
+			}
+			return nil
+		})
+	})
+}
+
+func TestUnpackTreeReplaces(t *testing.T) {
+	dir := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.Symlink(outside, filepath.Join(dir, "f")); err != nil {
+		t.Fatal(err)
+	}
+	// A link that was there before is replaced, not followed.
+	if _, err := UnpackTree(bytes.NewReader(tarOf(tar.Header{Name: "f", Typeflag: tar.TypeReg})), dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(outside); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the link was followed: %v", err)
+	}
+}
+
+func TestUnpackTreeDoesNotFollowFolderLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "d")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := UnpackTree(bytes.NewReader(tarOf(tar.Header{Name: "d/f", Typeflag: tar.TypeReg})), dir)
+	if CodeOf(err) != Invalid {
+		t.Errorf("got %v", err)
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
+		t.Errorf("written outside: %v", entries)
+	}
+}
