@@ -48,7 +48,8 @@ class Caller:
             raise _Refused(call_error("unknown_function", "there is no function %r; exposed are: %s"
                                       % (call.function, ", ".join(self._functions))))
         if call.unreadable:
-            raise _Refused(call_error("bad_arguments", "the arguments of %s cannot be read: %s" % (call.function, call.unreadable), "ValueError"))
+            message = "the arguments of %s cannot be read: %s" % (call.function, call.unreadable)
+            raise _Refused(call_error("bad_arguments", message, "ValueError"))
         args, kwargs = call.args, call.kwargs
         try:
             result = function(*args, **kwargs)

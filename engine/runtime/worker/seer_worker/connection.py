@@ -18,7 +18,7 @@ class Call:
 
     def __init__(self, header: Dict[str, Any], body: bytes) -> None:
         self.id: str = header["id"]
-        self.function: str = header.get("fn", "")
+        self.function: str = header.get("fn", None)
         self.timeout: float = header.get("timeout") or 0
         self.tagged = header.get("tagged") is True
         self.body = body

@@ -17,6 +17,8 @@ CallErrorDict = Dict[str, Any]
 class InterfaceError(Exception):
     """The interface file uses Seer in a way that cannot work."""
 
+    __module__ = "seer"  # what a traceback shows
+
 
 class Script:
     """The user's file: where it really is, and how it is called towards the user."""
@@ -61,7 +63,7 @@ class Script:
         for frame in report.stack:
             if frame.filename.startswith(_HERE):
                 continue
-            frame.line  # read now: afterwards the file goes by its other name
+            _ = frame.line  # read now: afterwards the file goes by its other name
             if frame.filename == self.path:
                 frame.filename = self.filename
             kept.append(frame)

@@ -10,12 +10,11 @@ _SIGNAL = signal.SIGUSR2  # not SIGINT: libraries replace its handler
 class Interrupted(KeyboardInterrupt):
     """Raised inside the user's function. A KeyboardInterrupt, so that it cleans up as after Ctrl-C."""
 
+    __module__ = "seer"  # what a traceback shows
+
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-Interrupted.__module__ = "seer"  # what a traceback shows
 
 class Gate:
     """Made in the main thread, which passes through it for every call.

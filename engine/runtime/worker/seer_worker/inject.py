@@ -11,6 +11,8 @@ from .errors import InterfaceError
 class ModelNotConfigured(KeyError):
     """get_model_path was asked for a model that the sandbox does not have."""
 
+    __module__ = "seer"
+
     def __str__(self) -> str:  # KeyError would show the repr
         return str(self.args[0])
 
@@ -28,7 +30,7 @@ class Models:
 
     def path(self, name: str) -> str:
         """Where a model is: by its name as configured, its canonical name, or the last part of it if that is unique."""
-        for form in (lambda m: [m["name"]], lambda m: [_canonical(m["name"])], _last_parts):
+        for form in (lambda m: [m["name"]], lambda m: [canonical(m["name"])], _last_parts):
             found: Set[str] = {m["path"] for m in self._models if name in form(m)}
             if len(found) == 1:
                 return found.pop()
@@ -47,7 +49,7 @@ class Models:
         return "add it to `models:` of the experiment"
 
 
-def _canonical(name: str) -> str:
+def canonical(name: str) -> str:
     """Without the scheme of its source, ./ and a final slash."""
     scheme, colon, rest = name.partition(":")
     if colon and scheme.isidentifier() or colon and scheme.replace("-", "").isalnum():
@@ -56,7 +58,7 @@ def _canonical(name: str) -> str:
 
 
 def _last_parts(model: Mapping[str, Any]) -> List[str]:
-    return [posixpath.basename(_canonical(model["name"]))]
+    return [posixpath.basename(canonical(model["name"]))]
 
 
 def _public(model: Mapping[str, Any]) -> Dict[str, Any]:

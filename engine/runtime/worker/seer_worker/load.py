@@ -47,7 +47,7 @@ def load(path: str, filename: str, models: inject.Models) -> Interface:
         raise LoadFailed(call_error("load_failed", _place("it called exit(%s) while it was loaded" % _exit_code(e), script, e),
                                     "SystemExit", trace)) from None
     except InterfaceError as e:
-        raise LoadFailed(call_error("load_failed", _place(str(e), script, e), "InterfaceError", script.traceback(e))) from None
+        raise LoadFailed(call_error("load_failed", _place(str(e), script, e), type_name(type(e)), script.traceback(e))) from None
     except Interrupted:
         raise
     except BaseException as e:
@@ -76,7 +76,7 @@ def _new_module(script: Script, names: Dict[str, Any]) -> types.ModuleType:
     stem = os.path.splitext(os.path.basename(script.filename))[0]
     if stem in sys.modules or stem in getattr(sys, "stdlib_module_names", sys.builtin_module_names):
         raise LoadFailed(call_error("load_failed", "%s has the name of a module of Python, which could then no longer be imported; "
-                                    "rename the file" % script.filename, "InterfaceError"))
+                                    "rename the file" % script.filename, type_name(InterfaceError)))
     module = types.ModuleType(stem)
     module.__file__ = script.path
     module.__dict__.update(names)

@@ -99,6 +99,7 @@ class Worker:
         self.control, theirs = socket.socketpair()
         self.control.settimeout(LIMIT)
         self._lines = b""
+        self._peers: List[Peer] = []
         with tempfile.TemporaryFile() as page:
             page.truncate(64)
             self.page = mmap.mmap(page.fileno(), 64)
@@ -114,6 +115,8 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.process.kill()
         self.process.wait()
+        for peer in self._peers:
+            peer.close()
         self.control.close()
         self.page.close()
         self._output.close()
@@ -149,7 +152,8 @@ class Worker:
         ours, theirs = socket.socketpair()
         self.tell({"t": "conn"}, theirs.fileno())
         theirs.close()
-        return Peer(ours)
+        self._peers.append(Peer(ours))
+        return self._peers[-1]
 
     def counts(self) -> Tuple[int, int]:
         return struct.unpack_from("<QQ", self.page)

@@ -1,0 +1,261 @@
+"""Cancel, timeout, stop and the end of the runtime: each ends what it should, and nothing else."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import MAIN, Failed, Worker, eventually, serve
+
+CODE = '''
+import asyncio, time
+cleaned = []
+
+@expose
+def echo(value): return value
+
+@expose
+def sleep(seconds):
+    started.append(seconds)
+    time.sleep(seconds)
+    return seconds
+
+started = []
+
+@expose
+def spin():
+    started.append("spin")
+    while True:
+        pass
+
+@expose
+def cleans_up():
+    started.append("cleans_up")
+    try:
+        time.sleep(60)
+    finally:
+        cleaned.append(1)
+
+@expose
+def swallows_once():
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        time.sleep(60)
+
+@expose
+async def async_sleep():
+    started.append("async")
+    try:
+        await asyncio.sleep(60)
+    finally:
+        cleaned.append("async")
+
+@expose
+def state(): return [len(started), cleaned]
+'''
+
+
+class Interrupts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.worker = serve(CODE)
+        cls.worker.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.worker.__exit__()
+
+    def setUp(self):
+        self.peer = self.worker.connect()
+        self.begun = self.worker.counts()[0]
+
+    def running(self):
+        eventually(lambda: self.worker.counts()[0] > self.begun, "the call to begin")
+
+    def failure(self, call_id, peer=None):
+        with self.assertRaises(Failed) as caught:
+            (peer or self.peer).answer(call_id)
+        self.assertEqual((peer or self.peer).call("echo", "next"), "next")
+        return caught.exception
+
+    def test_cancel_on_the_connection(self):
+        for fn, args in (("sleep", [60]), ("spin", []), ("cleans_up", []), ("async_sleep", [])):
+            with self.subTest(fn):
+                self.begun = self.worker.counts()[0]
+                call_id = self.peer.start(fn, *args)
+                self.running()
+                self.peer.send({"t": "cancel", "id": call_id})
+                self.assertEqual(self.failure(call_id).code, "cancelled")
+        self.assertIn("async", self.peer.call("state")[1])
+
+    def test_cancel_from_the_runtime(self):
+        call_id = self.peer.start("sleep", 60, call_id="made-by-the-runtime")
+        self.running()
+        self.worker.tell({"t": "cancel", "id": "another"})
+        self.worker.tell({"t": "cancel", "id": call_id})
+        self.assertEqual(self.failure(call_id).code, "cancelled")
+
+    def test_cancel_of_another_id_does_nothing(self):
+        call_id = self.peer.start("sleep", 0.2)
+        self.peer.send({"t": "cancel", "id": "another"})
+        self.assertEqual(self.peer.answer(call_id), 0.2)
+
+    def test_cancel_of_a_call_that_waits(self):
+        other = self.worker.connect()
+        first = other.start("sleep", 0.3)
+        self.running()
+        ids = [self.peer.start("echo", 1), self.peer.start("echo", 2)]
+        self.peer.send({"t": "cancel", "id": ids[1]})
+        self.assertEqual(self.peer.answer(ids[0]), 1)
+        self.assertEqual(self.failure(ids[1]).code, "cancelled")
+        self.assertEqual(other.answer(first), 0.3)
+
+    def test_a_client_that_goes_away(self):
+        for fn in ("spin", "cleans_up", "async_sleep"):
+            with self.subTest(fn):
+                begun = self.worker.counts()[0]
+                gone = self.worker.connect()
+                gone.start(fn)
+                eventually(lambda begun=begun: self.worker.counts()[0] > begun, "the call to begin")
+                gone.close()
+                self.assertEqual(self.peer.call("echo", 1), 1)
+
+    def test_a_client_that_goes_away_while_it_waits_is_not_served(self):
+        before = self.peer.call("state")[0]
+        self.begun = self.worker.counts()[0]
+        call_id = self.peer.start("sleep", 0.3)
+        self.running()
+        gone = self.worker.connect()
+        gone.start("spin")
+        gone.close()
+        self.peer.answer(call_id)
+        self.assertEqual(self.peer.call("state")[0], before + 1)
+
+    def test_timeout(self):
+        call_id = self.peer.start("spin", timeout=0.05)
+        failure = self.failure(call_id)
+        self.assertEqual((failure.code, failure.type), ("timeout", "TimeoutError"))
+        self.assertEqual(failure.message, "spin took longer than the 0.05 seconds that the caller allowed")
+        self.assertIn("in spin", failure.traceback)
+        self.assertEqual(self.failure(self.peer.start("async_sleep", timeout=0.05)).code, "timeout")
+
+    def test_a_timeout_that_is_not_reached(self):
+        for i in range(200):
+            self.assertEqual(self.peer.call("echo", i, timeout=random.choice([5, 50, 500])), i)
+        call_id = self.peer.start("spin", timeout=0.05)  # shorter than all that the attendant waits for
+        self.assertEqual(self.failure(call_id).code, "timeout")
+
+    def test_an_interrupt_that_is_swallowed_comes_again(self):
+        begun = time.monotonic()
+        self.assertEqual(self.failure(self.peer.start("swallows_once", timeout=0.05)).code, "timeout")
+        self.assertLess(time.monotonic() - begun, 15)
+
+    def test_a_cancel_never_hits_the_next_call(self):
+        """Cancels that race with the end of their call, while other calls follow at once."""
+        other = self.worker.connect()
+        chance = random.Random(1)
+        for i in range(300):
+            gone = self.worker.connect()
+            gone.start("echo", i)
+            for _ in range(chance.randrange(3)):
+                self.assertEqual(other.call("echo", i), i)
+            gone.close()
+            call_id = self.peer.start("echo", i, call_id="same")
+            self.peer.send({"t": "cancel", "id": "same"})
+            try:
+                self.assertEqual(self.peer.answer(call_id), i)
+            except Failed as e:
+                self.assertEqual(e.code, "cancelled")
+            self.assertEqual(other.call("echo", i), i)
+
+
+class Life(unittest.TestCase):
+    def test_stop_finishes_what_has_arrived(self):
+        with serve(CODE) as worker:
+            running, waiting, idle = worker.connect(), worker.connect(), worker.connect()
+            idle.call("echo", 0)
+            first = running.start("sleep", 0.3)
+            eventually(lambda: worker.counts()[0] == 2, "the call to begin")
+            second = waiting.start("echo", "second")
+            worker.tell({"t": "stop"})
+            self.assertEqual(running.answer(first), 0.3)
+            self.assertEqual(waiting.answer(second), "second")
+            self.assertEqual(worker.process.wait(20), 0)
+            with self.assertRaises(OSError):  # so that its client knows that this call was not taken
+                idle.start("echo", 1)
+
+    def test_stop_while_idle_runs_exit_handlers(self):
+        code = "import atexit, sys\natexit.register(lambda: print('handler ran', flush=True))\n@expose\ndef f(): pass\n"
+        with serve(code) as worker:
+            worker.tell({"t": "stop"})
+            self.assertEqual(worker.process.wait(20), 0)
+            self.assertIn("handler ran", worker.printed())
+
+    def test_stop_does_not_wait_for_threads_of_the_user(self):
+        code = "import threading\nthreading.Thread(target=threading.Event().wait).start()\n@expose\ndef f(): pass\n"
+        with serve(code) as worker:
+            worker.tell({"t": "stop"})
+            self.assertEqual(worker.process.wait(20), 0)
+
+    def test_the_end_of_the_control_socket_ends_it(self):
+        for call in (None, "spin", "sleep"):
+            with self.subTest(call), serve(CODE) as worker:
+                if call:
+                    worker.connect().start(call, *([60] if call == "sleep" else []))
+                    eventually(lambda worker=worker: worker.counts()[0] == 1, "the call to begin")
+                worker.control.close()
+                self.assertEqual(worker.process.wait(20), 0)
+
+    def test_the_end_of_the_control_socket_while_loading(self):
+        with Worker("import time\ntime.sleep(60)\n") as worker:
+            worker.control.close()
+            self.assertEqual(worker.process.wait(20), 0)
+
+    def test_nonsense_on_the_control_socket_ends_it(self):
+        for line in (b"{\n", b"[]\n", b'{"t":1}\n', b'{"t":"conn"}\n'):
+            with self.subTest(line), serve(CODE) as worker:
+                worker.control.sendall(line)
+                self.assertEqual(worker.process.wait(20), 0)
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux can tie a process to its parent")
+    def test_the_death_of_the_parent_ends_it(self):
+        """Even when somebody else still holds the control socket, and a C function the interpreter."""
+        parent = (
+            "import fcntl,os,socket,subprocess,sys,tempfile,time\n"
+            "far=lambda s: fcntl.fcntl(s.fileno(),fcntl.F_DUPFD,10)\n"
+            "f=tempfile.TemporaryFile(); f.truncate(64)\n"
+            "a,b,f=*map(far,socket.socketpair()),far(f)\n"
+            "os.dup2(b,3); os.dup2(f,4); a=socket.socket(fileno=a)\n"
+            "p=subprocess.Popen([sys.executable,'-I','-u',%r],pass_fds=(3,4))\n"
+            "a.sendall(b'{\"t\":\"load\",\"filename\":\"i.py\",\"path\":\"%%s\"}\\n' %% sys.argv[1].encode())\n"
+            "a.recv(100)\n"
+            "h=subprocess.Popen(['sleep','60'],pass_fds=(a.fileno(),),stdout=subprocess.DEVNULL)\n"
+            "print(p.pid,h.pid,flush=True); time.sleep(60)\n" % str(MAIN))
+        with Worker("@expose\ndef f(): pass\n") as worker:
+            outer = subprocess.Popen([sys.executable, "-c", parent, str(worker.path)], stdout=subprocess.PIPE, text=True)
+            try:
+                with outer.stdout:
+                    pid, holder = map(int, outer.stdout.readline().split())
+            finally:
+                outer.kill()
+                outer.wait()
+            try:
+                eventually(lambda: not _alive(pid), "the worker to end")
+            finally:
+                os.kill(holder, signal.SIGKILL)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
