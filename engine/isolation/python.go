@@ -21,12 +21,6 @@ type Interpreter struct {
 	Paths      []string `json:"paths"`      // what must be visible, beyond the system's tree, for it to work
 }
 
-// Distribution is an installed Python package.
-type Distribution struct {
-	Name    string `json:"name"` // normalised: lower case, runs of "-_." as one "-"
-	Version string `json:"version"`
-}
-
 const pythonLimit = 20 * time.Second
 
 // Python finds the interpreter that sandboxes use: SEER_PYTHON, else
@@ -134,28 +128,6 @@ func covered(paths []string, path string) bool {
 		}
 	}
 	return false
-}
-
-const listDistributions = `import json,re
-from importlib import metadata as m
-seen={}
-for d in m.distributions():
-    n=d.metadata["Name"]
-    if n:
-        seen.setdefault(re.sub(r"[-_.]+","-",n).lower(),d.version or "")
-print(json.dumps([{"name":n,"version":v} for n,v in sorted(seen.items())]))`
-
-// Distributions lists what is installed for the interpreter, sorted by name.
-func (i Interpreter) Distributions(ctx context.Context) ([]Distribution, error) {
-	out, err := runPython(ctx, i.Executable, listDistributions, func(string) string { return "" })
-	if err != nil {
-		return nil, sdk.Errorf(sdk.Internal, "list the packages of %s: %v", i.Executable, err)
-	}
-	var found []Distribution
-	if err := json.Unmarshal(out, &found); err != nil {
-		return nil, sdk.Errorf(sdk.Internal, "list the packages of %s: %v", i.Executable, err)
-	}
-	return found, nil
 }
 
 // runPython hands on only what a launcher such as pyenv needs to find its own

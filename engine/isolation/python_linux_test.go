@@ -145,19 +145,3 @@ func TestVisiblePaths(t *testing.T) {
 		}
 	}
 }
-
-func TestDistributions(t *testing.T) {
-	p, err := Python(context.Background(), environment(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := p.Distributions(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, d := range found {
-		if d.Name != strings.ToLower(d.Name) || strings.ContainsAny(d.Name, "_.") || i > 0 && found[i-1].Name >= d.Name {
-			t.Errorf("%+v", d)
-		}
-	}
-}
