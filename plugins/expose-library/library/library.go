@@ -60,7 +60,13 @@ func module(i sdk.Interface) (string, error) {
 	fmt.Fprintf(&b, "# Made by Seer; changes are lost when the interface is served again.\n")
 	fmt.Fprintf(&b, "from __future__ import annotations\n\n")
 	fmt.Fprintf(&b, "from . import _stubs as %s\n", own.stubs)
-	fmt.Fprintf(&b, "from ._client import Client as %s\n\n", own.client)
+	fmt.Fprintf(&b, "from ._client import Client as %s\n", own.client)
+	for _, name := range []string{"SeerError", "CallError"} { // for `except`
+		if !taken[name] {
+			fmt.Fprintf(&b, "from ._client import %s as %[1]s\n", name)
+		}
+	}
+	b.WriteByte('\n')
 	var all, functions []string
 	public := map[string]bool{own.client: true, own.stubs: true, own.session: true}
 	for _, f := range i.Functions {

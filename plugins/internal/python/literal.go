@@ -56,13 +56,29 @@ func Docstring(doc, indent string) string {
 			lines[i] = indent + lines[i]
 		}
 	}
-	if len(lines) == 1 {
-		// A quote or nothing before the closing quotes would be misread.
-		if text := lines[0]; !strings.HasSuffix(text, `"`) {
-			return `"""` + text + `"""`
+	text := strings.Join(lines, "\n")
+	if margin(lines[1:]) > len(indent) {
+		text = "\n" + indent + text // or Python would take the margin for ours
+	}
+	if len(lines) > 1 {
+		text += "\n" + indent
+	} else if body, ok := strings.CutSuffix(CleanDoc(doc), `"`); ok {
+		text = docLine(body) + `\"` // not the first of the closing quotes
+	}
+	return `"""` + text + `"""`
+}
+
+// margin is the indentation that all lines with text share; 0 without any.
+func margin(lines []string) int {
+	found := -1
+	for _, line := range lines {
+		if text := strings.TrimLeft(line, " \t"); text != "" {
+			if indent := len(line) - len(text); found < 0 || indent < found {
+				found = indent
+			}
 		}
 	}
-	return `"""` + strings.Join(lines, "\n") + "\n" + indent + `"""`
+	return max(found, 0)
 }
 
 func docLine(line string) string {
@@ -84,18 +100,11 @@ func docLine(line string) string {
 // that comes from the code around a docstring.
 func CleanDoc(doc string) string {
 	lines := strings.Split(strings.ReplaceAll(doc, "\r\n", "\n"), "\n")
-	margin := -1
-	for _, line := range lines[1:] {
-		if text := strings.TrimLeft(line, " \t"); text != "" {
-			if indent := len(line) - len(text); margin < 0 || indent < margin {
-				margin = indent
-			}
-		}
-	}
+	extra := margin(lines[1:])
 	lines[0] = strings.TrimLeft(lines[0], " \t")
 	for i, line := range lines {
-		if i > 0 && margin > 0 {
-			line = line[min(margin, len(line)):]
+		if i > 0 {
+			line = line[min(extra, len(line)):]
 		}
 		lines[i] = strings.TrimRight(line, " \t")
 	}
