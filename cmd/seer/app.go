@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -43,6 +45,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	defer release()
 	root := newRoot(a)
 	root.SetArgs(args)
+	a.jsonOut = slices.Contains(beforeDash(args), "--json") // also for what cannot be parsed
 	cmd, err := root.ExecuteContextC(ctx)
 	if a.opened != nil {
 		_ = a.opened.Close() // plugins only; there is nothing to save
@@ -51,9 +54,21 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !a.started {
 		err = asUsage(cmd, err)
 	}
-	code := exitCode(err, a.stop.signal())
+	stopped := a.stop.signal()
+	code := exitCode(err, stopped)
+	if stopped != nil && kindOf(err) == engine.KindCancelled {
+		err = &codeError{code: code, kind: string(engine.KindCancelled), err: errors.New(stopped.String())}
+	}
 	a.report(err, code)
 	return code
+}
+
+// beforeDash are the arguments that are seer's own.
+func beforeDash(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return args[:i]
+	}
+	return args
 }
 
 func (a *app) openEngine() (*engine.Engine, error) {

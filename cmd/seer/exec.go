@@ -14,7 +14,7 @@ import (
 
 const execExit = `
 The exit code is the command's own: 124 when --timeout ended it, 128+n when signal
-n did, and 125 when Seer itself failed. Ctrl-C interrupts the command; a second
+n did, and 125 when Seer itself failed or there is no such command. Ctrl-C interrupts the command; a second
 one kills it.`
 
 func newExec(a *app) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 func newLogs(a *app) *cobra.Command {
@@ -34,6 +34,7 @@ all of them with the service's name before each line.`,
 	return c
 }
 
+// logs asks the runtime, which also knows of interfaces that did not load.
 func (a *app) logs(ctx context.Context, ref, service string, follow bool) error {
 	s, err := a.open(ctx, ref)
 	if err != nil {
@@ -42,32 +43,31 @@ func (a *app) logs(ctx context.Context, ref, service string, follow bool) error 
 	defer s.Close()
 	names := []string{service}
 	if service == "" {
-		info, err := s.Info(ctx)
+		services, err := s.Runtime().Services(ctx)
 		if err != nil {
-			return err
+			return providerError(err)
 		}
-		names = serviceNames(info)
+		names = nil
+		for _, v := range services {
+			names = append(names, v.Name)
+		}
 		if len(names) == 0 {
 			a.ui.tell("The sandbox serves nothing yet: seer serve")
 		}
 	}
-	return a.copyLogs(ctx, s, names, follow)
+	return providerError(a.copyLogs(ctx, s.Runtime(), names, follow))
 }
 
-func (a *app) copyLogs(ctx context.Context, s *engine.Sandbox, names []string, follow bool) error {
+func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []string, follow bool) error {
 	mu := &sync.Mutex{}
-	g, gctx := errgroup.WithContext(ctx)
+	g, ctx := errgroup.WithContext(ctx)
 	if !follow {
 		g.SetLimit(1) // one after the other
 	}
 	for _, name := range names {
-		service, err := s.Service(ctx, name)
-		if err != nil {
-			return err
-		}
 		w, flush := a.logWriter(mu, name, len(names) > 1)
 		g.Go(func() error {
-			if err := service.Logs(gctx, follow, w); err != nil {
+			if _, err := runtime.ServiceLogs(ctx, name, 0, follow, w, w); err != nil {
 				return err
 			}
 			return flush()
