@@ -215,7 +215,7 @@ func (c *Client) copyRecords(ctx context.Context, path string, follow bool, f *r
 	}
 	defer resp.Body.Close()
 	if at, err := strconv.ParseInt(resp.Header.Get(HeaderOffset), 10, 64); err == nil {
-		f.offset = at
+		f.skip(at)
 	}
 	return f.run(NewRecordReader(resp.Body))
 }
@@ -231,6 +231,15 @@ type recordCopy struct {
 	offset         int64
 	end            *Process
 	sink           error // a writer of the caller failed
+}
+
+// skip takes note of where the answer begins. That the oldest output is gone is
+// told where a person sees it.
+func (f *recordCopy) skip(to int64) {
+	if to > f.offset && f.stderr != nil {
+		_, f.sink = fmt.Fprintf(f.stderr, "seer: %d bytes of older output have been dropped\n", to-f.offset)
+	}
+	f.offset = to
 }
 
 func (f *recordCopy) run(r *RecordReader) error {

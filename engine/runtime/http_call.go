@@ -3,7 +3,6 @@ package runtime
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,17 +16,14 @@ import (
 )
 
 // postCall passes a call on to the worker and its answer back, without reading
-// either into memory.
+// either into memory: the body of the request is the body of the frame.
 func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.services.get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
-	h, err := callHeader(r)
-	if err != nil {
-		return err
-	}
-	body, size, err := s.callBody(r, &h)
+	h := protocol.FrameHeader{Kind: protocol.FrameCall, ID: newProcessID(), Fn: r.PathValue("function")}
+	body, size, err := s.callBody(r)
 	if err != nil {
 		return err
 	}
@@ -36,6 +32,7 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	defer wk.leave()
 	conn, err := wk.get()
 	if err != nil {
 		return interruptedCall(v, wk, h.Fn)
@@ -44,49 +41,13 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 	return c.run(w, r.Context(), body, size)
 }
 
-func callHeader(r *http.Request) (protocol.FrameHeader, error) {
-	q := r.URL.Query()
-	h := protocol.FrameHeader{Kind: protocol.FrameCall, ID: newProcessID(), Fn: r.PathValue("function"), Tagged: q.Get("tagged") == "1"}
-	if text := q.Get("timeout_seconds"); text != "" {
-		var err error
-		if h.Timeout, err = strconv.ParseFloat(text, 64); err != nil || !(h.Timeout > 0) {
-			return h, protocol.Errorf(protocol.Invalid, "timeout_seconds=%s is not a number of seconds", text)
-		}
-	}
-	return h, nil
-}
-
-// smallBody is how much of a call is read to find options in its body.
-const smallBody = 1 << 20
-
-// readOptions takes the options of a call from its body. What is wrong with the
-// body is for the worker to say, in words that fit the function.
-func readOptions(data []byte, h *protocol.FrameHeader) {
-	var options struct {
-		Timeout float64 `json:"timeout_seconds"`
-		Tagged  bool    `json:"tagged"`
-	}
-	if json.Unmarshal(data, &options) != nil {
-		return
-	}
-	if options.Timeout > 0 {
-		h.Timeout = options.Timeout
-	}
-	h.Tagged = h.Tagged || options.Tagged
-}
-
 // callBody finds out the size, which a frame must tell before its body.
-func (s *Server) callBody(r *http.Request, h *protocol.FrameHeader) (io.ReadCloser, int64, error) {
+func (s *Server) callBody(r *http.Request) (io.ReadCloser, int64, error) {
 	if r.ContentLength > protocol.MaxFrameBody {
 		return nil, 0, protocol.Errorf(protocol.Invalid, "the arguments have %d bytes, more than the %d allowed", r.ContentLength, int64(protocol.MaxFrameBody))
 	}
-	if r.ContentLength > smallBody {
-		return r.Body, r.ContentLength, nil
-	}
 	if r.ContentLength > 0 {
-		data, err := io.ReadAll(r.Body)
-		readOptions(data, h)
-		return io.NopCloser(bytes.NewReader(data)), int64(len(data)), err
+		return r.Body, r.ContentLength, nil
 	}
 	if r.ContentLength == 0 {
 		const none = `{"args":[],"kwargs":{}}`

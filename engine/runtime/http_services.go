@@ -102,6 +102,7 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	defer wk.leave()
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return protocol.Errorf(protocol.Unsupported, "this connection cannot be handed over: %v", err)

@@ -85,7 +85,7 @@ func inherit(fd uintptr) (net.Listener, error) {
 
 func optionsOf(boot loader.Boot) Options {
 	o := Options{Version: version(), AdminSHA256: boot.AdminSHA256, Machine: boot.Machine, Python: boot.Python,
-		Roots: boot.Roots, Scratch: boot.Scratch, FirstLease: seconds(boot.BootSeconds)}
+		Roots: boot.Roots, Scratch: boot.Scratch, Exclusive: true, FirstLease: seconds(boot.BootSeconds)}
 	if boot.EndUnix > 0 {
 		o.HardEnd = time.Unix(boot.EndUnix, 0)
 	}

@@ -86,7 +86,7 @@ func TestRealWorker(t *testing.T) {
 			t.Errorf("%s: %v", fn, err)
 		}
 	}
-	resp := m.raw("POST", "/v1/services/tools/call/forever?timeout_seconds=0.5", m.token, nil)
+	resp := m.raw("POST", "/v1/services/tools/call/forever", m.token, strings.NewReader(`{"args":[],"kwargs":{},"timeout_seconds":0.5}`))
 	if resp.StatusCode != 422 {
 		t.Errorf("timeout: %s", resp.Status)
 	}

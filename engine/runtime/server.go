@@ -34,6 +34,7 @@ type Options struct {
 	Worker      fs.FS             // the worker's Python files
 	WorkerEntry string            // the one to start
 	Linger      time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
+	Exclusive   bool              // everything below this process belongs to the machine and ends with it
 	Logger      *slog.Logger      // nil = nothing is logged
 }
 
@@ -217,7 +218,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			if why := s.lease.ended(time.Now()); why != "" {
 				s.End(why)
 			}
-			if s.options.Machine != "" && os.Getppid() != parent {
+			if s.options.Exclusive && os.Getppid() != parent {
 				s.End("the loader is gone")
 			}
 		}
@@ -248,6 +249,9 @@ func (s *Server) endProcesses() {
 	wg.Go(s.services.removeAll)
 	wg.Go(s.processes.killAll)
 	wg.Wait()
+	if !s.options.Exclusive {
+		return
+	}
 	cookie := ""
 	if s.options.Machine != "" {
 		cookie = machineVariable + "=" + s.options.Machine

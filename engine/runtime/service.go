@@ -222,7 +222,8 @@ func (v *service) restart(g *generation) *worker {
 	}
 }
 
-// await returns the worker to call. It waits while one is starting.
+// await returns the worker to call, entered; the caller leaves it. It waits while
+// one is starting.
 func (v *service) await(ctx context.Context) (*worker, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -247,6 +248,7 @@ func (v *service) ready() (*worker, <-chan struct{}, error) {
 	case g == nil || v.deleted:
 		return nil, nil, protocol.Errorf(protocol.NotFound, "there is no service %q", v.name)
 	case g.state == protocol.ServiceReady && !g.worker.gone():
+		g.worker.enter() // under the lock, so that a replaced worker gets no more calls
 		return g.worker, nil, nil
 	case g.state == protocol.ServiceFailed:
 		return nil, nil, g.err

@@ -32,8 +32,9 @@ type worker struct {
 	control sync.Mutex // guards writes to conn
 	conn    *net.UnixConn
 
-	mu   sync.Mutex
-	idle []net.Conn
+	mu    sync.Mutex
+	idle  []net.Conn
+	calls int // on their way through the runtime
 }
 
 // controlLine is a message between runtime and worker.
@@ -88,6 +89,7 @@ func (w *worker) start(s *Server, cfg protocol.Config, id string, scrub *scrubbe
 	if w.page, err = newPage(s.scratch); err != nil {
 		return err
 	}
+	defer w.page.f.Close() // the memory stays
 	conn, far, err := socketPair()
 	if err != nil {
 		return err
@@ -272,23 +274,48 @@ func (w *worker) gone() bool {
 	}
 }
 
-// retire lets running calls end, for as long as they take within reason.
+// retire lets running calls end, for as long as they take within reason. Calls
+// that pass through the runtime are waited for before the worker hears of it,
+// because one that it has not read yet would be lost.
 func (w *worker) retire() {
 	const patience = 10 * time.Minute
-	_ = w.send(controlLine{Kind: "stop"}, nil)
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for since, began := time.Now(), time.Now(); time.Since(since) < 5*time.Second && time.Since(began) < patience; {
+	began, stopped := time.Now(), false
+	for since := began; time.Since(since) < 5*time.Second && time.Since(began) < patience; {
+		if !stopped && !w.calling() {
+			stopped = true
+			_ = w.send(controlLine{Kind: "stop"}, nil)
+		}
 		select {
 		case <-w.exited:
 			return
 		case <-tick.C:
-			if w.page.busy() {
+			if !stopped || w.page.busy() {
 				since = time.Now()
 			}
 		}
 	}
 	w.kill()
+}
+
+// enter counts a call on its way through the runtime; leave ends it.
+func (w *worker) enter() {
+	w.mu.Lock()
+	w.calls++
+	w.mu.Unlock()
+}
+
+func (w *worker) leave() {
+	w.mu.Lock()
+	w.calls--
+	w.mu.Unlock()
+}
+
+func (w *worker) calling() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls > 0
 }
 
 // kill ends the worker with everything it started, and waits for that.

@@ -1,0 +1,100 @@
+package runtime_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+const echoCode = "@expose\ndef echo(x): return x\n"
+
+var kibibyte = []any{strings.Repeat("x", 1000)}
+
+// BenchmarkRawPingPong is the floor: a kibibyte there and back over a Unix
+// socket, both ends in Go.
+func BenchmarkRawPingPong(b *testing.B) {
+	l, err := net.Listen("unix", filepath.Join(b.TempDir(), "s"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.Copy(struct{ io.Writer }{conn}, conn)
+	}()
+	conn, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	buf := make([]byte, 1024)
+	for b.Loop() {
+		if _, err := conn.Write(buf); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkHandedOverCall is a call on a connection of its own to the worker.
+func BenchmarkHandedOverCall(b *testing.B) {
+	m := upReal(b)
+	m.mustServe("tools", echoCode)
+	ctx := context.Background()
+	conn, err := m.client.Connect(ctx, "tools")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	for b.Loop() {
+		if _, err := conn.Call(ctx, "echo", kibibyte, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkProxiedCall is a call by HTTP through the runtime.
+func BenchmarkProxiedCall(b *testing.B) {
+	m := upReal(b)
+	m.mustServe("tools", echoCode)
+	ctx := context.Background()
+	for b.Loop() {
+		if _, err := m.client.Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRun is a whole command with its output.
+func BenchmarkRun(b *testing.B) {
+	m := up(b, nil)
+	for b.Loop() {
+		if _, err := m.client.Run(context.Background(), protocol.ProcessSpec{Argv: []string{"true"}}, nil, nil, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWarmBoot is from the start of the loader to the runtime's first
+// answer, with the runtime in the cache.
+func BenchmarkWarmBoot(b *testing.B) {
+	first := up(b, nil)
+	for b.Loop() {
+		m := up(b, func(boot *loader.Boot) { boot.Cache = first.boot.Cache })
+		b.StopTimer()
+		m.end()
+		b.StartTimer()
+	}
+}

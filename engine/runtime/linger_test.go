@@ -1,0 +1,58 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime"
+)
+
+// TestLinger runs the server within the test, to make its patience short.
+func TestLinger(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := runtime.New(runtime.Options{AdminSHA256: protocol.HashToken("admin"), Scratch: dir, Linger: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(testContext(t))
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	c := newClient(t, "unix:"+l.Addr().String(), "admin")
+	abandoned, err := c.StartProcess(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	background, err := c.StartProcess(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000", Background: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := c.Run(ctx, protocol.ProcessSpec{Shell: "sleep 1.2"}, nil, nil, nil); err != nil || p.ExitCode != 0 {
+		t.Errorf("one that is followed: %+v %v", p, err)
+	}
+	eventually(t, "the abandoned process to be killed", func() error {
+		if p, err := c.Process(ctx, abandoned.ID); err != nil || p.Signal != "KILL" {
+			return fmt.Errorf("%+v %v", p, err)
+		}
+		return nil
+	})
+	if p, err := c.Process(ctx, background.ID); err != nil || p.State != protocol.ProcessRunning {
+		t.Errorf("the background process: %+v %v", p, err)
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if left := marked("SEER_PROCESS=" + background.ID); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
