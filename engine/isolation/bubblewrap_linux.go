@@ -80,11 +80,7 @@ func (b *bubblewrap) namespaces(spec Spec) {
 	if !spec.Network {
 		b.add("--unshare-net")
 	}
-	hostname := spec.Hostname
-	if hostname == "" {
-		hostname = "seer"
-	}
-	b.add("--hostname", hostname, "--new-session", "--clearenv")
+	b.add("--hostname", spec.hostname(), "--new-session", "--clearenv")
 	if spec.PIDOne {
 		b.add("--as-pid-1")
 	}
@@ -129,10 +125,7 @@ func (b *bubblewrap) etc(spec Spec) error {
 			}
 		}
 	}
-	hostname := spec.Hostname
-	if hostname == "" {
-		hostname = "seer"
-	}
+	hostname := spec.hostname()
 	files := map[string]string{
 		"/etc/passwd":   fmt.Sprintf("root:x:0:0:root:/:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n", User, uid, uid, Home),
 		"/etc/group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", User, uid),
@@ -143,6 +136,13 @@ func (b *bubblewrap) etc(spec Spec) error {
 		files["/etc/nsswitch.conf"] = nsswitch
 	}
 	return b.files(files)
+}
+
+func (s Spec) hostname() string {
+	if s.Hostname == "" {
+		return "seer"
+	}
+	return s.Hostname
 }
 
 // files writes generated files into the tree.

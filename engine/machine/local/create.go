@@ -198,7 +198,7 @@ func check(spec sdk.MachineSpec) error {
 		return sdk.Errorf(sdk.Invalid, "a machine needs a key")
 	case len(spec.Command) == 0:
 		return sdk.Errorf(sdk.Invalid, "a machine needs a command")
-	case spec.GPU != "" || spec.GPUCount > 0 && spec.GPU != "":
+	case spec.GPU != "":
 		return sdk.Errorf(sdk.Unsupported, "the local provider of this version passes no GPU through; leave out gpu, or choose another provider")
 	case spec.Image != nil && !emptyImage(spec.Image):
 		return sdk.Errorf(sdk.Unsupported, "the local provider builds no images; leave out image, system_packages and python_version")
