@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
@@ -84,6 +85,11 @@ func (u *up) prepare(ctx context.Context) error {
 		u.report.warn(StagePreflight, "%s", w)
 	}
 	u.mounts = report.Provider.Has(sdk.FeatureHostMounts)
+	if u.mounts { // the machine is this computer, so its kind is known
+		if _, err := u.engine.runtimeBinary(runtime.GOOS, runtime.GOARCH); err != nil {
+			return err
+		}
+	}
 	env, err := u.engine.env(u.exp)
 	if err != nil {
 		return as(KindConfig, err)
