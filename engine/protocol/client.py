@@ -275,13 +275,13 @@ def _read_info(path: str) -> _Info:
     try:
         with open(path, encoding="utf-8") as f:
             content = json.load(f)
-        if content["version"] != 1:
-            raise Unreachable("%s has version %r, and this client reads version 1; make the library anew" % (path, content["version"]))
-        info = _Info(*(content[field] for field in _Info._fields))
+        version, info = content["version"], _Info(*(content[field] for field in _Info._fields))
     except OSError as e:
         raise Unreachable("the connection file %s cannot be read: %s; serve the interface again to get one" % (path, e.strerror)) from None
     except (ValueError, KeyError, TypeError):
         raise Unreachable("%s is not a connection file; serve the interface again to get one" % path) from None
+    if version != 1:
+        raise Unreachable("%s has version %r, and this client reads version 1; make the library anew" % (path, version))
     if not all(isinstance(field, str) for field in info) or not info.endpoint.startswith(("unix:/", "http://", "https://")):
         raise Unreachable("%s is not a connection file; serve the interface again to get one" % path)
     return info
@@ -371,8 +371,8 @@ class _Frames:
 
     def _upgrade(self, info: _Info) -> None:
         host = "sandbox" if info.endpoint.startswith("unix:") else urlsplit(info.endpoint).netloc
-        self._sock.sendall(("GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: seer-frames/1\r\n\r\n"
-                            % (info.path("connect"), host, info.token)).encode("latin-1"))
+        request = "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: seer-frames/1\r\n\r\n"
+        self._sock.sendall((request % (info.path("connect"), host, info.token)).encode("latin-1"))
         answer = b""
         while b"\r\n\r\n" not in answer:
             part = self._sock.recv(1 << 16)
@@ -626,7 +626,8 @@ class Client:
     def _take(self) -> Any:
         """A kept connection that is still good."""
         if os.getpid() != self._process:  # after a fork the connections are the parent's
-            self._idle, self._process = [], os.getpid()
+            self._process = os.getpid()
+            self.close()
         while self._idle:
             try:
                 link = self._idle.pop()

@@ -18,7 +18,7 @@ class Call:
 
     def __init__(self, header: Dict[str, Any], body: bytes) -> None:
         self.id: str = header["id"]
-        self.function: str = header.get("fn", None)
+        self.function: str = header.get("fn", "") or ""
         self.timeout: float = header.get("timeout") or 0
         self.tagged = header.get("tagged") is True
         self.body = body
@@ -27,7 +27,7 @@ class Call:
         self.unreadable = ""  # what is wrong with the arguments
         self.cancelled = False
         self.deadline = 0.0
-        if type(self.function) is not str or not _is_seconds(self.timeout):
+        if not self.function or type(self.function) is not str or not _is_seconds(self.timeout):
             raise FrameError("a call needs a function's name, and its timeout must be a number of seconds")
 
     def read_arguments(self) -> None:

@@ -42,20 +42,21 @@ def load(path: str, filename: str, models: inject.Models) -> Interface:
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         _check(registry, filename)
-    except SystemExit as e:
-        trace = script.traceback(e)
-        raise LoadFailed(call_error("load_failed", _place("it called exit(%s) while it was loaded" % _exit_code(e), script, e),
-                                    "SystemExit", trace)) from None
-    except InterfaceError as e:
-        raise LoadFailed(call_error("load_failed", _place(str(e), script, e), type_name(type(e)), script.traceback(e))) from None
-    except Interrupted:
-        raise
     except BaseException as e:
-        error = from_exception("load_failed", e, script)
-        raise LoadFailed({**error, "message": _place(error["message"], script, e)}) from None
+        sys.modules.pop(module.__name__, None)
+        raise _failure(e, script) from None
     finally:
         registry.close()
     return Interface(module, registry, script, "sha256:" + hashlib.sha256(code).hexdigest())
+
+
+def _failure(e: BaseException, script: Script) -> BaseException:
+    if isinstance(e, Interrupted):  # from outside, and not the file's fault
+        return e
+    error = from_exception("load_failed", e, script)
+    if isinstance(e, SystemExit):
+        error["message"] = "it called exit(%s) while it was loaded" % ("" if e.code is None else repr(e.code))
+    return LoadFailed({**error, "message": _place(error["message"], script, e)})
 
 
 def search_path(path: str, workdir: str) -> List[str]:
@@ -94,7 +95,3 @@ def _place(message: str, script: Script, exc: BaseException) -> str:
     if line is None or isinstance(exc, SyntaxError):  # whose message says it already
         return message
     return "%s (%s, line %d)" % (message, script.filename, line)
-
-
-def _exit_code(exc: SystemExit) -> str:
-    return "" if exc.code is None else repr(exc.code)

@@ -20,7 +20,7 @@ def schema_of(annotation: Any) -> Schema:
     """The schema of a resolved annotation."""
     try:
         return _schema(annotation, ())
-    except (TypeError, AttributeError, RecursionError):  # an object that only looks like a type
+    except Exception:  # an annotation may be any object, and raise anything when it is looked at
         return {}
 
 

@@ -9,13 +9,15 @@ The code that injects the names is the worker's own. With pytest, the fixture se
 after the test.
 """
 
+import contextlib
 import os
 import re
 import sys
 import types
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 from . import inject, load, values
+from .frames import load_json
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -33,11 +35,27 @@ def load_interface(path: PathLike, models: Optional[Mapping[str, PathLike]] = No
     for folder in reversed(load.search_path(path, "")):
         if folder not in sys.path:
             sys.path.insert(0, folder)
-    _forget(os.path.splitext(filename)[0], path)
+    _forget(os.path.splitext(filename)[0])
     try:
         return load.load(path, filename, configured).module
     except load.LoadFailed as e:
+        if e.error.get("type") == "KeyboardInterrupt":  # here it is Ctrl-C
+            raise KeyboardInterrupt from None
         raise LoadFailed(e.error) from None
+
+
+@contextlib.contextmanager
+def interfaces() -> Iterator[Callable[..., types.ModuleType]]:
+    """load_interface for a while: afterwards the environment, sys.path and sys.modules are as before."""
+    environment, path, modules = dict(os.environ), list(sys.path), set(sys.modules)
+    try:
+        yield load_interface
+    finally:
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            _forget(name)
 
 
 class LoadFailed(Exception):
@@ -54,7 +72,7 @@ def as_sent(value: Any) -> Any:
         encoded = values.encode(value)
     except values.Unserialisable as e:
         raise TypeError(e.at("result")) from None
-    plain = values.load_json(encoded.data)
+    plain = load_json(encoded.data)
     return values.decode(plain) if encoded.tagged else plain
 
 
@@ -66,8 +84,7 @@ def _env_name(name: str) -> str:
     return "MODEL_%s_PATH" % re.sub("[^A-Z0-9]", "_", inject.canonical(name).upper())
 
 
-def _forget(stem: str, path: str) -> None:
-    """Lets the same file be loaded again."""
-    module = sys.modules.get(stem)
-    if module is not None and getattr(module, "__file__", None) == path:
-        del sys.modules[stem]
+def _forget(name: str) -> None:
+    """Only an interface, be it this file or one of the same name elsewhere: others may not bear a second import."""
+    if hasattr(sys.modules.get(name), "list_configured_models"):
+        del sys.modules[name]

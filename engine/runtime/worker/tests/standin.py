@@ -53,6 +53,8 @@ class Front:
         self.cut()
         for thread in self._threads:
             thread.join(20)
+        for sock in self._connections:
+            sock.close()
         self._folder.cleanup()
 
     def cut(self) -> None:
