@@ -41,7 +41,8 @@ func (c *Client) Boot(ctx context.Context, o BootOptions) (Health, error) {
 		if err == nil {
 			return c.awaitHealth(ctx)
 		}
-		if !passing(err) {
+		// A tunnel answers "not found" until it knows the machine; the loader never does.
+		if !passing(err) && CodeOf(err) != NotFound {
 			return Health{}, err
 		}
 		if b.wait(ctx) != nil {

@@ -191,7 +191,7 @@ func (v *service) restart(g *generation) *worker {
 		tries := len(g.crashes)
 		v.mu.Unlock()
 		select {
-		case <-time.After(100 * time.Millisecond << (2 * tries)):
+		case <-time.After(50 * time.Millisecond << (2 * tries)):
 		case <-g.ctx.Done():
 			return nil
 		}
