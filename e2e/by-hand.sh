@@ -1,27 +1,39 @@
-# The way a person goes who has only the binary: up, serve as a library, import it
-# in a plain Python, serve as MCP tools, call them with the official inspector, down.
+# The way of a person who has only the binary: up, serve as a library, import it in a
+# plain Python, serve as MCP tools, call them with the official inspector, down.
 cp -r "$TOP/examples/induction-heads" "demo with spaces é"
 cd "demo with spaces é"
-id=$("$SEER" up seer.yaml --name by-hand --json | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])')
-trap '"$SEER" down --all >/dev/null' EXIT
-"$SEER" ls | grep -q by-hand
+"$SEER" up seer.yaml --name by-hand --json >up.json
+id=$(python3 -c 'import json; print(json.load(open("up.json"))["id"])')
+trap '"$SEER" down --all >/dev/null 2>&1' EXIT
+"$SEER" ls | grep by-hand
 
 "$SEER" serve by-hand interface.py --as library --name model_tools --out lib
-PYTHONPATH=lib /usr/bin/python3 - <<'P'
+PYTHONPATH=lib python3 - <<'P'
 import inspect, model_tools
 info = model_tools.get_model_info()
-assert info["num_layers"] >= 2, info
-assert "num_layers" in str(info)
-print("library:", info)
+assert info["layers"] == 2, info
+assert list(inspect.signature(model_tools.predict).parameters)[:1] == ["tokens"]
+print("library:", model_tools.predict("fox river fox", top_k=1))
 P
 
 "$SEER" serve by-hand interface.py --as mcp --name tools --out mcp
-inspect() { npx --yes @modelcontextprotocol/inspector@0.17 --cli "$@"; }
-config=$(ls mcp/*.json | grep -v connection | head -n 1)
-inspect --config "$config" --server tools --method tools/list | grep -q get_model_info
-inspect --config "$config" --server tools --method tools/call --tool-name get_model_info | tee call.json | grep -q structuredContent
+export MCP_INSPECTOR_SECRET_STORE=memory
+inspect() { # the inspector needs a newer Node.js than most systems have
+  npx --yes -p node@24 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli --config mcp/mcp.json --server tools "$@"
+}
+inspect --method tools/list | grep '"name": "predict"'
+inspect --method tools/call --tool-name predict --tool-arg "tokens=fox river fox" >call.json
+python3 - <<'P'
+import json
+call = json.load(open("call.json"))
+best = call["structuredContent"]["result"][0]
+assert best["word"] == "river", best
+print("inspector:", best)
+P
 
-"$SEER" exec "$id" -- python3 -c 'print("in the sandbox")' | grep -q 'in the sandbox'
+"$SEER" serve by-hand interface.py --as prompt --name told --out prompt
+grep -q 'predict' prompt/told.md
+
+"$SEER" exec "$id" -- python3 -c 'print("in the sandbox")' | grep 'in the sandbox'
 "$SEER" down by-hand
-"$SEER" ls --json
-test -z "$(pgrep -f "$id" || true)"
+test "$("$SEER" ls --json)" = "[]"
