@@ -146,6 +146,13 @@ func (h *Host) Exposer(ctx context.Context, name string) (sdk.Exposer, error) {
 	return &exposer{caller{host: h, plugin: p}}, nil
 }
 
+// Compile prepares a plugin for its first call, which otherwise does it. The
+// result stays in the cache for later processes.
+func (h *Host) Compile(ctx context.Context, p Plugin) error {
+	_, err := h.load(ctx, p)
+	return err
+}
+
 // Close ends all instances. Calls in progress fail.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()

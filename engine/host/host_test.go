@@ -19,6 +19,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/plugins/expose-library/library"
+	"github.com/seer-engine/seer/plugins/expose-mcp/mcp"
+	"github.com/seer-engine/seer/plugins/expose-prompt/prompt"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,16 +29,24 @@ import (
 // with the race detector.
 var cacheDir string
 
-func TestMain(m *testing.M) {
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "seer-host-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	defer os.RemoveAll(dir)
 	cacheDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	const guests = "engine/host/testdata/guests/"
+	err = hosttest.Prepare(dir, guests+"pretend", guests+"acme", guests+"shout", guests+"rogue",
+		"plugins/expose-library", "plugins/expose-mcp", "plugins/expose-prompt", "plugins/fetch-folder")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 func open(t testing.TB, o host.Options) *host.Host {
@@ -403,8 +414,7 @@ func TestFetchFolder(t *testing.T) {
 	if err := os.Chtimes(filepath.Join(model, "sub", "model.bin"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	cache := t.TempDir()
-	h := open(t, host.Options{Dirs: []string{dir}, CacheDir: cache})
+	h := open(t, host.Options{Dirs: []string{dir}})
 	f, err := h.Fetcher(ctx, "folder", model)
 	if err != nil {
 		t.Fatal(err)
@@ -424,7 +434,7 @@ func TestFetchFolder(t *testing.T) {
 	if revisions[0] != revisions[1] {
 		t.Errorf("revisions differ: %v", revisions)
 	}
-	if kept, _ := os.ReadDir(filepath.Join(cache, "digests")); len(kept) != 1 {
+	if kept, _ := os.ReadDir(filepath.Join(cacheDir, "digests")); len(kept) != 1 {
 		t.Errorf("%d digests are kept, want 1", len(kept))
 	}
 	at, err := f.Locate(ctx, sdk.FileRef{Name: model, Path: "sub/model.bin"})
@@ -433,5 +443,32 @@ func TestFetchFolder(t *testing.T) {
 	}
 	if _, err := f.Resolve(ctx, sdk.ModelRef{Name: "/etc"}); sdk.CodeOf(err) != sdk.Unauthorized {
 		t.Errorf("another folder: %v", err)
+	}
+}
+
+// The built-in expose modes in the real host say what they say natively.
+func TestBuiltInExposeModes(t *testing.T) {
+	dir := t.TempDir()
+	hosttest.BuiltIn(t, dir, "expose-library", "expose-mcp", "expose-prompt")
+	h := open(t, host.Options{Dirs: []string{dir}})
+	for name, native := range map[string]sdk.Exposer{"library": library.Mode{}, "mcp": mcp.Mode{}, "prompt": prompt.Mode{}} {
+		req := sdk.ExposeRequest{Name: "tools", Interface: sdk.Interface{Doc: "Töols", Functions: []sdk.Function{{Name: "embed", Doc: "x",
+			InputSchema: json.RawMessage(`{}`),
+			Params:      []sdk.Param{{Name: "text", Kind: sdk.PositionalOrKeyword, Annotation: "str", HasDefault: true, DefaultRepr: "(1,)"}}}}}}
+		want, err := native.Expose(context.Background(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := h.Exposer(context.Background(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Expose(context.Background(), req)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v\nwant %+v", name, got, err, want)
+		}
+		if _, err := e.Expose(context.Background(), sdk.ExposeRequest{}); sdk.CodeOf(err) != sdk.Invalid {
+			t.Errorf("%s without a name: %v", name, err)
+		}
 	}
 }

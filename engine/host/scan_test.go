@@ -228,7 +228,8 @@ func cacheFiles(t *testing.T, cache string) []string {
 }
 
 func TestCacheIsPrivateAndSurvivesDamage(t *testing.T) {
-	dir := guests(t, "shout")
+	dir := t.TempDir()
+	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...)) // quick to compile
 	cache := filepath.Join(t.TempDir(), "cache")
 	call := func() {
 		t.Helper()
@@ -237,9 +238,8 @@ func TestCacheIsPrivateAndSurvivesDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer h.Close(context.Background())
-		if s, err := expose(t, h, "shout", ""); err != nil || s.Prompt != "EMBED!\nABLATE!" {
-			t.Fatalf("Expose = %+v, %v", s, err)
-		}
+		_, err = expose(t, h, "shout", "")
+		wantFault(t, err, host.FaultOutput, "answered nothing") // it ran
 	}
 	call()
 	if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o700 {
@@ -258,7 +258,7 @@ func TestCacheIsPrivateAndSurvivesDamage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(b) > 1000 {
+				if len(b) > 50 { // not the seal
 					b = harm(b)
 				}
 				if err := os.WriteFile(file, b, 0o600); err != nil {
@@ -275,7 +275,9 @@ func TestCacheOfSomebodyElse(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), cache); err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, host.Options{Dirs: []string{guests(t, "shout")}, CacheDir: cache})
+	dir := t.TempDir()
+	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
+	h := open(t, host.Options{Dirs: []string{dir}, CacheDir: cache})
 	_, err := expose(t, h, "shout", "")
 	wantFault(t, err, host.FaultCache, cache, "not a link")
 }

@@ -3,12 +3,16 @@ package hosttest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seer-engine/seer/sdk/pack"
 )
@@ -27,6 +31,44 @@ type result struct {
 
 // The one global of this package: tests have no other common owner.
 var shared = builder{built: map[string]*result{}}
+
+// What [Prepare] tells the tests of this package, which do the compiling: only a
+// test binary has the cache keys of a test binary, and one without the race
+// detector is thirty times faster.
+const (
+	CacheVariable   = "SEER_HOSTTEST_CACHE"
+	PluginsVariable = "SEER_HOSTTEST_PLUGINS"
+)
+
+// Prepare builds the plugins in the given source folders (below Root) and fills the
+// cache of a host with their compiled code. Call it in TestMain: without it, each
+// plugin is compiled in the test, which is slow under the race detector.
+func Prepare(cache string, sources ...string) error {
+	root, err := root()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "hosttest-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, src := range sources {
+		group.Go(func() error { return shared.get(filepath.Join(root, src)).write(dir) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "test", "-count=1", "./engine/host/hosttest")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), CacheVariable+"="+cache, PluginsVariable+"="+dir, "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compiling plugins: %w\n%s", err, out)
+	}
+	return nil
+}
 
 // BuiltIn puts plugins of this repository, named by their ids, into dir.
 func BuiltIn(t testing.TB, dir string, ids ...string) {
@@ -49,21 +91,27 @@ func Guest(t testing.TB, dir string, names ...string) {
 // second, and ten the first time on a machine.
 func Put(t testing.TB, dir, src string) {
 	t.Helper()
-	for name, data := range shared.get(src).must(t) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := shared.get(src).write(dir); err != nil {
+		t.Fatal(err)
 	}
 }
 
 // Root is the folder of this repository.
 func Root(t testing.TB) string {
 	t.Helper()
+	dir, err := root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func root() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		t.Fatalf("go list: %v", err)
+		return "", fmt.Errorf("go list: %w", err)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
 
 func (b *builder) get(src string) *result {
@@ -78,12 +126,16 @@ func (b *builder) get(src string) *result {
 	return r
 }
 
-func (r *result) must(t testing.TB) map[string][]byte {
-	t.Helper()
+func (r *result) write(dir string) error {
 	if r.err != nil {
-		t.Fatal(r.err)
+		return r.err
 	}
-	return r.files
+	for name, data := range r.files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func build(src string) (map[string][]byte, error) {
