@@ -3,25 +3,22 @@
 A generated library is a package with this file in it as _client.py and the connection file beside it:
 
     model_tools/
-        __init__.py         from ._client import OMITTED, CallError, Client   and the functions
+        __init__.py         the functions
         _client.py          this file
         connection.json     where the service is, and a token that can call it and nothing else
 
 Its __init__.py makes one client and one line for each function:
 
-    from ._client import OMITTED, Client
+    from ._client import Client
 
     _client = Client.beside(__file__)
 
-    def embed(text, layer=-1, *more, mode=OMITTED, **options):
+    def embed(text, layer=-1, *more, mode="mean", **options):
         '''The docstring, as the user wrote it.'''
         return _client.call("embed", (text, layer, *more), {"mode": mode, **options})
 
-Positional-only, positional-or-keyword and *args go into the tuple in order, keyword-only and **kwargs into the dict.
-A default that cannot be written down is OMITTED: such an argument is not sent, and the function in the sandbox takes
-its own default. In the tuple that works for the last ones only, so pass a parameter that may be OMITTED, and all that
-follow it, by keyword; if *args or a positional-only parameter stand in the way, leave it in the tuple: a caller who
-skips it and gives a later one by position is told so. An `async def` of the interface is generated as a plain `def`.
+What has a name may stand in the dict, what has none must stand in the tuple. An argument that is to keep the default
+that it has in the sandbox is left out. An `async def` of the interface is called like any other function.
 Importing the package connects to nothing. The connection file is read again for each new connection, so a sandbox
 that has moved needs no new library.
 
@@ -41,7 +38,6 @@ any other exception in the caller, cancels the call in the sandbox.
 
 import base64
 import builtins
-import enum
 import functools
 import itertools
 import json
@@ -55,7 +51,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Tuple, Type
 from urllib.parse import quote, urlsplit
 
-__all__ = ["OMITTED", "BadArguments", "CallError", "CallTimeout", "Client", "Interrupted", "SeerError", "Unreachable"]
+__all__ = ["BadArguments", "CallError", "CallTimeout", "Client", "Interrupted", "SeerError", "Unreachable"]
 
 _TAG = "$seer"
 _PREFIX = struct.Struct("<IQ")
@@ -65,19 +61,6 @@ _HAND_OVER_SECONDS = 75.0  # the sandbox waits up to a minute for a worker that 
 _RETRY_SECONDS = 20.0  # while a worker is being started again
 _GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
 _KEPT = 16  # idle connections
-
-
-class _Omitted(enum.Enum):
-    """The type of OMITTED."""
-
-    OMITTED = "..."
-
-    def __repr__(self) -> str:
-        return "..."
-
-
-OMITTED = _Omitted.OMITTED
-"""Stands for an argument that is not sent."""
 
 
 # --- errors
@@ -169,7 +152,7 @@ def _unknown(value: Any) -> Any:
         return list(value)
     name = "%s.%s" % (type(value).__module__, type(value).__qualname__)
     hint = "use .tolist()" if hasattr(value, "tolist") else "send lists, dicts, strings and numbers"
-    raise _Unsendable("a %s, which cannot be sent; %s" % (name.replace("builtins.", ""), hint))
+    raise _Unsendable("it is or contains a %s; %s" % (name.replace("builtins.", ""), hint))
 
 
 _dumps = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_unknown).encode
@@ -219,10 +202,12 @@ def _result(data: bytes, tagged: bool) -> Any:
         raise SeerError("the result cannot be read: %s" % e) from None
 
 
+def _unsendable(fn: str, name: str, reason: object) -> BadArguments:
+    return BadArguments("bad_arguments", "the argument %s of %s cannot be sent: %s" % (name, fn, reason))
+
+
 def _arguments(fn: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tuple[bytes, bool]:
     """The JSON of the arguments, and whether there are tags in it."""
-    if any(a is OMITTED for a in args) or any(v is OMITTED for v in kwargs.values()):
-        args, kwargs = _given(fn, args), {k: v for k, v in kwargs.items() if v is not OMITTED}
     try:
         text = _dumps({"args": args, "kwargs": kwargs})
         if _TAG not in text:
@@ -232,21 +217,12 @@ def _arguments(fn: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tuple
     for name, value in itertools.chain((("number %d" % (i + 1), a) for i, a in enumerate(args)), kwargs.items()):
         try:
             _dumps_ascii(_tag(value))
-        except (_Unsendable, TypeError, ValueError, RecursionError, OverflowError) as e:
-            reason = "it is nested too deeply" if isinstance(e, RecursionError) else str(e)
-            raise BadArguments("bad_arguments", "the argument %s of %s cannot be sent: it is or contains %s" % (name, fn, reason)
-                               if isinstance(e, _Unsendable) else "the argument %s of %s cannot be sent: %s" % (name, fn, reason)) from None
+        except RecursionError:
+            raise _unsendable(fn, name, "it is nested too deeply") from None
+        except (_Unsendable, TypeError, ValueError, OverflowError) as e:
+            raise _unsendable(fn, name, e) from None
     body = {"args": [_tag(a) for a in args], "kwargs": {k: _tag(v) for k, v in kwargs.items()}}
     return _dumps_ascii(body).encode("ascii"), True
-
-
-def _given(fn: str, args: Sequence[Any]) -> List[Any]:
-    given = list(args)
-    while given and given[-1] is OMITTED:
-        given.pop()
-    if any(a is OMITTED for a in given):
-        raise BadArguments("bad_arguments", "%s: an argument was left out before one that is given by position" % fn)
-    return given
 
 
 # --- where the service is
