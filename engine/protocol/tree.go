@@ -172,12 +172,17 @@ func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
 // mkdir makes a folder that can be written into until finish sets its mode. A
 // symlink in its place is replaced, not followed.
 func (u *unpacker) mkdir(name string) error {
-	if info, err := u.root.Lstat(name); err == nil && !info.IsDir() {
-		if err := u.root.Remove(name); err != nil {
-			return err
-		}
+	info, err := u.root.Lstat(name)
+	switch {
+	case err != nil:
+		return u.root.MkdirAll(name, 0o755)
+	case info.IsDir():
+		return u.root.Chmod(name, info.Mode().Perm()|0o700)
 	}
-	return u.root.MkdirAll(name, 0o755)
+	if err := u.root.Remove(name); err != nil {
+		return err
+	}
+	return u.root.Mkdir(name, 0o755)
 }
 
 // clear makes room for a file or link, but never removes a folder with content.

@@ -3,9 +3,6 @@ package runtime
 import (
 	"context"
 	"crypto/subtle"
-	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -53,20 +50,6 @@ type generation struct {
 	restarting bool
 	ctx        context.Context
 	cancel     context.CancelFunc
-}
-
-var serviceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
-
-func checkService(name string, spec protocol.ServiceSpec) error {
-	switch {
-	case !serviceName.MatchString(name):
-		return protocol.Errorf(protocol.Invalid, "the service name %q is not made of letters, digits, _ . and -", name)
-	case spec.Filename == "" || spec.Filename[len(spec.Filename)-1] == '/':
-		return protocol.Errorf(protocol.Invalid, "the service %s needs a filename", name)
-	case len(spec.TokenSHA256) != 64:
-		return protocol.Errorf(protocol.Invalid, "the service %s needs the SHA-256 of its token", name)
-	}
-	return nil
 }
 
 func (v *service) notify() {
@@ -357,66 +340,4 @@ func (v *service) remove() {
 		w.kill()
 	}
 	v.logs.close()
-}
-
-// services are those of a machine by name.
-type services struct {
-	mu    sync.Mutex
-	table map[string]*service
-}
-
-func (t *services) get(name string) (*service, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v := t.table[name]; v != nil {
-		return v, nil
-	}
-	return nil, protocol.Errorf(protocol.NotFound, "there is no service %q", name)
-}
-
-// obtain returns the service of that name, made if need be.
-func (t *services) obtain(s *Server, name string) (*service, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if v := t.table[name]; v != nil {
-		return v, nil
-	}
-	logs, err := newSpool(s.scratch, keepLogs, 0)
-	if err != nil {
-		return nil, fmt.Errorf("the log of the service %s: %w", name, err)
-	}
-	v := &service{name: name, server: s, logs: logs, changed: make(chan struct{})}
-	t.table[name] = v
-	return v, nil
-}
-
-func (t *services) all() []*service {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	names := slices.Sorted(maps.Keys(t.table))
-	list := make([]*service, 0, len(names))
-	for _, name := range names {
-		list = append(list, t.table[name])
-	}
-	return list
-}
-
-func (t *services) remove(name string) error {
-	t.mu.Lock()
-	v := t.table[name]
-	delete(t.table, name)
-	t.mu.Unlock()
-	if v == nil {
-		return protocol.Errorf(protocol.NotFound, "there is no service %q", name)
-	}
-	v.remove()
-	return nil
-}
-
-func (t *services) removeAll() {
-	var wg sync.WaitGroup
-	for _, v := range t.all() {
-		wg.Go(func() { _ = t.remove(v.name) })
-	}
-	wg.Wait()
 }

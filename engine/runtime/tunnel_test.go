@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,6 +26,7 @@ func tunnel(t *testing.T, m *machine) string {
 	transport := &http.Transport{MaxConnsPerHost: 4, MaxIdleConnsPerHost: 4}
 	proxy.Transport = transport
 	proxy.FlushInterval = -1
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
 	srv := httptest.NewServer(proxy)
 	t.Cleanup(srv.Close)
 	t.Cleanup(transport.CloseIdleConnections)
