@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -105,7 +106,7 @@ func ReadFrameHeader(r io.Reader) (FrameHeader, int64, error) {
 
 // noEOF marks an end in the middle of something as unexpected.
 func noEOF(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -245,7 +245,7 @@ func (f *recordCopy) skip(to int64) {
 func (f *recordCopy) run(r *RecordReader) error {
 	for {
 		s, data, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

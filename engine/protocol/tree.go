@@ -83,7 +83,7 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
 		return err
 	}
 	n, err := io.CopyN(tw, f, h.Size)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s became shorter while it was read: %d of %d bytes", name, n, h.Size)
 	}
 	return err
@@ -106,7 +106,7 @@ func UnpackTree(r io.Reader, dir string) (TreeResult, error) {
 	tr := tar.NewReader(r)
 	for {
 		h, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {

@@ -38,7 +38,7 @@ func (s *stdin) write(ctx context.Context, offset int64, r io.Reader, eof bool) 
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.w.SetWriteDeadline(time.Now()) })
 	defer stop()
-	if _, err := io.CopyN(io.Discard, r, s.offset-offset); err != nil && err != io.EOF {
+	if _, err := io.CopyN(io.Discard, r, s.offset-offset); err != nil && !errors.Is(err, io.EOF) {
 		return s.offset, err
 	}
 	n, err := io.Copy(onlyWriter{s.w}, onlyReader{r})
