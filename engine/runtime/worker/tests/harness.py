@@ -183,7 +183,7 @@ def _command(control: int, page: int) -> List[str]:
     move = ("import fcntl,os,sys\n"
             "c,p=[fcntl.fcntl(f,fcntl.F_DUPFD_CLOEXEC,10) for f in (%d,%d)]\n"
             "os.dup2(c,3);os.dup2(p,4)\n"
-            "os.execv(sys.executable,[sys.executable,'-I','-u',%r])" % (control, page, str(MAIN)))
+            "os.execv(sys.executable,[sys.executable,'-I','-B','-u',%r])" % (control, page, str(MAIN)))
     return [sys.executable, "-I", "-S", "-c", move]
 
 

@@ -110,7 +110,7 @@ class Ways(unittest.TestCase):
         loop = []
         loop.append(loop)
         for args, kwargs, reason in (
-            ((1, b"x"), {}, "the argument number 2 of echo cannot be sent: it is or contains a bytes; send lists, dicts, strings and numbers"),
+            ((1, b"x"), {}, "the argument number 2 of echo cannot be sent: it is or contains a bytes; send lists, dicts"),
             ((), {"key": [object()]}, "the argument key of echo"), (({(1, 2): 3},), {}, "keys must be"), ((loop,), {}, "number 1"),
         ):
             with self.assertRaises(BadArguments) as caught:

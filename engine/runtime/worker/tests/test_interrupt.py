@@ -230,7 +230,7 @@ class Life(unittest.TestCase):
             "f=tempfile.TemporaryFile(); f.truncate(64)\n"
             "a,b,f=*map(far,socket.socketpair()),far(f)\n"
             "os.dup2(b,3); os.dup2(f,4); a=socket.socket(fileno=a)\n"
-            "p=subprocess.Popen([sys.executable,'-I','-u',%r],pass_fds=(3,4))\n"
+            "p=subprocess.Popen([sys.executable,'-I','-B','-u',%r],pass_fds=(3,4))\n"
             "a.sendall(b'{\"t\":\"load\",\"filename\":\"i.py\",\"path\":\"%%s\"}\\n' %% sys.argv[1].encode())\n"
             "a.recv(100)\n"
             "h=subprocess.Popen(['sleep','60'],pass_fds=(a.fileno(),),stdout=subprocess.DEVNULL)\n"
