@@ -109,7 +109,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 		return 0, err
 	}
 	a.python = python
-	if err := os.MkdirAll(filepath.Join(r.exp.Workspace.Dir, outputsName), 0o755); err != nil {
+	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {
 		return 0, err
 	}
 	cmd, err := isolation.Command(a.isolation, a.spec(r.exp))

@@ -6,28 +6,32 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // outputsName is the folder of the workspace that is collected after a run.
 const outputsName = "outputs"
 
-// collect moves what the agent left in from to the folder to, and reports how
-// many files there were. Existing files are replaced whole. A symbolic link is
-// never followed out of the folder and never copied: it could point at anything
-// of the user's.
-func collect(from, to string, warn func(string, ...any)) (int, error) {
-	src, err := os.OpenRoot(from)
+// collect moves what the agent left in the outputs folder of its workspace to
+// the folder to, and reports how many files there were. Existing files are
+// replaced whole. A symbolic link is never followed and never copied: it could
+// point at anything of the user's, and the agent may have put one anywhere.
+func collect(space *os.Root, to string, warn func(string, ...any)) (int, error) {
+	info, err := space.Lstat(outputsName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	defer src.Close()
-	if same(from, to) {
-		return count(src)
+	if !info.IsDir() {
+		warn("outputs: the agent has put something else in the place of the folder; nothing was collected")
+		return 0, nil
 	}
+	src, err := space.OpenRoot(outputsName)
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return 0, err
 	}
@@ -53,10 +57,10 @@ func collect(from, to string, warn func(string, ...any)) (int, error) {
 		return copyFile(src, dst, p)
 	})
 	if err != nil {
-		return files, fmt.Errorf("collect the outputs from %s (they are still there): %w", from, err)
+		return files, fmt.Errorf("collect the outputs from %s (they are still there): %w", src.Name(), err)
 	}
 	// What stays would look like results of the next run.
-	return files, os.RemoveAll(from)
+	return files, space.RemoveAll(outputsName)
 }
 
 func copyFile(src, dst *os.Root, name string) error {
@@ -81,21 +85,4 @@ func copyFile(src, dst *os.Root, name string) error {
 		_ = dst.Remove(tmp)
 	}
 	return err
-}
-
-func same(a, b string) bool {
-	ia, erra := os.Stat(a)
-	ib, errb := os.Stat(b)
-	return erra == nil && errb == nil && os.SameFile(ia, ib) || filepath.Clean(a) == filepath.Clean(b)
-}
-
-func count(root *os.Root) (int, error) {
-	n := 0
-	err := fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			n++
-		}
-		return err
-	})
-	return n, err
 }

@@ -111,6 +111,9 @@ func (r *runner) run(ctx context.Context) error {
 		r.warn("%s", r.agent.warning)
 	}
 	var err error
+	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
+		return kindOf(err)
+	}
 	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Progress: r.opts.Progress})
 	if err != nil {
 		return err
@@ -136,10 +139,6 @@ func (r *runner) run(ctx context.Context) error {
 
 // fill puts everything the agent needs into its workspace.
 func (r *runner) fill(ctx context.Context) error {
-	var err error
-	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
-		return err
-	}
 	for _, source := range append(append([]string{}, r.exp.Workspace.Libraries...), r.exp.Workspace.Files...) {
 		if err := r.space.add(source); err != nil {
 			return fmt.Errorf("put %s into the workspace: %w", source, err)
@@ -201,6 +200,7 @@ func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
 	if err := r.space.write(promptName, []byte(prompt+"\n"), 0o644); err != nil {
 		return err
 	}
+	r.space.sweep()
 	return r.space.save()
 }
 
@@ -212,7 +212,7 @@ func (r *runner) cleanup(ctx context.Context) error {
 	var errs []error
 	r.agent.close()
 	if r.space != nil {
-		n, err := collect(filepath.Join(r.exp.Workspace.Dir, outputsName), r.exp.Outputs, r.warn)
+		n, err := collect(r.space.root, r.exp.Outputs, r.warn)
 		r.result.Files = n
 		errs = append(errs, err)
 	}
@@ -242,4 +242,12 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	}
 	r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s has ended", id)
 	return r.sandbox.Close()
+}
+
+func kindOf(err error) error {
+	var busy *BusyError
+	if errors.As(err, &busy) {
+		return &engine.Error{Kind: engine.KindConflict, Err: err}
+	}
+	return err
 }

@@ -11,14 +11,20 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // stateFile remembers what Seer wrote into a workspace, so that a second run can
 // replace its own files and never one that the user or the agent changed.
 const stateFile = ".seer-workspace.json"
+
+// lockFile is there while a run works in the workspace.
+const lockFile = ".seer-workspace.lock"
 
 // workspace is the agent's folder while it is being filled.
 type workspace struct {
@@ -26,19 +32,35 @@ type workspace struct {
 	root    *os.Root
 	written map[string]string // slash path → hex SHA-256 of what was written
 	before  map[string]string // the same, from the run before
+	lock    *state.Lock       // one run at a time
 	now     time.Time
 	warn    func(format string, args ...any)
+}
+
+// BusyError says that another run works in the workspace.
+type BusyError struct{ Dir string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one a folder of its own with --set workspace.dir=FOLDER", e.Dir)
 }
 
 func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*workspace, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the workspace: %w", err)
 	}
+	lock, held, err := state.TryAcquire(filepath.Join(dir, lockFile))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock the workspace: %w", err)
+	case held:
+		return nil, &BusyError{Dir: dir}
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
+		lock.Remove()
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
-	w := &workspace{dir: dir, root: root, now: now, warn: warn, written: map[string]string{}, before: map[string]string{}}
+	w := &workspace{dir: dir, root: root, lock: lock, now: now, warn: warn, written: map[string]string{}, before: map[string]string{}}
 	if data, err := root.ReadFile(stateFile); err == nil {
 		if json.Unmarshal(data, &w.before) != nil {
 			w.before = map[string]string{} // then every file counts as the user's own
@@ -47,7 +69,10 @@ func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*works
 	return w, nil
 }
 
-func (w *workspace) close() error { return w.root.Close() }
+func (w *workspace) close() error {
+	w.lock.Remove()
+	return w.root.Close()
+}
 
 // save writes the record of this run's files.
 func (w *workspace) save() error {
@@ -155,6 +180,23 @@ func (w *workspace) adopt(files []string) error {
 		w.written[filepath.ToSlash(rel)] = hash(data)
 	}
 	return nil
+}
+
+// sweep takes away what the run before wrote and this one did not.
+func (w *workspace) sweep() {
+	var stale []string
+	for name, sum := range w.before {
+		if _, again := w.written[name]; !again {
+			stale = append(stale, filepath.Join(w.dir, filepath.FromSlash(name)))
+			w.written[name] = sum
+		}
+	}
+	w.remove(stale)
+	for name := range w.before {
+		if slices.Contains(stale, filepath.Join(w.dir, filepath.FromSlash(name))) {
+			delete(w.written, name) // changed since, so it is somebody else's now
+		}
+	}
 }
 
 // remove takes away files that have no use after the run, such as a connection

@@ -1,11 +1,11 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -53,6 +53,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	w.close()
 	put(t, "two", source, "helpers.py")
 	w, warnings = openTest(t, dir)
 	if err := w.add(lib); err != nil {
@@ -62,6 +63,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 		t.Fatalf("a second run: %v, %v", err, *warnings)
 	}
 
+	w.close()
 	put(t, "by the agent", dir, "helpers.py")
 	w, warnings = openTest(t, dir)
 	if err := w.add(lib); err != nil {
@@ -107,24 +109,24 @@ func TestWorkspaceRemovesOnlyWhatIsStillItsOwn(t *testing.T) {
 	for _, e := range left {
 		names = append(names, e.Name())
 	}
-	if !slices.Equal(names, []string{"kept.txt"}) {
+	if !slices.Equal(names, []string{lockFile, "kept.txt"}) {
 		t.Errorf("left: %v", names)
 	}
 }
 
 func TestCollectNeverFollowsALinkOut(t *testing.T) {
-	from, to, secret := t.TempDir(), filepath.Join(t.TempDir(), "out"), t.TempDir()
+	space, to, secret := t.TempDir(), filepath.Join(t.TempDir(), "out"), t.TempDir()
 	put(t, "private", secret, "key")
-	put(t, "result", from, "sub", "report.md")
+	put(t, "result", space, "outputs", "sub", "report.md")
 	for name, target := range map[string]string{"file": filepath.Join(secret, "key"), "dir": secret} {
-		if err := os.Symlink(target, filepath.Join(from, name)); err != nil {
+		if err := os.Symlink(target, filepath.Join(space, "outputs", name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var warnings []string
-	n, err := collect(from, to, func(f string, a ...any) { warnings = append(warnings, fmt.Sprintf(f, a...)) })
-	if err != nil || n != 1 || len(warnings) != 2 {
-		t.Fatalf("%d files, %v, %v", n, warnings, err)
+	w, warnings := openTest(t, space)
+	n, err := collect(w.root, to, w.warn)
+	if err != nil || n != 1 || len(*warnings) != 2 {
+		t.Fatalf("%d files, %v, %v", n, *warnings, err)
 	}
 	if read(t, to, "sub", "report.md") != "result" {
 		t.Error("the report is missing")
@@ -134,10 +136,59 @@ func TestCollectNeverFollowsALinkOut(t *testing.T) {
 			t.Errorf("%s was collected", name)
 		}
 	}
-	if n, err := collect(filepath.Join(from, "missing"), to, nil); n != 0 || err != nil {
+	if _, err := os.Stat(filepath.Join(space, "outputs")); err == nil {
+		t.Error("collected outputs were not taken away, so the next run would find them")
+	}
+	if n, err := collect(w.root, to, w.warn); n != 0 || err != nil {
 		t.Errorf("no outputs: %d, %v", n, err)
 	}
-	if _, err := os.Stat(from); strings.Contains(from, to) || err == nil {
-		t.Error("collected outputs were not taken away, so the next run would find them")
+	if err := os.Symlink(secret, filepath.Join(space, "outputs")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := collect(w.root, to, w.warn); n != 0 || err != nil {
+		t.Errorf("a link in the folder's place: %d, %v", n, err)
+	}
+	if read(t, secret, "key") != "private" {
+		t.Error("the file behind the link is gone")
+	}
+}
+
+func TestOneRunAtATimeInAWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	w, _ := openTest(t, dir)
+	var busy *BusyError
+	if _, err := openWorkspace(dir, time.Now(), nil); !errors.As(err, &busy) {
+		t.Errorf("a second run: %v", err)
+	}
+	w.close()
+	openTest(t, dir)
+}
+
+func TestSweepTakesAwayTheRunBefore(t *testing.T) {
+	dir := t.TempDir()
+	w, _ := openTest(t, dir)
+	for _, name := range []string{"old/lib.py", "edited.py", "again.py"} {
+		if err := w.write(name, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	w.close()
+	put(t, "by the agent", dir, "edited.py")
+	w, _ = openTest(t, dir)
+	if err := w.write("again.py", []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.sweep()
+	if _, err := os.Stat(filepath.Join(dir, "old")); err == nil {
+		t.Error("a stale library is still there")
+	}
+	if read(t, dir, "edited.py") != "by the agent" || read(t, dir, "again.py") != "new" {
+		t.Error("the wrong files were swept")
+	}
+	if len(w.written) != 1 {
+		t.Errorf("written: %v", w.written)
 	}
 }

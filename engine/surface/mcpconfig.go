@@ -17,7 +17,13 @@ import (
 func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
 	config := map[string]json.RawMessage{}
 	known := map[string]json.RawMessage{}
-	data, err := os.ReadFile(path)
+	// The file may lie in an agent's workspace, where a link could lead anywhere.
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(filepath.Base(path))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -46,11 +52,6 @@ func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	// Entries may carry variables; only the user needs to read them.
 	return writeFile(root, filepath.Base(path), append(data, '\n'), 0o600)
 }

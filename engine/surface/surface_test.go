@@ -114,3 +114,20 @@ func TestMCPConfigKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("a file that is not ours was changed to %q", data)
 	}
 }
+
+func TestMCPConfigDoesNotReadThroughALink(t *testing.T) {
+	secret, dir := filepath.Join(t.TempDir(), "private.json"), t.TempDir()
+	if err := os.WriteFile(secret, []byte(`{"token": "t0ken"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "mcp.json")
+	if err := os.Symlink(secret, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := surface.WriteMCPConfig(path, nil); err == nil {
+		t.Error("read through the link")
+	}
+	if data, _ := os.ReadFile(secret); string(data) != `{"token": "t0ken"}` {
+		t.Errorf("the file behind the link is now %s", data)
+	}
+}

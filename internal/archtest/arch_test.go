@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"engine": {"sdk", "engine/protocol", "engine/runtime/loader", "engine/state", "engine/isolation",
 		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
 		"engine/fetch", "engine/host", "engine/service", "engine/surface"},
-	"engine/run": {"sdk", "engine", "engine/experiment", "engine/isolation", "engine/protocol", "engine/surface",
+	"engine/run": {"sdk", "engine", "engine/state", "engine/experiment", "engine/isolation", "engine/protocol", "engine/surface",
 		"engine/plan", "engine/preflight"},
 	"engine/mcp":   {"sdk", "engine/protocol"},
 	"cmd/...":      {"..."},

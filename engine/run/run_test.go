@@ -1,0 +1,217 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/internal/testbuild"
+)
+
+var artifacts testbuild.Artifacts
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "seer-run-test-")
+	if err == nil {
+		artifacts, err = testbuild.Build(dir)
+	}
+	code := 1
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// setup writes an experiment whose agent runs the script, and an engine that
+// must have no live sandbox at the end.
+func setup(t *testing.T, script, change string) (*engine.Engine, *experiment.Experiment) {
+	t.Helper()
+	short, err := os.MkdirTemp("", "seer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "an experiment é")
+	for name, text := range map[string]string{
+		"seer.yaml": "name: t\nserve: [{file: interface.py, expose_as: library, name: tools}]\n" +
+			"workspace: {files: [agent.py], libraries: [helpers.py]}\nagent: {command: [python3, agent.py], prompt: Do it.}\n" + change,
+		"interface.py": "@expose\ndef twice(x: int) -> int:\n    return 2 * x\n",
+		"helpers.py":   "def shout(x):\n    return f'{x}!'\n",
+		"agent.py":     script,
+	} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := engine.New(engine.Options{
+		StateDir: filepath.Join(t.TempDir(), "state"), CacheDir: filepath.Join(filepath.Dir(artifacts.Plugins), "cache"), RuntimeDir: short,
+		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		infos, _ := e.Sandboxes(context.Background(), true)
+		for _, i := range infos {
+			if i.State.Live() {
+				t.Errorf("the sandbox %s was left behind", i.ID)
+				_ = e.Terminate(context.Background(), i.ID)
+			}
+		}
+		e.Close()
+		os.RemoveAll(short)
+	})
+	exp, err := experiment.Load(t.Context(), filepath.Join(dir, "seer.yaml"), experiment.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, exp
+}
+
+// files lists what is below a folder, without Python's caches.
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	names := []string{}
+	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.Contains(p, "__pycache__") {
+			rel, _ := filepath.Rel(dir, p)
+			names = append(names, rel)
+		}
+		return nil
+	})
+	return names
+}
+
+const goodAgent = `
+import os, sys, json
+import tools, helpers
+open(os.environ["SEER_OUTPUTS"] + "/é result.txt", "w").write(helpers.shout(tools.twice(21)))
+assert open(os.environ["SEER_PROMPT"]).read().startswith("Do it.")
+assert json.load(open(os.environ["SEER_MCP_CONFIG"])) == {"mcpServers": {}}
+print("to stdout"); print("to stderr", file=sys.stderr)
+`
+
+func TestRun(t *testing.T) {
+	e, exp := setup(t, goodAgent, "")
+	var stdout, stderr bytes.Buffer
+	for range 2 { // the second finds what the first has left
+		stdout.Reset()
+		stderr.Reset()
+		result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &stdout, Stderr: &stderr})
+		if err != nil || result.ExitCode != 0 || result.Files != 1 {
+			t.Fatalf("%+v, %v, %s", result, err, &stderr)
+		}
+	}
+	if stdout.String() != "to stdout\n" || stderr.String() != "to stderr\n" {
+		t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
+	}
+	if got, err := os.ReadFile(filepath.Join(exp.Outputs, "é result.txt")); string(got) != "42!" {
+		t.Errorf("result: %q, %v", got, err)
+	}
+	if got := files(t, exp.Outputs); !slices.Equal(got, []string{"agent.log", "run.json", "é result.txt"}) {
+		t.Errorf("outputs: %v", got)
+	}
+	// What leads to the sandbox is gone with it; the user's files stay.
+	if got := files(t, exp.Workspace.Dir); !slices.Equal(got, []string{".seer-workspace.json", "agent.py", "helpers.py", "prompt.md"}) {
+		t.Errorf("workspace: %v", got)
+	}
+	var record struct {
+		Services []struct{ Name, CodeHash string }
+		ExitCode int `json:"exit_code"`
+	}
+	data, _ := os.ReadFile(filepath.Join(exp.Outputs, "run.json"))
+	if err := json.Unmarshal(data, &record); err != nil || len(record.Services) != 1 {
+		t.Errorf("run.json: %s", data)
+	}
+}
+
+func TestRunKeepsTheSandbox(t *testing.T) {
+	e, exp := setup(t, goodAgent, "")
+	result, err := run.Run(t.Context(), e, exp, run.Options{Keep: true})
+	if err != nil || !result.Kept {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	s, err := e.Open(t.Context(), result.Sandbox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Terminate(context.Background())
+	v, err := s.Service(t.Context(), "tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := v.Call(t.Context(), "twice", []any{2}, nil, &n); err != nil || n != 4 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+func TestRunOfAnAgentThatFails(t *testing.T) {
+	e, exp := setup(t, "import os, sys\nopen(os.environ['SEER_OUTPUTS'] + '/partial', 'w').write('x')\nsys.exit(7)\n", "")
+	result, err := run.Run(t.Context(), e, exp, run.Options{})
+	if err != nil || result.ExitCode != 7 || result.Files != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
+
+func TestRunStopsWhenItIsTold(t *testing.T) {
+	for name, script := range map[string]string{
+		"asked": "import os, signal, sys, time\nout = os.environ['SEER_OUTPUTS']\n" +
+			"def bye(*a):\n    open(out + '/bye', 'w').write('x'); sys.exit(0)\nsignal.signal(signal.SIGTERM, bye)\nprint('ready')\nwhile True: time.sleep(1)\n",
+		"deaf": "import os, signal, time, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" +
+			"subprocess.Popen(['setsid', 'sleep', '1000'])\nopen(os.environ['SEER_OUTPUTS'] + '/bye', 'w').write('x')\nprint('ready')\nwhile True: time.sleep(1)\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, exp := setup(t, script, "")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			result, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", cancel}, Grace: time.Second})
+			if engine.KindOf(err) != engine.KindCancelled {
+				t.Errorf("err = %v", err)
+			}
+			if result.Files != 1 {
+				t.Errorf("its last output was not collected: %+v", result)
+			}
+		})
+	}
+}
+
+// onText calls then when what it is given holds text.
+type onText struct {
+	text string
+	then func()
+}
+
+func (o onText) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), o.text) {
+		o.then()
+	}
+	return len(p), nil
+}
+
+func TestRunWithABrokenInterfaceLeavesNothing(t *testing.T) {
+	e, exp := setup(t, goodAgent, "")
+	if err := os.WriteFile(exp.Serve[0].File, []byte("import nothing_of_that_name\n@expose\ndef f(): pass\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := run.Run(t.Context(), e, exp, run.Options{})
+	if engine.KindOf(err) != engine.KindService || !strings.Contains(err.Error(), "nothing_of_that_name") {
+		t.Errorf("err = %v", err)
+	}
+}
