@@ -39,15 +39,15 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	cacheDir = dir
-	const guests = "engine/host/testdata/guests/"
-	err = hosttest.Prepare(dir, guests+"pretend", guests+"acme", guests+"shout", guests+"rogue",
-		"plugins/expose-library", "plugins/expose-mcp", "plugins/expose-prompt", "plugins/fetch-folder")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	return m.Run()
 }
+
+// prepare builds and compiles the plugins when the first test wants one.
+var prepare = sync.OnceValue(func() error {
+	const guests = "engine/host/testdata/guests/"
+	return hosttest.Prepare(cacheDir, guests+"pretend", guests+"acme", guests+"shout", guests+"rogue",
+		"plugins/expose-library", "plugins/expose-mcp", "plugins/expose-prompt", "plugins/fetch-folder")
+})
 
 func open(t testing.TB, o host.Options) *host.Host {
 	t.Helper()
@@ -68,8 +68,21 @@ func open(t testing.TB, o host.Options) *host.Host {
 
 func guests(t testing.TB, names ...string) string {
 	t.Helper()
+	if err := prepare(); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	hosttest.Guest(t, dir, names...)
+	return dir
+}
+
+func builtIn(t testing.TB, ids ...string) string {
+	t.Helper()
+	if err := prepare(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	hosttest.BuiltIn(t, dir, ids...)
 	return dir
 }
 
@@ -398,8 +411,7 @@ func TestFolders(t *testing.T) {
 
 func TestFetchFolder(t *testing.T) {
 	ctx := context.Background()
-	dir, model := t.TempDir(), t.TempDir()
-	hosttest.BuiltIn(t, dir, "fetch-folder")
+	dir, model := builtIn(t, "fetch-folder"), t.TempDir()
 	weights := make([]byte, 9<<20) // large enough for its digest to be kept
 	for name, data := range map[string][]byte{"config.json": []byte("{}"), "sub/model.bin": weights} {
 		path := filepath.Join(model, name)
@@ -448,8 +460,7 @@ func TestFetchFolder(t *testing.T) {
 
 // The built-in expose modes in the real host say what they say natively.
 func TestBuiltInExposeModes(t *testing.T) {
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "expose-library", "expose-mcp", "expose-prompt")
+	dir := builtIn(t, "expose-library", "expose-mcp", "expose-prompt")
 	h := open(t, host.Options{Dirs: []string{dir}})
 	for name, native := range map[string]sdk.Exposer{"library": library.Mode{}, "mcp": mcp.Mode{}, "prompt": prompt.Mode{}} {
 		req := sdk.ExposeRequest{Name: "tools", Interface: sdk.Interface{Doc: "Töols", Functions: []sdk.Function{{Name: "embed", Doc: "x",

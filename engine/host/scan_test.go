@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -283,8 +282,7 @@ func TestCacheOfSomebodyElse(t *testing.T) {
 }
 
 func TestListingRunsNothing(t *testing.T) {
-	dir := t.TempDir()
-	hosttest.Guest(t, dir, "rogue")
+	dir := guests(t, "rogue")
 	cache := filepath.Join(t.TempDir(), "cache")
 	h := open(t, host.Options{Dirs: []string{dir}, CacheDir: cache})
 	start := time.Now()
