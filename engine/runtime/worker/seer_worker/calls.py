@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional
 
 from . import values
 from .connection import Call
@@ -10,8 +10,10 @@ from .describe import is_async, signature_of
 from .errors import CallErrorDict, call_error, from_exception
 from .gate import Gate, Interrupted
 from .load import Interface
-from .loop import Loop
 from .scrub import Scrubber
+
+if TYPE_CHECKING:
+    from .loop import Loop
 
 _ID = json.JSONEncoder(ensure_ascii=True).encode
 
@@ -27,7 +29,7 @@ class Caller:
     def __init__(self, interface: Interface, gate: Gate, scrubber: Scrubber) -> None:
         self._interface, self._gate, self._scrubber = interface, gate, scrubber
         self._functions = dict(interface.registry.functions)
-        self._loop: Optional[Loop] = Loop() if any(map(is_async, self._functions.values())) else None
+        self._loop = _new_loop() if any(map(is_async, self._functions.values())) else None
 
     def answer(self, call: Call) -> Answer:
         """Runs the call. Whatever the function does, short of ending the process, becomes an answer."""
@@ -64,7 +66,7 @@ class Caller:
 
     def _await(self, coroutine: Any) -> Any:
         if self._loop is None:
-            self._loop = Loop()
+            self._loop = _new_loop()
         return self._loop.run(coroutine)
 
     def _failure(self, call: Call, e: BaseException) -> CallErrorDict:
@@ -89,6 +91,11 @@ class Caller:
             return Answer(json.dumps(header, ensure_ascii=False).encode("utf-8"), b"")
         except UnicodeEncodeError:
             return Answer(json.dumps(header).encode("ascii"), b"")
+
+
+def _new_loop() -> "Loop":
+    from .loop import Loop  # asyncio is half of all that would be imported, and most interfaces do without
+    return Loop()
 
 
 class _Refused(Exception):
