@@ -46,8 +46,9 @@ func invoke[Out any](ctx context.Context, c caller, export string, in any) (Out,
 // call runs an export in an instance of its own and returns what is inside the
 // envelope.
 func (m *module) call(ctx context.Context, export string, input []byte, g *grants) (json.RawMessage, error) {
-	if limit := m.limits.InputMB << 20; len(input) > limit {
-		return nil, sdk.Errorf(sdk.Invalid, "the input of %s for plugin %s has %d bytes; the limit is %d MiB", export, m.plugin.Manifest.ID, len(input), m.limits.InputMB)
+	// What does not fit well into the guest's memory would fail there, less clearly.
+	if limit := min(m.limits.InputMB, m.limits.MemoryMB/4) << 20; len(input) > limit {
+		return nil, sdk.Errorf(sdk.Invalid, "the input of %s for plugin %s has %d bytes; the limit is %d", export, m.plugin.Manifest.ID, len(input), limit)
 	}
 	inst, err := m.take(ctx)
 	if err != nil {

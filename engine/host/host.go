@@ -167,25 +167,6 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// SearchPath is where a program looks for plugins: the folders named by flags and
-// then by SEER_PLUGIN_DIR, which must exist, and the user's and the program's
-// own, which may not. executable is the program's path, resolved by the caller.
-func SearchPath(flags []string, lookup func(string) (string, bool), executable string) (dirs, optional []string) {
-	dirs = append(dirs, flags...)
-	if list, _ := lookup("SEER_PLUGIN_DIR"); list != "" {
-		dirs = append(dirs, filepath.SplitList(list)...)
-	}
-	if data, _ := lookup("XDG_DATA_HOME"); filepath.IsAbs(data) {
-		optional = append(optional, filepath.Join(data, "seer", "plugins"))
-	} else if home, _ := lookup("HOME"); home != "" {
-		optional = append(optional, filepath.Join(home, ".local", "share", "seer", "plugins"))
-	}
-	if executable != "" {
-		optional = append(optional, filepath.Join(filepath.Dir(executable), "plugins"))
-	}
-	return dirs, optional
-}
-
 // find selects by kind and provided name; the first in order of search wins.
 func (h *Host) find(ctx context.Context, kind sdk.Kind, name string) (Plugin, error) {
 	plugins, errs := h.Plugins(ctx)

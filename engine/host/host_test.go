@@ -242,6 +242,14 @@ func TestMemoryLimit(t *testing.T) {
 	wantWell(t, h)
 }
 
+func TestInputLimit(t *testing.T) {
+	h := open(t, host.Options{Dirs: []string{guests(t, "rogue")}})
+	_, err := expose(t, h, "rogue", `"`+strings.Repeat("x", 17<<20)+`"`)
+	if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "the limit is 16777216") {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // wantWell checks that the next call works.
 func wantWell(t *testing.T, h *host.Host) {
 	t.Helper()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -188,24 +187,6 @@ func TestChangesAreSeen(t *testing.T) {
 	write(t, dir, "expose-shout.wasm", module(strings.Replace(shoutManifest, "[shout]", "[whisper]", 1), exportsExpose...))
 	if _, err := h.Exposer(context.Background(), "whisper"); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestSearchPath(t *testing.T) {
-	env := map[string]string{"SEER_PLUGIN_DIR": "/a:/b", "XDG_DATA_HOME": "/data", "HOME": "/home/u"}
-	lookup := func(k string) (string, bool) { v, ok := env[k]; return v, ok }
-	dirs, optional := host.SearchPath([]string{"/flag"}, lookup, "/opt/seer/bin/seer")
-	if want := []string{"/flag", "/a", "/b"}; !reflect.DeepEqual(dirs, want) {
-		t.Errorf("dirs = %v", dirs)
-	}
-	if want := []string{"/data/seer/plugins", "/opt/seer/bin/plugins"}; !reflect.DeepEqual(optional, want) {
-		t.Errorf("optional = %v", optional)
-	}
-	delete(env, "XDG_DATA_HOME")
-	delete(env, "SEER_PLUGIN_DIR")
-	dirs, optional = host.SearchPath(nil, lookup, "")
-	if len(dirs) != 0 || !reflect.DeepEqual(optional, []string{"/home/u/.local/share/seer/plugins"}) {
-		t.Errorf("without variables: %v, %v", dirs, optional)
 	}
 }
 
