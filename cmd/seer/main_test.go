@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,59 +14,77 @@ import (
 	"github.com/seer-engine/seer/internal/testbuild"
 )
 
-// TestMain lets the test binary be seer, so that the tests run the real program.
+// The tests run the program as it is installed, with its runtime and plugins
+// beside it. It is built without the race detector, under which compiling a plugin
+// takes a minute.
+
 func TestMain(m *testing.M) {
-	testscript.Main(cleaning{m}, map[string]func(){"seer": main})
+	code := m.Run()
+	if dir := builtIn.Load(); dir != nil {
+		os.RemoveAll(*dir)
+	}
+	os.Exit(code)
 }
 
-// cleaning removes what the tests have built, after the last of them.
-type cleaning struct{ *testing.M }
-
-func (c cleaning) Run() int {
-	defer func() {
-		if dir := builtIn.Load(); dir != nil {
-			os.RemoveAll(*dir)
-		}
-	}()
-	return c.M.Run()
-}
-
+// builtIn is the folder for the installation and the cache, if a test needed them.
 var builtIn atomic.Pointer[string]
 
-var artifacts = sync.OnceValues(func() (testbuild.Artifacts, error) {
-	dir, err := os.MkdirTemp("", "seer-test-bin-")
+// installation is built once for all tests.
+type installation struct {
+	bin   string // the folder with seer
+	cache string // for compiled plugins: shared, as that takes longer than all the rest
+}
+
+var installed = sync.OnceValues(func() (installation, error) {
+	dir, err := os.MkdirTemp("", "seer-test-")
 	if err != nil {
-		return testbuild.Artifacts{}, err
+		return installation{}, err
 	}
 	builtIn.Store(&dir)
-	return testbuild.Build(dir)
+	i := installation{bin: dir, cache: filepath.Join(dir, "cache")}
+	built, err := testbuild.Build(dir)
+	if err != nil {
+		return i, err
+	}
+	if bin := filepath.Dir(built.Runtime); bin != dir { // a finished build
+		i.bin = bin
+		return i, nil
+	}
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "seer"), ".").CombinedOutput(); err != nil {
+		return i, fmt.Errorf("build seer: %w\n%s", err, out)
+	}
+	return i, nil
 })
 
-// needArtifacts are the runtime and the plugins of this working tree.
-func needArtifacts(t *testing.T) testbuild.Artifacts {
+func install(t *testing.T) installation {
 	t.Helper()
-	built, err := artifacts()
+	i, err := installed()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return built
+	return i
+}
+
+// path is a PATH in which this seer comes first.
+func (i installation) path() string {
+	return i.bin + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
 // TestScript runs testdata/script: the program as a user sees it.
 func TestScript(t *testing.T) {
-	built := needArtifacts(t)
+	i := install(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               func(env *testscript.Env) error { return setUp(env, built) },
+		Setup:               func(env *testscript.Env) error { return setUp(env, i) },
 		Cmds:                scriptCommands(),
 	})
 }
 
 // setUp gives a script a home of its own. What the script started is gone when it
 // has ended, and that is checked.
-func setUp(env *testscript.Env, built testbuild.Artifacts) error {
+func setUp(env *testscript.Env, i installation) error {
 	sockets, err := os.MkdirTemp("", "s") // short: the path of a socket has at most 100 characters
 	if err != nil {
 		return err
@@ -74,10 +94,9 @@ func setUp(env *testscript.Env, built testbuild.Artifacts) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		"HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CACHE_HOME": filepath.Join(home, "cache"),
+		"PATH": i.path(), "HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CACHE_HOME": i.cache,
 		"XDG_DATA_HOME": filepath.Join(home, "data"), "XDG_CONFIG_HOME": filepath.Join(home, "config"), "XDG_RUNTIME_DIR": sockets,
-		"SEER_ARTIFACTS_DIR": built.Runtime, "SEER_PLUGIN_DIR": built.Plugins, "SEER_PYTHON": os.Getenv("SEER_PYTHON"),
-		"NO_COLOR": "1",
+		"SEER_PYTHON": os.Getenv("SEER_PYTHON"), "NO_COLOR": "1",
 	} {
 		env.Setenv(name, value)
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,20 +54,15 @@ type program struct {
 
 func newProgram(t *testing.T) *program {
 	t.Helper()
-	built := needArtifacts(t)
-	path, err := exec.LookPath("seer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := install(t)
 	sockets, err := os.MkdirTemp("", "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
 	home := t.TempDir()
-	p := &program{t: t, path: path, dir: t.TempDir(), env: []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + sockets,
-		"SEER_ARTIFACTS_DIR=" + built.Runtime, "SEER_PLUGIN_DIR=" + built.Plugins, "SEER_PYTHON=" + os.Getenv("SEER_PYTHON"),
+	p := &program{t: t, path: filepath.Join(i.bin, "seer"), dir: t.TempDir(), env: []string{
+		"PATH=" + i.path(), "HOME=" + home, "XDG_RUNTIME_DIR=" + sockets, "XDG_CACHE_HOME=" + i.cache, "SEER_PYTHON=" + os.Getenv("SEER_PYTHON"),
 	}}
 	t.Cleanup(func() { p.run("down", "--all", "--quiet") })
 	return p
@@ -266,7 +262,7 @@ func TestMCPEndsWithItsClient(t *testing.T) {
 			t.Fatalf("%s: no answer: %v", how, err)
 		}
 		if how == "SIGTERM" {
-			_ = cmd.Process.Signal(os.Interrupt)
+			_ = cmd.Process.Signal(syscall.SIGTERM)
 		} else {
 			in.Close()
 		}

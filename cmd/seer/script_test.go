@@ -170,7 +170,11 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	b := &background{cmd: exec.Command(path, args[2:]...)}
 	b.cmd.Args[0] = args[1]
-	b.cmd.Dir, b.cmd.Env = ts.MkAbs("."), env.Vars
+	b.cmd.Dir = ts.MkAbs(".")
+	for _, v := range env.Vars { // as the script has set them since
+		name, _, _ := strings.Cut(v, "=")
+		b.cmd.Env = append(b.cmd.Env, name+"="+ts.Getenv(name))
+	}
 	b.out, err = os.Create(ts.MkAbs(args[0] + ".out"))
 	ts.Check(err)
 	b.err, err = os.Create(ts.MkAbs(args[0] + ".err"))
