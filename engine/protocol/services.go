@@ -60,6 +60,13 @@ func (c *Client) DeleteService(ctx context.Context, name string) error {
 	return c.json(ctx, http.MethodDelete, servicePath(name), nil, nil, nil)
 }
 
+// AbandonService gives up a generation that is still loading. What was served
+// before it stays.
+func (c *Client) AbandonService(ctx context.Context, name string, generation int) error {
+	q := url.Values{"generation": {strconv.Itoa(generation)}}
+	return c.json(ctx, http.MethodDelete, servicePath(name), q, nil, nil)
+}
+
 // ServiceLogs copies what the worker of a service has printed, from byte offset
 // of its log. With follow it goes on until ctx ends. It returns the offset to go
 // on with.

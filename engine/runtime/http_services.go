@@ -58,8 +58,19 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
-	if err := s.services.remove(r.PathValue("service")); err != nil {
+	name := r.PathValue("service")
+	v, err := s.services.get(name)
+	if err != nil {
 		return err
+	}
+	generation, err := queryInt(r.URL.Query(), "generation")
+	if err != nil {
+		return err
+	}
+	if generation == 0 || !v.abandon(int(generation)) {
+		if err := s.services.remove(name); err != nil {
+			return err
+		}
 	}
 	s.persist()
 	return writeJSON(w, http.StatusOK, struct{}{})

@@ -318,6 +318,19 @@ func (v *service) isLoading() bool {
 	return v.loading != nil
 }
 
+// abandon gives up one generation if it is still loading, and reports whether
+// anything is left of the service.
+func (v *service) abandon(number int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if g := v.loading; g != nil && g.number == number {
+		v.loading, g.state = nil, protocol.ServiceStopped
+		g.cancel()
+		v.notify()
+	}
+	return v.current != nil || v.loading != nil
+}
+
 // remove ends the service at once.
 func (v *service) remove() {
 	v.mu.Lock()

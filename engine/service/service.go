@@ -37,7 +37,7 @@ type Served struct {
 // Serve loads the interface in a worker of its own and waits until it answers.
 // An interface that does not load is a [*protocol.CallError] with the user's own
 // traceback; what was served under the name before then stays as it was. When
-// ctx ends while a first version loads, that load is ended too.
+// ctx ends while it loads, that load is ended too.
 func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error) {
 	code, err := source(s.File)
 	if err != nil {
@@ -105,15 +105,11 @@ func failure(file string, s protocol.Service) error {
 	}}
 }
 
-// abandon stops a load that nobody waits for any more. A second version that was
-// loading beside a first one is left to finish: the first must not be stopped.
+// abandon stops a load that nobody waits for any more, which may never end.
 func abandon(ctx context.Context, runtime *protocol.Client, name string, generation int) {
-	if generation != 1 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = runtime.DeleteService(ctx, name)
+	_ = runtime.AbandonService(ctx, name, generation)
 }
 
 // LoadError is an interface that did not load.

@@ -1,0 +1,73 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/seer-engine/seer/internal/testbuild"
+)
+
+// installed is one installation for all tests of this package, as a user has it:
+// the program with its runtime and plugins beside it, in a folder with an awkward
+// name, and the cache that fills with use.
+var installed struct{ seer, cache string }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "seer-acceptance-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = install(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func install(dir string) error {
+	bin := filepath.Join(dir, "Programme für mich")
+	installed.seer, installed.cache = filepath.Join(bin, "seer"), filepath.Join(dir, "cache")
+	for _, d := range []string{dir, bin} { // other users run it too
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+		if err := os.Chmod(d, 0o755); err != nil {
+			return err
+		}
+	}
+	built, err := testbuild.Build(filepath.Join(dir, "built"))
+	if err != nil {
+		return err
+	}
+	for from, to := range map[string]string{built.Runtime: "runtime", built.Plugins: "plugins"} {
+		if err := os.CopyFS(filepath.Join(bin, to), os.DirFS(from)); err != nil {
+			return err
+		}
+	}
+	if out, err := exec.Command("chmod", "-R", "a+rX", bin).CombinedOutput(); err != nil {
+		return fmt.Errorf("chmod: %w: %s", err, out)
+	}
+	return program()
+}
+
+// program puts the program itself into place: the one that was built, or one
+// built now.
+func program() error {
+	if built := os.Getenv("SEER_TEST_BIN"); built != "" {
+		data, err := os.ReadFile(filepath.Join(built, "seer"))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(installed.seer, data, 0o755)
+	}
+	if out, err := exec.Command("go", "build", "-o", installed.seer, "github.com/seer-engine/seer/cmd/seer").CombinedOutput(); err != nil {
+		return fmt.Errorf("build seer: %w\n%s", err, out)
+	}
+	return nil
+}
