@@ -25,24 +25,24 @@ func (s source) inPlace(ctx context.Context, folders []string) (string, error) {
 		base = dir
 	}
 	base = filepath.Clean(base)
-	real, err := filepath.EvalSymlinks(base)
+	resolved, err := filepath.EvalSymlinks(base)
 	if err != nil {
 		return "", sdk.Errorf(sdk.NotFound, "model %s: the folder %s cannot be used: %v", s.model.Name, base, err)
 	}
-	if !granted(real, folders) {
+	if !granted(resolved, folders) {
 		return "", sdk.Errorf(sdk.Unauthorized, "model %s: the folder %s is none that the experiment names", s.model.Name, base)
 	}
 	for _, f := range s.model.Files {
-		if err := s.checkInPlace(real, f); err != nil {
+		if err := s.checkInPlace(resolved, f); err != nil {
 			return "", err
 		}
 	}
 	return base, nil
 }
 
-func granted(real string, folders []string) bool {
+func granted(dir string, folders []string) bool {
 	for _, folder := range folders {
-		if allowed, err := filepath.EvalSymlinks(folder); err == nil && inside(allowed, real) {
+		if allowed, err := filepath.EvalSymlinks(folder); err == nil && inside(allowed, dir) {
 			return true
 		}
 	}
@@ -51,14 +51,14 @@ func granted(real string, folders []string) bool {
 
 func (s source) checkInPlace(base string, f sdk.ModelFile) error {
 	path := filepath.Join(base, filepath.FromSlash(f.Path))
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return sdk.Errorf(sdk.NotFound, "model %s: %s cannot be used: %v", s.model.Name, path, err)
 	}
-	if !inside(base, real) {
+	if !inside(base, target) {
 		return sdk.Errorf(sdk.Invalid, "model %s: %s is a link that leaves the model's folder; put the file itself there", s.model.Name, path)
 	}
-	info, err := os.Stat(real)
+	info, err := os.Stat(target)
 	switch {
 	case err != nil:
 		return sdk.Errorf(sdk.NotFound, "model %s: %s cannot be used: %v", s.model.Name, path, err)

@@ -34,8 +34,8 @@ func (h *Host) load(ctx context.Context, p Plugin) (*module, error) {
 		l = &loading{done: make(chan struct{})}
 		h.loaded[key] = l
 		go func() {
-			l.module, l.err = h.compile(p)
-			if l.err != nil { // the next call tries again
+			l.module, l.err = h.compile(context.WithoutCancel(ctx), p) // shared: no caller may cancel it
+			if l.err != nil {                                          // the next call tries again
 				h.mu.Lock()
 				delete(h.loaded, key)
 				h.mu.Unlock()
@@ -75,7 +75,7 @@ type module struct {
 }
 
 // compile makes machine code of a plugin, or takes it from the cache.
-func (h *Host) compile(p Plugin) (*module, error) {
+func (h *Host) compile(ctx context.Context, p Plugin) (*module, error) {
 	code, err := os.ReadFile(p.File)
 	if err != nil {
 		return nil, fault(FaultCorrupt, p, "cannot be read: %w", err)
@@ -91,13 +91,13 @@ func (h *Host) compile(p Plugin) (*module, error) {
 		return nil, err
 	}
 	defer cache.unlock()
-	m.compiled, m.cache, err = h.compileWith(cache, code, limits)
+	m.compiled, m.cache, err = h.compileWith(ctx, cache, code, limits)
 	if err != nil {
 		// Bad cache entries and a full disk look the same from here: without the
 		// cache it either works, slowly, or the plugin itself is bad.
 		h.log.Warn("cannot use the cache of compiled plugins", "plugin", p.Manifest.ID, "folder", cache.dir, "error", firstLine(err))
 		cache.clear()
-		if m.compiled, m.cache, err = h.compileWith(nil, code, limits); err != nil {
+		if m.compiled, m.cache, err = h.compileWith(ctx, nil, code, limits); err != nil {
 			return nil, fault(FaultCorrupt, p, "cannot be compiled: %s", firstLine(err))
 		}
 		return m, nil
@@ -109,8 +109,7 @@ func (h *Host) compile(p Plugin) (*module, error) {
 }
 
 // compileWith compiles with a cache on disk, or only in memory if it is nil.
-func (h *Host) compileWith(on *diskCache, code []byte, limits Limits) (*extism.CompiledPlugin, wazero.CompilationCache, error) {
-	ctx := context.Background() // the result is shared: no caller may cancel it
+func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limits Limits) (*extism.CompiledPlugin, wazero.CompilationCache, error) {
 	cache := wazero.NewCompilationCache()
 	if on != nil {
 		var err error
@@ -156,9 +155,9 @@ func (i *instance) sleep(ns int64) {
 	}
 }
 
-func (m *module) instantiate() (*instance, error) {
-	inst := &instance{log: &callLog{sink: m.log}, ctx: context.Background()}
-	ctx := experimental.WithCloseNotifier(context.Background(),
+func (m *module) instantiate(ctx context.Context) (*instance, error) {
+	inst := &instance{log: &callLog{sink: m.log}, ctx: ctx}
+	ctx = experimental.WithCloseNotifier(ctx,
 		experimental.CloseNotifyFunc(func(context.Context, uint32) { inst.ended.Store(true) }))
 	// Never wazero's default: its clock stands still and its randomness repeats.
 	config := wazero.NewModuleConfig().
@@ -194,7 +193,7 @@ func (m *module) take(ctx context.Context) (*instance, error) {
 		return inst, nil
 	}
 	m.mu.Unlock()
-	inst, err := m.instantiate()
+	inst, err := m.instantiate(context.WithoutCancel(ctx)) // it outlives the call
 	if err != nil {
 		<-m.slots
 		return nil, fault(FaultCorrupt, m.plugin, "cannot be started: %s", firstLine(err))

@@ -52,8 +52,8 @@ func TestScanFaults(t *testing.T) {
 		"no manifest": {module("", exportsExpose...), "", host.FaultManifest,
 			[]string{"no manifest", "put expose-shout.yaml beside it"}},
 		"bad yaml": {module("", exportsExpose...), "id: [", host.FaultManifest, []string{"expose-shout.yaml:1: "}},
-		"unknown key": {module("", exportsExpose...), shoutManifest + "permisions: {}\n", host.FaultManifest,
-			[]string{"expose-shout.yaml:5: field permisions is not a key of a manifest"}},
+		"unknown key": {module("", exportsExpose...), shoutManifest + "permission: {}\n", host.FaultManifest,
+			[]string{"expose-shout.yaml:5: field permission is not a key of a manifest"}},
 		"all problems": {module("", exportsExpose...), "id: Bad Id\nversion: one\nimplements: [oracle/1]\nlimits:\n  memory_mb: 99999\n", host.FaultManifest,
 			[]string{"yaml:1: id", "yaml:2: version", `yaml:3: implements: unknown contract "oracle/1"`, "provides: missing", "yaml:5: memory_mb: 99999"}},
 		"another id": {module("", exportsExpose...), strings.Replace(shoutManifest, "expose-shout", "expose-other", 1), host.FaultManifest,
@@ -164,8 +164,8 @@ func TestNotFound(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
 	h := open(t, host.Options{Dirs: []string{dir}})
-	_, err := h.Exposer(context.Background(), "libary")
-	wantFault(t, err, host.FaultNotFound, `expose mode "libary"`, "there are: shout")
+	_, err := h.Exposer(context.Background(), "librarian")
+	wantFault(t, err, host.FaultNotFound, `expose mode "librarian"`, "there are: shout")
 	_, err = h.Provider(context.Background(), "modal")
 	wantFault(t, err, host.FaultNotFound, `provider "modal"`, "none of that kind in "+dir)
 	if !errors.Is(err, &sdk.Error{Code: sdk.NotFound}) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 
 	"github.com/seer-engine/seer/sdk"
@@ -44,3 +45,22 @@ func TestAnswerUnwritable(t *testing.T) {
 		t.Errorf("answer = %s (%v)", out, err)
 	}
 }
+
+// Outside Wasm a folder says that it cannot be read, and does not pretend.
+func TestFolderNatively(t *testing.T) {
+	f := OpenFolder("/models/tiny")
+	for name, err := range map[string]error{
+		"read":   second(f.ReadFile("a")),
+		"list":   second(f.ReadDir(".")),
+		"digest": second(f.Digest("a")),
+	} {
+		if sdk.CodeOf(err) != sdk.Unsupported {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := f.ReadFile("../a"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a path that leaves the folder: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -2,12 +2,15 @@
 
 package guest
 
+import "github.com/seer-engine/seer/sdk"
+
 // Outside Wasm there is no host to talk to. These keep a plugin's main.go
 // compiling in editors, `go vet` and `go build ./...`.
 
-func input() []byte                  { panic(native) }
-func output([]byte)                  { panic(native) }
-func hostCall(string, []byte) []byte { panic(native) }
+func input() []byte { panic(native) }
+func output([]byte) { panic(native) }
+
+func hostCall(string, []byte) []byte { return failure(sdk.Errorf(sdk.Unsupported, native)) }
 
 func logDebug(string) {}
 func logInfo(string)  {}

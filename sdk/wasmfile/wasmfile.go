@@ -72,7 +72,7 @@ func checkHeader(b []byte) error {
 	case b[6] == 1:
 		return errors.New("a Wasm component, where a core module is needed")
 	case !bytes.Equal(b[:len(header)], header):
-		return fmt.Errorf("Wasm version %d, where 1 is needed", binary.LittleEndian.Uint32(b[4:8]))
+		return fmt.Errorf("of Wasm version %d, where 1 is needed", binary.LittleEndian.Uint32(b[4:8]))
 	}
 	return nil
 }

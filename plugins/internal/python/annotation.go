@@ -95,8 +95,8 @@ func (p *typeParser) primary() {
 
 func (p *typeParser) name() {
 	name, ok := p.token(nameToken)
-	constant := slices.Contains([]string{"None", "True", "False"}, name)
-	p.bad = p.bad || !ok || !(constant || IsName(name))
+	valid := IsName(name) || slices.Contains([]string{"None", "True", "False"}, name)
+	p.bad = p.bad || !ok || !valid
 }
 
 // list reads what is between brackets, and the closing one.
