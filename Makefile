@@ -58,6 +58,7 @@ e2e: setup-e2e build
 	scripts/e2e
 
 bench: setup-test build
+	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper
 	scripts/bench
 
 lint: lint-quick

@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"cmd/...":      {"..."},
 	"examples/...": {"sdk", "engine", "engine/..."},
 	"internal/...": {"..."},
+	"bench/...":    {"sdk", "engine", "engine/...", "plugins/expose-library/library"},
 }
 
 // onlyImporters names outside packages that may be imported in one place only.

@@ -1,0 +1,59 @@
+"""Measures Seer against peers and floors in one run. See docs/benchmarks.md."""
+
+import argparse
+import os
+import sys
+import time
+from typing import Dict, List
+
+import calls
+import commands
+import plugins
+import ready
+import report
+import start
+from lab import Lab
+from measure import Row
+
+GROUPS = ["start", "ready", "calls", "plugins", "commands"]
+TITLES = {
+    "start": "Commands that start nothing", "ready": report.READY, "calls": "A call of 1 KiB",
+    "plugins": "Plugins", "commands": "Commands and files",
+}
+
+
+def main() -> None:
+    options = arguments()
+    groups: Dict[str, List[Row]] = {}
+    stages: Dict[str, Dict[str, float]] = {}
+    lab = Lab(sys.executable, options.requests)
+    try:
+        lab.run(lab.seer, "version")
+        for name in options.only or GROUPS:
+            begin = time.monotonic()
+            if name == "ready":
+                groups[TITLES[name]], stages = ready.measure(lab)
+            else:
+                module = {"start": start, "calls": calls, "plugins": plugins, "commands": commands}[name]
+                groups[TITLES[name]] = module.measure(lab)
+            print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
+        figures = report.text(lab, groups, stages)
+    finally:
+        lab.close()
+    print(figures)
+    if options.write:
+        if options.only:
+            raise SystemExit("bench: --write needs all groups")
+        print("bench: written to %s" % os.path.relpath(str(report.write(figures))), file=sys.stderr)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
+    parser.add_argument("--only", action="append", choices=GROUPS, help="measure only this group; may be repeated")
+    parser.add_argument("--requests", required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
