@@ -114,6 +114,11 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.ExposeAs != "" { // before a load that may take minutes
+		if _, err := s.engine.exposer(ctx, o.ExposeAs); err != nil {
+			return nil, as(KindPlugin, err)
+		}
+	}
 	rec, err := s.engine.ledger.Get(s.ID())
 	if err != nil {
 		return nil, as(KindNotFound, err)
