@@ -29,7 +29,9 @@ type runtime struct {
 func newRuntime(t *testing.T, functions ...sdk.Function) *runtime {
 	t.Helper()
 	r := &runtime{face: sdk.Interface{Module: "tools", Doc: "Tools of a test.", Functions: functions, CodeHash: "1"}, cancelled: make(chan struct{}, 1)}
-	r.answer = func(_ *http.Request, _ string, body []byte) (int, string) { return 200, `{"result":` + string(body) + `}` }
+	r.answer = func(_ *http.Request, _ string, body []byte) (int, string) {
+		return 200, `{"result":` + string(body) + `}`
+	}
 	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
 	t.Cleanup(r.Close)
 	return r
