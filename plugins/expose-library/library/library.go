@@ -59,6 +59,9 @@ func module(i sdk.Interface) (string, error) {
 	fmt.Fprintf(&b, "%s\n", python.Docstring(doc, ""))
 	fmt.Fprintf(&b, "# Made by Seer; changes are lost when the interface is served again.\n")
 	fmt.Fprintf(&b, "from __future__ import annotations\n\n")
+	if used := python.TypingNames(annotations(i), taken); len(used) > 0 {
+		fmt.Fprintf(&b, "from typing import %s\n\n", strings.Join(used, ", "))
+	}
 	fmt.Fprintf(&b, "from . import _stubs as %s\n", own.stubs)
 	fmt.Fprintf(&b, "from ._client import Client as %s\n", own.client)
 	for _, name := range []string{"SeerError", "CallError"} { // for `except`
@@ -80,6 +83,17 @@ func module(i sdk.Interface) (string, error) {
 		fmt.Fprintf(&b, "\n\n%s", text)
 	}
 	return b.String(), nil
+}
+
+func annotations(i sdk.Interface) []string {
+	var texts []string
+	for _, f := range i.Functions {
+		texts = append(texts, f.Returns)
+		for _, p := range f.Params {
+			texts = append(texts, p.Annotation)
+		}
+	}
+	return texts
 }
 
 // names collects every name of the interface, for ours must differ from them.
