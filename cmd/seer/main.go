@@ -11,5 +11,6 @@ import (
 var version = "dev"
 
 func main() {
+	keepInherited()
 	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
 }

@@ -113,7 +113,7 @@ func (s *spinner) draw() {
 		line += fmt.Sprintf(" (%d s)", int(d.Seconds()))
 	}
 	width, _, err := term.GetSize(int(s.t.err.Fd()))
-	if err != nil {
+	if err != nil || width <= 0 {
 		width = 80
 	}
 	if r := []rune(line); len(r) > width-3 {

@@ -51,7 +51,7 @@ func (a *app) report(err error, code int) {
 		return
 	}
 	if a.jsonOut {
-		data, jerr := json.Marshal(map[string]errorJSON{"error": {Kind: kindText(err), Message: message(err), ExitCode: code, Details: details(err)}})
+		data, jerr := json.Marshal(map[string]errorJSON{"error": {Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}})
 		if jerr == nil {
 			fmt.Fprintf(a.ui.stderr(), "%s\n", data)
 		}
@@ -81,6 +81,19 @@ func message(err error) string {
 		text += "\n" + strings.TrimRight(call.Traceback, "\n")
 	}
 	return text
+}
+
+// sentence is the error without what [details] has.
+func sentence(err error) string {
+	var mistakes experiment.Errors
+	var call *protocol.CallError
+	switch {
+	case errors.As(err, &mistakes) && len(mistakes) > 1:
+		return fmt.Sprintf("%d mistakes in the experiment", len(mistakes))
+	case errors.As(err, &call):
+		return call.Error()
+	}
+	return err.Error()
 }
 
 func details(err error) any {
