@@ -109,6 +109,9 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 		return 0, err
 	}
 	a.python = python
+	if err := r.space.room(outputsName + "/" + agentLog); err != nil {
+		return 0, err
+	}
 	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -176,6 +177,14 @@ func (r *runner) expose(ctx context.Context, s *engine.Service, spec experiment.
 	}
 	connection := s.Connection()
 	connection.Endpoint = r.agent.endpoint(connection.Endpoint)
+	for _, f := range made.Files {
+		if !fs.ValidPath(f.Path) {
+			continue // refused below
+		}
+		if err := r.space.room(f.Path); err != nil {
+			return surface.Written{}, err
+		}
+	}
 	w, err := surface.Write(r.exp.Workspace.Dir, made, surface.Target{
 		Connection: connection, Seer: r.agent.seerPath(r.opts.Seer), Inside: r.agent.workspace,
 	})
@@ -189,6 +198,13 @@ func (r *runner) expose(ctx context.Context, s *engine.Service, spec experiment.
 // texts writes what agents read beside their libraries: the MCP configuration and
 // the prompt.
 func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
+	// Servers that an agent has written there would be started by the next one, or by
+	// the user's own programs. Only a file that the experiment brings is added to.
+	if _, brought := r.space.written[mcpName]; !brought {
+		if err := r.space.write(mcpName, []byte("{}\n"), 0o600); err != nil {
+			return err
+		}
+	}
 	mcp := filepath.Join(r.exp.Workspace.Dir, mcpName)
 	if err := surface.WriteMCPConfig(mcp, servers); err != nil {
 		return err

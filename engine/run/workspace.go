@@ -15,8 +15,6 @@ import (
 	"sort"
 	"strings"
 	"time"
-
-	"github.com/seer-engine/seer/engine/state"
 )
 
 // stateFile remembers what Seer wrote into a workspace, so that a second run can
@@ -32,7 +30,7 @@ type workspace struct {
 	root    *os.Root
 	written map[string]string // slash path → hex SHA-256 of what was written
 	before  map[string]string // the same, from the run before
-	lock    *state.Lock       // one run at a time
+	lock    *os.File          // one run at a time
 	now     time.Time
 	warn    func(format string, args ...any)
 }
@@ -48,19 +46,19 @@ func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*works
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the workspace: %w", err)
 	}
-	lock, held, err := state.TryAcquire(filepath.Join(dir, lockFile))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("lock the workspace: %w", err)
-	case held:
-		return nil, &BusyError{Dir: dir}
-	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		lock.Remove()
 		return nil, fmt.Errorf("open the workspace: %w", err)
 	}
-	w := &workspace{dir: dir, root: root, lock: lock, now: now, warn: warn, written: map[string]string{}, before: map[string]string{}}
+	w := &workspace{dir: dir, root: root, now: now, warn: warn, written: map[string]string{}, before: map[string]string{}}
+	if w.lock, err = w.acquire(); err != nil {
+		root.Close()
+		return nil, err
+	}
+	if err := w.room(stateFile); err != nil {
+		w.close()
+		return nil, err
+	}
 	if data, err := root.ReadFile(stateFile); err == nil {
 		if json.Unmarshal(data, &w.before) != nil {
 			w.before = map[string]string{} // then every file counts as the user's own
@@ -70,7 +68,8 @@ func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*works
 }
 
 func (w *workspace) close() error {
-	w.lock.Remove()
+	_ = w.root.Remove(lockFile)
+	_ = w.lock.Close()
 	return w.root.Close()
 }
 
@@ -134,6 +133,9 @@ func (w *workspace) addTree(source, name string) error {
 // write puts one file. What stands there already and is not ours is kept under
 // another name.
 func (w *workspace) write(name string, data []byte, mode fs.FileMode) error {
+	if err := w.room(name); err != nil {
+		return err
+	}
 	sum := hash(data)
 	old, err := w.root.ReadFile(name)
 	switch {
@@ -144,16 +146,15 @@ func (w *workspace) write(name string, data []byte, mode fs.FileMode) error {
 		w.written[name] = sum
 		return nil
 	case w.before[name] != hash(old):
-		kept := name + ".kept-" + w.now.Format("20060102-150405")
-		if err := w.root.Rename(name, kept); err != nil {
+		if err := w.aside(name); err != nil {
 			return err
 		}
-		w.warn("%s was changed by somebody else; it is kept as %s", name, kept)
 	}
 	if err := w.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
 	tmp := name + ".seer-tmp"
+	_ = w.root.RemoveAll(tmp)
 	if err := w.root.WriteFile(tmp, data, mode|0o200); err != nil {
 		_ = w.root.Remove(tmp)
 		return err
