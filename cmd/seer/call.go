@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,7 +83,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 	} else {
 		value, err = a.callService(ctx, given[0], given[1], args, kwargs)
 	}
-	if f.timeout > 0 && ctx.Err() == context.DeadlineExceeded {
+	if f.timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
 	}
 	if err != nil {

@@ -55,7 +55,7 @@ func (a *app) checked(file string, warnings []preflight.Finding) error {
 	}
 	return a.print(map[string]any{"ok": true, "file": file, "warnings": lines}, func(w io.Writer) error {
 		for _, line := range lines {
-			fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(yellow, "warning:"), line)
+			a.ui.note("warning", line)
 		}
 		_, err := fmt.Fprintf(w, "%s: ok\n", file)
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,8 +79,9 @@ func (p *program) run(args ...string) string {
 	p.t.Helper()
 	out, err := p.command(args...).Output()
 	if err != nil {
+		var exit *exec.ExitError
 		text := ""
-		if exit, ok := err.(*exec.ExitError); ok {
+		if errors.As(err, &exit) {
 			text = string(exit.Stderr)
 		}
 		p.t.Fatalf("seer %s: %v\n%s", strings.Join(args, " "), err, text)

@@ -37,7 +37,7 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 			}
 			return a.print(map[string]any{"plugins": plugins, "broken": texts}, func(w io.Writer) error {
 				for _, text := range texts {
-					fmt.Fprintln(a.ui.stderr(), a.ui.paint(yellow, "warning:"), text)
+					a.ui.note("warning", text)
 				}
 				if len(plugins) == 0 {
 					a.ui.tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))

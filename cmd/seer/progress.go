@@ -20,7 +20,7 @@ func (t *terminal) progress(e engine.Event) {
 			fmt.Fprintf(t.stderr(), "%s\n", data)
 		}
 	case e.Level == engine.LevelWarn:
-		fmt.Fprintln(t.stderr(), t.paint(yellow, "warning:"), e.Message)
+		t.note("warning", e.Message)
 	case t.quiet:
 	case e.Level == engine.LevelLog:
 		fmt.Fprintln(t.stderr(), t.paint(dim, "  "+e.Message))
@@ -34,9 +34,13 @@ func (t *terminal) progress(e engine.Event) {
 	}
 }
 
-// note tells the user something beside the progress.
-func (t *terminal) note(text string) {
-	t.progress(engine.Event{Time: time.Now(), Stage: engine.StageEnd, Level: engine.LevelWarn, Message: text})
+// note tells the user something that is neither progress nor a failure.
+func (t *terminal) note(word, text string) {
+	if t.json {
+		t.progress(engine.Event{Time: time.Now(), Stage: engine.StageEnd, Level: engine.LevelWarn, Message: word + ": " + text})
+		return
+	}
+	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), text)
 }
 
 // tell is a remark that is not a result.

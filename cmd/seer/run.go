@@ -26,7 +26,7 @@ The exit code is 11 when the agent itself fails.`,
   seer run experiment.yaml --set sandbox.timeout=2h --set sandbox.network=open
   seer run experiment.yaml --keep      # look around in it afterwards`,
 		Args:              args(1, 1, "the experiment FILE"),
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.run1(cmd, given[0], set, keep) },
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.runExperiment(cmd, given[0], set, keep) },
 		ValidArgsFunction: completeExperiment,
 	}
 	addSet(c, &set)
@@ -34,7 +34,7 @@ The exit code is 11 when the agent itself fails.`,
 	return c
 }
 
-func (a *app) run1(cmd *cobra.Command, file string, set []string, keep bool) error {
+func (a *app) runExperiment(cmd *cobra.Command, file string, set []string, keep bool) error {
 	ctx := cmd.Context()
 	exp, err := loadExperiment(ctx, file, set)
 	if err != nil {

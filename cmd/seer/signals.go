@@ -70,7 +70,7 @@ func (s *stopper) handle(sig os.Signal, cancel func()) {
 		s.mu.Unlock()
 	default:
 		if cleaning != "" {
-			s.ui.note(fmt.Sprintf("stopping: %s. Once more stops at once.", cleaning))
+			s.ui.note("stopping", cleaning+". Once more stops at once.")
 		}
 		cancel()
 	}

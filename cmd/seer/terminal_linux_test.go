@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +59,8 @@ func (p *program) onTerminal(columns uint16, env []string, args ...string) strin
 	err := cmd.Run()
 	tty.Close()
 	text := <-seen
-	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
 		p.t.Fatal(err)
 	}
 	return text
