@@ -18,8 +18,8 @@ const completeWithin = 2 * time.Second
 const noFiles = cobra.ShellCompDirectiveNoFileComp
 
 // liveInfos are the live sandboxes, for completion: an error means none.
-func (a *app) liveInfos() []engine.Info {
-	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+func (a *app) liveInfos(ctx context.Context) []engine.Info {
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
 	e, err := a.engine()
 	if err != nil {
@@ -29,9 +29,9 @@ func (a *app) liveInfos() []engine.Info {
 	return slices.DeleteFunc(infos, func(i engine.Info) bool { return !i.State.Live() })
 }
 
-func (a *app) sandboxRefs(but []string) []string {
+func (a *app) sandboxRefs(ctx context.Context, but []string) []string {
 	var refs []string
-	for _, i := range a.liveInfos() {
+	for _, i := range a.liveInfos(ctx) {
 		if slices.Contains(but, i.ID) || slices.Contains(but, i.Name) {
 			continue
 		}
@@ -44,21 +44,21 @@ func (a *app) sandboxRefs(but []string) []string {
 	return refs
 }
 
-func (a *app) completeSandbox(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeSandbox(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, noFiles
 	}
-	return a.sandboxRefs(nil), noFiles
+	return a.sandboxRefs(cmd.Context(), nil), noFiles
 }
 
-func (a *app) completeSandboxes(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return a.sandboxRefs(given), noFiles
+func (a *app) completeSandboxes(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.sandboxRefs(cmd.Context(), given), noFiles
 }
 
-func (a *app) completeSandboxThenFile(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeSandboxThenFile(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	switch len(given) {
 	case 0:
-		return a.sandboxRefs(nil), noFiles
+		return a.sandboxRefs(cmd.Context(), nil), noFiles
 	case 1:
 		return []string{"py"}, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -66,20 +66,20 @@ func (a *app) completeSandboxThenFile(_ *cobra.Command, given []string, _ string
 }
 
 // completeCp offers sandboxes beside the files that the shell knows.
-func (a *app) completeCp(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeCp(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 1 {
 		return nil, noFiles
 	}
 	var refs []string
-	for _, ref := range a.sandboxRefs(nil) {
+	for _, ref := range a.sandboxRefs(cmd.Context(), nil) {
 		ref, _, _ = strings.Cut(ref, "\t")
 		refs = append(refs, ref+":")
 	}
 	return refs, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveNoSpace
 }
 
-func (a *app) servicesOf(ref string) []engine.ServiceInfo {
-	for _, i := range a.liveInfos() {
+func (a *app) servicesOf(ctx context.Context, ref string) []engine.ServiceInfo {
+	for _, i := range a.liveInfos(ctx) {
 		if i.ID == ref || i.Name == ref || strings.HasPrefix(i.ID, ref) {
 			return i.Services
 		}
@@ -87,24 +87,24 @@ func (a *app) servicesOf(ref string) []engine.ServiceInfo {
 	return nil
 }
 
-func (a *app) completeService(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeService(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) == 0 {
 		return nil, noFiles
 	}
 	var names []string
-	for _, s := range a.servicesOf(given[0]) {
+	for _, s := range a.servicesOf(cmd.Context(), given[0]) {
 		names = append(names, s.Name)
 	}
 	return names, noFiles
 }
 
-func (a *app) completeCall(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeCall(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	switch len(given) {
 	case 0:
-		return a.sandboxRefs(nil), noFiles
+		return a.sandboxRefs(cmd.Context(), nil), noFiles
 	case 1:
 		var targets []string
-		for _, s := range a.servicesOf(given[0]) {
+		for _, s := range a.servicesOf(cmd.Context(), given[0]) {
 			for _, fn := range s.Functions {
 				targets = append(targets, s.Name+"."+fn)
 			}
@@ -114,18 +114,18 @@ func (a *app) completeCall(_ *cobra.Command, given []string, _ string) ([]string
 	return nil, noFiles
 }
 
-func (a *app) completePlugin(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completePlugin(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, noFiles
 	}
 	var ids []string
-	a.eachManifest(func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
+	a.eachManifest(cmd.Context(), func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
 	return ids, noFiles
 }
 
-func (a *app) completeMode(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (a *app) completeMode(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var modes []string
-	a.eachManifest(func(m sdk.Manifest) {
+	a.eachManifest(cmd.Context(), func(m sdk.Manifest) {
 		if slices.ContainsFunc(m.Implements, func(c string) bool { return strings.HasPrefix(c, "expose/") }) {
 			modes = append(modes, m.Provides...)
 		}
@@ -133,8 +133,8 @@ func (a *app) completeMode(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return modes, noFiles
 }
 
-func (a *app) eachManifest(f func(sdk.Manifest)) {
-	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
+func (a *app) eachManifest(ctx context.Context, f func(sdk.Manifest)) {
+	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
 	e, err := a.engine()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -22,20 +23,20 @@ Sandboxes of this computer are looked at; those of other providers are shown as
 they were last seen, unless --refresh asks their provider.`,
 		Example: "  seer ls\n  seer ls --json | jq -r .[].id",
 		Args:    args(0, 0, "no argument"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd, refresh, all) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
 	}
 	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider how its sandboxes are")
 	c.Flags().BoolVarP(&all, "all", "a", false, "also sandboxes that have ended")
 	return c
 }
 
-func (a *app) ls(cmd *cobra.Command, refresh, all bool) error {
+func (a *app) ls(ctx context.Context, refresh, all bool) error {
 	e, err := a.engine()
 	if err != nil {
 		return err
 	}
 	// Where one provider cannot be asked, the rest is listed nevertheless.
-	infos, failure := e.Sandboxes(cmd.Context(), refresh)
+	infos, failure := e.Sandboxes(ctx, refresh)
 	shown := []engine.Info{}
 	for _, i := range infos {
 		if all || i.State.Live() {

@@ -25,7 +25,7 @@ anything else), and the same JSON as text. Text is cut after 100 KiB; a result
 above 8 MiB is refused.`,
 		Example: `  seer serve lab interface.py --as mcp --name model_tools --out .   # writes mcp.json
   npx @modelcontextprotocol/inspector --cli --config mcp.json --server model_tools --method tools/list`,
-		Args: func(cmd *cobra.Command, given []string) error {
+		Args: func(_ *cobra.Command, given []string) error {
 			if len(given) > 0 || connection == "" {
 				return usagef("seer mcp needs --connection FILE, the connection.json that seer serve wrote")
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -25,8 +26,10 @@ The exit code is 11 when the agent itself fails.`,
 		Example: `  seer run experiment.yaml
   seer run experiment.yaml --set sandbox.timeout=2h --set sandbox.network=open
   seer run experiment.yaml --keep      # look around in it afterwards`,
-		Args:              args(1, 1, "the experiment FILE"),
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.runExperiment(cmd, given[0], set, keep) },
+		Args: args(1, 1, "the experiment FILE"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.runExperiment(cmd.Context(), given[0], set, keep)
+		},
 		ValidArgsFunction: completeExperiment,
 	}
 	addSet(c, &set)
@@ -34,8 +37,7 @@ The exit code is 11 when the agent itself fails.`,
 	return c
 }
 
-func (a *app) runExperiment(cmd *cobra.Command, file string, set []string, keep bool) error {
-	ctx := cmd.Context()
+func (a *app) runExperiment(ctx context.Context, file string, set []string, keep bool) error {
 	exp, err := loadExperiment(ctx, file, set)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -24,15 +25,14 @@ Its ID is printed on stdout.`,
   seer up experiment.yaml --json | jq -r .endpoints[0].url`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd, given[0], name, set) },
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set) },
 	}
 	addSet(c, &set)
 	c.Flags().StringVar(&name, "name", "", "another `name` for the sandbox; no two live ones share one")
 	return c
 }
 
-func (a *app) up(cmd *cobra.Command, file, name string, set []string) error {
-	ctx := cmd.Context()
+func (a *app) up(ctx context.Context, file, name string, set []string) error {
 	exp, err := loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
