@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +64,9 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 		if err := a.printJSON(map[string]run.Result{"result": result}); err != nil {
 			return err
 		}
+	}
+	if result.ExitCode != 0 && a.ui.readerGone() {
+		return syscall.EPIPE // which is what ended the agent, too
 	}
 	if result.ExitCode != 0 {
 		return agentFailed(result)

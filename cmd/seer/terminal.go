@@ -18,6 +18,7 @@ type terminal struct {
 	quiet    bool
 	colors   bool
 	live     *spinner // nil = plain lines
+	gone     bool     // nobody reads stdout any more
 }
 
 func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
@@ -58,7 +59,18 @@ func (g *guarded) Write(p []byte) (int, error) {
 			g.t.live.text = ""
 		}
 	}
-	return g.f.Write(p)
+	n, err := g.f.Write(p)
+	if g.f == g.t.out && isBrokenPipe(err) {
+		g.t.gone = true
+	}
+	return n, err
+}
+
+// readerGone reports whether stdout is a pipe that nobody reads any more.
+func (t *terminal) readerGone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.gone
 }
 
 // finish ends the live line.
