@@ -213,8 +213,19 @@ func (u *up) spec(r machine.Record) (sdk.MachineSpec, error) {
 	return spec, nil
 }
 
-// furnish boots the runtime and puts everything into the sandbox.
+// furnish boots the runtime and puts everything into the sandbox. It is given up
+// when the machine ends.
 func (u *up) furnish(ctx context.Context) (*Sandbox, error) {
+	living, stop := u.whileItLives(ctx)
+	defer stop()
+	s, err := u.fill(living)
+	if err != nil && ctx.Err() == nil {
+		err = u.explain(ctx, err)
+	}
+	return s, err
+}
+
+func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	s, err := u.engine.open(u.rec)
 	if err != nil {
 		return nil, err
@@ -223,7 +234,7 @@ func (u *up) furnish(ctx context.Context) (*Sandbox, error) {
 	boot, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
-		return nil, u.dead(ctx, err)
+		return nil, err
 	}
 	lease := u.rec.Lease
 	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
@@ -275,19 +286,53 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 	return nil
 }
 
-// dead explains a boot that failed by the end of the machine, where that is why.
-func (u *up) dead(ctx context.Context, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+// whileItLives is a context that also ends when the machine does, whose requests
+// would otherwise be tried again for minutes.
+func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	pause := 10 * time.Second
+	if u.engine.cheap(u.rec.Provider) {
+		pause = time.Second
+	}
+	go func() {
+		tick := time.NewTicker(pause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if u.ended(ctx) != nil {
+				cancel()
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// explain puts the end of the machine in the place of what it led to.
+func (u *up) explain(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	if err := u.ended(ctx); err != nil {
+		return err
+	}
+	return cause
+}
+
+// ended is nil unless the machine is known to have ended.
+func (u *up) ended(ctx context.Context) error {
 	p, err := u.engine.provider(ctx, u.rec.Provider)
 	if err != nil {
-		return cause
+		return nil
 	}
 	seen, err := p.Observe(ctx, []string{u.rec.Handle})
-	if err != nil || len(seen) != 1 || seen[0].State.Live() || seen[0].Message == "" {
-		return cause
+	if err != nil || len(seen) != 1 || seen[0].State.Live() {
+		return nil
 	}
-	return fmt.Errorf("the machine ended while it booted: %s: %w", seen[0].Message, cause)
+	return &Error{KindProvider, fmt.Errorf("the machine ended while it was started: %s", orText(seen[0].Message, "its provider does not say why"))}
 }
 
 // undo ends a sandbox whose start has failed. The start's own context may be the
