@@ -80,9 +80,9 @@ func check(s sdk.Surface) error {
 	for _, f := range s.Files {
 		switch {
 		case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00"):
-			return sdk.Errorf(sdk.Invalid, "the expose mode made a file with the path %q, which is not a plain relative path", f.Path)
+			return sdk.Errorf(sdk.Internal, "the expose mode made a file with the path %q, which is not a plain relative path", f.Path)
 		case seen[f.Path]:
-			return sdk.Errorf(sdk.Invalid, "the expose mode made the file %q twice", f.Path)
+			return sdk.Errorf(sdk.Internal, "the expose mode made the file %q twice", f.Path)
 		}
 		seen[f.Path] = true
 		switch f.Kind {
@@ -147,7 +147,7 @@ func filler(dir string, s sdk.Surface, t Target) (func(string) string, error) {
 		}
 	}
 	if connection == "" && uses(s, sdk.PlaceholderConnection) {
-		return nil, sdk.Errorf(sdk.Invalid, "the expose mode refers to %s but made no file of the kind %q", sdk.PlaceholderConnection, sdk.FileConnection)
+		return nil, sdk.Errorf(sdk.Internal, "the expose mode refers to %s but made no file of the kind %q", sdk.PlaceholderConnection, sdk.FileConnection)
 	}
 	if t.Seer == "" && uses(s, sdk.PlaceholderSeer) {
 		return nil, sdk.Errorf(sdk.Invalid, "this surface starts the seer program, and its path is not known here; give it in the target")
