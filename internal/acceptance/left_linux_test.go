@@ -90,12 +90,16 @@ func (p *place) nothingLies() {
 		filepath.Join(p.env["XDG_RUNTIME_DIR"]): regexp.MustCompile(`^seer$`),
 		p.env["TMPDIR"]:                         regexp.MustCompile(`^$`),
 	} {
-		_ = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			rel, _ := filepath.Rel(folder, path)
-			if err == nil && rel != "." && !allowed.MatchString(rel) {
-				p.t.Errorf("left behind: %s", path)
+			if err != nil || rel == "." || allowed.MatchString(rel) {
+				return nil // a folder that is not there holds nothing
 			}
-			return nil // a folder that is not there holds nothing
+			p.t.Errorf("left behind: %s", path)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		})
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -109,9 +113,10 @@ func (p *place) nothingLies() {
 func (p *place) leave() {
 	p.t.Helper()
 	defer os.RemoveAll(p.base)
-	r := p.seer("down", "--all", "-q").wait()
-	if r.code != 0 {
-		p.t.Errorf("seer down --all ended with %d: %s", r.code, r.err)
+	for _, args := range [][]string{{"down", "--all", "-q"}, {"gc", "-q"}} {
+		if r := p.seer(args...).wait(); r.code != 0 {
+			p.t.Errorf("seer %v ended with %d: %s", args, r.code, r.err)
+		}
 	}
 	p.nothingRuns()
 	p.nothingLies()

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -189,6 +190,13 @@ func (j *job) signal(s syscall.Signal) {
 	if err := j.cmd.Process.Signal(s); err != nil {
 		j.p.t.Errorf("signal %v: %v", s, err)
 	}
+}
+
+// over reports whether the program has ended; it may not have been waited for.
+func (j *job) over() bool {
+	state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", j.cmd.Process.Pid))
+	i := strings.LastIndexByte(string(state), ')')
+	return i < 0 || strings.HasPrefix(string(state)[i+1:], " Z")
 }
 
 // wait returns how the program ended. One that does not end fails the test.
