@@ -15,10 +15,13 @@ def info() -> dict:
 def fail():
     raise ValueError("no layer 9")
 P
-"$SEER" up exp/experiment.yaml --name inspected --quiet
+"$SEER" up exp/seer.yaml --name inspected --quiet
 trap '"$SEER" down --all >/dev/null' EXIT
 "$SEER" serve inspected tools.py --as mcp --name tools --out .
-inspect() { npx --yes @modelcontextprotocol/inspector@0.17 --cli --config mcp.json --server tools "$@"; }
+export MCP_INSPECTOR_SECRET_STORE=memory
+inspect() { # the inspector needs a newer Node.js than most systems have
+  npx --yes -p node@24 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli --config mcp.json --server tools "$@"
+}
 
 inspect --method tools/list >list.json
 inspect --method tools/call --tool-name add --tool-arg a=2 --tool-arg b=3 >add.json

@@ -22,7 +22,7 @@ func newConfigCheck(a *app) *cobra.Command {
 		Long: `Read an experiment and look for everything that would stop it: unknown keys, wrong
 types, missing files, models and secrets, isolation that this computer lacks.
 Every mistake is told at once, with file and line. Nothing is started.`,
-		Example:           "  seer config check experiment.yaml",
+		Example:           "  seer config check seer.yaml",
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {

@@ -23,7 +23,7 @@ func newInit(a *app) *cobra.Command {
 		Short: "Write a small commented experiment to start from",
 		Long: `Write an experiment, an interface with two functions and a scripted agent into
 DIR (default: here). It runs as it is. No existing file is overwritten.`,
-		Example: "  seer init my-experiment\n  seer run my-experiment/experiment.yaml",
+		Example: "  seer init my-experiment\n  seer run my-experiment/seer.yaml",
 		Args:    args(0, 1, "at most a folder"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			dir := "."
@@ -53,7 +53,7 @@ func (a *app) init(dir string) error {
 		}
 		written = append(written, path)
 	}
-	start := filepath.Join(dir, "experiment.yaml")
+	start := filepath.Join(dir, "seer.yaml")
 	return a.print(map[string]any{"files": written, "experiment": start}, func(w io.Writer) error {
 		for _, path := range written {
 			fmt.Fprintln(w, path)

@@ -13,7 +13,7 @@ func newPlan(a *app) *cobra.Command {
 		Use:               "plan FILE",
 		Short:             "Say what an experiment would make, where and at what cost",
 		Long:              "Check everything that can be checked and say what would be made, where and at\nwhat cost. Nothing is started.",
-		Example:           "  seer plan experiment.yaml\n  seer plan experiment.yaml --json | jq .max_cost",
+		Example:           "  seer plan seer.yaml\n  seer plan seer.yaml --json | jq .max_cost",
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {

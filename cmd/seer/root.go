@@ -28,9 +28,9 @@ A sandbox is named by its ID (sb-…), by an unambiguous beginning of it, or by
 the name given to seer up.`
 
 const rootExample = `  seer init my-experiment && cd my-experiment
-  seer run experiment.yaml             # everything, and nothing is left running
+  seer run seer.yaml             # everything, and nothing is left running
 
-  seer up experiment.yaml --name lab   # a sandbox that stays
+  seer up seer.yaml --name lab   # a sandbox that stays
   seer exec lab -- python3 --version
   seer serve lab interface.py --as library --name model_tools --out .
   seer call lab model_tools.get_model_info

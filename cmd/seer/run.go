@@ -24,9 +24,9 @@ outputs/, and end the sandbox.
 Ctrl-C once stops cleanly: the agent is asked to end, results are collected, the
 sandbox ends. Twice stops at once; the sandbox then ends with its lease.
 The exit code is 11 when the agent itself fails.`,
-		Example: `  seer run experiment.yaml
-  seer run experiment.yaml --set sandbox.timeout=2h --set sandbox.network=open
-  seer run experiment.yaml --keep      # look around in it afterwards`,
+		Example: `  seer run seer.yaml
+  seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
+  seer run seer.yaml --keep      # look around in it afterwards`,
 		Args: args(1, 1, "the experiment FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.runExperiment(cmd.Context(), given[0], set, keep)

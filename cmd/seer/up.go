@@ -20,9 +20,9 @@ It serves nothing and runs no agent; see serve and run. It outlives this command
 and is found again from any terminal, until seer down or its timeout ends it.
 
 Its ID is printed on stdout.`,
-		Example: `  seer up experiment.yaml --name lab
-  id=$(seer up experiment.yaml --quiet)
-  seer up experiment.yaml --json | jq -r .endpoints[0].url`,
+		Example: `  seer up seer.yaml --name lab
+  id=$(seer up seer.yaml --quiet)
+  seer up seer.yaml --json | jq -r .endpoints[0].url`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set) },

@@ -15,12 +15,12 @@ sandbox:
 serve:
   - {file: json.py}
 `
-	_, err := experiment.Parse([]byte(text), "experiment.yaml", experiment.LoadOptions{})
+	_, err := experiment.Parse([]byte(text), "seer.yaml", experiment.LoadOptions{})
 	fmt.Println(err)
 	// Output:
-	// experiment.yaml:3: sandbox: unknown key `modles`; did you mean `models`?
-	// experiment.yaml:4: sandbox.timeout: expected a duration, got the string `soon`; write seconds, or 90m, 2h, 1d
-	// experiment.yaml:6: serve.0.name: `json` is a module of Python itself, which it would hide; set another name:, as in json_tools
+	// seer.yaml:3: sandbox: unknown key `modles`; did you mean `models`?
+	// seer.yaml:4: sandbox.timeout: expected a duration, got the string `soon`; write seconds, or 90m, 2h, 1d
+	// seer.yaml:6: serve.0.name: `json` is a module of Python itself, which it would hide; set another name:, as in json_tools
 }
 
 // An experiment can be built in code; Complete does for it what Parse does for

@@ -63,7 +63,7 @@ func TestSchemaAcceptsWhatIsRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{string(full), template["experiment.yaml"], "{}", "sandbox: {models: , timeout: 1h30m, gpu: [H100, A100]}", "sandbox: {timeout: 1d}"} {
+	for _, text := range []string{string(full), template["seer.yaml"], "{}", "sandbox: {models: , timeout: 1h30m, gpu: [H100, A100]}", "sandbox: {timeout: 1d}"} {
 		if err := validate(t, schema, text); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}

@@ -22,7 +22,7 @@ func TestTemplateLoadsAndItsInterfaceRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		exp := load(t, filepath.Join(dir, "experiment.yaml"))
+		exp := load(t, filepath.Join(dir, "seer.yaml"))
 		for _, path := range append([]string{exp.Serve[0].File}, exp.Workspace.Files...) {
 			if _, err := os.Stat(path); err != nil {
 				t.Errorf("the template names a file that it does not write: %v", err)

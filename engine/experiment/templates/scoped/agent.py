@@ -1,6 +1,6 @@
 """A scripted agent: it stands where an AI agent would.
 
-It sees this folder and what experiment.yaml serves, and nothing else.
+It sees this folder and what seer.yaml serves, and nothing else.
 """
 import json
 import os
