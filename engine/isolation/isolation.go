@@ -134,6 +134,9 @@ func plainCommand(spec Spec) (*exec.Cmd, error) {
 		}
 	}
 	cmd := &exec.Cmd{Path: spec.Argv[0], Args: spec.Argv, Env: environ(spec.Env), Dir: spec.Dir}
+	if spec.DieWithParent {
+		cmd.SysProcAttr = dieWithParent()
+	}
 	if !strings.Contains(spec.Argv[0], "/") {
 		path, err := lookPath(spec.Argv[0], spec.Env["PATH"])
 		if err != nil {

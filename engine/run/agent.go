@@ -30,6 +30,10 @@ const (
 	agentLog   = "agent.log"
 )
 
+// runMark is the variable of an agent that is not confined: what it started and
+// let go is found by it.
+const runMark = "SEER_RUN"
+
 // agentSetup is how the agent's process is run.
 type agentSetup struct {
 	isolation string
@@ -38,6 +42,7 @@ type agentSetup struct {
 	workspace string            // as the agent sees it
 	env       map[string]string // made by surfaces
 	mounts    []sdk.Mount
+	mark      string // a variable that tells the agent's processes, where no namespace holds them
 	relay     *relay
 }
 
@@ -109,6 +114,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 		return 0, err
 	}
 	a.python = python
+	a.mark = runMark + "=" + r.sandbox.ID()
 	if err := r.space.room(outputsName + "/" + agentLog); err != nil {
 		return 0, err
 	}
@@ -127,6 +133,9 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log)
 	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
+	if !a.confined() {
+		defer endMarked(a.mark)
+	}
 	return await(ctx, cmd, r.opts.Grace)
 }
 
@@ -170,6 +179,9 @@ func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
 	}
 	for name, value := range exp.Agent.Env {
 		env[name] = value
+	}
+	if !a.confined() {
+		env[runMark] = strings.TrimPrefix(a.mark, runMark+"=")
 	}
 	return env
 }

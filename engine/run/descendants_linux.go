@@ -3,9 +3,12 @@ package run
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ask tells the agent's processes to end. They are asked themselves, because the
@@ -20,6 +23,28 @@ func ask(pid int) {
 	}
 	if !asked {
 		_ = syscall.Kill(-pid, syscall.SIGTERM)
+	}
+}
+
+// endMarked kills every process that has the variable, again and again until there
+// is none, as one may be forking meanwhile.
+func endMarked(variable string) {
+	for range 200 {
+		found := false
+		environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+		for _, file := range environs {
+			data, err := os.ReadFile(file)
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err != nil || pid == os.Getpid() || !slices.Contains(strings.Split(string(data), "\x00"), variable) {
+				continue
+			}
+			found = true
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if !found {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
