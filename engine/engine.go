@@ -85,7 +85,7 @@ func New(o Options) (*Engine, error) {
 		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: e.getenv,
 	})
 	if err != nil {
-		return nil, as(KindInternal, err)
+		return nil, folderError(err)
 	}
 	dir, err := e.store.Dir("sandboxes")
 	if err != nil {

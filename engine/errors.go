@@ -145,6 +145,14 @@ func kindOfCode(c sdk.Code) Kind {
 	return KindPlugin
 }
 
+// folderError is for folders that the user's settings name and that cannot be had.
+func folderError(err error) error {
+	if KindOf(err) == KindNoSpace {
+		return err
+	}
+	return &Error{Kind: KindConfig, Err: err}
+}
+
 // as gives err a kind unless it already has a better one.
 func as(kind Kind, err error) error {
 	if err == nil {
