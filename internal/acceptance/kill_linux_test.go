@@ -22,7 +22,8 @@ var roles = map[string]string{
 	"worker":  "seer_worker_main.py",
 }
 
-// machine finds the processes of the sandbox with the name, by role.
+// machine finds the processes of the sandbox with the name, or of the experiment
+// file, by role.
 func (p *place) machine(name string) map[string][]process {
 	found := map[string][]process{}
 	key := p.key(name)
@@ -47,9 +48,13 @@ func (p *place) machine(name string) map[string][]process {
 func (p *place) key(name string) string {
 	files, _ := filepath.Glob(p.state("sandboxes", "sb-*.json"))
 	for _, file := range files {
-		var record struct{ Name, Key, State string }
+		var record struct {
+			Name, Key, State string
+			File             string `json:"experiment_file"`
+		}
 		data, _ := os.ReadFile(file)
-		if json.Unmarshal(data, &record) == nil && record.Name == name && record.State != "stopped" && record.State != "failed" {
+		ours := json.Unmarshal(data, &record) == nil && (record.Name == name || filepath.Base(record.File) == name)
+		if ours && record.State != "stopped" && record.State != "failed" {
 			return record.Key
 		}
 	}
@@ -166,11 +171,12 @@ func (c *chaos) Failed() bool { return c.t.Failed() }
 
 // round starts a command and kills one of those who take part in it, once.
 func (c *chaos) round(random *rand.Rand, name string) {
+	c.write("run "+name, c.read("run.yaml")) // `seer run` gives no name
 	commands := map[string][]string{
 		"up":    {"up", "exp.yaml", "--name", name, "-q"},
 		"serve": {"serve", name, "tools.py", "--out", "out " + name, "-q"},
 		"call":  {"call", name, "tools.slow"},
-		"run":   {"run", "run.yaml", "-q", "--set", "workspace.dir=ws " + name, "--set", "outputs=out " + name},
+		"run":   {"run", "run " + name, "-q", "--set", "workspace.dir=ws " + name, "--set", "outputs=out " + name},
 	}
 	kinds := []string{"up", "serve", "call", "run"}
 	victims := []string{"seer", "seer", "bwrap", "loader", "runtime", "worker"}
@@ -181,6 +187,10 @@ func (c *chaos) round(random *rand.Rand, name string) {
 	}
 	if kind == "call" {
 		c.seer(commands["serve"]...).wait()
+	}
+	who := name
+	if kind == "run" {
+		who = "run " + name
 	}
 	j := c.seer(commands[kind]...)
 	ended := make(chan struct{})
@@ -193,7 +203,7 @@ func (c *chaos) round(random *rand.Rand, name string) {
 			_ = j.cmd.Process.Kill()
 			return
 		}
-		for !j.over() && !kill(c.machine(name)[victim]) {
+		for !j.over() && !kill(c.machine(who)[victim]) {
 			time.Sleep(2 * time.Millisecond)
 		}
 	}()

@@ -1,0 +1,107 @@
+package acceptance
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sh runs a line of a shell, with $SEER as the program.
+func (p *place) sh(line string) result {
+	p.t.Helper()
+	cmd := p.command("/bin/sh", "-c", line)
+	cmd.Env = append(cmd.Env, "SEER="+installed.seer)
+	return p.start(cmd).wait()
+}
+
+// TestOrdinaryUser does the main job without root's rights.
+func TestOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.env["XDG_CACHE_HOME"] = filepath.Join(p.home, ".cache") // nobody else's
+	delete(p.env, "XDG_RUNTIME_DIR")                          // as after su
+	p.write("tools.py", "import os\n\n@expose\ndef who():\n    return [os.getuid(), os.listdir('/home')]\n")
+	p.write("agent.py", "import tools\nassert tools.who() == [1000, ['seer']], tools.who()\nopen('outputs/fine', 'w').close()\n")
+	p.write("run.yaml", "name: test\nsandbox: {timeout: 10m}\nserve: [{file: tools.py}]\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\n")
+	if os.Geteuid() == 0 {
+		p.become(65534)
+	}
+	p.env["XDG_RUNTIME_DIR"] = filepath.Join(p.base, "r ü")
+	p.exits(0, []string{"run", "run.yaml"}, "isolation bubblewrap")
+	if !p.has("outputs/fine") {
+		t.Error("the outputs were not collected")
+	}
+	p.up("lab")
+	p.ok("serve", "lab", "tools.py", "--as", "mcp", "--out", "out")
+	p.ok("call", "lab", "tools.who")
+	p.exits(0, []string{"doctor"}, "ok  isolation bubblewrap")
+	p.ok("down", "lab")
+}
+
+// TestStreamsThatAreNotThere: no terminal, no input, no reader.
+func TestStreamsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.up("lab")
+	for _, line := range []string{
+		`"$SEER" ls <&-`,
+		`"$SEER" ls >&-`,
+		`"$SEER" ls 2>&-`,
+		`"$SEER" ls <&- >&- 2>&-`,
+		`"$SEER" exec lab -- echo hello <&-`,
+		`"$SEER" exec lab -- cat <&-`,
+		`setsid -w "$SEER" ls`,
+		`nohup "$SEER" show lab`,
+		`id=$("$SEER" up exp.yaml -q) && "$SEER" down "$id"`, // a sandbox does not keep the pipe open
+		`"$SEER" up exp.yaml --name piped 2>&1 | cat && "$SEER" down piped`,
+	} {
+		r := p.sh(line)
+		if r.code != 0 {
+			t.Errorf("%s ended with %d: %s%s", line, r.code, r.out, r.err)
+		}
+	}
+	for _, line := range []string{`"$SEER" ls | head -n 0`, `"$SEER" ls --json | true`, `"$SEER" exec lab -- seq 300000 | head -n 1`, `"$SEER" show lab | head -c 1`} {
+		if r := p.sh(line); r.err != "" {
+			t.Errorf("%s says %s", line, r.err)
+		}
+	}
+	if r := p.sh(`"$SEER" ls > /dev/full`); r.code != 14 || !strings.Contains(r.err, "space") {
+		t.Errorf("a full disk under stdout: %d %s", r.code, r.err)
+	}
+}
+
+// TestFoldersThatCannotBe: no home, one that is not the user's, one that cannot be
+// written.
+func TestFoldersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.check(p.sh(`env -i "$SEER" version`), 0)
+	p.check(p.sh(`env -i "$SEER" ls`), 3, "HOME", "XDG_STATE_HOME")
+	p.check(p.sh(`env -i HOME=relative "$SEER" ls`), 3, "HOME")
+	p.check(p.sh(`XDG_STATE_HOME=relative "$SEER" ls`), 3, "XDG_STATE_HOME")
+	p.check(p.sh(`"$SEER" ls --state-dir /proc/nothing`), 3, "/proc/nothing")
+	p.check(p.sh(`"$SEER" ls --state-dir exp.yaml`), 3, "exp.yaml")
+	p.check(p.sh(`"$SEER" ls --state-dir "a new one" && test -d "a new one"`), 0)
+}
+
+// TestPortThatIsTaken is found before anything starts.
+func TestPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+	p.write("ports.yaml", "name: test\nsandbox:\n  ports: ["+port+"]\n")
+	p.exits(3, []string{"up", "ports.yaml"}, "ports.yaml:3", "port "+port)
+	if left := p.ls("--all"); len(left) > 0 {
+		t.Errorf("a record was made: %v", left)
+	}
+	l.Close()
+	p.ok("up", "ports.yaml", "-q")
+}
