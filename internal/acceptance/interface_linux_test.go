@@ -139,6 +139,15 @@ func TestFunctionsThatMisbehaveForALibrary(t *testing.T) {
 	p.write("the agent's/agent.py", `
 import math, tools
 
+def answers():
+    # A connection may still go to the worker that is just dying; the call is then interrupted, and never repeated.
+    while True:
+        try:
+            return tools.fine()
+        except Exception as e:
+            if type(e).__name__ != "Interrupted":
+                raise
+
 def fails(name, *words, **kwargs):
     try:
         getattr(tools, name)(**kwargs)
@@ -148,7 +157,7 @@ def fails(name, *words, **kwargs):
         assert not missing, (name, missing, text)
     else:
         raise AssertionError(name + " did not fail")
-    assert tools.fine() > 0
+    assert answers() > 0
 
 fails("raises", "IndexError", "no layer 9", layer=9)
 fails("odd", "Odd")

@@ -105,3 +105,28 @@ func TestPortThatIsTaken(t *testing.T) {
 	l.Close()
 	p.ok("up", "ports.yaml", "-q")
 }
+
+// TestOneNameAtTheSameTime: of several that want one name at once, one gets it and
+// the others leave nothing.
+func TestOneNameAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	var jobs []*job
+	for range 4 {
+		jobs = append(jobs, p.seer("up", "exp.yaml", "--name", "lab", "-q"))
+	}
+	codes := map[int]int{}
+	for _, j := range jobs {
+		r := j.wait()
+		codes[r.code]++
+		if r.code == 12 && !strings.Contains(r.err, `the name "lab" is taken`) {
+			t.Errorf("it said %s", r.err)
+		}
+	}
+	if codes[0] != 1 || codes[12] != 3 {
+		t.Errorf("exit codes and how often: %v", codes)
+	}
+	if all := p.ls(); len(all) != 1 || all[0].Name != "lab" {
+		t.Errorf("ls tells of %+v", all)
+	}
+}
