@@ -62,13 +62,13 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 		ExposeModes: append(slices.Collect(maps.Keys(e.opts.Exposers)), provided(plugins, "expose")...),
 		PluginDirs:  e.PluginDirs(), PortFree: portFree,
 	}
-	if exp.Agent != nil {
-		f.AgentIsolations = isolation.Detect(ctx)
-	}
 	names := append(slices.Collect(maps.Keys(e.opts.Providers)), localName)
 	f.Providers, err = e.describe(ctx, exp, append(names, provided(plugins, "provider")...))
 	if err != nil {
 		return f, err
+	}
+	if exp.Agent != nil {
+		f.AgentIsolations = e.isolations(ctx, f.Providers)
 	}
 	if len(exp.Sandbox.PythonPackages) > 0 {
 		var python isolation.Interpreter
@@ -77,6 +77,18 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 		}
 	}
 	return f, err
+}
+
+// isolations are those of this computer. The built-in provider, where it was
+// asked, has just tried them.
+func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk.Isolation {
+	_, replaced := e.opts.Providers[localName]
+	for _, p := range asked {
+		if p.Name == localName && !replaced && len(p.Isolations) > 0 {
+			return p.Isolations
+		}
+	}
+	return isolation.Detect(ctx)
 }
 
 // describe asks the providers that may be chosen; the others are only named.

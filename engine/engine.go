@@ -176,21 +176,6 @@ func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
 	return path, nil
 }
 
-func (e *Engine) findPython() (isolation.Interpreter, error) {
-	return isolation.Python(context.Background(), func(name string) string {
-		if name == "SEER_PYTHON" && e.opts.Python != "" {
-			return e.opts.Python
-		}
-		return e.getenv(name)
-	})
-}
-
-// Python is the interpreter of local sandboxes.
-func (e *Engine) Python() (isolation.Interpreter, error) {
-	p, err := e.python()
-	return p, as(KindConfig, err)
-}
-
 func (e *Engine) openLocal() (sdk.Provider, error) {
 	dir, err := e.store.Dir("local")
 	if err != nil {
@@ -207,7 +192,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := host.New(host.Options{Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Logger: e.log.Named("plugin")})
+	h, err := host.New(host.Options{Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin")})
 	if err != nil {
 		return nil, err
 	}

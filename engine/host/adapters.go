@@ -70,6 +70,16 @@ func (f *fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, e
 // exposer makes a plugin look like a native [sdk.Exposer].
 type exposer struct{ c caller }
 
+// Expose starts the plugin only for a request that it has not answered before.
 func (e *exposer) Expose(ctx context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
-	return invoke[sdk.Surface](ctx, e.c, sdk.ExportExpose, req)
+	var known sdk.Surface
+	subject, key := e.c.plugin.Manifest.ID+" "+req.Name, surfaceKey(e.c.plugin, req)
+	if e.c.host.surfaces.get(subject, key, &known) {
+		return known, nil
+	}
+	made, err := invoke[sdk.Surface](ctx, e.c, sdk.ExportExpose, req)
+	if err == nil {
+		e.c.host.surfaces.put(subject, key, made)
+	}
+	return made, err
 }

@@ -19,6 +19,7 @@ import (
 type diskCache struct {
 	dir  string
 	lock *flock.Flock
+	good string // the files that the seal was found to be true of
 }
 
 const sealFile = "seal"
@@ -38,6 +39,8 @@ func (h *Host) openCache(p Plugin) (*diskCache, error) {
 	}
 	if want, err := os.ReadFile(filepath.Join(dir, sealFile)); err != nil || string(want) != c.sum() {
 		c.clear()
+	} else {
+		c.good = c.files()
 	}
 	return c, nil
 }
@@ -52,13 +55,35 @@ func (c *diskCache) clear() {
 	}
 }
 
-// seal declares what is there now as good.
+// seal declares what is there now as good. Mostly it is what was found.
 func (c *diskCache) seal() error {
+	if c.good != "" && c.good == c.files() {
+		return nil
+	}
 	tmp := filepath.Join(c.dir, "."+sealFile)
 	if err := os.WriteFile(tmp, []byte(c.sum()), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(tmp, filepath.Join(c.dir, sealFile))
+}
+
+// files lists names, sizes and times, without reading.
+func (c *diskCache) files() string {
+	var list strings.Builder
+	err := fs.WalkDir(os.DirFS(c.dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasSuffix(name, sealFile) {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			fmt.Fprintf(&list, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	})
+	if err != nil {
+		return ""
+	}
+	return list.String()
 }
 
 // sum is a checksum of names and contents. It is no defence against an attacker,

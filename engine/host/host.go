@@ -30,6 +30,7 @@ type Options struct {
 	CacheDir string              // for compiled code and digests; private to the user
 	Logger   hclog.Logger        // nil = discard
 	Limits   Limits              // zero fields take the defaults
+	Remember bool                // keep surfaces in CacheDir, so that an unchanged interface needs no plugin
 	Scrub    func(string) string // takes secrets out of logs and error texts; nil = none known
 }
 
@@ -42,6 +43,7 @@ type Host struct {
 	scrub    func(string) string
 	scanner  scanner
 	digests  digestCache
+	surfaces notes // of expose modes; empty = none are kept
 
 	mu     sync.Mutex
 	loaded map[string]*loading // by digest of the wasm
@@ -72,6 +74,10 @@ func New(o Options) (*Host, error) {
 		loaded:   map[string]*loading{},
 	}
 	h.digests.dir = filepath.Join(cache, "digests")
+	h.scanner.notes.dir = filepath.Join(cache, "plugins")
+	if o.Remember {
+		h.surfaces.dir = filepath.Join(cache, "surfaces")
+	}
 	if h.log == nil {
 		h.log = hclog.NewNullLogger()
 	}

@@ -31,6 +31,7 @@ type found struct {
 
 // scanner reads plugin folders. A file that has not changed is not read again.
 type scanner struct {
+	notes notes // of earlier processes
 	mu    sync.Mutex
 	known map[string]seen // by path of the .wasm
 }
@@ -101,7 +102,7 @@ func (s *scanner) file(path string, limits Limits) found {
 	if ok && old.wasm == now.wasm && old.yaml == now.yaml {
 		return old.found
 	}
-	now.plugin, now.err = readPlugin(path, limits)
+	now.plugin, now.err = s.read(path, limits)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
@@ -109,6 +110,22 @@ func (s *scanner) file(path string, limits Limits) found {
 	}
 	s.known[path] = now
 	return now.found
+}
+
+// read takes what an earlier process has found out about the same files: hashing
+// all plugins takes longer than a bare start of a sandbox. What is loaded later is
+// hashed in any case.
+func (s *scanner) read(path string, limits Limits) (Plugin, error) {
+	key := pluginKey(path, limits)
+	var known Plugin
+	if s.notes.get(path, key, &known) && known.File == path {
+		return known, nil
+	}
+	p, err := readPlugin(path, limits)
+	if err == nil && key == pluginKey(path, limits) {
+		s.notes.put(path, key, p)
+	}
+	return p, err
 }
 
 func stampOf(path string) stamp {

@@ -23,8 +23,11 @@ type Interpreter struct {
 
 const pythonLimit = 20 * time.Second
 
+// SystemPython is the interpreter that is used where none is named and it exists.
+const SystemPython = "/usr/bin/python3"
+
 // Python finds the interpreter that sandboxes use: SEER_PYTHON, else
-// /usr/bin/python3, else python3 in the PATH. It must be Python 3.8 or newer.
+// [SystemPython], else python3 in the PATH. It must be Python 3.8 or newer.
 func Python(ctx context.Context, lookup func(string) string) (Interpreter, error) {
 	if asked := lookup("SEER_PYTHON"); asked != "" {
 		path := asked
@@ -37,8 +40,8 @@ func Python(ctx context.Context, lookup func(string) string) (Interpreter, error
 		}
 		return inspect(ctx, path, lookup)
 	}
-	if _, err := os.Stat("/usr/bin/python3"); err == nil {
-		return inspect(ctx, "/usr/bin/python3", lookup)
+	if _, err := os.Stat(SystemPython); err == nil {
+		return inspect(ctx, SystemPython, lookup)
 	}
 	path, err := lookPath("python3", lookup("PATH"))
 	if err != nil {

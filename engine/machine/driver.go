@@ -145,13 +145,15 @@ func (s *start) create(ctx context.Context) error {
 }
 
 const (
-	firstPoll = 10 * time.Millisecond
-	maxPoll   = 3 * time.Second
+	firstPoll  = 3 * time.Millisecond
+	maxPoll    = 3 * time.Second
+	impatience = 100 * time.Millisecond // within which a machine of this computer is there; a cloud does not answer twice in it
 )
 
 // await observes the machine until its runtime can be reached.
 func (s *start) await(ctx context.Context) error {
-	for poll := firstPoll; ; poll = min(poll*3/2, maxPoll) {
+	began := s.d.Clock.Now()
+	for poll := firstPoll; ; {
 		if err := s.onTime(ctx); err != nil {
 			return err
 		}
@@ -173,6 +175,9 @@ func (s *start) await(ctx context.Context) error {
 		}
 		if err := s.d.Clock.Sleep(ctx, poll); err != nil {
 			return err
+		}
+		if s.d.Clock.Now().Sub(began) > impatience {
+			poll = min(poll*3/2, maxPoll)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err := check(spec); err != nil {
 		return sdk.CreateStep{}, err
 	}
-	choice, err := isolation.Choose(ctx, spec.Isolation)
+	choice, err := p.choose(ctx, spec.Isolation)
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}

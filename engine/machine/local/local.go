@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -50,17 +51,32 @@ func New(o Options) sdk.Provider {
 
 type provider struct {
 	Options
-	at func(step string) // tests die here
+	at     func(step string) // tests die here
+	proven atomic.Bool       // bubblewrap has been seen to work here
 }
 
 // Describe tells which isolation works on this computer.
 func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
+	kinds := isolation.Detect(ctx)
+	for _, k := range kinds {
+		if k.Name == isolation.Bubblewrap {
+			p.proven.Store(k.Usable)
+		}
+	}
 	return sdk.ProviderInfo{
 		Name:       Name,
 		Title:      "this computer",
 		Features:   []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts},
-		Isolations: isolation.Detect(ctx),
+		Isolations: kinds,
 	}, nil
+}
+
+// choose spares the trial of bubblewrap where Describe has just made it.
+func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, error) {
+	if best := asked == "" || asked == isolation.Auto || asked == isolation.Bubblewrap; best && p.proven.Load() {
+		return isolation.Choice{Kind: isolation.Bubblewrap}, nil
+	}
+	return isolation.Choose(ctx, asked)
 }
 
 // Offers has one entry: this computer, for nothing.

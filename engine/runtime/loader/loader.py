@@ -5,14 +5,13 @@ import hashlib
 import hmac
 import json
 import os
-import queue
 import select
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import time
+from collections import deque
 
 PREFIX = "seer-runtime-"
 LEASE_ENDED, PORT_TAKEN = 75, 98  # exit codes: of the runtime, of this program
@@ -23,6 +22,11 @@ CODES = {"invalid": "400 Bad Request", "unauthorized": "401 Unauthorized", "conf
 
 def say(text, *values):
     print("seer: " + text % values, file=sys.stderr, flush=True)
+
+
+def scratch_files():
+    import tempfile  # slow to import, and not needed by a machine with a full cache
+    return tempfile
 
 
 # --- the processes of the machine ---------------------------------------------------------------------------------
@@ -183,9 +187,9 @@ class Loader:
     def __init__(self, boot):
         self.boot = boot
         self.machine = boot.get("machine") or ""
-        self.cache = boot.get("cache") or tempfile.mkdtemp(prefix="seer-cache-")
+        self.cache = boot.get("cache") or scratch_files().mkdtemp(prefix="seer-cache-")
         self.end = boot.get("end_unix") or float("inf")
-        self.commands = queue.Queue()  # (file of the runtime, connection that waits for the answer)
+        self.commands = deque()  # (file of the runtime, connection that waits for the answer)
         self.stopping = False
 
     def serve(self, conn):
@@ -225,12 +229,12 @@ class Loader:
                 return fail(conn, "failed", "the runtime that arrived has the SHA-256 %s, not %s", found, want)
         elif not self.intact(path, want):
             return fail(conn, "conflict", "need_binary")
-        self.commands.put((path, conn))
+        self.commands.append((path, conn))
         self.wake.send(b"c")
 
     def store(self, conn, size, rest, path, want):
         digest = hashlib.sha256()
-        fd, temporary = tempfile.mkstemp(prefix=PREFIX, suffix=".part", dir=self.cache)
+        fd, temporary = scratch_files().mkstemp(prefix=PREFIX, suffix=".part", dir=self.cache)
         try:
             with os.fdopen(fd, "wb") as f:
                 while size:
@@ -274,7 +278,7 @@ class Loader:
         if hasattr(os, "memfd_create"):
             memory = os.memfd_create("seer-state")
         else:
-            memory = os.dup(tempfile.TemporaryFile().fileno())
+            memory = os.dup(scratch_files().TemporaryFile().fileno())
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (listener.fileno(), memory)]
         listener.close()
         os.close(memory)
@@ -314,8 +318,8 @@ class Loader:
                 else:
                     conn.close()
             reap()
-            while not self.commands.empty():
-                path, conn = self.commands.get()
+            while self.commands:
+                path, conn = self.commands.popleft()
                 try:
                     pid = self.spawn(path)
                 except OSError as e:

@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func TestInterpreterIsRemembered(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("needs /usr/bin/python3")
+	}
+	cache := t.TempDir()
+	ask := func(path string) (string, error) {
+		e := newEngine(t, func(o *engine.Options) { o.CacheDir, o.Python = cache, path })
+		p, err := e.Python()
+		return p.Version, err
+	}
+	asked, err := ask(python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted, _ := filepath.Glob(filepath.Join(cache, "python", "*.json"))
+	if len(noted) != 1 {
+		t.Fatalf("notes: %v", noted)
+	}
+	if err := os.WriteFile(noted[0], []byte(`{"executable":"/usr/bin/python3","version":"3.99.0"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ask(python); err != nil || again != "3.99.0" {
+		t.Errorf("asked again: %s, %v", again, err)
+	}
+	if err := os.WriteFile(noted[0], []byte(`{"execut`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := ask(python); err != nil || again != asked {
+		t.Errorf("a torn note: %s, %v", again, err)
+	}
+	// A launcher decides anew each time.
+	script := filepath.Join(t.TempDir(), "python3")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+python+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(script); err != nil {
+		t.Fatal(err)
+	}
+	if noted, _ := filepath.Glob(filepath.Join(cache, "python", "*.json")); len(noted) != 1 {
+		t.Errorf("notes of a script: %v", noted)
+	}
+}
