@@ -14,10 +14,10 @@ LOADED = "import json, socket, inspect, ast, typing; expose = lambda f: f; exec(
 STAGES = [
     ("read", "read the experiment, make the engine"),
     ("preflight", "preflight: plugins scanned, isolation tried, plan"),
-    ("machine", "machine: interpreter found, folders, ledger, bwrap started, socket there"),
-    ("boot", "boot: loader, runtime, lease, configuration"),
+    ("machine", "machine: ledger, folders, loader started, its socket there"),
+    ("boot", "boot: runtime checked and started, lease, configuration"),
     ("service", "service: worker started, interface loaded and described"),
-    ("expose", "expose: plugin loaded and called"),
+    ("expose", "expose: the surface of an interface that was exposed before"),
     ("write", "library written"),
     ("call", "first call"),
 ]

@@ -24,6 +24,7 @@ type request struct {
 	Interface string   `json:"interface"` // ready, native: the file, or its description
 	Sandbox   string   `json:"sandbox"`   // exec
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
+	Remember  bool     `json:"remember"`  // surface
 }
 
 // helper is what lasts from one measurement to the next.

@@ -18,13 +18,13 @@ type plugin struct {
 	request sdk.ExposeRequest
 }
 
-func (h *helper) host(cache string) (*host.Host, error) {
-	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache})
+func (h *helper) host(cache string, remember bool) (*host.Host, error) {
+	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache, Remember: remember})
 }
 
 // prepare finds and loads expose-library with the compiled code in a cache folder.
 func (h *helper) prepare(ctx context.Context, cache string) (*host.Host, error) {
-	x, err := h.host(cache)
+	x, err := h.host(cache, false)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +59,11 @@ func (h *helper) load(ctx context.Context, r request) (any, error) {
 	return t, x.Close(ctx)
 }
 
-// surface is all that a process does with plugins when it exposes one service.
+// surface is all that a process does with plugins when it exposes one service; with
+// Remember, one that has been exposed before.
 func (h *helper) surface(ctx context.Context, r request) (any, error) {
 	begin := time.Now()
-	x, err := h.host(r.Dir)
+	x, err := h.host(r.Dir, r.Remember)
 	if err != nil {
 		return nil, err
 	}
