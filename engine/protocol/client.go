@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -208,6 +209,14 @@ func passing(err error) bool {
 	var t *transportError
 	return errors.As(err, &t) || CodeOf(err) == Unavailable || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+}
+
+// gone reports whether nobody listens at a Unix socket. The loader keeps it open
+// while runtimes come and go, so the machine has ended.
+func gone(err error) bool {
+	var t *transportError
+	return errors.As(err, &t) && strings.HasPrefix(t.endpoint, "unix:") &&
+		(errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT))
 }
 
 // drain lets the connection be used again where little is left to read.

@@ -32,7 +32,7 @@ func (c *Client) WaitService(ctx context.Context, name string, generation int) (
 			continue
 		case err == nil && s.State == ServiceFailed && s.Error != nil:
 			return s, s.Error
-		case err == nil || !passing(err) || time.Since(last) > maxSilence:
+		case err == nil || !passing(err) || gone(err) || time.Since(last) > maxSilence:
 			return s, err
 		}
 		if werr := b.wait(ctx); werr != nil {
