@@ -98,8 +98,26 @@ func TestKilledParts(t *testing.T) {
 	kill(p.machine("lab")["bwrap"][:1])
 	p.ok("exec", "lab", "--", "true")
 
-	// The loader is the sandbox: everything ends, and that is told.
+	// The loader is the sandbox: everything ends, and those who wait for it are told.
+	p.write("endless.py", "while True: pass\n")
+	waiting := []*job{
+		p.seer("exec", "lab", "--", "sh", "-c", "touch waiting; sleep 600"),
+		p.seer("logs", "lab", "-f"),
+		p.seer("serve", "lab", "endless.py", "--out", "out"),
+	}
+	p.eventually("they wait", func() bool {
+		return p.seer("exec", "lab", "--", "test", "-e", "waiting").wait().code == 0 && len(p.workers()) == 2
+	})
 	kill(p.machine("lab")["loader"])
+	now := time.Now()
+	for _, j := range waiting {
+		if r := j.wait(); r.code != 6 && r.code != 125 {
+			t.Errorf("%s ended with %d: %s", r.line, r.code, r.err)
+		}
+	}
+	if took := time.Since(now); took > 10*time.Second {
+		t.Errorf("it took them %v", took)
+	}
 	p.nothingRuns()
 	if all := p.ls(); len(all) != 0 {
 		t.Errorf("ls tells of %+v", all)
