@@ -170,7 +170,32 @@ func (b *bubblewrap) kernelTree() {
 }
 
 func (b *bubblewrap) mounts(spec Spec) error {
-	for _, path := range spec.ReadOnly {
+	// What is mounted over a folder hides what was shown in it before: a Python in
+	// /tmp comes after the sandbox's own /tmp, to which /var/tmp leads.
+	var above, others []sdk.Mount
+	for _, m := range spec.Mounts {
+		if covers(m.Target, spec.ReadOnly...) || covers(m.Target, "/tmp") && covers("/var/tmp", spec.ReadOnly...) {
+			above = append(above, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	if err := b.bind(above); err != nil {
+		return err
+	}
+	if err := b.show(spec.ReadOnly); err != nil {
+		return err
+	}
+	if err := b.bind(others); err != nil {
+		return err
+	}
+	b.add("--remount-ro", "/")
+	return nil
+}
+
+// show puts files and folders of this computer where they are here.
+func (b *bubblewrap) show(paths []string) error {
+	for _, path := range paths {
 		if err := checkAbs("the path to show", path); err != nil {
 			return err
 		}
@@ -182,7 +207,11 @@ func (b *bubblewrap) mounts(spec Spec) error {
 			b.add("--ro-bind", path, path)
 		}
 	}
-	for _, m := range spec.Mounts {
+	return nil
+}
+
+func (b *bubblewrap) bind(mounts []sdk.Mount) error {
+	for _, m := range mounts {
 		if err := checkAbs("the source of a mount", m.Source); err != nil {
 			return err
 		}
@@ -201,7 +230,6 @@ func (b *bubblewrap) mounts(spec Spec) error {
 		}
 		b.add(option, m.Source, filepath.Clean(m.Target))
 	}
-	b.add("--remount-ro", "/")
 	return nil
 }
 

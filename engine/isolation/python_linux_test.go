@@ -88,6 +88,27 @@ func TestPythonInAHiddenHome(t *testing.T) {
 	}
 }
 
+func TestPythonBelowAFolderOfTheSandbox(t *testing.T) {
+	home := t.TempDir()
+	p, err := Python(context.Background(), environment(map[string]string{"SEER_PYTHON": interpreters["venv"](t, home), "HOME": home}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := t.TempDir()
+	cmd, err := Command(Bubblewrap, Spec{
+		Argv: []string{p.Executable, "-I", "-c", "import json, os, sys; print(os.access(sys.argv[1], os.W_OK), os.listdir(sys.argv[1]))", filepath.Dir(home)},
+		Env:  map[string]string{"PATH": "/usr/bin"}, ReadOnly: p.Paths,
+		Mounts: []sdk.Mount{{Source: own, Target: filepath.Dir(home), Writable: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Release(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "True ['"+filepath.Base(home)+"']\n" {
+		t.Errorf("inside: %s %v", out, err)
+	}
+}
+
 func TestPythonOfTheSystemIsFirst(t *testing.T) {
 	p, err := Python(context.Background(), environment(map[string]string{"PATH": "/nowhere"}))
 	if err != nil || p.Executable != "/usr/bin/python3" || len(p.Paths) != 0 {
