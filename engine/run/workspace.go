@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -73,9 +74,13 @@ func (w *workspace) close() error {
 	return w.root.Close()
 }
 
-// save writes the record of this run's files.
+// save writes the record of this run's files, and of those of the run before that
+// are still to be replaced or swept: a run may end before it comes to that.
 func (w *workspace) save() error {
-	data, err := json.MarshalIndent(w.written, "", "  ")
+	all := map[string]string{}
+	maps.Copy(all, w.before)
+	maps.Copy(all, w.written)
+	data, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -198,6 +203,7 @@ func (w *workspace) sweep() {
 			delete(w.written, name) // changed since, so it is somebody else's now
 		}
 	}
+	w.before = map[string]string{}
 }
 
 // remove takes away files that have no use after the run, such as a connection

@@ -77,6 +77,31 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	}
 }
 
+func TestWorkspaceKnowsItsFilesAfterARunThatDidNotStart(t *testing.T) {
+	source, dir := t.TempDir(), t.TempDir()
+	script := put(t, "one", source, "agent.py")
+	w, _ := openTest(t, dir)
+	if err := w.add(script); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	w.close()
+
+	w, _ = openTest(t, dir) // as when a package is missing
+	if err := w.save(); err != nil {
+		t.Fatal(err)
+	}
+	w.close()
+
+	put(t, "two", source, "agent.py")
+	w, warnings := openTest(t, dir)
+	if err := w.add(script); err != nil || read(t, dir, "agent.py") != "two" || len(*warnings) > 0 {
+		t.Errorf("%v, %v", err, *warnings)
+	}
+}
+
 func TestWorkspaceCopiesPackagesWithoutCaches(t *testing.T) {
 	source, dir := t.TempDir(), t.TempDir()
 	put(t, "a", source, "pkg", "__init__.py")
