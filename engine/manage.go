@@ -7,6 +7,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -150,7 +151,14 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 // crashes left behind. What failed for one sandbox is in the report.
 func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
 	report, err := e.driver.GC(ctx, localName)
-	return report, as(KindProvider, err)
+	if err != nil {
+		return report, as(KindProvider, err)
+	}
+	dir, err := e.store.Dir("local")
+	if err == nil {
+		err = state.Sweep(dir) // what a killed writer left, where no machine was ended since
+	}
+	return report, as(KindInternal, err)
 }
 
 func orText(text, otherwise string) string {

@@ -85,6 +85,7 @@ func TestTwiceStopsNow(t *testing.T) {
 			if left := p.ls(); len(left) > 0 {
 				t.Errorf("left: %v", left)
 			}
+			p.age()
 			p.ok("gc")
 			p.nothingLies()
 			if !p.has("workspace/outputs/so far") {

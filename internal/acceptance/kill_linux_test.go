@@ -174,6 +174,7 @@ func TestKilledAtRandom(t *testing.T) {
 
 	// The leases end everything, without anybody's help.
 	p.nothingRuns()
+	p.age()
 	p.ok("gc")
 	if left := p.ls(); len(left) != 0 {
 		t.Errorf("ls tells of %+v", left)
