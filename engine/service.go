@@ -151,7 +151,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 }
 
 // Service finds an interface that the sandbox serves.
-func (s *Sandbox) Service(ctx context.Context, name string) (*Service, error) {
+func (s *Sandbox) Service(_ context.Context, name string) (*Service, error) {
 	rec, err := s.engine.ledger.Get(s.ID())
 	if err != nil {
 		return nil, as(KindNotFound, err)

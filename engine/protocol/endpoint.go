@@ -20,7 +20,7 @@ type endpoint struct {
 func parseEndpoint(text string) (endpoint, error) {
 	if path, ok := strings.CutPrefix(text, "unix:"); ok {
 		if !strings.HasPrefix(path, "/") {
-			return endpoint{}, fmt.Errorf("the endpoint %q needs an absolute path after unix:", text)
+			return endpoint{}, fmt.Errorf("the endpoint %q needs an absolute path behind unix: and nothing else", text)
 		}
 		return endpoint{text: text, unix: path, base: "http://sandbox"}, nil
 	}

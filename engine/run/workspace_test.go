@@ -45,7 +45,7 @@ func read(t *testing.T, elem ...string) string {
 func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "my work é")
 	lib := put(t, "one", source, "helpers.py")
-	w, warnings := openTest(t, dir)
+	w, _ := openTest(t, dir)
 	if err := w.add(lib); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 
 	w.close()
 	put(t, "two", source, "helpers.py")
-	w, warnings = openTest(t, dir)
+	w, warnings := openTest(t, dir)
 	if err := w.add(lib); err != nil {
 		t.Fatal(err)
 	}

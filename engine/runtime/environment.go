@@ -124,6 +124,9 @@ func lookPath(name, dir string, env []string) (string, error) {
 			return found, nil
 		}
 	}
+	if strings.ContainsAny(name, " \t") {
+		return "", protocol.Errorf(protocol.NotFound, "there is no program %q on the machine; give its words one by one, or a line of shell as: sh -c %q", name, name)
+	}
 	return "", protocol.Errorf(protocol.NotFound, "there is no program %q on the machine (PATH is %s)", name, path)
 }
 

@@ -38,7 +38,7 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 		return interruptedCall(v, wk, h.Fn)
 	}
 	c := &call{server: s, service: v, worker: wk, conn: conn, header: h}
-	return c.run(w, r.Context(), body, size)
+	return c.run(r.Context(), w, body, size)
 }
 
 // callBody finds out the size, which a frame must tell before its body.
@@ -81,7 +81,7 @@ type call struct {
 	header  protocol.FrameHeader
 }
 
-func (c *call) run(w http.ResponseWriter, ctx context.Context, body io.Reader, size int64) error {
+func (c *call) run(ctx context.Context, w http.ResponseWriter, body io.Reader, size int64) error {
 	// Closing the connection is how a worker learns that its caller has gone.
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	answer, n, err := c.exchange(body, size)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -86,6 +87,10 @@ func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) 
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".seer-*")
 	if err != nil {
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			at.Path = path // that of the temporary file says nothing to anybody
+		}
 		return 0, err
 	}
 	defer func() {

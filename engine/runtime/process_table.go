@@ -81,7 +81,7 @@ func (t *processes) tidy(linger time.Duration) {
 	finished := 0
 	for _, p := range slices.Backward(t.all()) {
 		if p.abandoned(linger) {
-			go p.kill()
+			go func() { _ = p.kill() }()
 			continue
 		}
 		info := p.state()

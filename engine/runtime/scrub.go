@@ -49,7 +49,7 @@ func (s *scrubber) clean(data []byte) []byte {
 	}
 	var out bytes.Buffer
 	w := s.writer(&out)
-	w.Write(data)
+	_, _ = w.Write(data) // a buffer takes all
 	w.flush()
 	return out.Bytes()
 }

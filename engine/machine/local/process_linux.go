@@ -96,7 +96,7 @@ func signalTo(p process, sig syscall.Signal) error {
 	if err != nil {
 		return ignoreGone(err)
 	}
-	defer handle.Release()
+	defer func() { _ = handle.Release() }()
 	if !alive(p) {
 		return nil
 	}
