@@ -351,9 +351,12 @@ class _Frames:
         self._sock.sendall((request % (info.path("connect"), host, info.token)).encode("latin-1"))
         answer = b""
         while b"\r\n\r\n" not in answer:
-            part = self._sock.recv(1 << 16)
+            try:
+                part = self._sock.recv(1 << 16)
+            except ConnectionResetError as e:
+                raise _NotStarted(str(e)) from None
             if not part or len(answer) > _MAX_HEADER:
-                raise ConnectionError("it closed the connection without an answer")
+                raise _NotStarted("it closed the connection without an answer")
             answer += part
         head, _, body = answer.partition(b"\r\n\r\n")
         words = head.split(None, 2)

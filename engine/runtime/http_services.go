@@ -128,11 +128,11 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	defer f.Close()
-	if err := wk.send(controlLine{Kind: "conn"}, f); err != nil {
+	// The worker itself says yes: a client that has no answer then knows that nothing
+	// of its call can have run in a worker that was dying.
+	yes := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n"
+	if err := wk.send(controlLine{Kind: "conn", Hello: yes}, f); err != nil {
 		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-		return nil
 	}
-	// The client sends nothing before this, so the worker cannot be faster.
-	_, _ = f.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n")
 	return nil
 }

@@ -45,6 +45,7 @@ type controlLine struct {
 	Models    []protocol.Model    `json:"models,omitempty"`
 	Workdir   string              `json:"workdir,omitempty"`
 	Secrets   []string            `json:"secrets,omitempty"` // names; the values are variables
+	Hello     string              `json:"hello,omitempty"`   // what the worker says first on a new connection
 	Interface *sdk.Interface      `json:"interface,omitempty"`
 	Error     *protocol.CallError `json:"error,omitempty"`
 }

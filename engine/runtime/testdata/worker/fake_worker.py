@@ -80,7 +80,9 @@ while True:
         if line["t"] == "load":
             load(line)
         elif line["t"] == "conn":
-            threading.Thread(target=serve, args=(socket.socket(fileno=fds.pop(0)),), daemon=True).start()
+            sock = socket.socket(fileno=fds.pop(0))
+            sock.sendall(line.get("hello", "").encode())
+            threading.Thread(target=serve, args=(sock,), daemon=True).start()
         elif line["t"] == "stop":
             while page[0] > page[1]:
                 time.sleep(0.01)

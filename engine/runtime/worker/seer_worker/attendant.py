@@ -163,7 +163,9 @@ class Attendant:
             if fd is None:
                 raise ControlClosed("a connection came without its descriptor")
             try:
-                self._adopt(Connection(socket.socket(fileno=fd)))
+                sock = socket.socket(fileno=fd)
+                sock.sendall(str(message.get("hello", "")).encode())  # a few bytes into an empty buffer
+                self._adopt(Connection(sock))
             except OSError as e:
                 print("seer: a connection could not be taken: %s" % e, file=sys.stderr)
         elif message["t"] == "cancel":
