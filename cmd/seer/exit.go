@@ -49,7 +49,7 @@ const exitCodesText = `seer ends with one of these codes:
     9  the call was interrupted: its worker died in the middle
    10  a token or credential was refused
    11  the agent of seer run ended with an error
-   12  a name, port or file is taken
+   12  a name, workspace or file is taken
    13  not supported by this version or on this provider
    14  a disk is full
   124  a timeout ended it

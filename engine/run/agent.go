@@ -165,7 +165,7 @@ func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
 		home = a.workspace
 	}
 	env := map[string]string{
-		"PATH":             filepath.Dir(a.python.Executable) + ":/usr/local/bin:/usr/bin:/bin",
+		"PATH":             a.python.SearchPath(),
 		"HOME":             home,
 		"LANG":             "C.UTF-8",
 		"PYTHONPATH":       a.workspace,

@@ -53,8 +53,13 @@ func collect(space *os.Root, to string, warn func(string, ...any)) (int, error) 
 			warn("outputs: %s is not a plain file and was not collected", p)
 			return nil
 		}
+		if p == agentLog || p == recordName {
+			warn("outputs: %s is a name of Seer's own; the agent's file is collected as agent-%s", p, p)
+			files++
+			return copyFile(src, dst, p, "agent-"+p)
+		}
 		files++
-		return copyFile(src, dst, p)
+		return copyFile(src, dst, p, p)
 	})
 	if err != nil {
 		return files, fmt.Errorf("collect the outputs from %s (they are still there): %w", src.Name(), err)
@@ -63,8 +68,8 @@ func collect(space *os.Root, to string, warn func(string, ...any)) (int, error) 
 	return files, space.RemoveAll(outputsName)
 }
 
-func copyFile(src, dst *os.Root, name string) error {
-	in, err := src.Open(name)
+func copyFile(src, dst *os.Root, from, name string) error {
+	in, err := src.Open(from)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type workspace struct {
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one a folder of its own with --set workspace.dir=FOLDER", e.Dir)
+	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one folders of its own with --set workspace.dir=FOLDER --set outputs=FOLDER", e.Dir)
 }
 
 func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*workspace, error) {

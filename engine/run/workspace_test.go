@@ -217,3 +217,16 @@ func TestSweepTakesAwayTheRunBefore(t *testing.T) {
 		t.Errorf("written: %v", w.written)
 	}
 }
+
+func TestCollectKeepsSeersOwnRecords(t *testing.T) {
+	space, to := t.TempDir(), t.TempDir()
+	put(t, "seer's", to, "agent.log")
+	put(t, "the agent's", space, "outputs", "agent.log")
+	w, warnings := openTest(t, space)
+	if n, err := collect(w.root, to, w.warn); n != 1 || err != nil || len(*warnings) != 1 {
+		t.Fatalf("%d, %v, %v", n, err, *warnings)
+	}
+	if read(t, to, "agent.log") != "seer's" || read(t, to, "agent-agent.log") != "the agent's" {
+		t.Error("the agent's file took the place of Seer's log")
+	}
+}
