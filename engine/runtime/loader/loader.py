@@ -212,6 +212,8 @@ class Loader:
             fail(conn, code, "the runtime could not be stored in %s: %s", self.cache, e)
         except ValueError as e:
             fail(conn, "invalid", "the loader does not understand this request: %s", e)
+        except Exception as e:  # the client would wait for an answer until the boot time is over
+            fail(conn, "internal", "the loader has a defect: %r", e)
 
     def describe(self):
         have = [name[len(PREFIX):] for name in os.listdir(self.cache) if name.startswith(PREFIX) and "." not in name]
