@@ -69,6 +69,9 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 	}
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
+		if python, err := e.python(); err == nil {
+			f.AgentPath = python.SearchPath()
+		}
 	}
 	if len(exp.Sandbox.PythonPackages) > 0 {
 		var python isolation.Interpreter

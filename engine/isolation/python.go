@@ -72,6 +72,11 @@ func inspect(ctx context.Context, path string, lookup func(string) string) (Inte
 	return found, err
 }
 
+// SearchPath is the PATH of what runs beside this interpreter.
+func (i Interpreter) SearchPath() string {
+	return filepath.Dir(i.Executable) + ":/usr/local/bin:/usr/bin:/bin"
+}
+
 func tooOld(version string) bool {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {

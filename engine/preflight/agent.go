@@ -3,19 +3,45 @@ package preflight
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
 )
 
 // agent settles how the agent's own process is kept apart.
 func (c *check) agent() {
 	if a := c.exp.Agent; a != nil {
+		c.program(a)
 		c.command(a.Command)
 		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
 			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
 		}
 	}
+}
+
+// program looks for an agent that is named without a path. Elsewhere than in its
+// PATH, only the start can find it.
+func (c *check) program(a *experiment.Agent) {
+	if c.facts.AgentPath == "" || len(a.Command) == 0 || strings.Contains(a.Command[0], "/") {
+		return
+	}
+	if _, own := a.Env["PATH"]; own {
+		return
+	}
+	for _, dir := range filepath.SplitList(c.facts.AgentPath) {
+		if _, err := exec.LookPath(filepath.Join(dir, a.Command[0])); err == nil {
+			return
+		}
+	}
+	hint := "the agent's PATH is " + c.facts.AgentPath
+	if words := strings.Fields(a.Command[0]); len(words) > 1 {
+		hint = "each word is an item of its own: [" + strings.Join(words, ", ") + "]"
+	}
+	c.fail("agent.command.0", fmt.Sprintf("there is no program `%s`", a.Command[0]), hint)
 }
 
 // command warns of a program that the agent will not find: it lies beside the

@@ -22,6 +22,7 @@ type Facts struct {
 	ExposeModes     []string           // library, mcp, prompt, …
 	PluginDirs      []string           // where plugins were looked for, for messages
 	AgentIsolations []sdk.Isolation    // of this computer, best first
+	AgentPath       string             // PATH of the agent; empty = unknown
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
 	PortFree        func(port int) error
 }

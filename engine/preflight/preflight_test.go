@@ -39,6 +39,7 @@ func newLab(t *testing.T) *lab {
 		AgentIsolations: []sdk.Isolation{{Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}},
 		Python: &preflight.Python{Path: "/usr/bin/python3", Markers: map[string]string{"python_version": "3.11"},
 			Distributions: map[string]string{"numpy": "1.24.2", "torch": "2.1.0+cpu"}},
+		AgentPath: "/usr/bin:/bin",
 		PortFree: func(port int) error {
 			if port == 81 {
 				return errors.New("address already in use")
@@ -135,6 +136,8 @@ func TestFindings(t *testing.T) {
 		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
 		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
 		{"package", "sandbox: {python_packages: [numpy, pandas]}", "sandbox.python_packages.1: /usr/bin/python3 does not have `pandas`, and installing it is not supported by this version; install it into the interpreter: /usr/bin/python3 -m pip install 'pandas', or name another with SEER_PYTHON"},
+		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
+		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
 		{"old package", "sandbox: {python_packages: ['numpy>=2']}", "sandbox.python_packages.0: /usr/bin/python3 has `numpy` 1.24.2, not >=2, and installing it is not supported by this version"},
 		{"extras", "sandbox: {python_packages: ['numpy[all]']}", "sandbox.python_packages.0: extras as in `numpy[all]` are not supported by this version"},
 		{"url", "sandbox: {python_packages: ['numpy @ https://example.org/n.zip']}", "sandbox.python_packages.0: installing `numpy` from a URL is not supported by this version"},
@@ -193,7 +196,7 @@ func TestWarnings(t *testing.T) {
 	l := newLab(t)
 	l.write("silent.py", "def f(): ...\n")
 	l.facts.AgentIsolations = []sdk.Isolation{{Name: "bubblewrap", Reason: "bwrap is not installed"}, {Name: "none", Usable: true}}
-	r := l.check("serve: [{file: silent.py}]\nagent: {command: [x, agent.py, none.py, data], network: open}\n")
+	r := l.check("serve: [{file: silent.py}]\nagent: {command: [/x, agent.py, none.py, data], network: open}\n")
 	if r.Err() != nil || len(r.Warnings()) != 3 || r.AgentIsolation != "none" {
 		t.Fatalf("got %+v", r)
 	}
@@ -201,6 +204,16 @@ func TestWarnings(t *testing.T) {
 		if got := r.Warnings()[i].Error.Error(); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
+	}
+}
+
+// Where pip refuses to install, it is not recommended.
+func TestPackagesOfAManagedInterpreter(t *testing.T) {
+	l := newLab(t)
+	l.facts.Python.Managed = true
+	err := l.check("sandbox: {python_packages: [pandas]}").Err()
+	if err == nil || !strings.Contains(err.Error(), "~/seer-python/bin/pip install 'pandas', and name that one: export SEER_PYTHON=~/seer-python/bin/python3") {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import sys
+import sysconfig
 from importlib import metadata
 
 found = {}
@@ -37,6 +38,8 @@ json.dump(
             "sys_platform": sys.platform,
         },
         "distributions": found,
+        # PEP 668: pip refuses to install into it
+        "managed": sys.prefix == sys.base_prefix and os.path.exists(os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")),
     },
     sys.stdout,
 )

@@ -18,6 +18,17 @@ type Python struct {
 	Path          string            `json:"path"`
 	Markers       map[string]string `json:"markers"`       // python_version, sys_platform, … as in PEP 508
 	Distributions map[string]string `json:"distributions"` // normalised name → version
+	Managed       bool              `json:"managed"`       // by the system's packages: pip installs nothing into it
+}
+
+// install says how to get a requirement.
+func (p *Python) install(text string) string {
+	text = "'" + strings.ReplaceAll(text, "'", `"`) + "'"
+	if p.Managed {
+		return "install it into a virtual environment: " + p.Path + " -m venv --system-site-packages ~/seer-python && ~/seer-python/bin/pip install " + text +
+			", and name that one: export SEER_PYTHON=~/seer-python/bin/python3"
+	}
+	return "install it into the interpreter: " + p.Path + " -m pip install " + text + ", or name another with SEER_PYTHON"
 }
 
 //go:embed probe.py
@@ -66,7 +77,6 @@ func (c *check) missing(text string) (problem, hint string) {
 	case !wanted:
 		return "", ""
 	}
-	install := "install it into the interpreter: " + p.Path + " -m pip install '" + strings.ReplaceAll(text, "'", `"`) + "', or name another with SEER_PYTHON"
 	have, ok := p.Distributions[req.Name]
 	switch {
 	case req.URL != "":
@@ -74,10 +84,10 @@ func (c *check) missing(text string) (problem, hint string) {
 	case len(req.Extras) > 0:
 		return fmt.Sprintf("extras as in `%s[%s]` are not supported by this version", req.Name, strings.Join(req.Extras, ",")), "list the packages that the extra stands for"
 	case !ok:
-		return fmt.Sprintf("%s does not have `%s`, and installing it is not supported by this version", p.Path, req.Name), install
+		return fmt.Sprintf("%s does not have `%s`, and installing it is not supported by this version", p.Path, req.Name), p.install(text)
 	}
 	if met, err := req.Specifiers.Contains(have); err != nil || !met {
-		return fmt.Sprintf("%s has `%s` %s, not %s, and installing it is not supported by this version", p.Path, req.Name, have, req.Specifiers), install
+		return fmt.Sprintf("%s has `%s` %s, not %s, and installing it is not supported by this version", p.Path, req.Name, have, req.Specifiers), p.install(text)
 	}
 	return "", ""
 }
