@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -161,6 +162,11 @@ func serviceName(o ServeOptions) (string, error) {
 	}
 	if !identifier.MatchString(name) {
 		return "", &Error{KindConfig, fmt.Errorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)}
+	}
+	if o.ExposeAs == "library" { // which such a name would make useless: nothing could import it
+		if problem, hint := experiment.ServeName(name); problem != "" {
+			return "", &Error{KindConfig, fmt.Errorf("name: %s; %s", problem, hint)}
+		}
 	}
 	return name, nil
 }

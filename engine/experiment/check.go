@@ -222,7 +222,11 @@ func (c *checker) env(path string, m map[string]any) any {
 func (c *checker) wrong(path string, v any, want string) {
 	hint := ""
 	if _, single := v.(scalar); single && strings.HasPrefix(want, "a list") {
-		hint = "write it as a list: [" + quoteless(v) + "]"
+		items := quoteless(v)
+		if strings.HasSuffix(path, "command") {
+			items = strings.Join(strings.Fields(items), ", ")
+		}
+		hint = "write it as a list: [" + items + "]"
 	}
 	c.fail(path, "expected "+want+", got "+describe(v), hint)
 }

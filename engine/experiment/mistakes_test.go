@@ -82,6 +82,7 @@ func mistakes() []mistake {
 		{"workspace: {libraries: helpers.py}", "1: workspace.libraries: expected a list, got the string `helpers.py`; write it as a list: [helpers.py]", true},
 		{"workspace: {libraries: [~/x.py]}", "1: workspace.libraries.0: `~` is not expanded; write the whole path, or one from the folder of this file", false},
 		{"agent: {prompt: hi}", "1: agent.command: provider command needs a command; for example command: [python3, agent.py]", false},
+		{"agent: {command: python3 agent.py}", "1: agent.command: expected a list, got the string `python3 agent.py`; write it as a list: [python3, agent.py]", true},
 		{"agent: {command: [python3, 5]}", "1: agent.command.1: expected a string, got the number `5`; put it into quotes: \"5\"", true},
 		{"agent: {command: [a], network: maybe}", "1: agent.network: `maybe` is not known; use none or open", true},
 		{"gpu: {gpu_type: A100}\nsandbox: {}\nmodels: []", "1: the file mixes two forms: `gpu`, `models` at the top and `sandbox`; move `gpu`, `models` under `sandbox`", true},

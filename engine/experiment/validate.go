@@ -197,7 +197,7 @@ func (v *validator) serve() {
 		if filepath.Ext(s.File) != ".py" {
 			v.fail(at+".file", quote(filepath.Base(s.File))+" is not a Python file", "serve a file that ends with .py")
 		}
-		if problem, hint := badServeName(s.Name); problem != "" {
+		if problem, hint := ServeName(s.Name); problem != "" {
 			v.fail(at+".name", problem, hint)
 		} else if names[s.Name] {
 			v.fail(at+".name", quote(s.Name)+" is served twice", "give each its own name")
@@ -206,7 +206,9 @@ func (v *validator) serve() {
 	}
 }
 
-func badServeName(name string) (problem, hint string) {
+// ServeName says what is wrong with the name of a served library; empty when
+// nothing is.
+func ServeName(name string) (problem, hint string) {
 	switch {
 	case !identifier(name):
 		return quote(name) + " is not a Python identifier", "set name: to letters, digits and `_`, as in model_tools"

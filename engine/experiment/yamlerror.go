@@ -47,6 +47,8 @@ func yamlHint(text []byte, line int, message string) string {
 		return "put the value into quotes"
 	case strings.Contains(message, "mapping values are not allowed"):
 		return "check the indentation, and put a value with `: ` in it into quotes"
+	case strings.Contains(message, "could not find expected ':'"):
+		return "put a space after the colon, and a text of several lines into quotes"
 	case strings.Contains(message, "did not find expected"):
 		return "check the indentation, the brackets and the quotes"
 	}
