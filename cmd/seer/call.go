@@ -119,6 +119,10 @@ func callConnection(ctx context.Context, file, fn string, args []any, kwargs map
 	}
 	defer client.Close()
 	value, err := client.Call(ctx, conn.Service, strings.TrimPrefix(fn, conn.Service+"."), args, kwargs)
+	var down *protocol.Error
+	if errors.As(err, &down) && down.Code == protocol.Unavailable {
+		err = fmt.Errorf("%w; seer ls shows whether the sandbox %s still runs", err, conn.Sandbox)
+	}
 	return value, providerError(err)
 }
 

@@ -14,8 +14,8 @@ import (
 
 const execExit = `
 The exit code is the command's own: 124 when --timeout ended it, 128+n when signal
-n did, and 125 when Seer itself failed or there is no such command. Ctrl-C interrupts the command; a second
-one kills it.`
+n did, and 125 when Seer itself failed or there is no such command. Ctrl-C interrupts
+the command; a second one kills it.`
 
 func newExec(a *app) *cobra.Command {
 	var timeout time.Duration
@@ -24,7 +24,8 @@ func newExec(a *app) *cobra.Command {
 		Use:   "exec ID [--timeout D] -- CMD…",
 		Short: "Run a command in a sandbox",
 		Long: `Run a command in a sandbox, in /workspace. Its output is streamed as it comes. Its
-standard input is yours, unless that is a terminal (then only with -i).
+standard input is yours, unless that is a terminal (then only with -i). It gets no
+terminal of its own: seer exec -i lab -- bash reads your lines, but shows no prompt.
 ` + execExit,
 		Example: `  seer exec lab -- python3 -c 'print(6*7)'
   seer exec lab --timeout 5m -- bash -c 'pip list | wc -l'

@@ -21,7 +21,7 @@ func newLs(a *app) *cobra.Command {
 		Long: `List the live sandboxes, with --all also those that have ended lately.
 Sandboxes of this computer are looked at; those of other providers are shown as
 they were last seen, unless --refresh asks their provider.`,
-		Example: "  seer ls\n  seer ls --json | jq -r .[].id",
+		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
 		Args:    args(0, 0, "no argument"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
 	}

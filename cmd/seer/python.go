@@ -20,7 +20,8 @@ func newPython(a *app) *cobra.Command {
 		Use:   "python ID [-c CODE | FILE]",
 		Short: "Run Python code in a sandbox",
 		Long: `Run code in a fresh interpreter of a sandbox: CODE, a FILE of this computer, or
-standard input. The interpreter is the one that serves functions.
+standard input. The interpreter is the one that serves functions. Only they have
+get_model_path; here the path of a model is in the variable MODEL_…_PATH.
 ` + execExit,
 		Example: `  seer python lab -c 'import sys; print(sys.version)'
   seer python lab analysis.py

@@ -77,8 +77,10 @@ func message(err error) string {
 	}
 	text := strings.TrimRight(err.Error(), "\n")
 	var call *protocol.CallError
-	if errors.As(err, &call) && call.Traceback != "" && !strings.Contains(text, call.Traceback) {
-		text += "\n" + strings.TrimRight(call.Traceback, "\n")
+	if errors.As(err, &call) {
+		if traceback := strings.TrimRight(call.Traceback, "\n"); !strings.Contains(text, traceback) {
+			text += "\n" + traceback
+		}
 	}
 	return text
 }

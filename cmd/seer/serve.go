@@ -33,9 +33,10 @@ func newServe(a *app) *cobra.Command {
 
   library   a Python module NAME, to be imported; standard library only
   mcp       mcp.json, with a server that any MCP client can start
-  prompt    prompt.md, which tells how the functions are called
+  prompt    NAME.md, which tells how the functions are called
 
-Plugins add further modes. Serving a NAME again replaces it once the new version
+Each also writes prompt.md, a few lines for the agent's prompt, over the one that is
+there. Plugins add further modes. Serving a NAME again replaces it once the new version
 has loaded; what was written before goes on working. What is written holds a token
 that can call these functions and nothing else.`,
 		Example: `  seer serve lab interface.py --as library --name model_tools --out workspace

@@ -22,7 +22,7 @@ and is found again from any terminal, until seer down or its timeout ends it.
 Its ID is printed on stdout.`,
 		Example: `  seer up seer.yaml --name lab
   id=$(seer up seer.yaml --quiet)
-  seer up seer.yaml --json | jq -r .endpoints[0].url`,
+  seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set) },
@@ -60,7 +60,7 @@ func (a *app) up(ctx context.Context, file, name string, set []string) error {
 		if err := a.println(info.ID); err != nil {
 			return err
 		}
-		a.ui.tell("%s until %s. Now: seer exec %s -- bash, or: seer down %s", where(info), clock(info.Lease.Ends), ref, ref)
+		a.ui.tell("%s until %s. Now: seer exec %s -- ls -la, or: seer down %s", where(info), clock(info.Lease.Ends), ref, ref)
 		return nil
 	})
 }

@@ -159,7 +159,12 @@ type transportError struct {
 }
 
 func (e *transportError) Error() string {
-	return fmt.Sprintf("the sandbox at %s does not answer: %v", e.endpoint, e.err)
+	cause := e.err
+	var op *net.OpError
+	if errors.As(cause, &op) { // which would name the endpoint again
+		cause = op.Err
+	}
+	return fmt.Sprintf("the sandbox at %s does not answer: %v", e.endpoint, cause)
 }
 
 func (e *transportError) Unwrap() error { return e.err }

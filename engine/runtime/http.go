@@ -127,7 +127,8 @@ func asError(err error) *protocol.Error {
 	case errors.Is(err, context.Canceled), errors.Is(err, io.ErrUnexpectedEOF):
 		code = protocol.Unavailable
 	}
-	if at, ok := err.(*fs.PathError); ok { // without the name of the system call
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Error() == err.Error() { // without the name of the system call
 		return protocol.Errorf(code, "%s: %v", at.Path, at.Err)
 	}
 	return protocol.Errorf(code, "%v", err)

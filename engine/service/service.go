@@ -77,7 +77,7 @@ func source(file string) (string, error) {
 	info, err := os.Stat(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("there is no interface file %s: %w", file, err)
+		return "", sdk.Errorf(sdk.NotFound, "there is no interface file %s", file)
 	case err != nil:
 		return "", fmt.Errorf("read the interface: %w", err)
 	case info.IsDir():
