@@ -27,8 +27,8 @@ type Options struct {
 	CacheDir   string // what can be made again; default $XDG_CACHE_HOME/seer
 	RuntimeDir string // sockets, a short path; default $XDG_RUNTIME_DIR/seer or /tmp/seer-UID
 
-	// ArtifactsDir holds seer-runtime-<os>-<arch>; default the folder "runtime"
-	// beside the executable, or else $SEER_ARTIFACTS_DIR.
+	// ArtifactsDir holds seer-runtime-<os>-<arch>; default $SEER_ARTIFACTS_DIR, or
+	// else the folder "runtime" beside the executable.
 	ArtifactsDir string
 	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR,
 	// $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside the executable.
@@ -98,7 +98,9 @@ func New(o Options) (*Engine, error) {
 	e.driver = machine.NewDriver(machine.Options{
 		Ledger: e.ledger, Providers: e.provider, AskLease: e.askLease, Clock: clock, Logger: o.Logger.Named("machine"),
 	})
-	e.artifacts = e.findArtifacts()
+	if e.artifacts, err = filepath.Abs(e.findArtifacts()); err != nil { // it becomes a mount
+		return nil, as(KindInternal, err)
+	}
 	e.findPluginDirs()
 	e.python = sync.OnceValues(e.findPython)
 	e.local = sync.OnceValues(e.openLocal)

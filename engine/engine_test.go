@@ -91,6 +91,21 @@ func load(t *testing.T, files map[string]string) *experiment.Experiment {
 	return exp
 }
 
+func TestArtifactsByARelativePath(t *testing.T) {
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {network: none}\n"})
+	t.Chdir(filepath.Dir(artifacts.Runtime))
+	e := newEngine(t, func(o *engine.Options) {
+		o.ArtifactsDir = filepath.Base(artifacts.Runtime)
+	})
+	s, err := e.Up(t.Context(), exp, engine.UpOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Terminate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 const counter = `
 import os
 count = 0
