@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -156,7 +157,9 @@ func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
 	}
 	dir, err := e.store.Dir("local")
 	if err == nil {
-		err = state.Sweep(dir) // what a killed writer left, where no machine was ended since
+		// What a killed writer left, where no machine was ended since, and the short
+		// names of machines whose folders somebody has deleted.
+		err = errors.Join(state.Sweep(dir), state.SweepLinks(e.store.RuntimeDir()))
 	}
 	return report, as(KindInternal, err)
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +96,27 @@ func Sweep(dir string) error {
 		}
 		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
 			errs = append(errs, os.Remove(filepath.Join(dir, entry.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// SweepLinks removes links in dir that have led nowhere for so long that nobody is
+// about to make their target.
+func SweepLinks(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		path := filepath.Join(dir, entry.Name())
+		info, err := entry.Info()
+		if err != nil || info.Mode().Type() != fs.ModeSymlink || time.Since(info.ModTime()) < abandoned {
+			continue
+		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, os.Remove(path))
 		}
 	}
 	return errors.Join(errs...)

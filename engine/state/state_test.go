@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -162,6 +165,34 @@ func TestSweep(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".tmp-new")); err != nil {
 		t.Errorf("it removed a write that may be going on: %v", err)
+	}
+}
+
+func TestSweepLinks(t *testing.T) {
+	dir := t.TempDir()
+	for name, target := range map[string]string{"new": filepath.Join(dir, "nothing"), "good": dir} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := filepath.Join(dir, "old")
+	if err := os.Symlink(filepath.Join(dir, "nothing"), old); err != nil {
+		t.Fatal(err)
+	}
+	before := unix.NsecToTimespec(time.Now().Add(-2 * time.Hour).UnixNano())
+	if err := unix.UtimesNanoAt(unix.AT_FDCWD, old, []unix.Timespec{before, before}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.SweepLinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if !slices.Equal(left, []string{"good", "new"}) {
+		t.Errorf("left %v", left)
 	}
 }
 

@@ -61,7 +61,7 @@ func newPrey(t *testing.T) *prey {
 		"canary": v.canary, "home": p.home, "home_file": secret, "state": p.state(), "other_file": inside[0], "other_socket": socket[0],
 		"other_connection": p.path("other agent/tools/connection.json"), "shm": shm, "tmp_file": p.write(filepath.Join(p.base, "t.txt"), v.canary),
 		"seer_words": []string{"seer-runtime", "seer_worker"}, "decoy": cmd.Process.Pid, "decoy_word": v.canary, "other_name": "other",
-		"tcp": v.listen("tcp", "127.0.0.1:0"), "outside": filepath.Join(p.base, "written.txt"), "seer": installed.seer,
+		"tcp": v.listen("tcp", "127.0.0.1:0"), "outside": filepath.Join(p.base, "written.txt"), "seer": installed.seer, "sockets": p.env["XDG_RUNTIME_DIR"],
 	}
 	v.targets["abstract"] = shm
 	v.listen("unix", "@"+shm)

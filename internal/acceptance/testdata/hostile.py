@@ -200,7 +200,8 @@ def system_tree():
 
 @attack
 def the_program_itself():
-    out = subprocess.run([T["seer"], "ls", "--json", "--state-dir", T["state"]], capture_output=True, timeout=20)
+    env = dict(os.environ, XDG_RUNTIME_DIR=T["sockets"])  # or this would leave a name for the socket elsewhere
+    out = subprocess.run([T["seer"], "ls", "--json", "--state-dir", T["state"]], capture_output=True, timeout=20, env=env)
     return T["other_name"] in out.stdout.decode()
 
 
