@@ -146,7 +146,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	report.done(StageService, "serving %s: %d functions", name, len(served.Interface.Functions))
+	report.done(StageService, "serving %s: %s", name, countText(len(served.Interface.Functions), "function"))
 	return newService(s, served.Connection, served.Interface)
 }
 

@@ -113,7 +113,7 @@ func (u *up) fetchModels(ctx context.Context) error {
 			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden,
 		})
-		u.report.done(StageModel, "%s: %d files, %s", m.Name, len(got.Files), bytesText(got.Bytes))
+		u.report.done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
 	}
 	return nil
 }
@@ -343,6 +343,13 @@ func (u *up) undo(ctx context.Context, cause error) error {
 	defer cancel()
 	_, err := u.engine.driver.End(ctx, u.rec, cause.Error())
 	return errors.Join(cause, err)
+}
+
+func countText(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func bytesText(n int64) string {
