@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
@@ -50,10 +51,15 @@ func runFor(ctx context.Context, cmd *exec.Cmd, limit time.Duration) (string, er
 	defer cancel()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &out, time.Second
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	// The whole group: bwrap's child waits for it for ever when it alone is killed.
+	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	defer stop()
 	err := cmd.Wait()
 	if ctx.Err() != nil {
