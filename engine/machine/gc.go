@@ -36,6 +36,9 @@ func (d *Driver) GC(ctx context.Context, providers ...string) (GCReport, error) 
 	if err := state.Sweep(d.Ledger.dir); err != nil {
 		return GCReport{}, fmt.Errorf("sweep the ledger: %w", err)
 	}
+	if err := d.Ledger.sweepStarts(); err != nil {
+		return GCReport{}, fmt.Errorf("sweep the ledger: %w", err)
+	}
 	g := &collector{d: d, keys: map[string]Record{}}
 	all, err := d.Refresh(ctx)
 	if err != nil {

@@ -3,12 +3,15 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -196,5 +199,28 @@ func TestRefreshSurvivesAProviderThatIsGone(t *testing.T) {
 	}
 	if b.cloud.Calls(enginetest.OpObserve) < 2 {
 		t.Error("the provider that works was not asked")
+	}
+}
+
+func TestGCRemovesTheLockOfAStartThatNeverBegan(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	starting := filepath.Join(b.dir, "starting")
+	if err := os.MkdirAll(starting, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sb-aaaaaaaaaa", "sb-bbbbbbbbbb"} {
+		if err := os.WriteFile(filepath.Join(starting, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := state.Acquire(t.Context(), filepath.Join(starting, "sb-bbbbbbbbbb")) // its program still lives
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	b.gc()
+	left, _ := os.ReadDir(starting)
+	if len(left) != 1 || left[0].Name() != "sb-bbbbbbbbbb" {
+		t.Errorf("left: %v", left)
 	}
 }

@@ -204,6 +204,31 @@ func (l *Ledger) path(elem string) string    { return filepath.Join(l.dir, elem)
 func (l *Ledger) file(id string) string      { return l.path(id + ".json") }
 func (l *Ledger) startFile(id string) string { return filepath.Join(l.path("starting"), id) }
 
+// sweepStarts removes the locks of programs that died before they had written a
+// record, and so before anything was rented.
+func (l *Ledger) sweepStarts() error {
+	entries, err := os.ReadDir(l.path("starting"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if _, err := os.Stat(l.file(entry.Name())); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		lock, held, err := state.TryAcquire(l.startFile(entry.Name()))
+		if err != nil {
+			return err
+		}
+		if !held {
+			lock.Remove()
+		}
+	}
+	return nil
+}
+
 func readRecord(path string) (Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
