@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
@@ -159,7 +161,12 @@ func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
 	if err == nil {
 		// What a killed writer left, where no machine was ended since, and the short
 		// names of machines whose folders somebody has deleted.
-		err = errors.Join(state.Sweep(dir), state.SweepLinks(e.store.RuntimeDir()))
+		err = errors.Join(state.Sweep(dir), state.SweepLinks(e.store.RuntimeDir()),
+			state.SweepLocks(filepath.Join(dir, "locks"), func(handle string) bool {
+				_, note := os.Lstat(filepath.Join(dir, handle+".json"))
+				_, folder := os.Lstat(filepath.Join(dir, handle))
+				return note == nil || folder == nil
+			}))
 	}
 	return report, as(KindInternal, err)
 }

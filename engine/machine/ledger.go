@@ -207,26 +207,10 @@ func (l *Ledger) startFile(id string) string { return filepath.Join(l.path("star
 // sweepStarts removes the locks of programs that died before they had written a
 // record, and so before anything was rented.
 func (l *Ledger) sweepStarts() error {
-	entries, err := os.ReadDir(l.path("starting"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if _, err := os.Stat(l.file(entry.Name())); !errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		lock, held, err := state.TryAcquire(l.startFile(entry.Name()))
-		if err != nil {
-			return err
-		}
-		if !held {
-			lock.Remove()
-		}
-	}
-	return nil
+	return state.SweepLocks(l.path("starting"), func(id string) bool {
+		_, err := os.Stat(l.file(id))
+		return !errors.Is(err, os.ErrNotExist)
+	})
 }
 
 func readRecord(path string) (Record, error) {

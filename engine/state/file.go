@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -112,7 +113,10 @@ func SweepLinks(dir string) error {
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		info, err := entry.Info()
-		if err != nil || info.Mode().Type() != fs.ModeSymlink || time.Since(info.ModTime()) < abandoned {
+		if err != nil || info.Mode().Type() != fs.ModeSymlink {
+			continue
+		}
+		if time.Since(info.ModTime()) < abandoned && !orphaned(entry.Name()) {
 			continue
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +124,13 @@ func SweepLinks(dir string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// orphaned reports whether a name ends with the number of a process, as that of a
+// link which is about to be renamed, and the process is gone.
+func orphaned(name string) bool {
+	pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(name), "."))
+	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // syncDir makes a rename survive a power cut.

@@ -55,6 +55,32 @@ func TryAcquire(path string) (lock *Lock, held bool, err error) {
 	}
 }
 
+// SweepLocks removes the lock files in dir that nobody holds and that belong to
+// nothing: those of programs that were killed before they had made what they
+// locked.
+func SweepLocks(dir string, needed func(name string) bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if needed(entry.Name()) {
+			continue
+		}
+		lock, held, err := TryAcquire(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		if !held {
+			lock.Remove()
+		}
+	}
+	return nil
+}
+
 // Release lets go of the lock and leaves its file.
 func (l *Lock) Release() { _ = l.f.Close() }
 
