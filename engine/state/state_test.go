@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -193,6 +194,43 @@ func TestSweepLinks(t *testing.T) {
 	}
 	if !slices.Equal(left, []string{"good", "new"}) {
 		t.Errorf("left %v", left)
+	}
+}
+
+func TestSweepTakesWhatKilledProgramsLeft(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"m1." + strconv.Itoa(gone.Process.Pid), "m2." + strconv.Itoa(os.Getpid())} {
+		if err := os.Symlink(filepath.Join(dir, "nothing"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := state.SweepLinks(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "m2."+strconv.Itoa(os.Getpid()) {
+		t.Errorf("links left: %v", left)
+	}
+
+	locks := t.TempDir()
+	for _, name := range []string{"free", "held", "needed"} {
+		if err := os.WriteFile(filepath.Join(locks, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := state.Acquire(t.Context(), filepath.Join(locks, "held"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	if err := state.SweepLocks(locks, func(name string) bool { return name == "needed" }); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(locks); len(left) != 2 || left[0].Name() != "held" || left[1].Name() != "needed" {
+		t.Errorf("locks left: %v", left)
 	}
 }
 
