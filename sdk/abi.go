@@ -22,6 +22,7 @@ const (
 	ExportProviderObserve   = "provider_observe"   // ObserveInput → []Observation
 	ExportProviderList      = "provider_list"      // ListInput → []Listed
 	ExportProviderTerminate = "provider_terminate" // TerminateInput → {}
+	ExportProviderSnapshot  = "provider_snapshot"  // SnapshotInput → SnapshotStep; only with FeatureSnapshot
 	ExportFetcherResolve    = "fetcher_resolve"    // ModelRef → ResolvedModel
 	ExportFetcherLocate     = "fetcher_locate"     // FileRef → Location
 	ExportExpose            = "expose"             // ExposeRequest → Surface
@@ -65,6 +66,13 @@ type ListInput struct {
 	Owner string `json:"owner"`
 }
 
+// SnapshotInput is the input of [ExportProviderSnapshot].
+type SnapshotInput struct {
+	Handle string          `json:"handle"`
+	Key    string          `json:"key"`
+	Cursor json.RawMessage `json:"cursor,omitempty"` // absent on the first call
+}
+
 // TerminateInput is the input of [ExportProviderTerminate].
 type TerminateInput struct {
 	Handle string `json:"handle"`
@@ -78,7 +86,103 @@ const (
 	HostFolderList   = "folder_list"   // FolderInput → []FolderEntry
 	HostFolderRead   = "folder_read"   // FolderInput → base64 string; at most FolderReadLimit bytes
 	HostFolderDigest = "folder_digest" // FolderInput → hex SHA-256 of a file, computed by the host
+	HostSettings     = "settings"      // {} → {name: value} of the manifest's settings
+	HostHTTPOpen     = "http_open"     // HTTPOpen → Opened
+	HostGRPCOpen     = "grpc_open"     // GRPCOpen → Opened
 )
+
+// The functions that move data of open streams have signatures of their own. None
+// of them waits, but stream_wait; a guest has one thread, so that waiting anywhere
+// else would stop all its goroutines.
+const (
+	// HostStreamSend (stream i64, block i64, flags i32) → i32 hands over a piece of a
+	// request body, or one gRPC message. The answer is [SendOK], [SendFull] (nothing was
+	// taken: an [EventRoom] will follow) or [SendOver] (the stream has ended).
+	HostStreamSend = "stream_send"
+	// HostStreamCredit (stream i64, bytes i64) allows the host to deliver that many more
+	// bytes of data. A stream begins with [StreamWindow].
+	HostStreamCredit = "stream_credit"
+	// HostStreamWait (max_ms i64) → i64 waits for events of any stream and returns the
+	// offset of a block with one or more, or 0 when there was none in time. An event is
+	// the u32 little-endian length of its JSON, an [Event], then Event.Size bytes of
+	// payload.
+	HostStreamWait = "stream_wait"
+)
+
+// The flags of [HostStreamSend].
+const (
+	SendEnd    = 1 // nothing more will be sent
+	SendCancel = 2 // give the stream up; its events stop
+	SendData   = 4 // the block holds data, which may be empty
+)
+
+// The answers of [HostStreamSend].
+const (
+	SendOK   = 0
+	SendFull = 1
+	SendOver = -1
+)
+
+// Limits of streams.
+const (
+	StreamWindow = 1 << 20   // bytes that may be on the way to the guest; one gRPC message may exceed it
+	MaxMessage   = 100 << 20 // largest gRPC message
+	MaxStreams   = 64        // open at once in one instance
+)
+
+// HTTPOpen is the input of [HostHTTPOpen]. Redirects are followed by the host, for
+// GET and HEAD only, and each is checked like a request of its own.
+type HTTPOpen struct {
+	Method         string              `json:"method"`
+	URL            string              `json:"url"`
+	Headers        map[string][]string `json:"headers,omitempty"`
+	Body           bool                `json:"body,omitempty"`            // a body follows with stream_send
+	ContentLength  int64               `json:"content_length,omitempty"`  // of the body; 0 with Body = unknown
+	TimeoutSeconds float64             `json:"timeout_seconds,omitempty"` // of the whole exchange; 0 = that of the call
+}
+
+// GRPCOpen is the input of [HostGRPCOpen]. Metadata of binary keys (-bin) is base64.
+type GRPCOpen struct {
+	Target         string              `json:"target"` // https://host[:port], or http:// where the user has configured it
+	Method         string              `json:"method"` // /package.Service/Method
+	Metadata       map[string][]string `json:"metadata,omitempty"`
+	TimeoutSeconds float64             `json:"timeout_seconds,omitempty"`
+}
+
+// Opened is the result of opening a stream. A number is never used twice in one instance.
+type Opened struct {
+	Stream int64 `json:"stream"`
+}
+
+// EventKind says what an [Event] tells.
+type EventKind string
+
+// The kinds of [Event].
+const (
+	EventHead   EventKind = "head"   // Status (HTTP) and Headers
+	EventData   EventKind = "data"   // payload: a piece of the body, or one gRPC message
+	EventRoom   EventKind = "room"   // after SendFull: sending may go on
+	EventEnd    EventKind = "end"    // the last of a stream
+	EventCancel EventKind = "cancel" // of no stream: the engine has given up; come to an end within [CancelGraceSeconds]
+)
+
+// CancelGraceSeconds is how long a guest may go on after [EventCancel].
+const CancelGraceSeconds = 2
+
+// Event is something that happened to a stream.
+type Event struct {
+	Stream  int64               `json:"s,omitempty"`
+	Kind    EventKind           `json:"k"`
+	Size    int                 `json:"n,omitempty"`       // bytes of payload
+	Status  int                 `json:"status,omitempty"`  // of HTTP
+	Headers map[string][]string `json:"headers,omitempty"` // EventHead: headers; EventEnd of gRPC: trailers
+	Error   *Error              `json:"error,omitempty"`   // EventEnd: the host refused or could not go on; no answer came
+
+	// EventEnd of gRPC that was answered. With details the payload is the whole
+	// google.rpc.Status.
+	Code    uint32 `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
 
 // FolderReadLimit is the largest file that [HostFolderRead] returns.
 const FolderReadLimit = 1 << 20

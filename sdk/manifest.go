@@ -10,6 +10,10 @@ type Manifest struct {
 	Implements  []string     `json:"implements" yaml:"implements"` // provider/1, fetcher/1, expose/1
 	Provides    []string     `json:"provides" yaml:"provides"`     // the values of `provider:`, model scheme or `expose_as:`
 	Permissions Permissions  `json:"permissions,omitzero" yaml:"permissions,omitempty"`
+	Profile     *Profile     `json:"profile,omitempty" yaml:"profile,omitempty"`
+	Settings    []Setting    `json:"settings,omitempty" yaml:"settings,omitempty"`
+	Secrets     []Secret     `json:"secrets,omitempty" yaml:"secrets,omitempty"`
+	Captures    []Capture    `json:"captures,omitempty" yaml:"captures,omitempty"`
 	Limits      PluginLimits `json:"limits,omitzero" yaml:"limits,omitempty"`
 }
 
@@ -21,6 +25,84 @@ type Permissions struct {
 	// Folders lets a fetcher list and read the folders that the user names as
 	// models in the experiment, and no others.
 	Folders bool `json:"folders,omitempty" yaml:"folders,omitempty"`
+
+	HTTP []HTTPPermission `json:"http,omitempty" yaml:"http,omitempty"`
+	GRPC []GRPCPermission `json:"grpc,omitempty" yaml:"grpc,omitempty"`
+}
+
+// A destination, wherever one is named, is an origin, https://host[:port], or
+// {setting}: the value of one of the plugin's [Setting]s. Addresses of private
+// networks and of this computer, and http://, are refused unless the user has
+// configured them: a setting that has its default is not the user's.
+
+// HTTPPermission lets a plugin make requests.
+type HTTPPermission struct {
+	Destination string   `json:"destination" yaml:"destination"`
+	Methods     []string `json:"methods" yaml:"methods"` // GET, POST, …
+	Paths       []string `json:"paths" yaml:"paths"`     // patterns of path.Match; a last segment ** matches the rest
+	Reason      string   `json:"reason" yaml:"reason"`   // for the user: why
+}
+
+// GRPCPermission lets a plugin call methods.
+type GRPCPermission struct {
+	Destination string   `json:"destination" yaml:"destination"`
+	Methods     []string `json:"methods" yaml:"methods"` // /package.Service/Method; the last part may be a pattern of path.Match
+	Reason      string   `json:"reason" yaml:"reason"`
+}
+
+// Profile is a TOML file of the user's, in the form that the backend's own tools
+// keep, with one section for each profile. The host reads it; a plugin sees only
+// the settings that it names.
+type Profile struct {
+	File    string `json:"file" yaml:"file"`                             // below the home folder: ~/.modal.toml
+	FileEnv string `json:"file_env,omitempty" yaml:"file_env,omitempty"` // variable that names another file
+	NameEnv string `json:"name_env,omitempty" yaml:"name_env,omitempty"` // variable that names the section
+	Active  string `json:"active,omitempty" yaml:"active,omitempty"`     // else the section in which this key is true
+	Section string `json:"section,omitempty" yaml:"section,omitempty"`   // else this section
+}
+
+// Setting is a value that the user may set and the plugin may read. The first of
+// these counts: a variable, the profile, the default.
+type Setting struct {
+	Name    string   `json:"name" yaml:"name"`
+	Doc     string   `json:"doc" yaml:"doc"`
+	Env     []string `json:"env,omitempty" yaml:"env,omitempty"`
+	Profile string   `json:"profile,omitempty" yaml:"profile,omitempty"` // key in the profile
+	Default string   `json:"default,omitempty" yaml:"default,omitempty"`
+}
+
+// Secret is a credential of the user's that the host adds to requests. The plugin
+// never sees it. Values come from the environment, a .env file or the profile.
+type Secret struct {
+	Name     string    `json:"name" yaml:"name"`
+	Doc      string    `json:"doc" yaml:"doc"` // how to get one; shown when it is missing
+	Env      []string  `json:"env,omitempty" yaml:"env,omitempty"`
+	Profile  string    `json:"profile,omitempty" yaml:"profile,omitempty"` // key in the profile
+	Optional bool      `json:"optional,omitempty" yaml:"optional,omitempty"`
+	Bind     []Binding `json:"bind" yaml:"bind"`
+}
+
+// Binding says where a credential goes, and that it goes nowhere else. What the
+// plugin itself puts there is replaced.
+type Binding struct {
+	Destination string `json:"destination,omitempty" yaml:"destination,omitempty"` // of a capture with a URLField: leave empty
+	Header      string `json:"header" yaml:"header"`                               // of HTTP, or key of gRPC metadata
+	Format      string `json:"format,omitempty" yaml:"format,omitempty"`           // "Bearer {}"; default "{}"
+}
+
+// Capture is a credential that a backend gives in an answer to a gRPC call. The
+// host keeps it and puts a stand-in into the answer; where the plugin sends the
+// stand-in in a bound header, the host puts the credential in its place.
+type Capture struct {
+	Name     string `json:"name" yaml:"name"`
+	Method   string `json:"method" yaml:"method"`                           // /package.Service/Method
+	Field    string `json:"field" yaml:"field"`                             // protobuf field numbers down to the string: "1", "3.1"
+	JWT      bool   `json:"jwt,omitempty" yaml:"jwt,omitempty"`             // the stand-in is an unsigned token with the same exp
+	URLField string `json:"url_field,omitempty" yaml:"url_field,omitempty"` // the field with the URL for which this one is good; it may then be called
+
+	// GRPC are the methods that may be called at the URL of URLField.
+	GRPC []string  `json:"grpc,omitempty" yaml:"grpc,omitempty"`
+	Bind []Binding `json:"bind" yaml:"bind"`
 }
 
 // PluginLimits lowers the host's limits for this plugin. Zero means the host's

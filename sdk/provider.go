@@ -40,6 +40,14 @@ type Provider interface {
 	Terminate(ctx context.Context, handle string) error
 }
 
+// Snapshotter is implemented by a provider with [FeatureSnapshot].
+type Snapshotter interface {
+	// Snapshot makes progress towards a copy of a machine's file system that
+	// [Image].Snapshot can start from. It is repeated like Create; however often it
+	// is called with one key, there is at most one copy.
+	Snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (SnapshotStep, error)
+}
+
 // Feature is an optional ability of a provider.
 type Feature string
 
@@ -49,7 +57,7 @@ const (
 	FeatureTags        Feature = "tags"         // stores Spec.Labels
 	FeatureVolumes     Feature = "volumes"      // keeps files between machines
 	FeatureSnapshot    Feature = "snapshot"     // saves a machine's file system
-	FeatureSelfEnd     Feature = "self_end"     // a machine whose command exits stops billing
+	FeatureSelfEnd     Feature = "self_end"     // a machine can stop its own billing; see [SelfEndVariable]
 	FeatureIdleTimeout Feature = "idle_timeout" // ends an idle machine by itself
 	FeatureHostMounts  Feature = "host_mounts"  // mounts folders of this computer (Spec.Mounts)
 )
@@ -59,8 +67,25 @@ type ProviderInfo struct {
 	Name       string      `json:"name"`  // the value of `provider:` in an experiment
 	Title      string      `json:"title"` // for people
 	Features   []Feature   `json:"features,omitempty"`
-	GPUs       []string    `json:"gpus,omitempty"`       // accepted GPU names, canonical spelling
+	GPUs       []string    `json:"gpus,omitempty"`       // accepted GPU names, canonical spelling; empty = ask for offers
 	Isolations []Isolation `json:"isolations,omitempty"` // best first; empty where the backend has only one
+
+	PollSeconds       float64 `json:"poll_seconds,omitempty"`        // shortest useful time between two Observe; 0 = any
+	MaxTimeoutSeconds int64   `json:"max_timeout_seconds,omitempty"` // longest life of a machine; 0 = no limit
+}
+
+// SelfEndVariable is an environment variable that a provider adds to a machine whose
+// billing does not stop when its command exits: JSON of a [SelfEnd]. The machine's
+// first program makes the request when its lease has ended, before it exits, and
+// keeps the variables that it names from everything else on the machine.
+const SelfEndVariable = "SEER_SELF_END"
+
+// SelfEnd is a request that ends the machine that makes it. In all three fields
+// {NAME} stands for an environment variable of the machine.
+type SelfEnd struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
 // Has reports whether the backend has the feature.
@@ -82,20 +107,37 @@ type Isolation struct {
 
 // OfferQuery narrows [Provider.Offers]. Zero fields do not narrow.
 type OfferQuery struct {
-	GPU      string `json:"gpu,omitempty"`
-	GPUCount int    `json:"gpu_count,omitempty"`
+	GPU      string          `json:"gpu,omitempty"`       // as the user wrote it; see package sdk/gpu
+	GPUCount int             `json:"gpu_count,omitempty"` //
+	CPU      float64         `json:"cpu,omitempty"`       // cores
+	MemoryGB float64         `json:"memory_gb,omitempty"` // GiB of RAM
+	Regions  []string        `json:"regions,omitempty"`   // any of them
+	Options  json.RawMessage `json:"options,omitempty"`   // as in [MachineSpec]
 }
 
 // Offer is something that can be rented now.
 type Offer struct {
-	ID          string  `json:"id"`
-	GPU         string  `json:"gpu,omitempty"`
-	GPUCount    int     `json:"gpu_count,omitempty"`
-	MemoryGB    float64 `json:"memory_gb,omitempty"`
-	Region      string  `json:"region,omitempty"`
-	CostPerHour float64 `json:"cost_per_hour"`   // USD
-	Stock       string  `json:"stock,omitempty"` // none, low, medium, high; empty = unknown
+	ID          string  `json:"id"`                  // the backend's own name for it
+	GPU         string  `json:"gpu,omitempty"`       // canonical name; see package sdk/gpu
+	GPUCount    int     `json:"gpu_count,omitempty"` //
+	GPUMemoryGB float64 `json:"gpu_memory_gb,omitempty"`
+	MemoryGB    float64 `json:"memory_gb,omitempty"` // GiB of RAM
+	Region      string  `json:"region,omitempty"`    // empty = any
+	CostPerHour float64 `json:"cost_per_hour"`       // USD, of the whole machine
+	Stock       Stock   `json:"stock,omitempty"`
 }
+
+// Stock is how much of an offer is free.
+type Stock string
+
+// The values of [Stock].
+const (
+	StockUnknown Stock = ""
+	StockNone    Stock = "none"
+	StockLow     Stock = "low"
+	StockMedium  Stock = "medium"
+	StockHigh    Stock = "high"
+)
 
 // MachineSpec is what to rent. It carries no secret: secrets travel from the
 // engine to the runtime after boot.
@@ -108,20 +150,37 @@ type MachineSpec struct {
 	Env            map[string]string `json:"env,omitempty"`
 	Port           int               `json:"port"`            // the runtime's port, to be made reachable
 	Ports          []int             `json:"ports,omitempty"` // further ports asked for by the user
-	GPU            string            `json:"gpu,omitempty"`
+	Offer          string            `json:"offer,omitempty"` // ID of the [Offer] to take; empty = whatever fits
+	GPU            string            `json:"gpu,omitempty"`   // canonical name, or as the user wrote it without an Offer
 	GPUCount       int               `json:"gpu_count,omitempty"`
-	Image          *Image            `json:"image,omitempty"`
+	CPU            float64           `json:"cpu,omitempty"`       // cores; 0 = the backend's default
+	MemoryGB       float64           `json:"memory_gb,omitempty"` // GiB of RAM
+	DiskGB         int               `json:"disk_gb,omitempty"`
+	Regions        []string          `json:"regions,omitempty"`   // any of them; empty = anywhere
+	Volumes        []Volume          `json:"volumes,omitempty"`   // only with FeatureVolumes
+	Image          *Image            `json:"image,omitempty"`     // nil = a plain Linux with Python 3
 	Isolation      string            `json:"isolation,omitempty"` // auto or a name from ProviderInfo.Isolations
 	Network        string            `json:"network,omitempty"`   // open, none or hosts
 	NetworkHosts   []string          `json:"network_hosts,omitempty"`
-	Mounts         []Mount           `json:"mounts,omitempty"` // only with FeatureHostMounts
-	TimeoutSeconds int64             `json:"timeout_seconds"`  // hard end of the machine's life
-	Options        json.RawMessage   `json:"options,omitempty"`
+	Mounts         []Mount           `json:"mounts,omitempty"`   // only with FeatureHostMounts
+	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start
+	EndUnix        int64             `json:"end_unix,omitempty"` // the same as a time; List must give it back
+	Options        json.RawMessage   `json:"options,omitempty"`  // the user's provider_options, a JSON object
 }
 
-// Image is the file system a machine starts from.
+// Volume is a disk that outlives machines. It is made when there is none of the name.
+type Volume struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"` // absolute, in the machine
+	SizeGB   int    `json:"size_gb,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Image is the file system a machine starts from. A backend without [FeatureBuild]
+// is only given Base or PythonVersion: the rest is then installed by the engine.
 type Image struct {
-	Base           string   `json:"base,omitempty"`
+	Base           string   `json:"base,omitempty"`     // name in a registry; has Python 3.8 or later
+	Snapshot       string   `json:"snapshot,omitempty"` // instead of Base: what a [Snapshotter] gave
 	PythonVersion  string   `json:"python_version,omitempty"`
 	SystemPackages []string `json:"system_packages,omitempty"`
 	PythonPackages []string `json:"python_packages,omitempty"`
@@ -142,6 +201,15 @@ type CreateStep struct {
 	Cursor       json.RawMessage `json:"cursor,omitempty"`
 	Log          []string        `json:"log,omitempty"`           // lines for the user, in order, each once
 	AfterSeconds float64         `json:"after_seconds,omitempty"` // earliest useful next call
+}
+
+// SnapshotStep is the outcome of one [Snapshotter.Snapshot]: either an image, or a
+// cursor to come back with.
+type SnapshotStep struct {
+	Image        string          `json:"image,omitempty"` // for [Image].Snapshot
+	Cursor       json.RawMessage `json:"cursor,omitempty"`
+	Log          []string        `json:"log,omitempty"`
+	AfterSeconds float64         `json:"after_seconds,omitempty"`
 }
 
 // State is where a machine is in its life.
@@ -183,4 +251,6 @@ type Listed struct {
 	Key    string `json:"key"`
 	Owner  string `json:"owner"`
 	State  State  `json:"state"`
+
+	EndUnix int64 `json:"end_unix,omitempty"` // of the spec; 0 = unknown. Past it, the machine is an orphan
 }

@@ -1,0 +1,79 @@
+package container_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/container"
+)
+
+func begin(t *testing.T, script string) *container.Container {
+	t.Helper()
+	c, err := container.Start(t.TempDir(), container.Spec{Argv: []string{"sh", "-c", script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Kill)
+	return c
+}
+
+func wait(t *testing.T, c *container.Container) {
+	t.Helper()
+	select {
+	case <-c.Done():
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}
+
+func TestExit(t *testing.T) {
+	c := begin(t, "exit 7")
+	wait(t, c)
+	if c.ExitCode() != 7 {
+		t.Errorf("exit code %d", c.ExitCode())
+	}
+	if err := c.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, c)
+}
+
+func TestNothingOutlivesAContainer(t *testing.T) {
+	c := begin(t, "setsid sleep 1000 & touch ready; exec sleep 1000")
+	for _, err := os.Stat(c.Folder("/workspace/ready")); err != nil; _, err = os.Stat(c.Folder("/workspace/ready")) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	c.Freeze()
+	c.Stop(50 * time.Millisecond)
+	if c.ExitCode() != 137 && c.ExitCode() != 143 {
+		t.Errorf("exit code %d", c.ExitCode())
+	}
+	out, _ := exec.Command("pgrep", "-f", "sleep 1000").Output()
+	for _, pid := range bytes.Fields(out) {
+		env, _ := os.ReadFile(filepath.Join("/proc", string(pid), "environ"))
+		if bytes.Contains(env, []byte(c.Folder("/tmp"))) {
+			t.Errorf("process %s is left", pid)
+		}
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	c := begin(t, "mkdir d && echo hello > d/f")
+	wait(t, c)
+	dir := t.TempDir()
+	if err := c.Snapshot(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	again, err := container.Start(dir, container.Spec{Argv: []string{"cmp", "d/f", c.Folder("/workspace/d/f")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, again)
+	if again.ExitCode() != 0 {
+		t.Errorf("the file is not the same: %d", again.ExitCode())
+	}
+}
