@@ -1,0 +1,146 @@
+package environment_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/container"
+	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// machine boots the real runtime in a container that has no packages.
+func machine(t *testing.T, artifacts testbuild.Artifacts) *protocol.Client {
+	t.Helper()
+	token := protocol.NewToken()
+	env, err := loader.BootEnv(loader.Boot{Listen: "tcp:0.0.0.0:8717", AdminSHA256: protocol.HashToken(token), Machine: "env-" + token[:12]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := container.Start(t.TempDir(), container.Spec{Argv: loader.Command("python3"), Env: env, Output: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Stop(5 * time.Second) })
+	client, err := protocol.NewClient("http://"+c.Address(8717), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(goos, goarch string) (string, error) {
+		return filepath.Join(artifacts.Runtime, "seer-runtime-"+goos+"-"+goarch), nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// index is a package index with one package, made here.
+func index(t *testing.T) string {
+	t.Helper()
+	var wheel bytes.Buffer
+	z := zip.NewWriter(&wheel)
+	const info = "tinyprobe-1.2.dist-info/"
+	for _, f := range [][2]string{
+		{"tinyprobe.py", "def answer():\n    return 42\n"},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: tinyprobe\nVersion: 1.2\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", "tinyprobe.py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		w, err := z.Create(f[0])
+		if err == nil {
+			_, err = w.Write([]byte(f[1]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const name = "tinyprobe-1.2-py3-none-any.whl"
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/simple/tinyprobe/":
+			fmt.Fprintf(w, `<a href="/%s">%s</a>`, name, name)
+		case "/" + name:
+			_, _ = w.Write(wheel.Bytes())
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL + "/simple"
+}
+
+func TestInstall(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the containers of the tests are Linux")
+	}
+	artifacts, err := testbuild.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := machine(t, artifacts)
+	config := protocol.Config{Env: map[string]string{"PIP_INDEX_URL": index(t), "PIP_RETRIES": "0"}, Workdir: "/workspace"}
+	if err := client.PutConfig(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	var log []string
+	install := func(s environment.Spec) (environment.Result, error) {
+		log = nil
+		return environment.Install(t.Context(), client, s, func(line string) { log = append(log, line) })
+	}
+
+	got, err := install(environment.Spec{PythonPackages: []string{"tinyprobe>=1,<2"}, Commands: []string{"tinyprobe=$(python -c 'import tinyprobe; print(tinyprobe.answer())'); echo it says $tinyprobe"}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(log, "\n"))
+	}
+	if !slices.Contains(log, "it says 42") || !slices.ContainsFunc(log, func(l string) bool { return strings.Contains(l, "Successfully installed tinyprobe-1.2") }) {
+		t.Errorf("log:\n%s", strings.Join(log, "\n"))
+	}
+	config.Python = got.Python
+	if err := client.PutConfig(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := client.Health(t.Context()); err != nil || h.Python != got.Python {
+		t.Errorf("services run in %q, %v", h.Python, err)
+	}
+
+	for _, tc := range []struct {
+		name string
+		spec environment.Spec
+		code sdk.Code
+		want string
+	}{
+		{"no such package", environment.Spec{PythonPackages: []string{"no-such-package"}}, sdk.Invalid, "No matching distribution found for no-such-package"},
+		{"wrong version", environment.Spec{PythonPackages: []string{"tinyprobe>=2"}}, sdk.Invalid, "tinyprobe>=2"},
+		{"not an option", environment.Spec{PythonPackages: []string{"tinyprobe; python_version<'3'"}}, "", ""},
+		{"command", environment.Spec{Commands: []string{"true", "echo why; exit 3"}}, sdk.Invalid, "image.commands.1 (echo why; exit 3) failed with exit code 3: why"},
+		{"what is there", environment.Spec{SystemPackages: []string{"bash"}}, "", ""},
+		{"nothing", environment.Spec{}, "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := install(tc.spec)
+			if sdk.CodeOf(err) != tc.code || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v\n%s", err, strings.Join(log, "\n"))
+			}
+		})
+	}
+}
