@@ -31,6 +31,9 @@ type Spec struct {
 	Volumes map[string]string // path in the container → folder of this computer
 	Python  string            // default $SEER_PYTHON or python3
 	Output  io.Writer         // of the first program; nil = dropped
+	Errors  io.Writer         // its standard error; nil = Output
+	Stdin   io.Reader         // nil = empty; see [Process]
+	Dir     string            // path in the container where it starts; default /workspace
 }
 
 // Container is one machine. Its first program is Argv; when that ends, the machine
@@ -40,6 +43,7 @@ type Container struct {
 	spec Spec
 	port int // of this computer, for the port in SEER_BOOT
 	from int
+	vars []string // its environment
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -65,6 +69,9 @@ func Start(dir string, spec Spec) (*Container, error) {
 	}
 	c.port = l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
+	if c.vars, err = c.env(); err != nil {
+		return nil, err
+	}
 	return c, c.run()
 }
 
@@ -82,23 +89,16 @@ func (c *Container) run() error {
 	if len(c.spec.Argv) == 0 {
 		return errors.New("there is nothing to run")
 	}
-	env, err := c.env()
-	if err != nil {
-		return err
-	}
-	program := c.spec.Argv[0]
-	if program == "python3" || program == "python" {
-		program = c.python()
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.killed {
 		return errors.New("the container has been killed")
 	}
-	cmd := exec.Command(program, c.spec.Argv[1:]...)
-	cmd.Env, cmd.Dir = env, filepath.Join(c.dir, "workspace")
-	cmd.Stdout, cmd.Stderr = c.spec.Output, c.spec.Output
-	cmd.WaitDelay = time.Second // for children that keep the output open
+	cmd := c.command(c.spec.Argv, "")
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.vars, c.spec.Stdin, c.spec.Output, c.spec.Errors
+	if cmd.Stderr == nil {
+		cmd.Stderr = c.spec.Output
+	}
 	if err := start(cmd); err != nil {
 		return err
 	}
@@ -259,9 +259,11 @@ func (c *Container) Snapshot(ctx context.Context, dir string) error {
 
 // Folder is where a path in the container is on this computer.
 func (c *Container) Folder(path string) string {
+	path = filepath.Clean(path)
 	for volume, folder := range c.spec.Volumes {
-		if rest, ok := strings.CutPrefix(filepath.Clean(path), filepath.Clean(volume)); ok {
-			return filepath.Join(folder, rest)
+		volume = filepath.Clean(volume)
+		if rest, ok := strings.CutPrefix(path, volume+"/"); ok || path == volume {
+			return filepath.Join(folder, strings.TrimPrefix(rest, volume))
 		}
 	}
 	return filepath.Join(c.dir, path)

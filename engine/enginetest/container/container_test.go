@@ -77,3 +77,42 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("the file is not the same: %d", again.ExitCode())
 	}
 }
+
+func TestExec(t *testing.T) {
+	c := begin(t, "exec sleep 1000")
+	var out bytes.Buffer
+	cmd, err := c.Exec(container.Process{Argv: []string{"sh", "-c", "cat; echo $WHO; pwd"}, Env: map[string]string{"WHO": "me"},
+		Dir: "/models", Stdin: bytes.NewBufferString("in\n"), Stdout: &out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "in\nme\n" + c.Folder("/models") + "\n"; out.String() != want {
+		t.Errorf("%q, not %q", out.String(), want)
+	}
+	if cmd, err = c.Exec(container.Process{Argv: []string{"sleep", "1000"}}); err != nil {
+		t.Fatal(err)
+	}
+	c.Kill()
+	if err := cmd.Wait(); err == nil {
+		t.Error("it outlives the container")
+	}
+	if _, err := c.Exec(container.Process{Argv: []string{"true"}}); err == nil {
+		t.Error("something starts in a dead container")
+	}
+}
+
+func TestFolder(t *testing.T) {
+	c, err := container.Start(t.TempDir(), container.Spec{Argv: []string{"true"}, Volumes: map[string]string{"/data": "/volume"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Kill)
+	for path, want := range map[string]string{"/data": "/volume", "/data/": "/volume", "/data/x": "/volume/x", "/data2/x": c.Folder("/") + "/data2/x"} {
+		if got := c.Folder(path); got != want {
+			t.Errorf("%s is %s, not %s", path, got, want)
+		}
+	}
+}
