@@ -105,9 +105,9 @@ type Isolation struct {
 	Reason string `json:"reason,omitempty"` // why it is not usable, and what to do
 }
 
-// OfferQuery narrows [Provider.Offers]. Zero fields do not narrow.
+// OfferQuery narrows [Provider.Offers]. Zero fields, but GPU, do not narrow.
 type OfferQuery struct {
-	GPU      string          `json:"gpu,omitempty"`       // as the user wrote it; see package sdk/gpu
+	GPU      string          `json:"gpu,omitempty"`       // as the user wrote it, or * for every GPU; empty = machines without one; see package sdk/gpu
 	GPUCount int             `json:"gpu_count,omitempty"` //
 	CPU      float64         `json:"cpu,omitempty"`       // cores
 	MemoryGB float64         `json:"memory_gb,omitempty"` // GiB of RAM

@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// Any is what a query for every GPU wants.
+const Any = "*"
+
 // Name is a GPU's name in parts, in capitals.
 type Name struct {
 	Model  string // H100, A100, RTX-6000-ADA
@@ -77,8 +80,11 @@ func (n Name) String() string {
 
 // Match reports whether a user who writes want is served by have: A100 by any A100,
 // A100-80GB by one with that memory, H100-SXM by no other form. An offer that does
-// not say its form or memory is taken to have what is wanted.
+// not say its form or memory is taken to have what is wanted. [Any] is served by all.
 func Match(want, have string) bool {
+	if want == Any {
+		return true
+	}
 	w, h := Parse(want), Parse(have)
 	fits := func(want, have string) bool { return want == "" || have == "" || want == have }
 	return w.Model == h.Model && fits(w.Memory, h.Memory) && fits(w.Form, h.Form)

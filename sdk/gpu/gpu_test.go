@@ -49,6 +49,7 @@ func TestMatch(t *testing.T) {
 		{"L4", "L40", false},
 		{"RTX 4090", "NVIDIA GeForce RTX 4090", true},
 		{"A10", "A10G", true},
+		{gpu.Any, "NVIDIA L4", true},
 		{"RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation", true},
 	} {
 		if got := gpu.Match(tc.want, tc.have); got != tc.ok {
