@@ -48,7 +48,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetErr(a.ui.stderr())
 	root.SetFlagErrorFunc(flagError)
 	a.globalFlags(root)
-	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a))
+	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))
 	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), newDown(a), newGC(a))
 	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newCp(a), newLogs(a))
 	addGroup(root, groupServe, "Functions for an agent:", newServe(a), newCall(a), newMCP(a))
