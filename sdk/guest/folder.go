@@ -22,19 +22,19 @@ func OpenFolder(path string) Folder { return Folder{path} }
 // Digest returns the SHA-256 of a file, in hex. The host computes it.
 func (f Folder) Digest(name string) (string, error) {
 	var sum string
-	return sum, f.call(sdk.HostFolderDigest, "digest", name, &sum)
+	return sum, f.call(folderDigest, "digest", name, &sum)
 }
 
 // ReadFile implements [fs.ReadFileFS].
 func (f Folder) ReadFile(name string) ([]byte, error) {
 	var data []byte
-	return data, f.call(sdk.HostFolderRead, "read", name, &data)
+	return data, f.call(folderRead, "read", name, &data)
 }
 
 // ReadDir implements [fs.ReadDirFS].
 func (f Folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	var list []sdk.FolderEntry
-	if err := f.call(sdk.HostFolderList, "readdir", name, &list); err != nil {
+	if err := f.call(folderList, "readdir", name, &list); err != nil {
 		return nil, err
 	}
 	out := make([]fs.DirEntry, len(list))
@@ -66,7 +66,7 @@ func (f Folder) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-func (f Folder) call(function, op, name string, out any) error {
+func (f Folder) call(function hostFunction, op, name string, out any) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
@@ -74,14 +74,10 @@ func (f Folder) call(function, op, name string, out any) error {
 	if err != nil {
 		return err
 	}
-	var e sdk.Envelope
-	if err := json.Unmarshal(hostCall(function, in), &e); err != nil {
-		return fmt.Errorf("%s: %w", function, err)
+	if err := ask(function, in, out); err != nil {
+		return &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if e.Error != nil {
-		return &fs.PathError{Op: op, Path: name, Err: e.Error}
-	}
-	return json.Unmarshal(e.OK, out)
+	return nil
 }
 
 // info is a [fs.FileInfo] of what the host tells.

@@ -31,6 +31,7 @@ import (
 	"errors"
 
 	"github.com/seer-engine/seer/sdk"
+	running "github.com/seer-engine/seer/sdk/guest/internal/call"
 )
 
 // Expose implements the export "expose".
@@ -76,21 +77,33 @@ func ProviderTerminate(p sdk.Provider) int32 {
 	})
 }
 
+// ProviderSnapshot implements the export "provider_snapshot".
+func ProviderSnapshot(p sdk.Snapshotter) int32 {
+	return call(func(ctx context.Context, in sdk.SnapshotInput) (sdk.SnapshotStep, error) {
+		return p.Snapshot(ctx, in.Handle, in.Key, in.Cursor)
+	})
+}
+
 // call runs one export: input, function, output. A panic is left alone: it ends
 // this instance, and the host reports it and makes another.
+//
+// The context of f ends with the call, and when the host gives the call up, which a
+// plugin with streams learns at once. The host enforces both, and all time limits,
+// by ending the instance.
 func call[In, Out any](f func(context.Context, In) (Out, error)) int32 {
-	output(answer(input(), f))
+	ctx, end := running.Instance.Begin()
+	defer end()
+	output(answer(ctx, input(), f))
 	return 0
 }
 
 // answer is call without the host.
-func answer[In, Out any](raw []byte, f func(context.Context, In) (Out, error)) []byte {
+func answer[In, Out any](ctx context.Context, raw []byte, f func(context.Context, In) (Out, error)) []byte {
 	var in In
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return failure(sdk.Errorf(sdk.Invalid, "the input is not what this plugin expects: %v", err))
 	}
-	// The host enforces deadlines and cancellation by ending the instance.
-	out, err := f(context.Background(), in)
+	out, err := f(ctx, in)
 	if err != nil {
 		return failure(err)
 	}

@@ -31,7 +31,7 @@ func TestAnswer(t *testing.T) {
 			`{"error":{"code":"rate_limited","message":"listing: slow down","after_seconds":3}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(answer([]byte(tc.in), tc.f)); got != tc.want {
+			if got := string(answer(context.Background(), []byte(tc.in), tc.f)); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -39,7 +39,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestAnswerUnwritable(t *testing.T) {
-	out := answer([]byte(`{}`), func(context.Context, struct{}) (any, error) { return func() {}, nil })
+	out := answer(context.Background(), []byte(`{}`), func(context.Context, struct{}) (any, error) { return func() {}, nil })
 	var e sdk.Envelope
 	if err := json.Unmarshal(out, &e); err != nil || e.Error == nil || e.Error.Code != sdk.Internal {
 		t.Errorf("answer = %s (%v)", out, err)

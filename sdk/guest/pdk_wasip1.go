@@ -3,7 +3,7 @@ package guest
 import (
 	pdk "github.com/extism/go-pdk"
 
-	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/internal/abi"
 )
 
 func input() []byte   { return pdk.Input() }
@@ -14,27 +14,19 @@ func logInfo(s string)  { pdk.Log(pdk.LogInfo, s) }
 func logWarn(s string)  { pdk.Log(pdk.LogWarn, s) }
 
 //go:wasmimport extism:host/user folder_list
-func folderList(offset uint64) uint64
+func hostFolderList(offset uint64) uint64
 
 //go:wasmimport extism:host/user folder_read
-func folderRead(offset uint64) uint64
+func hostFolderRead(offset uint64) uint64
 
 //go:wasmimport extism:host/user folder_digest
-func folderDigest(offset uint64) uint64
+func hostFolderDigest(offset uint64) uint64
 
-func hostCall(function string, in []byte) []byte {
-	mem := pdk.AllocateBytes(in)
-	defer mem.Free()
-	var offset uint64
-	switch function {
-	case sdk.HostFolderList:
-		offset = folderList(mem.Offset())
-	case sdk.HostFolderRead:
-		offset = folderRead(mem.Offset())
-	case sdk.HostFolderDigest:
-		offset = folderDigest(mem.Offset())
-	}
-	out := pdk.FindMemory(offset)
-	defer out.Free()
-	return out.ReadBytes()
-}
+//go:wasmimport extism:host/user settings
+func hostSettings(offset uint64) uint64
+
+// A plugin imports only what it uses: each function is reached on a way of its own.
+func folderList(in []byte) []byte   { return abi.Call(hostFolderList, in) }
+func folderRead(in []byte) []byte   { return abi.Call(hostFolderRead, in) }
+func folderDigest(in []byte) []byte { return abi.Call(hostFolderDigest, in) }
+func settings(in []byte) []byte     { return abi.Call(hostSettings, in) }
