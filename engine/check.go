@@ -99,7 +99,7 @@ func (e *Engine) describe(ctx context.Context, exp *experiment.Experiment, names
 	slices.Sort(names)
 	var infos []sdk.ProviderInfo
 	for _, name := range slices.Compact(names) {
-		if wanted := exp.Sandbox.Provider; wanted != name && !(wanted == "" && name == localName) {
+		if wanted := exp.Sandbox.Providers; !slices.Contains(wanted, name) && !(len(wanted) == 0 && name == localName) {
 			infos = append(infos, sdk.ProviderInfo{Name: name})
 			continue
 		}

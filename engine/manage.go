@@ -153,7 +153,7 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 // GC ends sandboxes that have no right to live any more and removes what
 // crashes left behind. What failed for one sandbox is in the report.
 func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
-	report, err := e.driver.GC(ctx, localName)
+	report, err := e.driver.GC(ctx, machine.GCOptions{Also: []string{localName}})
 	if err != nil {
 		return report, as(KindProvider, err)
 	}

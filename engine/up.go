@@ -141,7 +141,8 @@ func (u *up) start(ctx context.Context) error {
 	e := u.engine
 	token := protocol.NewToken()
 	r := machine.NewRecord()
-	r.Name, r.Provider, r.Isolation, r.Network, r.GPU = u.opts.Name, u.plan.Provider, u.plan.Isolation, u.plan.Network, u.plan.GPU
+	r.Name, r.Network = u.opts.Name, u.plan.Network
+	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
 	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = token, u.exp.File, u.models, u.lease()
 	r.Owner = e.ledger.Owner()
 	spec, err := u.spec(r)
@@ -153,7 +154,8 @@ func (u *up) start(ctx context.Context) error {
 		isolated = ", isolation " + u.plan.Isolation
 	}
 	u.report.info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
-	u.rec, err = e.driver.Start(ctx, r, spec, func(ev machine.Event) {
+	choice := machine.Choice{Provider: u.plan.Provider, Spec: spec, Isolation: u.plan.Isolation, GPU: u.plan.GPU}
+	u.rec, err = e.driver.Start(ctx, r, []machine.Choice{choice}, func(ev machine.Event) {
 		if ev.Text == "" {
 			return
 		}

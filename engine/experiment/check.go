@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -103,6 +104,10 @@ func (c *checker) value(path string, v any, f Field) any {
 		if m, ok := v.(map[string]any); ok {
 			return plain(m)
 		}
+	case KindFrees:
+		if m, ok := v.(map[string]any); ok {
+			return c.frees(path, m)
+		}
 	default:
 		if sc, ok := v.(scalar); ok {
 			return c.scalar(path, sc, f)
@@ -119,7 +124,7 @@ func (c *checker) null(path string, f Field) any {
 	case f.Nullable:
 	case f.Kind == KindMap:
 		return c.mapping(path, nil, f.Fields)
-	case f.Kind == KindMaps, f.Kind == KindStrings, f.Kind == KindInts, f.Kind == KindPairs, f.Kind == KindEnv, f.Kind == KindFree:
+	case f.Kind == KindMaps, f.Kind == KindStrings, f.Kind == KindInts, f.Kind == KindPairs, f.Kind == KindEnv, f.Kind == KindFree, f.Kind == KindFrees:
 	default:
 		c.fail(path, "expected "+wanted(f)+", got nothing", "give a value or remove the key")
 	}
@@ -215,6 +220,25 @@ func (c *checker) env(path string, m map[string]any) any {
 			continue
 		}
 		out[key] = sc.Text
+	}
+	return out
+}
+
+// frees checks that each value is a mapping that can be passed on.
+func (c *checker) frees(path string, m map[string]any) any {
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		inner, ok := m[key].(map[string]any)
+		if !ok {
+			c.wrong(join(path, key), m[key], "a mapping")
+			continue
+		}
+		value := plain(inner)
+		if _, err := json.Marshal(value); err != nil {
+			c.fail(join(path, key), "a value is not a number that can be passed on", "write it as text, in quotes")
+			continue
+		}
+		out[key] = value
 	}
 	return out
 }

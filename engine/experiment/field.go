@@ -7,6 +7,8 @@ type Kind string
 const (
 	KindString   Kind = "string"
 	KindInt      Kind = "integer"
+	KindNumber   Kind = "number" // above zero
+	KindSize     Kind = "size"   // GiB, or 512MB, 16GB, 1TB
 	KindBool     Kind = "boolean"
 	KindDuration Kind = "duration"            // seconds, or 90m, 2h
 	KindStrings  Kind = "list of strings"     //
@@ -17,6 +19,7 @@ const (
 	KindPairs    Kind = "list of pairs"       // each [a, b] or a mapping of Fields
 	KindEnv      Kind = "mapping of strings"  // keys are the user's
 	KindFree     Kind = "mapping of anything" // passed on as it is
+	KindFrees    Kind = "mapping of mappings" // keys are the user's, what is below is passed on as it is
 )
 
 // Field describes one key of the experiment file. The parser, the JSON Schema
@@ -31,7 +34,7 @@ type Field struct {
 	Nullable bool     // null is the same as leaving it out
 	Required bool
 	Short    string // of KindMaps: the key that a bare string stands for
-	Min, Max int    // of KindInt and KindInts; both zero = no limit
+	Min, Max int    // of KindInt and KindInts, both zero = no limit; Max alone of KindNumber and KindSize
 	Example  string // as YAML
 	Fields   []Field
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -19,26 +20,34 @@ type input struct {
 }
 
 type inputSandbox struct {
-	Provider       []string          `koanf:"provider"`
-	GPU            []string          `koanf:"gpu"`
-	GPUCount       int               `koanf:"gpu_count"`
-	ExecutionMode  string            `koanf:"execution_mode"`
-	Models         []inputModel      `koanf:"models"`
-	Repos          []inputRepo       `koanf:"repos"`
-	PythonPackages []string          `koanf:"python_packages"`
-	SystemPackages []string          `koanf:"system_packages"`
-	PythonVersion  string            `koanf:"python_version"`
-	Image          *inputImage       `koanf:"image"`
-	Secrets        []string          `koanf:"secrets"`
-	Env            map[string]string `koanf:"env"`
-	Timeout        time.Duration     `koanf:"timeout"`
-	IdleTimeout    time.Duration     `koanf:"idle_timeout"`
-	LocalFiles     []inputPair       `koanf:"local_files"`
-	LocalDirs      []inputPair       `koanf:"local_dirs"`
-	Ports          []int             `koanf:"ports"`
-	Debug          bool              `koanf:"debug"`
-	Isolation      string            `koanf:"isolation"`
-	Network        []string          `koanf:"network"`
+	Provider        []string                  `koanf:"provider"`
+	GPU             []string                  `koanf:"gpu"`
+	GPUCount        int                       `koanf:"gpu_count"`
+	CPU             float64                   `koanf:"cpu"`
+	Memory          float64                   `koanf:"memory"`
+	Disk            float64                   `koanf:"disk"`
+	Region          []string                  `koanf:"region"`
+	Volumes         []inputVolume             `koanf:"volumes"`
+	MaxPrice        float64                   `koanf:"max_price"`
+	Budget          float64                   `koanf:"budget"`
+	ProviderOptions map[string]map[string]any `koanf:"provider_options"`
+	ExecutionMode   string                    `koanf:"execution_mode"`
+	Models          []inputModel              `koanf:"models"`
+	Repos           []inputRepo               `koanf:"repos"`
+	PythonPackages  []string                  `koanf:"python_packages"`
+	SystemPackages  []string                  `koanf:"system_packages"`
+	PythonVersion   string                    `koanf:"python_version"`
+	Image           *inputImage               `koanf:"image"`
+	Secrets         []string                  `koanf:"secrets"`
+	Env             map[string]string         `koanf:"env"`
+	Timeout         time.Duration             `koanf:"timeout"`
+	IdleTimeout     time.Duration             `koanf:"idle_timeout"`
+	LocalFiles      []inputPair               `koanf:"local_files"`
+	LocalDirs       []inputPair               `koanf:"local_dirs"`
+	Ports           []int                     `koanf:"ports"`
+	Debug           bool                      `koanf:"debug"`
+	Isolation       string                    `koanf:"isolation"`
+	Network         []string                  `koanf:"network"`
 }
 
 type inputModel struct {
@@ -61,7 +70,15 @@ type inputRepo struct {
 
 type inputImage struct {
 	Base     string   `koanf:"base"`
+	Snapshot string   `koanf:"snapshot"`
 	Commands []string `koanf:"commands"`
+}
+
+type inputVolume struct {
+	Name     string  `koanf:"name"`
+	Path     string  `koanf:"path"`
+	Size     float64 `koanf:"size"`
+	ReadOnly bool    `koanf:"read_only"`
 }
 
 type inputPair struct {
@@ -126,21 +143,19 @@ func (in input) experiment() *Experiment {
 
 func (in inputSandbox) sandbox() Sandbox {
 	s := Sandbox{
-		GPU: in.GPU, GPUCount: in.GPUCount, ExecutionMode: in.ExecutionMode,
+		Providers: in.Provider, GPU: in.GPU, GPUCount: in.GPUCount, CPU: in.CPU, MemoryGB: in.Memory, DiskGB: wholeGB(in.Disk),
+		Regions: in.Region, MaxPrice: in.MaxPrice, Budget: in.Budget, ProviderOptions: in.ProviderOptions, ExecutionMode: in.ExecutionMode,
 		PythonPackages: in.PythonPackages, SystemPackages: in.SystemPackages, PythonVersion: in.PythonVersion,
 		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
 		Ports: in.Ports, Debug: in.Debug, Isolation: in.Isolation,
-	}
-	if len(in.Provider) > 0 {
-		s.Provider = in.Provider[0]
-	}
-	if len(in.Provider) > 1 {
-		s.Providers = in.Provider
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)
 	for _, m := range in.Models {
 		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
 			IsPEFT: m.IsPEFT, BaseModel: m.BaseModel, LoadAsPEFT: m.LoadAsPEFT, DType: notAuto(m.DType), Device: notAuto(m.Device)})
+	}
+	for _, v := range in.Volumes {
+		s.Volumes = append(s.Volumes, Volume{Name: v.Name, Path: v.Path, SizeGB: wholeGB(v.Size), ReadOnly: v.ReadOnly})
 	}
 	for _, r := range in.Repos {
 		s.Repos = append(s.Repos, Repo(r))
@@ -164,6 +179,9 @@ func networkOf(words []string) (mode string, hosts []string) {
 	}
 	return "hosts", words
 }
+
+// wholeGB is a size as it can be rented.
+func wholeGB(size float64) int { return int(math.Ceil(size)) }
 
 func notAuto(word string) string {
 	if word == "auto" {

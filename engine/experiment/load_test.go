@@ -38,8 +38,8 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 		File: in("full.yaml"),
 		Name: "scoped-intro",
 		Sandbox: experiment.Sandbox{
-			Provider: "local",
-			GPUCount: 1,
+			Providers: []string{"local"},
+			GPUCount:  1,
 			Models: []experiment.Model{
 				{Name: "./tiny-model", Source: "folder", Path: in("tiny-model"), VarName: "model"},
 				{Name: "google/gemma-2-9b", Source: "hub", Revision: "main", VarName: "gemma", Hidden: true},

@@ -66,6 +66,8 @@ func valueText(f Field) string {
 		text = "list of `[local, remote]` or `{local, remote}`"
 	case f.Kind == KindInt && f.Max != 0:
 		text = fmt.Sprintf("integer, %d to %d", f.Min, f.Max)
+	case f.Kind == KindSize:
+		text = "number, or text with a unit: `512MB`, `16GB`, `1TB`"
 	}
 	if f.Nullable {
 		text += ", or `null`"

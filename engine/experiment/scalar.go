@@ -2,7 +2,10 @@ package experiment
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -12,6 +15,10 @@ func (c *checker) scalar(path string, sc scalar, f Field) any {
 	switch f.Kind {
 	case KindInt:
 		return c.integer(path, sc, f)
+	case KindNumber:
+		return c.number(path, sc, f)
+	case KindSize:
+		return c.size(path, sc, f)
 	case KindBool:
 		if b, ok := native(sc).(bool); ok {
 			return b
@@ -47,6 +54,71 @@ func (c *checker) integer(path string, sc scalar, f Field) any {
 	}
 	return n
 }
+
+// number is above zero.
+func (c *checker) number(path string, sc scalar, f Field) any {
+	n, ok := numberOf(sc)
+	if !ok {
+		c.wrong(path, sc, wanted(f))
+		return nil
+	}
+	return c.inRange(path, sc, n, f)
+}
+
+func (c *checker) inRange(path string, sc scalar, n float64, f Field) any {
+	switch {
+	case n <= 0:
+		c.fail(path, quote(sc.Text)+" is not above zero", "give a value above zero, or remove the key")
+		return nil
+	case n > float64(f.Max):
+		c.fail(path, quote(sc.Text)+" is out of range", fmt.Sprintf("use at most %d", f.Max))
+		return nil
+	}
+	return n
+}
+
+func numberOf(sc scalar) (float64, bool) {
+	switch n := native(sc).(type) {
+	case int:
+		return float64(n), true
+	case float64:
+		return n, !math.IsNaN(n) && !math.IsInf(n, 0)
+	}
+	return 0, false
+}
+
+// size reads a number of GiB, or a number with a unit. GB and GiB are the same, as
+// they are to those who rent machines.
+func (c *checker) size(path string, sc scalar, f Field) any {
+	n, ok := numberOf(sc)
+	if sc.Tag == "!!str" {
+		n, ok = sizeOf(sc.Text)
+	}
+	if !ok {
+		c.fail(path, "expected a size, got "+describe(sc), "write GiB, or 512MB, 16GB, 1TB")
+		return nil
+	}
+	return c.inRange(path, sc, n, f)
+}
+
+func sizeOf(text string) (float64, bool) {
+	m := sizeText.FindStringSubmatch(strings.TrimSpace(text))
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	switch m[2] {
+	case "M":
+		n /= 1 << 10
+	case "T":
+		n *= 1 << 10
+	}
+	return n, err == nil
+}
+
+const sizePattern = `^([0-9]+(?:\.[0-9]+)?) ?([MGT])i?B$`
+
+var sizeText = regexp.MustCompile(sizePattern)
 
 // asString is v as a string, or nil after an error. Numbers are refused rather
 // than turned into text: YAML would make 3.10 into 3.1.

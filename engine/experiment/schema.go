@@ -55,7 +55,7 @@ func propertiesOf(fields []Field) object {
 func schemaOf(f Field) object {
 	s := typeOf(f)
 	switch f.Kind {
-	case KindMap, KindMaps, KindPairs, KindStrings, KindInts, KindEnv, KindFree:
+	case KindMap, KindMaps, KindPairs, KindStrings, KindInts, KindEnv, KindFree, KindFrees:
 		s = orNull(s) // an empty value is an empty list or mapping
 	default:
 		if f.Nullable {
@@ -100,6 +100,13 @@ func typeOf(f Field) object {
 		return text
 	case KindInt:
 		return integerOf(f)
+	case KindNumber:
+		return object{"type": "number", "exclusiveMinimum": 0, "maximum": f.Max}
+	case KindSize:
+		return object{"anyOf": []any{
+			object{"type": "number", "exclusiveMinimum": 0, "maximum": f.Max},
+			object{"type": "string", "pattern": sizePattern},
+		}}
 	case KindBool:
 		return object{"type": "boolean"}
 	case KindDuration:
@@ -117,6 +124,8 @@ func typeOf(f Field) object {
 		return object{"type": "object", "additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
 	case KindFree:
 		return object{"type": "object"}
+	case KindFrees:
+		return object{"type": "object", "additionalProperties": object{"type": "object"}}
 	default:
 		return compositeOf(f, text)
 	}

@@ -20,6 +20,20 @@ func sandboxFields() []Field {
 		{Key: "gpu", Kind: KindOneOrAll, Nullable: true, Default: "null", Example: "A100",
 			Doc: "GPU type, or a list in order of preference; `null` for CPU."},
 		{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Number of GPUs."},
+		{Key: "cpu", Kind: KindNumber, Nullable: true, Note: "the provider's", Max: 1024, Example: "0.5", Doc: "Number of cores at least."},
+		{Key: "memory", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "16GB", Doc: "Memory at least, in GiB."},
+		{Key: "disk", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "100GB",
+			Doc: "Disk of the sandbox itself, in GB; what is on it ends with the sandbox."},
+		{Key: "region", Kind: KindOneOrAll, Nullable: true, Note: "anywhere", Example: "[us-east, us-west]",
+			Doc: "Where the machine may be, in the provider's own names; any of a list."},
+		{Key: "volumes", Kind: KindMaps, Example: "[{name: weights, path: /models}]", Fields: volumeFields(),
+			Doc: "Disks that outlive sandboxes. They are made where there is none of the name, and cost money until you delete them."},
+		{Key: "max_price", Kind: KindNumber, Nullable: true, Note: "any price", Max: maxMoney, Example: "4.00",
+			Doc: "The most that the machine may cost, in USD an hour; what is dearer is not rented."},
+		{Key: "budget", Kind: KindNumber, Nullable: true, Note: "no limit but `timeout`", Max: maxMoney, Example: "10",
+			Doc: "The most that this sandbox may cost, in USD: `timeout` is shortened to what it pays for."},
+		{Key: "provider_options", Kind: KindFrees, Example: "{runpod: {cloud: COMMUNITY}}",
+			Doc: "Options of a single provider, under its name; what there is, its page of the docs says."},
 		{Key: "execution_mode", Kind: KindString, Nullable: true, Default: "null", Enum: []string{"notebook", "cli", "local"},
 			Doc: "How the agent uses the sandbox; `null` is a scoped sandbox: it may only call what `serve` exposes."},
 		{Key: "models", Kind: KindMaps, Short: "name", Example: "[./tiny-model]", Fields: modelFields(),
@@ -31,8 +45,9 @@ func sandboxFields() []Field {
 		{Key: "system_packages", Kind: KindStrings, Example: "[git]", Doc: "System (apt) packages."},
 		{Key: "python_version", Kind: KindString, Nullable: true, Default: "null", Example: `"3.11"`, Doc: "Version of Python, in quotes."},
 		{Key: "image", Kind: KindMap, Nullable: true, Default: "null", Example: "{base: debian:12}", Doc: "File system to start from.", Fields: []Field{
-			{Key: "base", Kind: KindString, Doc: "Base image."},
-			{Key: "commands", Kind: KindStrings, Doc: "Shell commands that build on it."},
+			{Key: "base", Kind: KindString, Example: "python:3.12-slim", Doc: "Base image, as in a registry; it has Python 3.8 or later."},
+			{Key: "snapshot", Kind: KindString, Doc: "A saved file system to start from, instead of all that would be installed."},
+			{Key: "commands", Kind: KindStrings, Doc: "Shell commands that build on it, after the packages."},
 		}},
 		{Key: "secrets", Kind: KindStrings, Example: "[HF_TOKEN]",
 			Doc: "Names of secrets; the values come from the environment or from `.env` beside the file. A missing one is an error."},
@@ -47,6 +62,20 @@ func sandboxFields() []Field {
 			Doc: "How the local provider keeps the sandbox apart; `auto` is the best that works here. Never weaker than asked."},
 		{Key: "network", Kind: KindOneOrAll, Default: "open", Example: "none",
 			Doc: "`open`, `none`, or a list of the only hosts that may be reached."},
+	}
+}
+
+const (
+	maxSize  = 1 << 20   // GiB; what is above is more likely a mistake than a wish
+	maxMoney = 1_000_000 // USD
+)
+
+func volumeFields() []Field {
+	return []Field{
+		{Key: "name", Kind: KindString, Required: true, Example: "weights", Doc: "Name of the disk at the provider."},
+		{Key: "path", Kind: KindString, Required: true, Example: "/models", Doc: "Absolute path in the sandbox."},
+		{Key: "size", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "50GB", Doc: "Its size when it is made, in GB."},
+		{Key: "read_only", Kind: KindBool, Default: "false", Doc: "The sandbox cannot write to it."},
 	}
 }
 

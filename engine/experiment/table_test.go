@@ -12,6 +12,10 @@ func sample(f Field) any {
 	switch f.Kind {
 	case KindInt:
 		return max(f.Min, 1)
+	case KindNumber, KindSize:
+		return 1.5
+	case KindFrees:
+		return map[string]any{"A": map[string]any{"B": "x"}}
 	case KindBool:
 		return true
 	case KindDuration:

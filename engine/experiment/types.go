@@ -2,7 +2,10 @@
 // mistake reported at once with file and line.
 package experiment
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Experiment is one experiment file, parsed, defaulted and validated. Relative
 // paths have been made absolute, from the folder of the file.
@@ -21,28 +24,58 @@ type Experiment struct {
 
 // Sandbox is the machine and what is on it.
 type Sandbox struct {
-	Provider       string            // "" = choose (local unless a GPU is asked for that this machine lacks)
-	Providers      []string          // all of them, in order, when the file names more than one
-	GPU            []string          // in order of preference; empty = CPU
-	GPUCount       int               // default 1
-	ExecutionMode  string            // "" (scoped), notebook, cli, local
-	Models         []Model           //
-	Repos          []Repo            //
-	PythonPackages []string          //
-	SystemPackages []string          //
-	PythonVersion  string            //
-	Image          *Image            //
-	Secrets        []string          // names
-	Env            map[string]string //
-	Timeout        time.Duration     // default 1h
-	IdleTimeout    time.Duration     // 0 = none
-	LocalFiles     []Pair            //
-	LocalDirs      []Pair            //
-	Ports          []int             //
-	Debug          bool              //
-	Isolation      string            // auto (default), gvisor, bubblewrap, none
-	Network        string            // open (default), none, hosts
-	NetworkHosts   []string          // with Network hosts
+	Providers       []string                  // in order of preference; empty = choose (local unless a GPU is asked for that this machine lacks)
+	GPU             []string                  // in order of preference; empty = CPU
+	GPUCount        int                       // default 1
+	CPU             float64                   // cores; 0 = the provider's default
+	MemoryGB        float64                   // GiB; 0 = the provider's default
+	DiskGB          int                       // 0 = the provider's default
+	Regions         []string                  // any of them; empty = anywhere
+	Volumes         []Volume                  //
+	MaxPrice        float64                   // USD per hour; 0 = any
+	Budget          float64                   // USD; 0 = no limit
+	ProviderOptions map[string]map[string]any // by provider
+	ExecutionMode   string                    // "" (scoped), notebook, cli, local
+	Models          []Model                   //
+	Repos           []Repo                    //
+	PythonPackages  []string                  //
+	SystemPackages  []string                  //
+	PythonVersion   string                    //
+	Image           *Image                    //
+	Secrets         []string                  // names
+	Env             map[string]string         //
+	Timeout         time.Duration             // default 1h
+	IdleTimeout     time.Duration             // 0 = none
+	LocalFiles      []Pair                    //
+	LocalDirs       []Pair                    //
+	Ports           []int                     //
+	Debug           bool                      //
+	Isolation       string                    // auto (default), gvisor, bubblewrap, none
+	Network         string                    // open (default), none, hosts
+	NetworkHosts    []string                  // with Network hosts
+}
+
+// Options is what provider_options has for a provider, as a JSON object; nil
+// where there is nothing.
+func (s Sandbox) Options(provider string) json.RawMessage {
+	options := s.ProviderOptions[provider]
+	if len(options) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(options)
+	if err != nil { // refused by the check
+		return nil
+	}
+	return text
+}
+
+// Volume is a disk that outlives sandboxes. It is made when there is none of the
+// name.
+type Volume struct {
+	Name     string
+	Path     string // absolute, in the sandbox
+	SizeGB   int    // 0 = the provider's default
+	ReadOnly bool
 }
 
 // Model is a model the sandbox needs.
@@ -66,6 +99,7 @@ type Repo struct{ URL, Ref, Install string }
 // Image is the file system to start from.
 type Image struct {
 	Base     string
+	Snapshot string // instead of everything else: a saved file system
 	Commands []string
 }
 

@@ -37,11 +37,15 @@ func wanted(f Field) string {
 		return "a string"
 	case KindInt:
 		return "an integer"
+	case KindNumber:
+		return "a number"
+	case KindSize:
+		return "a size"
 	case KindBool:
 		return "true or false"
 	case KindDuration:
 		return "a duration"
-	case KindMap, KindEnv, KindFree:
+	case KindMap, KindEnv, KindFree, KindFrees:
 		return "a mapping"
 	case KindOneOrAll:
 		return "a string or a list of strings"

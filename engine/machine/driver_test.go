@@ -50,15 +50,15 @@ func (b *bench) provider(_ context.Context, name string) (sdk.Provider, error) {
 
 func (b *bench) start(ctx context.Context, name string) (machine.Record, error) {
 	r := machine.NewRecord()
-	r.Name, r.Provider, r.AdminToken = name, "cloud", "secret"
+	r.Name, r.AdminToken = name, "secret"
 	r.Lease = machine.NewLease(machine.Detached, time.Hour, b.clock.Now())
 	spec := sdk.MachineSpec{Command: []string{"true"}, Port: 7070, TimeoutSeconds: 7200}
-	return b.driver.Start(ctx, r, spec, func(e machine.Event) { b.events = append(b.events, e) })
+	return b.driver.Start(ctx, r, []machine.Choice{{Provider: "cloud", Spec: spec}}, func(e machine.Event) { b.events = append(b.events, e) })
 }
 
 func (b *bench) gc() machine.GCReport {
 	b.t.Helper()
-	report, err := b.driver.GC(context.Background())
+	report, err := b.driver.GC(context.Background(), machine.GCOptions{})
 	if err != nil {
 		b.t.Fatalf("gc: %v", err)
 	}

@@ -17,7 +17,7 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	if err != nil {
 		return r, &LeftoverError{ID: r.ID, Handle: r.Handle, Err: err}
 	}
-	leftover := d.release(ctx, p, &r)
+	leftover := d.release(ctx, p, &r, false)
 	final := sdk.Stopped
 	if !r.Live() {
 		final, why = r.State, r.Message // it had ended by itself; that is the truth to keep
@@ -25,25 +25,29 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	return d.finish(ctx, r, final, why, leftover)
 }
 
+// ending is the time to end a machine in, whatever has become of ctx.
+func (d *Driver) ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d.EndTimeout)
+}
+
 // release ends every machine of the record: the one it knows and, as a start may
 // have died between renting and writing, any that the provider lists under its
-// key.
-func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record) error {
+// key. With search they are looked for even where one is known.
+func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search bool) error {
+	var errs []error
 	handles := map[string]bool{}
 	if r.Handle != "" {
 		handles[r.Handle] = true
-	} else {
+	}
+	if search || r.Handle == "" {
 		listed, err := p.List(ctx, r.Owner)
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 		for _, m := range listed {
 			if m.Key == r.Key {
 				handles[m.Handle] = true
 			}
 		}
 	}
-	var errs []error
 	for h := range handles {
 		errs = append(errs, p.Terminate(ctx, h))
 	}
@@ -52,15 +56,19 @@ func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record) error {
 
 // finish writes the end of a sandbox, or that it could not be ended.
 func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message string, leftover error) (Record, error) {
+	key := r.Key
+	ctx, cancel := d.ending(ctx) // what was done is written, whoever has given up
+	defer cancel()
 	updated, err := d.Ledger.Update(ctx, r.ID, func(r *Record) error {
 		if leftover != nil {
-			r.Message = "could not be ended: " + leftover.Error()
+			r.Message, r.Ending = "could not be ended: "+leftover.Error(), message
 			return nil
 		}
+		r.Ending = ""
 		if r.Live() || !r.Released { // otherwise somebody else has ended it, and said why
 			r.end(final, message, d.Clock.Now())
 		}
-		r.Released = true
+		r.Released = r.Key == key // otherwise its start has gone on to another choice
 		return nil
 	})
 	if leftover != nil {

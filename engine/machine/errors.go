@@ -86,6 +86,15 @@ func (e *LeftoverError) Error() string {
 // Unwrap returns the cause.
 func (e *LeftoverError) Unwrap() error { return e.Err }
 
+// providerError says that there is no such provider, or that it does not start.
+type providerError struct {
+	name string
+	err  error
+}
+
+func (e *providerError) Error() string { return fmt.Sprintf("the provider %q: %v", e.name, e.err) }
+func (e *providerError) Unwrap() error { return e.err }
+
 // askedWait is the earliest useful retry that a backend named, or zero.
 func askedWait(err error) time.Duration {
 	var e *sdk.Error

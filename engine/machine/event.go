@@ -10,6 +10,7 @@ const (
 	EventState   EventKind = "state"   // the machine is in a new state
 	EventLog     EventKind = "log"     // a line from the provider
 	EventRetry   EventKind = "retry"   // a passing fault; it is tried again
+	EventChoice  EventKind = "choice"  // a choice gave no machine, and why; the next is tried
 	EventCleanup EventKind = "cleanup" // what was rented is ended again
 )
 

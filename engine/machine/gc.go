@@ -2,7 +2,11 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -11,9 +15,9 @@ import (
 // GCReport says what [Driver.GC] found and did.
 type GCReport struct {
 	Ended      []GCItem `json:"ended,omitempty"`      // live sandboxes that had no right to live
-	Cleaned    []GCItem `json:"cleaned,omitempty"`    // leftovers of ended ones
+	Cleaned    []GCItem `json:"cleaned,omitempty"`    // leftovers of ended ones, and machines past their end that nobody knows
 	Forgotten  []GCItem `json:"forgotten,omitempty"`  // old records that were deleted
-	Unrecorded []GCItem `json:"unrecorded,omitempty"` // machines of this owner without a record; left alone
+	Unrecorded []GCItem `json:"unrecorded,omitempty"` // other machines of this owner without a record; left alone
 	Failed     []GCItem `json:"failed,omitempty"`     // what could not be done; Why is the error
 }
 
@@ -26,45 +30,73 @@ type GCItem struct {
 	Why      string `json:"why"`
 }
 
+// GCOptions say which providers [Driver.GC] asks: those of the ledger and Also, or
+// Only these, whether the ledger knows them or not.
+type GCOptions struct {
+	Only []string
+	Also []string
+}
+
+// asks reports whether a provider is among those that may be asked.
+func (o GCOptions) asks(provider string) bool {
+	return len(o.Only) == 0 || slices.Contains(o.Only, provider)
+}
+
 // GC ends what has no right to live: sandboxes whose lease has ended, starts whose
-// program has died, leftovers of machines that ended by themselves. A machine
-// that only the provider knows is reported and not touched, as its own lease ends
-// it. The named providers are asked as well as those in the ledger.
+// program has died, leftovers of machines that ended by themselves, and what could
+// not be ended before. A machine of this owner that only the provider knows is
+// ended once the time that was set for it has passed; until then it is reported.
 //
-// The error is that of the ledger; what failed for one sandbox is in the report.
-func (d *Driver) GC(ctx context.Context, providers ...string) (GCReport, error) {
+// The error is that of the ledger; what failed for one sandbox or provider is in
+// the report, and a provider that cannot be asked is there once.
+func (d *Driver) GC(ctx context.Context, o GCOptions) (GCReport, error) {
 	if err := state.Sweep(d.Ledger.dir); err != nil {
 		return GCReport{}, fmt.Errorf("sweep the ledger: %w", err)
 	}
 	if err := d.Ledger.sweepStarts(); err != nil {
 		return GCReport{}, fmt.Errorf("sweep the ledger: %w", err)
 	}
-	g := &collector{d: d, keys: map[string]Record{}}
-	all, err := d.Refresh(ctx)
+	g := &collector{d: d, away: map[string]bool{}}
+	all, failed, err := d.refresh(ctx, o.Only)
 	if err != nil {
 		g.report.Failed = append(g.report.Failed, GCItem{Why: err.Error()})
 	}
-	for _, r := range all {
-		g.keys[r.Key] = r
-		providers = append(providers, r.Provider)
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		g.failed(Record{Provider: name}, failed[name])
 	}
 	for _, r := range all {
 		if err := ctx.Err(); err != nil {
 			return g.report, err
 		}
-		g.record(ctx, r)
+		if o.asks(r.Provider) {
+			g.record(ctx, r)
+		}
 	}
-	for i, name := range providers {
-		if !contains(providers[:i], name) {
+	for _, name := range providersOf(all, o) {
+		if !g.away[name] {
 			g.machines(ctx, name)
 		}
 	}
 	return g.report, nil
 }
 
+// providersOf are those that may have a machine of ours, each once.
+func providersOf(all []Record, o GCOptions) []string {
+	names := slices.Concat(o.Also, o.Only)
+	for _, r := range all {
+		names = append(names, r.Provider)
+		for _, a := range r.Attempts {
+			names = append(names, a.Provider)
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !o.asks(name) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 type collector struct {
 	d      *Driver
-	keys   map[string]Record
+	away   map[string]bool // providers that cannot be asked now
 	report GCReport
 }
 
@@ -99,6 +131,9 @@ func (g *collector) why(ctx context.Context, r Record) string {
 	if !r.Live() {
 		return ""
 	}
+	if r.Ending != "" {
+		return r.Ending
+	}
 	if r.ReadyAt.IsZero() {
 		return "the program that started it is gone"
 	}
@@ -118,6 +153,9 @@ func (g *collector) why(ctx context.Context, r Record) string {
 }
 
 func (g *collector) end(ctx context.Context, r Record, why string, list *[]GCItem) {
+	if g.away[r.Provider] {
+		return // said already
+	}
 	if _, err := g.d.End(ctx, r, why); err != nil {
 		g.failed(r, err)
 		return
@@ -137,55 +175,93 @@ func (g *collector) forget(ctx context.Context, r Record) {
 func (g *collector) machines(ctx context.Context, name string) {
 	p, err := g.d.provider(ctx, name, func(string) {})
 	if err != nil {
-		g.report.Failed = append(g.report.Failed, GCItem{Provider: name, Why: err.Error()})
+		g.failed(Record{Provider: name}, err)
 		return
 	}
 	listed, err := p.List(ctx, g.d.Ledger.Owner())
 	if err != nil {
-		g.report.Failed = append(g.report.Failed, GCItem{Provider: name, Why: fmt.Sprintf("list its machines: %v", err)})
+		g.failed(Record{Provider: name}, fmt.Errorf("list its machines: %w", err))
 		return
 	}
+	// Every machine has had a record since before it was rented, so that one which is
+	// listed but not in what is read after that has none.
+	all, _ := g.d.Ledger.List()
 	for _, m := range listed {
-		g.machine(ctx, p, name, m)
+		if m.Owner == g.d.Ledger.Owner() {
+			g.machine(ctx, p, name, m, all)
+		}
 	}
 }
 
-func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m sdk.Listed) {
-	r, known := g.keys[m.Key]
-	if !known && m.State.Live() {
-		g.report.Unrecorded = append(g.report.Unrecorded, GCItem{Provider: name, Handle: m.Handle, Why: "the ledger has no record of it; its own lease ends it"})
+// machine deals with one machine of this owner.
+func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m sdk.Listed, all []Record) {
+	r, why := Record{Provider: name, Handle: m.Handle}, ""
+	switch known, current, ok := keyOf(all, m.Key); {
+	case ok && current && (known.Live() || !known.Released):
+		return // its record is dealt with, and tells
+	case ok:
+		// It became visible only after it had been given up.
+		r, why = known, "its machine "+m.Handle+" was left over"
+	case !m.State.Live():
+		why = "it has ended, and nobody knows it"
+	case m.EndUnix > 0 && g.d.Clock.Now().After(time.Unix(m.EndUnix, 0).Add(grace)):
+		why = "its time ended at " + g.clockTime(m.EndUnix) + ", and nobody knows it"
+	default:
+		g.report.Unrecorded = append(g.report.Unrecorded, item(r, "the ledger has no record of it; its own lease ends it"+g.at(m.EndUnix)))
 		return
 	}
-	if known {
-		// What counts is how it stands now: an end may be under way.
-		if now, err := g.d.Ledger.Get(r.ID); err != nil || now.Live() || !now.Released {
-			return
-		}
-	} else {
-		r = Record{Provider: name, Handle: m.Handle}
-	}
-	// It became visible only after its sandbox had been given up, or is an empty
-	// shell that nobody knows.
 	if err := p.Terminate(ctx, m.Handle); err != nil {
 		g.failed(r, err)
 		return
 	}
-	g.report.Cleaned = append(g.report.Cleaned, item(r, "its machine "+m.Handle+" was left over"))
+	g.report.Cleaned = append(g.report.Cleaned, item(r, why))
+}
+
+// grace is what a machine has to end by itself, and clocks to differ.
+const grace = 2 * time.Minute
+
+// keyOf finds the record with a key; current is false where that is of a choice
+// which was given up.
+func keyOf(all []Record, key string) (r Record, current, ok bool) {
+	for _, r := range all {
+		if r.Key == key {
+			return r, true, true
+		}
+		for _, a := range r.Attempts {
+			if a.Key == key {
+				return r, false, true
+			}
+		}
+	}
+	return Record{}, false, false
+}
+
+func (g *collector) at(unix int64) string {
+	if unix == 0 {
+		return ""
+	}
+	return " at " + g.clockTime(unix)
+}
+
+// clockTime is a time as a person reads it: without the date where it is today's.
+func (g *collector) clockTime(unix int64) string {
+	now := g.d.Clock.Now()
+	t := time.Unix(unix, 0).In(now.Location())
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04")
+	}
+	return t.Format("2006-01-02 15:04")
 }
 
 func (g *collector) failed(r Record, err error) {
 	g.report.Failed = append(g.report.Failed, item(r, err.Error()))
+	var missing *providerError
+	switch code := sdk.CodeOf(err); {
+	case errors.As(err, &missing), code == sdk.Unauthorized, code == sdk.Unavailable, code == sdk.RateLimited:
+		g.away[r.Provider] = true // it would say the same of everything else
+	}
 }
 
 func item(r Record, why string) GCItem {
 	return GCItem{ID: r.ID, Name: r.Name, Provider: r.Provider, Handle: r.Handle, Why: why}
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }

@@ -125,7 +125,7 @@ func TestGCReportsButKeepsWhatItDoesNotKnow(t *testing.T) {
 	if _, err := b.cloud.Create(context.Background(), sdk.MachineSpec{Key: "theirs", Owner: "somebody"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	report, err := b.driver.GC(context.Background(), "cloud")
+	report, err := b.driver.GC(context.Background(), machine.GCOptions{Also: []string{"cloud"}})
 	if err != nil || len(report.Unrecorded) != 1 || report.Unrecorded[0].Handle != "cloud-1" || len(b.cloud.Live()) != 2 {
 		t.Errorf("report %+v, %v", report, err)
 	}

@@ -45,6 +45,8 @@ func (r *Record) expired(now time.Time) string {
 	switch {
 	case !r.HardEnd.IsZero() && now.After(r.HardEnd):
 		return "its timeout has passed"
+	case r.Budget > 0 && r.Cost(now) >= r.Budget:
+		return "its budget is spent"
 	case r.Lease.Expired(now) && r.Lease.Kind == Attached:
 		return "the program that started it is gone"
 	case r.Lease.Expired(now):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -57,11 +59,22 @@ func hasPort(endpoints []sdk.Endpoint, port int) bool {
 // for each provider, and returns all records. A provider that cannot be asked is
 // in the error; its records are returned as the ledger has them.
 func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) {
+	all, failed, err := d.refresh(ctx, only)
+	errs := []error{err}
+	for _, name := range slices.Sorted(maps.Keys(failed)) {
+		errs = append(errs, failed[name])
+	}
+	return all, errors.Join(errs...)
+}
+
+// refresh has the errors of the providers apart from those of the ledger.
+func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed map[string]error, err error) {
 	all, err := d.Ledger.List()
 	errs := []error{err}
+	failed = map[string]error{}
 	groups := map[string][]string{}
 	for _, r := range all {
-		if r.Live() && r.Handle != "" && (len(only) == 0 || contains(only, r.Provider)) {
+		if r.Live() && r.Handle != "" && (len(only) == 0 || slices.Contains(only, r.Provider)) {
 			groups[r.Provider] = append(groups[r.Provider], r.Handle)
 		}
 	}
@@ -72,7 +85,7 @@ func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) 
 			seen[name], err = observe(ctx, p, handles)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("ask the provider %s: %w", name, err))
+			failed[name] = fmt.Errorf("ask the provider %s: %w", name, err)
 		}
 	}
 	for i := range all {
@@ -80,7 +93,7 @@ func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) 
 			errs = append(errs, d.apply(ctx, &all[i], o))
 		}
 	}
-	return all, errors.Join(errs...)
+	return all, failed, errors.Join(errs...)
 }
 
 // apply writes what was observed, unless somebody has ended the sandbox since.

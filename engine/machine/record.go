@@ -28,14 +28,23 @@ type Record struct {
 	Isolation string `json:"isolation,omitempty"` // as asked; then what it really got
 	Network   string `json:"network,omitempty"`
 	GPU       string `json:"gpu,omitempty"`
+	GPUCount  int    `json:"gpu_count,omitempty"`
+	Offer     string `json:"offer,omitempty"`  // the provider's own name for what was rented
+	Region    string `json:"region,omitempty"` // of the offer
 
 	State    sdk.State `json:"state"`
 	Message  string    `json:"message,omitempty"`  // why it is in this state, for people
 	Released bool      `json:"released,omitempty"` // the provider has confirmed that nothing is left of it
+	Ending   string    `json:"ending,omitempty"`   // why it is to be ended, where that has not succeeded yet
+
+	// Attempts are the choices that gave no machine. What a provider still shows under
+	// their keys is nobody's.
+	Attempts []Attempt `json:"attempts,omitempty"`
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	ReadyAt   time.Time `json:"ready_at,omitzero"` // when the runtime's port could first be reached
+	RentedAt  time.Time `json:"rented_at,omitzero"` // when the provider gave the handle
+	ReadyAt   time.Time `json:"ready_at,omitzero"`  // when the runtime's port could first be reached
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	HardEnd   time.Time `json:"hard_end,omitzero"` // the machine ends by itself at the latest then
 	Lease     Lease     `json:"lease"`
@@ -43,6 +52,8 @@ type Record struct {
 	Port        int            `json:"port,omitempty"` // the runtime's
 	Endpoints   []sdk.Endpoint `json:"endpoints,omitempty"`
 	CostPerHour float64        `json:"cost_per_hour,omitempty"` // USD
+	MaxPrice    float64        `json:"max_price,omitempty"`     // USD per hour, as asked; 0 = any
+	Budget      float64        `json:"budget,omitempty"`        // USD, as asked; 0 = no limit
 	AdminToken  string         `json:"admin_token,omitempty"`   // gone once it has ended
 
 	ExperimentFile string            `json:"experiment_file,omitempty"`
@@ -66,6 +77,20 @@ type Model struct {
 	Hidden   bool   `json:"hidden,omitempty"`
 }
 
+// Attempt is a choice that gave no machine.
+type Attempt struct {
+	Provider string `json:"provider"`
+	Key      string `json:"key"`
+	Handle   string `json:"handle,omitempty"`
+	Label    string `json:"label"` // the choice, for people
+	Why      string `json:"why"`
+}
+
+// attempt is what is kept of a choice that is given up.
+func (r *Record) attempt(c *Choice, why error) Attempt {
+	return Attempt{Provider: r.Provider, Key: r.Key, Handle: r.Handle, Label: c.label(), Why: oneLine(why)}
+}
+
 // Service is an interface that the sandbox serves.
 type Service struct {
 	Name       string          `json:"name"`
@@ -83,7 +108,25 @@ const recordVersion = 1
 
 // NewRecord makes a record with a fresh ID and key, not yet in any ledger.
 func NewRecord() Record {
-	return Record{Version: recordVersion, ID: "sb-" + randomText(10), Key: "seer-" + randomText(20), State: sdk.Pending}
+	return Record{Version: recordVersion, ID: "sb-" + randomText(10), Key: newKey(), State: sdk.Pending}
+}
+
+func newKey() string { return "seer-" + randomText(20) }
+
+// Cost is what the sandbox has cost until now, in USD, as far as its price is
+// known.
+func (r *Record) Cost(now time.Time) float64 {
+	began := r.RentedAt
+	if began.IsZero() {
+		began = r.ReadyAt
+	}
+	if !r.EndedAt.IsZero() && r.EndedAt.Before(now) {
+		now = r.EndedAt
+	}
+	if began.IsZero() || now.Before(began) {
+		return 0
+	}
+	return now.Sub(began).Hours() * r.CostPerHour
 }
 
 // Live reports whether the sandbox may still run or cost money.

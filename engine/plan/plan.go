@@ -25,6 +25,15 @@ type Plan struct {
 	Network     string    `json:"network"`
 	GPU         string    `json:"gpu,omitempty"`
 	GPUCount    int       `json:"gpu_count,omitempty"`
+	Choices     []Choice  `json:"choices"` // in the order in which they are tried; what is above is of the first
+	CPU         float64   `json:"cpu,omitempty"`
+	MemoryGB    float64   `json:"memory_gb,omitempty"`
+	DiskGB      int       `json:"disk_gb,omitempty"`
+	Regions     []string  `json:"regions,omitempty"`
+	Volumes     []Volume  `json:"volumes,omitempty"`
+	Image       *Image    `json:"image,omitempty"`
+	MaxPrice    float64   `json:"max_price,omitempty"` // USD per hour
+	Budget      float64   `json:"budget,omitempty"`    // USD
 	Models      []Model   `json:"models"`
 	Uploads     []Upload  `json:"uploads"`
 	Packages    []string  `json:"packages"` // already there, or built in
@@ -37,9 +46,43 @@ type Plan struct {
 	Outputs     string    `json:"outputs"`
 	Timeout     float64   `json:"timeout_seconds"`
 	IdleTimeout float64   `json:"idle_timeout_seconds,omitempty"`
-	CostPerHour *float64  `json:"cost_per_hour"` // USD; null = not known
-	MaxCost     *float64  `json:"max_cost"`      // at the timeout
+	CostPerHour *float64  `json:"cost_per_hour"` // USD, of the first choice; null = not known
+	MaxCost     *float64  `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
 	Warnings    []string  `json:"warnings"`
+}
+
+// Choice is a machine that may be rented.
+type Choice struct {
+	Provider    string    `json:"provider"`
+	Offer       string    `json:"offer,omitempty"` // the provider's own name for it
+	GPU         string    `json:"gpu,omitempty"`
+	GPUCount    int       `json:"gpu_count,omitempty"`
+	Region      string    `json:"region,omitempty"`
+	Isolation   string    `json:"isolation,omitempty"`
+	Stock       sdk.Stock `json:"stock,omitempty"`
+	CostPerHour *float64  `json:"cost_per_hour"`   // USD; null = not known
+	Timeout     float64   `json:"timeout_seconds"` // shortened to what the budget pays for
+	PollSeconds float64   `json:"poll_seconds,omitempty"`
+
+	HostMounts  bool `json:"host_mounts,omitempty"`  // it is this computer: folders are shown, not copied
+	BuildsImage bool `json:"builds_image,omitempty"` // its provider installs the packages; otherwise Seer does, on the machine
+}
+
+// Volume is a disk that outlives the sandbox.
+type Volume struct {
+	Name     string `json:"name"`
+	Path     string `json:"path"`
+	SizeGB   int    `json:"size_gb,omitempty"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Image is the file system to start from.
+type Image struct {
+	Base           string   `json:"base,omitempty"`
+	Snapshot       string   `json:"snapshot,omitempty"`
+	PythonVersion  string   `json:"python_version,omitempty"`
+	SystemPackages []string `json:"system_packages,omitempty"`
+	Commands       []string `json:"commands,omitempty"`
 }
 
 // Model is a model and where its path will be found.

@@ -2,9 +2,12 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/gpu"
 )
 
 const (
@@ -12,9 +15,36 @@ const (
 	gpuProvider   = "modal" // where a GPU that this computer lacks is looked for first
 )
 
+// Candidates are the providers that an experiment may be run on, in order: those
+// it names or else the local one, and modal for a GPU that this computer lacks.
+// infos are those known so far, at least the local one's.
+func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo) []string {
+	if len(exp.Sandbox.Providers) > 0 {
+		return exp.Sandbox.Providers
+	}
+	if len(exp.Sandbox.GPU) == 0 {
+		return []string{localProvider}
+	}
+	for _, want := range exp.Sandbox.GPU {
+		for _, info := range infos {
+			if info.Name == localProvider && pickGPU(info, want) {
+				return []string{localProvider}
+			}
+		}
+	}
+	return []string{gpuProvider}
+}
+
+func pickGPU(info sdk.ProviderInfo, want string) bool {
+	return slices.ContainsFunc(info.GPUs, func(have string) bool { return gpu.Match(want, have) })
+}
+
 // provider finds out who rents the machine.
 func (c *check) provider() {
-	name := c.exp.Sandbox.Provider
+	name := ""
+	if len(c.exp.Sandbox.Providers) > 0 {
+		name = c.exp.Sandbox.Providers[0]
+	}
 	if name == "" {
 		name = localProvider
 		if local, ok := c.providerNamed(name); ok && len(c.exp.Sandbox.GPU) > 0 && c.pickGPU(local) == "" {
@@ -30,7 +60,7 @@ func (c *check) provider() {
 	for _, p := range c.facts.Providers {
 		known = append(known, p.Name)
 	}
-	if c.exp.Sandbox.Provider == "" && name == gpuProvider {
+	if len(c.exp.Sandbox.Providers) == 0 && name == gpuProvider {
 		c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
 			"remove gpu to run on the CPU; "+c.plugins(known))
 		return

@@ -25,6 +25,15 @@ type Facts struct {
 	AgentPath       string             // PATH of the agent; empty = unknown
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
 	PortFree        func(port int) error
+
+	// Offers are those of each provider of [Candidates], of all GPUs that the experiment
+	// names or, where it names none, without one. A provider that is neither here nor
+	// in OfferErrors was not asked: it is taken at its word, at an unknown price.
+	Offers      map[string][]sdk.Offer
+	OfferErrors map[string]error
+
+	// Unguarded allows providers that cannot end their machines by themselves.
+	Unguarded bool
 }
 
 // Severity tells what must be mended from what should be known.
@@ -46,11 +55,35 @@ type Finding struct {
 // the experiment leaves a choice.
 type Report struct {
 	Findings       []Finding         `json:"findings"`
-	Provider       sdk.ProviderInfo  `json:"provider"`
-	GPU            string            `json:"gpu,omitempty"`
-	Isolation      string            `json:"isolation,omitempty"`       // of the sandbox; empty where the provider has only one
+	Choices        []Choice          `json:"choices"`                   // in the order in which they are tried
+	Skipped        []Skip            `json:"skipped,omitempty"`         // what is no choice, and why
+	Provider       sdk.ProviderInfo  `json:"provider"`                  // of the first choice
+	GPU            string            `json:"gpu,omitempty"`             // of the first choice
+	Isolation      string            `json:"isolation,omitempty"`       // of the sandbox, first choice; empty where the provider has only one
 	AgentIsolation string            `json:"agent_isolation,omitempty"` // of the agent's process; empty without an agent
 	Secrets        map[string]string `json:"secrets,omitempty"`         // name → where it was found; never the value
+}
+
+// Choice is a machine that would do.
+type Choice struct {
+	Provider  sdk.ProviderInfo `json:"provider"`
+	Offer     sdk.Offer        `json:"offer"`         // its ID is empty where the provider has made none
+	GPU       string           `json:"gpu,omitempty"` // canonical name; as the user wrote it without an offer
+	GPUCount  int              `json:"gpu_count,omitempty"`
+	Isolation string           `json:"isolation,omitempty"`
+}
+
+// CostPerHour is its price in USD, where it is known. This computer costs nothing.
+func (c Choice) CostPerHour() (usd float64, known bool) {
+	return c.Offer.CostPerHour, c.Offer.CostPerHour > 0 || c.Provider.Has(sdk.FeatureHostMounts)
+}
+
+// Skip is a machine, or a GPU at a provider, that is no choice.
+type Skip struct {
+	Provider string    `json:"provider"`
+	GPU      string    `json:"gpu,omitempty"` // as the user wrote it
+	Offer    sdk.Offer `json:"offer,omitzero"`
+	Reason   string    `json:"reason"`
 }
 
 // Err is every finding that stops the experiment, as [experiment.Errors]; nil

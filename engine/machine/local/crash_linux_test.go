@@ -94,7 +94,7 @@ func TestEngineKilledWhileStarting(t *testing.T) {
 			if err != nil || len(all) != 1 || !all[0].Live() {
 				t.Fatalf("the ledger has %+v, %v", all, err)
 			}
-			report, err := d.GC(context.Background(), Name)
+			report, err := d.GC(context.Background(), machine.GCOptions{Also: []string{Name}})
 			if err != nil || len(report.Failed)+len(report.Unrecorded) != 0 {
 				t.Fatalf("report %+v, %v", report, err)
 			}
@@ -130,7 +130,7 @@ func startAndDie(t *testing.T, pl *place, step string) {
 	r.Provider = Name
 	spec := pl.spec("engine", isolation.Bubblewrap)
 	r.Key = spec.Key
-	_, err := driver(t, pl).Start(context.Background(), r, spec, func(e machine.Event) {
+	_, err := driver(t, pl).Start(context.Background(), r, []machine.Choice{{Provider: Name, Spec: spec}}, func(e machine.Event) {
 		if e.Kind == machine.EventState && e.State == sdk.Starting {
 			pl.p.at("observed")
 		}

@@ -1,0 +1,94 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Choice is one way to get a machine.
+type Choice struct {
+	Provider    string
+	Spec        sdk.MachineSpec // Key, Owner and EndUnix are set when its turn has come
+	Isolation   string          // as asked
+	GPU         string          // canonical name
+	Region      string          // of the offer
+	CostPerHour float64         // USD, as offered; 0 = not known, or nothing
+	Poll        time.Duration   // shortest useful time between two looks; see [sdk.ProviderInfo].PollSeconds
+	Label       string          // for people; empty = made from the rest
+
+	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix
+	// are known.
+	Prepare func(*sdk.MachineSpec) error
+}
+
+// label names the choice in messages.
+func (c *Choice) label() string {
+	if c.Label != "" {
+		return c.Label
+	}
+	text := c.Provider
+	if c.GPU != "" {
+		text += fmt.Sprintf(" %d × %s", max(c.Spec.GPUCount, 1), c.GPU)
+	}
+	if c.Region != "" {
+		text += " in " + c.Region
+	}
+	return text
+}
+
+// spec is what is rented for a record.
+func (c *Choice) spec(r *Record) (sdk.MachineSpec, error) {
+	spec := c.Spec
+	spec.Key, spec.Owner = r.Key, r.Owner
+	if !r.HardEnd.IsZero() {
+		spec.EndUnix = r.HardEnd.Unix()
+	}
+	if c.Prepare != nil {
+		if err := c.Prepare(&spec); err != nil {
+			return spec, err
+		}
+	}
+	return spec, nil
+}
+
+// choose makes the record that of a machine which is about to be rented.
+func (r *Record) choose(c *Choice, now time.Time) {
+	r.Provider, r.Isolation, r.GPU, r.GPUCount = c.Provider, c.Isolation, c.GPU, c.Spec.GPUCount
+	r.Offer, r.Region, r.CostPerHour, r.Port = c.Spec.Offer, c.Region, c.CostPerHour, c.Spec.Port
+	r.State, r.Message, r.Handle, r.Endpoints = sdk.Pending, "", "", nil
+	r.RentedAt, r.HardEnd = time.Time{}, time.Time{}
+	if c.Spec.TimeoutSeconds > 0 {
+		r.HardEnd = now.Add(time.Duration(c.Spec.TimeoutSeconds) * time.Second)
+	}
+}
+
+// tolerance is how far a price may be above the offer.
+const tolerance = 1.05
+
+// tooDear says that a machine costs more than was offered, where that matters.
+func (r *Record) tooDear(c *Choice, o sdk.Observation) error {
+	if r.MaxPrice == 0 && r.Budget == 0 || o.CostPerHour <= c.CostPerHour*tolerance {
+		return nil
+	}
+	return sdk.Errorf(sdk.NoCapacity, "it costs $%.2f an hour, not $%.2f as offered", o.CostPerHour, c.CostPerHour)
+}
+
+// ChoicesError says that no choice gave a machine. Its code is [sdk.NoCapacity].
+type ChoicesError struct {
+	Attempts []Attempt // in order
+	errs     []error
+}
+
+func (e *ChoicesError) Error() string {
+	reasons := make([]string, len(e.Attempts))
+	for i, a := range e.Attempts {
+		reasons[i] = a.Label + ": " + a.Why
+	}
+	return "no machine could be had: " + strings.Join(reasons, "; ")
+}
+
+// Unwrap returns the reason of each choice.
+func (e *ChoicesError) Unwrap() []error { return e.errs }

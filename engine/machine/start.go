@@ -1,0 +1,317 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Start rents a machine for a new record and waits until the runtime's port can
+// be reached. The choices are tried in order: one that has no capacity, keeps the
+// start waiting for it, or turns out dearer than offered where the record has a
+// MaxPrice or Budget, is ended before the next begins. The ledger knows of each
+// before its provider does.
+//
+// When Start fails or ctx ends, what was rented has been ended again, or the error
+// is a [LeftoverError]; the record then tells why.
+func (d *Driver) Start(ctx context.Context, r Record, choices []Choice, onEvent func(Event)) (Record, error) {
+	if len(choices) == 0 {
+		return r, sdk.Errorf(sdk.Invalid, "there is no machine to choose")
+	}
+	if onEvent == nil {
+		onEvent = func(Event) {}
+	}
+	s := &start{d: d, choices: choices, onEvent: onEvent}
+	if err := s.begin(ctx, r); err != nil {
+		return r, err
+	}
+	defer s.lock.Remove()
+	err := s.run(ctx)
+	if err != nil {
+		err = s.undo(ctx, err)
+	}
+	return s.rec, err
+}
+
+// start is one run of [Driver.Start].
+type start struct {
+	d        *Driver
+	choices  []Choice
+	rec      Record
+	lock     *state.Lock // held while this program works on the start
+	deadline time.Time
+	onEvent  func(Event)
+	known    map[string]sdk.Provider // those of the choices
+
+	// Of the choice that is tried now.
+	p    sdk.Provider
+	at   *Choice
+	last bool
+	spec sdk.MachineSpec
+}
+
+func (s *start) begin(ctx context.Context, r Record) error {
+	if err := s.findProviders(ctx); err != nil {
+		return err
+	}
+	now := s.d.Clock.Now()
+	s.deadline = now.Add(s.d.StartTimeout)
+	r.choose(&s.choices[0], now)
+	// The lock comes first: a record without its lock would look like a start whose
+	// program has died.
+	var err error
+	if s.lock, err = state.Acquire(ctx, s.d.Ledger.startFile(r.ID)); err != nil {
+		return err
+	}
+	if err := s.d.Ledger.Add(ctx, &r); err != nil {
+		s.lock.Remove()
+		return err
+	}
+	s.rec = r
+	return nil
+}
+
+// findProviders finds those of all choices, so that a missing one is known before
+// anything is rented.
+func (s *start) findProviders(ctx context.Context) error {
+	s.known = map[string]sdk.Provider{}
+	for i := range s.choices {
+		name := s.choices[i].Provider
+		if s.known[name] != nil {
+			continue
+		}
+		p, err := s.d.provider(ctx, name, func(text string) { s.tell(EventRetry, text) })
+		if err != nil {
+			return err
+		}
+		s.known[name] = p
+	}
+	return nil
+}
+
+func (s *start) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.d.StartTimeout) // for a provider that never answers
+	defer cancel()
+	failed := &ChoicesError{}
+	for i := range s.choices {
+		err := s.attempt(ctx, i)
+		if err == nil {
+			return nil
+		}
+		if len(s.choices) == 1 {
+			return err
+		}
+		if sdk.CodeOf(err) != sdk.NoCapacity {
+			return fmt.Errorf("%s: %w", s.at.label(), err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		failed.Attempts = append(failed.Attempts, s.rec.attempt(s.at, err))
+		failed.errs = append(failed.errs, err)
+		if s.last {
+			break
+		}
+		if err := s.next(ctx, i+1, err); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// attempt tries one choice, of which the ledger knows already.
+func (s *start) attempt(ctx context.Context, i int) (err error) {
+	s.at, s.last = &s.choices[i], i == len(s.choices)-1
+	s.p = s.known[s.at.Provider]
+	if s.spec, err = s.at.spec(&s.rec); err != nil {
+		return err
+	}
+	if err := s.create(ctx); err != nil {
+		return err
+	}
+	return s.await(ctx)
+}
+
+// next ends what a choice has rented and makes the record that of the next one.
+func (s *start) next(ctx context.Context, i int, why error) error {
+	ending, cancel := s.d.ending(ctx)
+	defer cancel()
+	if err := s.d.release(ending, s.p, &s.rec, true); err != nil {
+		return fmt.Errorf("%w; the next choice was not tried, for this one could not be ended: %w", why, err)
+	}
+	if err := s.onTime(ctx); err != nil {
+		return err
+	}
+	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
+	given := s.rec.attempt(s.at, why)
+	return s.record(ctx, func(r *Record) {
+		r.Attempts = append(r.Attempts, given)
+		r.Key = newKey()
+		r.choose(&s.choices[i], s.d.Clock.Now())
+	})
+}
+
+// create repeats the provider's step until there is a handle.
+func (s *start) create(ctx context.Context) error {
+	var cursor json.RawMessage
+	for {
+		if err := s.onTime(ctx); err != nil {
+			return err
+		}
+		step, err := s.p.Create(ctx, s.spec, cursor)
+		if err != nil {
+			return err
+		}
+		for _, line := range step.Log {
+			s.tell(EventLog, line)
+		}
+		if step.Handle != "" {
+			return s.record(ctx, func(r *Record) { r.Handle, r.State, r.RentedAt = step.Handle, sdk.Starting, s.d.Clock.Now() })
+		}
+		if len(step.Cursor) == 0 {
+			return sdk.Errorf(sdk.Internal, "the provider %s gave neither a handle nor a cursor", s.rec.Provider)
+		}
+		cursor = step.Cursor
+		if err := s.d.Clock.Sleep(ctx, seconds(step.AfterSeconds)); err != nil {
+			return err
+		}
+	}
+}
+
+const (
+	firstPoll  = 3 * time.Millisecond
+	maxPoll    = 3 * time.Second
+	impatience = 100 * time.Millisecond // within which a machine of this computer is there; a cloud does not answer twice in it
+)
+
+// await observes the machine until its runtime can be reached.
+func (s *start) await(ctx context.Context) error {
+	began := s.d.Clock.Now()
+	queue := queue{clock: s.d.Clock, limit: s.d.ChoiceTimeout, patient: s.last}
+	for poll := firstPoll; ; {
+		if err := s.onTime(ctx); err != nil {
+			return err
+		}
+		seen, err := observe(ctx, s.p, []string{s.rec.Handle})
+		if err != nil {
+			return err
+		}
+		ready, err := s.look(ctx, seen[s.rec.Handle], &queue)
+		if ready || err != nil {
+			return err
+		}
+		if err := s.d.Clock.Sleep(ctx, max(poll, s.at.Poll)); err != nil {
+			return err
+		}
+		if s.d.Clock.Now().Sub(began) > impatience {
+			poll = min(poll*3/2, maxPoll)
+		}
+	}
+}
+
+// look takes over what was observed and says whether the start is done.
+func (s *start) look(ctx context.Context, o sdk.Observation, q *queue) (ready bool, err error) {
+	if !o.State.Live() {
+		return false, sdk.Errorf(sdk.Unavailable, "the machine ended before it could be reached%s", because(o.Message))
+	}
+	if err := s.rec.tooDear(s.at, o); err != nil {
+		return false, err
+	}
+	if o.State == sdk.Running && hasPort(o.Endpoints, s.spec.Port) {
+		return true, s.record(ctx, func(r *Record) { r.observed(o); r.ReadyAt = s.d.Clock.Now() })
+	}
+	if state := reachable(o, s.spec.Port); state != s.rec.State || o.Message != s.rec.Message {
+		if err := s.record(ctx, func(r *Record) { r.observed(o); r.State = state }); err != nil {
+			return false, err
+		}
+	}
+	return false, q.see(o)
+}
+
+// queue measures how long a machine waits for capacity. The making of its image
+// and its boot do not count.
+type queue struct {
+	clock   Clock
+	limit   time.Duration
+	patient bool // there is no other choice
+	since   time.Time
+	waited  time.Duration
+}
+
+func (q *queue) see(o sdk.Observation) error {
+	now := q.clock.Now()
+	if !q.since.IsZero() {
+		q.waited += now.Sub(q.since)
+	}
+	q.since = time.Time{}
+	if o.State == sdk.Pending {
+		q.since = now
+	}
+	if q.patient || q.waited < q.limit {
+		return nil
+	}
+	return sdk.Errorf(sdk.NoCapacity, "nothing was free within %s%s", q.limit, because(o.Message))
+}
+
+// onTime ends a start that was cancelled or takes too long.
+func (s *start) onTime(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.d.Clock.Now().After(s.deadline) {
+		return sdk.Errorf(sdk.Unavailable, "the machine was not ready within %s", s.d.StartTimeout)
+	}
+	return nil
+}
+
+// record changes the record and tells the user of a new state.
+func (s *start) record(ctx context.Context, change func(*Record)) error {
+	before := s.rec
+	r, err := s.d.Ledger.Update(ctx, s.rec.ID, func(r *Record) error {
+		if !r.Live() {
+			return sdk.Errorf(sdk.Unavailable, "the sandbox was ended while it was started%s", because(r.Message))
+		}
+		change(r)
+		return nil
+	})
+	if err != nil {
+		change(&s.rec) // the handle must not be lost on the way to undo
+		return err
+	}
+	s.rec = r
+	if r.State != before.State || r.Message != before.Message {
+		s.tell(EventState, r.Message)
+	}
+	return nil
+}
+
+// undo ends what a failed start has rented. The start's own context may be the
+// reason of the failure, so it is not used.
+func (s *start) undo(ctx context.Context, cause error) error {
+	s.tell(EventCleanup, "the start failed; ending what was rented")
+	ctx, cancel := s.d.ending(ctx)
+	defer cancel()
+	leftover := s.d.release(ctx, s.p, &s.rec, true)
+	message := cause.Error()
+	if errors.Is(cause, context.Canceled) {
+		message = "the start was cancelled"
+	}
+	r, err := s.d.finish(ctx, s.rec, sdk.Failed, message, leftover)
+	if r.ID != "" {
+		s.rec = r
+	}
+	s.tell(EventState, message)
+	return errors.Join(cause, err)
+}
+
+func (s *start) tell(kind EventKind, text string) {
+	s.onEvent(Event{Kind: kind, ID: s.rec.ID, State: s.rec.State, Text: text})
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
