@@ -1,0 +1,82 @@
+package runpodcloud
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+//go:embed schemas.json
+var schemaText []byte
+
+// maxBody is far more than the kernel would take as one argument.
+const maxBody = 4 << 20
+
+// schemas are the bodies of requests, by the name of their definition.
+type schemas map[string]*jsonschema.Schema
+
+func newSchemas() (schemas, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaText))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("bodies.json", doc); err != nil {
+		return nil, err
+	}
+	all := schemas{}
+	for _, name := range []string{
+		"createPod", "updatePod", "podAction", "createVolume", "updateVolume",
+		"createTemplate", "updateTemplate", "createRegistry", "sshKeys",
+	} {
+		if all[name], err = c.Compile("bodies.json#/$defs/" + name); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// decode reads a body strictly into v.
+func (s schemas) decode(r *http.Request, definition string, v any) error {
+	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return err
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		return problemf(http.StatusBadRequest, "the request body is not JSON: %v", err)
+	}
+	if err := s[definition].Validate(body); err != nil {
+		return invalid(err)
+	}
+	return json.Unmarshal(data, v)
+}
+
+// invalid says what is wrong in RunPod's form: one line for each failure.
+func invalid(err error) error {
+	p := problemf(http.StatusUnprocessableEntity, "Request validation failed.")
+	failed, ok := err.(*jsonschema.ValidationError)
+	if !ok {
+		return err
+	}
+	p.Errors = leaves(failed.DetailedOutput())
+	return p
+}
+
+func leaves(unit *jsonschema.OutputUnit) []string {
+	var lines []string
+	for i := range unit.Errors {
+		lines = append(lines, leaves(&unit.Errors[i])...)
+	}
+	if len(lines) == 0 && unit.Error != nil {
+		at := "$" + strings.ReplaceAll(unit.InstanceLocation, "/", ".")
+		lines = append(lines, fmt.Sprintf("%s: %s", at, unit.Error))
+	}
+	return lines
+}
