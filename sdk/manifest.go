@@ -105,8 +105,10 @@ type Capture struct {
 	Bind []Binding `json:"bind" yaml:"bind"`
 }
 
-// PluginLimits lowers the host's limits for this plugin. Zero means the host's
-// own; a higher value than the host's is refused.
+// PluginLimits changes the host's limits for this plugin. Zero means the host's own.
+// CallSeconds can only be lowered. MemoryMB may also be raised, for a guest whose code
+// alone is large, up to the host's maximum (1024 unless its embedder says otherwise);
+// more is refused.
 type PluginLimits struct {
 	MemoryMB    int     `json:"memory_mb,omitempty" yaml:"memory_mb,omitempty"`
 	CallSeconds float64 `json:"call_seconds,omitempty" yaml:"call_seconds,omitempty"`

@@ -44,6 +44,21 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 	return err
 }
 
+// snapshotter is a provider that also saves file systems.
+type snapshotter struct{ provider }
+
+// Snapshot implements [sdk.Snapshotter].
+func (s *snapshotter) Snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
+	step, err := invoke[sdk.SnapshotStep](ctx, s.c, sdk.ExportProviderSnapshot, sdk.SnapshotInput{Handle: handle, Key: key, Cursor: cursor})
+	if string(step.Cursor) == "null" {
+		step.Cursor = nil
+	}
+	if err == nil && (step.Image == "") == (step.Cursor == nil) {
+		return step, fault(FaultOutput, s.c.plugin, "%s answered without exactly one of image and cursor", sdk.ExportProviderSnapshot)
+	}
+	return step, err
+}
+
 // fetcher makes a plugin look like a native [sdk.Fetcher].
 type fetcher struct{ c caller }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tetratelabs/wazero/sys"
 
@@ -55,10 +54,12 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 		return nil, err
 	}
 	inst.log.reset(m.limits.LogKB << 10)
-	callCtx, watch := startWatch(ctx, m.limits.CallTime)
+	callCtx, watch := startWatch(ctx, m.limits.CallTime, m.gateway)
 	defer watch.stop()
-	g.watch, inst.ctx = watch, callCtx
+	g.watch, g.session, g.instance, inst.ctx = watch, watch.session, inst, callCtx
+	inst.memory.hold()
 	_, output, err := inst.plugin.CallWithContext(withGrants(callCtx, g), export, input)
+	inst.memory.release()
 	if err != nil {
 		err = m.explain(callCtx, ctx, inst, export, err)
 		m.give(ctx, inst, false)
@@ -69,10 +70,16 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 	if err != nil {
 		return nil, err
 	}
-	if remote != nil {
+	switch {
+	case remote == nil:
+		return answer, nil
+	case ctx.Err() != nil: // what it says is only that it was asked to end
+		return nil, ctx.Err()
+	case watch.timedOut():
+		return nil, m.tooLong(export)
+	default:
 		return nil, remote
 	}
-	return answer, nil
 }
 
 // explain gives a failed call its one clear error.
@@ -83,7 +90,7 @@ func (m *module) explain(callCtx, ctx context.Context, inst *instance, export st
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(context.Cause(callCtx), errTimeLimit):
-		return fault(FaultTime, m.plugin, "%s took longer than %v and was stopped", export, m.limits.CallTime)
+		return m.tooLong(export)
 	case m.isClosed():
 		return fault(FaultClosed, m.plugin, "the plugin host was closed during %s", export)
 	case outOfMemory(reason), outOfMemory(err.Error()):
@@ -95,6 +102,10 @@ func (m *module) explain(callCtx, ctx context.Context, inst *instance, export st
 	default:
 		return fault(FaultCrash, m.plugin, "%s failed: %s", export, m.log.scrub(firstLine(err)))
 	}
+}
+
+func (m *module) tooLong(export string) error {
+	return fault(FaultTime, m.plugin, "%s took longer than %v and was stopped", export, m.limits.CallTime)
 }
 
 func (m *module) isClosed() bool {
@@ -151,37 +162,4 @@ func (m *module) remote(export string, e *sdk.Error) *sdk.Error {
 		e.Message = "plugin " + m.plugin.Manifest.ID + " failed in " + export + " without saying why (" + string(e.Code) + ")"
 	}
 	return e
-}
-
-var errTimeLimit = errors.New("time limit")
-
-// watch is a time limit that stands still while the host works for the guest.
-type watch struct {
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-	since  time.Time
-	left   time.Duration
-}
-
-func startWatch(ctx context.Context, limit time.Duration) (context.Context, *watch) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w := &watch{cancel: cancel, left: limit}
-	w.timer = time.AfterFunc(limit, func() { cancel(errTimeLimit) })
-	w.since = time.Now()
-	return ctx, w
-}
-
-func (w *watch) pause() {
-	w.timer.Stop()
-	w.left -= time.Since(w.since)
-}
-
-func (w *watch) resume() {
-	w.since = time.Now()
-	w.timer.Reset(max(w.left, 0))
-}
-
-func (w *watch) stop() {
-	w.timer.Stop()
-	w.cancel(nil)
 }

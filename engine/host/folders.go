@@ -15,6 +15,7 @@ import (
 	"github.com/extism/go-sdk"
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/engine/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -22,9 +23,11 @@ const maxEntries = 100_000
 
 // grants is what the present call may touch.
 type grants struct {
-	host    *Host
-	folders []string
-	watch   *watch
+	host     *Host
+	folders  []string
+	watch    *watch
+	session  *egress.Session
+	instance *instance
 }
 
 type grantsKey struct{}
@@ -46,8 +49,11 @@ func (h *Host) functions() []extism.HostFunction {
 		fn := extism.NewHostFunctionWithStack(name, func(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
 			stack[0] = answerGuest(ctx, p, stack[0], f)
 		}, offset, offset)
-		fn.SetNamespace(sdk.HostModule)
 		out = append(out, fn)
+	}
+	out = append(out, streamFunctions()...)
+	for i := range out {
+		out[i].SetNamespace(sdk.HostModule)
 	}
 	return out
 }
@@ -62,16 +68,21 @@ func answerGuest(ctx context.Context, p *extism.CurrentPlugin, offset uint64, f 
 	if err != nil {
 		panic(err)
 	}
-	g := ctx.Value(grantsKey{}).(*grants)
+	g := grantsOf(ctx)
 	g.watch.pause()
 	defer g.watch.resume()
+	return writeEnvelope(p, func() (any, error) { return g.folder(ctx, raw, f) })
+}
+
+// writeEnvelope gives the guest the result of f.
+func writeEnvelope(p *extism.CurrentPlugin, f func() (any, error)) uint64 {
 	var e sdk.Envelope
-	result, err := g.folder(ctx, raw, f)
+	result, err := f()
 	if err == nil {
 		e.OK, err = json.Marshal(result)
 	}
 	if err != nil {
-		e = sdk.Envelope{Error: folderError(err)}
+		e = sdk.Envelope{Error: plainError(err)}
 	}
 	out, err := json.Marshal(e)
 	if err != nil {
@@ -106,7 +117,7 @@ func (g *grants) folder(ctx context.Context, raw []byte, f folderFunc) (any, err
 	return f(ctx, root, filepath.FromSlash(in.Path))
 }
 
-func folderError(err error) *sdk.Error {
+func plainError(err error) *sdk.Error {
 	var e *sdk.Error
 	code := sdk.Internal
 	switch {

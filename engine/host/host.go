@@ -4,8 +4,10 @@
 //
 // A plugin is not trusted. It gets its input, real time and real randomness, a
 // bounded amount of memory, time, log and output, and nothing else: no
-// environment, no files, no network. An instance that failed is thrown away, so
-// a broken plugin harms neither later calls nor other plugins.
+// environment, no files, no network. What its manifest asks for beyond that, the
+// host does for it: folders here, requests and credentials in package egress. An
+// instance that failed is thrown away, so a broken plugin harms neither later calls
+// nor other plugins.
 package host
 
 import (
@@ -20,6 +22,7 @@ import (
 	"github.com/extism/go-sdk"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,7 +34,14 @@ type Options struct {
 	Logger   hclog.Logger        // nil = discard
 	Limits   Limits              // zero fields take the defaults
 	Remember bool                // keep surfaces in CacheDir, so that an unchanged interface needs no plugin
-	Scrub    func(string) string // takes secrets out of logs and error texts; nil = none known
+	Scrub    func(string) string // takes further secrets out of logs and error texts; nil = none known
+
+	// Env looks up the variables of plugins' settings and secrets, in the environment or
+	// a .env file; where says in which, for people. nil = there are none.
+	Env func(name string) (value, where string, ok bool)
+
+	Home  string             // folder of the profiles that plugins name by ~/; "" = there are none
+	Audit func(egress.Audit) // is told of every request of a plugin when it has ended; nil = nobody. Calls may overlap
 }
 
 // Host finds and runs plugins. It is safe for concurrent use.
@@ -41,6 +51,7 @@ type Host struct {
 	log      hclog.Logger
 	limits   Limits
 	scrub    func(string) string
+	outside  egress.Options // but the manifest
 	scanner  scanner
 	digests  digestCache
 	surfaces notes // of expose modes; empty = none are kept
@@ -55,6 +66,8 @@ type Plugin struct {
 	Manifest sdk.Manifest `json:"manifest"`
 	File     string       `json:"file"`   // the .wasm
 	Digest   string       `json:"digest"` // "sha256:" + hex of the .wasm
+
+	Snapshots bool `json:"snapshots,omitempty"` // a provider that exports [sdk.ExportProviderSnapshot]
 }
 
 // New makes a host. It reads no plugin yet.
@@ -72,7 +85,9 @@ func New(o Options) (*Host, error) {
 		limits:   o.Limits.withDefaults(),
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
+		outside:  egress.Options{Env: o.Env, Home: o.Home, Audit: o.Audit},
 	}
+	h.outside.Limits.ResponseMB = h.limits.ResponseMB
 	h.digests.dir = filepath.Join(cache, "digests")
 	h.scanner.notes.dir = filepath.Join(cache, "plugins")
 	if o.Remember {
@@ -120,13 +135,17 @@ func (h *Host) Plugins(ctx context.Context) ([]Plugin, []error) {
 }
 
 // Provider returns the provider of that name, or an error of the code not_found
-// that lists those there are.
+// that lists those there are. It is an [sdk.Snapshotter] if the plugin is one.
 func (h *Host) Provider(ctx context.Context, name string) (sdk.Provider, error) {
 	p, err := h.find(ctx, sdk.KindProvider, name)
 	if err != nil {
 		return nil, err
 	}
-	return &provider{caller{host: h, plugin: p}}, nil
+	native := provider{caller{host: h, plugin: p}}
+	if p.Snapshots {
+		return &snapshotter{native}, nil
+	}
+	return &native, nil
 }
 
 // Fetcher returns the fetcher for a model source. It may read below the granted
@@ -157,6 +176,25 @@ func (h *Host) Exposer(ctx context.Context, name string) (sdk.Exposer, error) {
 func (h *Host) Compile(ctx context.Context, p Plugin) error {
 	_, err := h.load(ctx, p)
 	return err
+}
+
+// SecretStatus says whether a credential is there, and never what it is.
+type SecretStatus = egress.SecretStatus
+
+// Secrets tells which of the credentials that a plugin uses are there, and from
+// where. It runs nothing and asks nobody whether they are good.
+func (h *Host) Secrets(_ context.Context, p Plugin) []SecretStatus { return h.gateway(p).Secrets() }
+
+// Settings are the values of a plugin's settings: from a variable, the profile or the
+// default. The error is of a profile that cannot be read.
+func (h *Host) Settings(_ context.Context, p Plugin) (map[string]string, error) {
+	return h.gateway(p).Settings()
+}
+
+func (h *Host) gateway(p Plugin) *egress.Gateway {
+	o := h.outside
+	o.Manifest = p.Manifest
+	return egress.New(o)
 }
 
 // Close ends all instances. Calls in progress fail.

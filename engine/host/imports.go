@@ -27,7 +27,8 @@ var wasiFunctions = strings.Fields(`args_get args_sizes_get environ_get environ_
 	path_open path_readlink path_remove_directory path_rename path_symlink path_unlink_file poll_oneoff proc_exit proc_raise
 	sched_yield random_get sock_accept sock_recv sock_send sock_shutdown`)
 
-var seerFunctions = []string{sdk.HostFolderList, sdk.HostFolderRead, sdk.HostFolderDigest}
+var seerFunctions = []string{sdk.HostFolderList, sdk.HostFolderRead, sdk.HostFolderDigest, sdk.HostSettings,
+	sdk.HostHTTPOpen, sdk.HostGRPCOpen, sdk.HostStreamSend, sdk.HostStreamCredit, sdk.HostStreamWait}
 
 // checkInterface compares what the module needs and offers with what the host
 // has and the manifest says, so that a mismatch has a name before anything runs.

@@ -7,15 +7,17 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Limits bound what one plugin may use. A manifest may lower MemoryMB and
-// CallTime.
+// Limits bound what one plugin may use. A manifest may lower CallTime, and set
+// MemoryMB to anything up to MaxMemoryMB.
 type Limits struct {
-	MemoryMB  int           // of one instance; default 256
-	CallTime  time.Duration // of one call, without waiting for a turn; default 30 s
-	InputMB   int           // default 16
-	OutputMB  int           // default 16
-	LogKB     int           // of one call; the rest is dropped; default 64
-	Instances int           // of one plugin at once; more calls wait; default 2 for each CPU
+	MemoryMB    int           // of one instance whose manifest does not say; default 256
+	MaxMemoryMB int           // of one instance whose manifest asks for it; default 1024, at least MemoryMB
+	CallTime    time.Duration // of one call, without waiting for a turn; default 30 s
+	InputMB     int           // default 16
+	OutputMB    int           // default 16
+	LogKB       int           // of one call; the rest is dropped; default 64
+	Instances   int           // of one plugin at once; more calls wait; default 2 for each CPU
+	ResponseMB  int           // the body of one HTTP answer; default 64
 }
 
 func (l Limits) withDefaults() Limits {
@@ -25,6 +27,8 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	set(&l.MemoryMB, 256)
+	set(&l.MaxMemoryMB, 1024)
+	l.MaxMemoryMB = max(l.MaxMemoryMB, l.MemoryMB)
 	set(&l.InputMB, 16)
 	set(&l.OutputMB, 16)
 	set(&l.LogKB, 64)
@@ -35,8 +39,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// lowered applies a manifest's limits, which were checked not to raise anything.
-func (l Limits) lowered(p sdk.PluginLimits) Limits {
+// asked applies a manifest's limits, which were checked.
+func (l Limits) asked(p sdk.PluginLimits) Limits {
 	if p.MemoryMB > 0 {
 		l.MemoryMB = p.MemoryMB
 	}

@@ -8,10 +8,12 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/engine/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -72,7 +74,10 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 	for _, name := range m.Provides {
 		c.match("provides", name, providesPattern, "small letters, digits, _ and -")
 	}
-	if got, limit := m.Limits.MemoryMB, limits.MemoryMB; got < 0 || got > limit {
+	for _, p := range egress.Check(m) {
+		c.at(p.At, p.Text)
+	}
+	if got, limit := m.Limits.MemoryMB, limits.MaxMemoryMB; got < 0 || got > limit {
 		c.add("memory_mb", "%d is not between 0 and this host's limit of %d", got, limit)
 	}
 	if got, limit := m.Limits.CallSeconds, limits.CallTime.Seconds(); !(got >= 0 && got <= limit) {
@@ -104,6 +109,38 @@ func (c *checker) match(key, value string, pattern *regexp.Regexp, form string) 
 
 func (c *checker) add(key, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, c.line(key), key, fmt.Sprintf(format, args...)))
+}
+
+// at reports a problem at a place like permissions.http.0.reason, or at what is
+// nearest to it in the file.
+func (c *checker) at(place, text string) {
+	n, line := c.root, c.root.Line
+	for _, part := range strings.Split(place, ".") {
+		key, value := child(n, part)
+		if value == nil {
+			break
+		}
+		n, line = value, key.Line
+	}
+	c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, line, place, text))
+}
+
+// child is an entry of a mapping, or an element of a sequence.
+func child(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	switch i, err := strconv.Atoi(name); {
+	case n.Kind == yaml.SequenceNode && err == nil && i < len(n.Content):
+		return n.Content[i], n.Content[i]
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == name {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	}
+	return nil, nil
 }
 
 // line finds a key anywhere in the manifest: its keys are unique.
@@ -147,7 +184,14 @@ func yamlErrors(file string, err error) error {
 		l = strings.TrimPrefix(l, "yaml: ")
 		l = strings.NewReplacer(" not found in type sdk.Manifest", " is not a key of a manifest",
 			" not found in type sdk.Permissions", " is not a permission that there is",
-			" not found in type sdk.PluginLimits", " is not a limit that there is").Replace(l)
+			" not found in type sdk.PluginLimits", " is not a limit that there is",
+			" not found in type sdk.HTTPPermission", " is not a key of an http permission",
+			" not found in type sdk.GRPCPermission", " is not a key of a grpc permission",
+			" not found in type sdk.Profile", " is not a key of profile",
+			" not found in type sdk.Setting", " is not a key of a setting",
+			" not found in type sdk.Secret", " is not a key of a secret",
+			" not found in type sdk.Binding", " is not a key of bind",
+			" not found in type sdk.Capture", " is not a key of a capture").Replace(l)
 		errs = append(errs, fmt.Errorf("%s:%s: %s", file, at, l))
 	}
 	return errors.Join(errs...)

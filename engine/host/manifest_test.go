@@ -24,7 +24,7 @@ func FuzzManifest(f *testing.F) {
 		if !idPattern.MatchString(m.ID) || len(m.Implements) == 0 || len(m.Provides) == 0 {
 			t.Errorf("accepted %+v", m)
 		}
-		if l := limits.lowered(m.Limits); l.MemoryMB > limits.MemoryMB || l.CallTime > limits.CallTime || l.MemoryMB <= 0 || l.CallTime < 0 {
+		if l := limits.asked(m.Limits); l.MemoryMB > limits.MaxMemoryMB || l.CallTime > limits.CallTime || l.MemoryMB <= 0 || l.CallTime < 0 {
 			t.Errorf("limits %+v", l)
 		}
 	})

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +15,8 @@ import (
 	"github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/seer-engine/seer/engine/host/egress"
 )
 
 // loading is a module that is being compiled, once for all who want it.
@@ -66,10 +71,12 @@ type module struct {
 	limits   Limits
 	compiled *extism.CompiledPlugin
 	cache    wazero.CompilationCache
+	gateway  *egress.Gateway
 	log      *logSink
 	slots    chan struct{} // one for each instance that may run
 
 	mu     sync.Mutex
+	all    map[*instance]struct{}
 	idle   []*instance
 	closed bool
 }
@@ -83,9 +90,10 @@ func (h *Host) compile(ctx context.Context, p Plugin) (*module, error) {
 	if digestOf(code) != p.Digest {
 		return nil, fault(FaultCorrupt, p, "changed while it was being read; try again")
 	}
-	limits := h.limits.lowered(p.Manifest.Limits)
-	m := &module{plugin: p, limits: limits, slots: make(chan struct{}, limits.Instances),
-		log: &logSink{log: h.log.Named(p.Manifest.ID), scrub: h.scrub}}
+	limits := h.limits.asked(p.Manifest.Limits)
+	gateway := h.gateway(p)
+	m := &module{plugin: p, limits: limits, gateway: gateway, slots: make(chan struct{}, limits.Instances), all: map[*instance]struct{}{},
+		log: &logSink{log: h.log.Named(p.Manifest.ID), scrub: func(s string) string { return h.scrub(gateway.Scrub(s)) }}}
 	cache, err := h.openCache(p)
 	if err != nil {
 		return nil, err
@@ -129,6 +137,7 @@ func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limi
 		// No hosts, no paths; nothing to keep between calls.
 		Memory: &extism.ManifestMemory{MaxHttpResponseBytes: 0, MaxVarBytes: 0},
 	}
+	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
 	compiled, err := extism.NewCompiledPlugin(ctx, manifest, config, h.functions())
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close(ctx))
@@ -139,6 +148,7 @@ func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limi
 // instance is one run-time copy of a module. It serves one call at a time.
 type instance struct {
 	plugin *extism.Plugin
+	memory *memory
 	log    *callLog
 	ended  atomic.Bool     // the guest exited, trapped or was stopped
 	ctx    context.Context // of the present call
@@ -149,6 +159,8 @@ type instance struct {
 func (i *instance) sleep(ns int64) {
 	t := time.NewTimer(time.Duration(ns))
 	defer t.Stop()
+	i.memory.release()
+	defer i.memory.hold()
 	select {
 	case <-t.C:
 	case <-i.ctx.Done():
@@ -156,7 +168,10 @@ func (i *instance) sleep(ns int64) {
 }
 
 func (m *module) instantiate(ctx context.Context) (*instance, error) {
-	inst := &instance{log: &callLog{sink: m.log}, ctx: ctx}
+	inst := &instance{log: &callLog{sink: m.log}, ctx: ctx, memory: &memory{}}
+	inst.memory.hold()
+	defer inst.memory.release()
+	ctx = experimental.WithMemoryAllocator(ctx, inst.memory)
 	ctx = experimental.WithCloseNotifier(ctx,
 		experimental.CloseNotifyFunc(func(context.Context, uint32) { inst.ended.Store(true) }))
 	// Never wazero's default: its clock stands still and its randomness repeats.
@@ -170,6 +185,9 @@ func (m *module) instantiate(ctx context.Context) (*instance, error) {
 		return nil, err
 	}
 	inst.plugin.SetLogger(inst.log.extism)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.all[inst] = struct{}{}
 	return inst, nil
 }
 
@@ -216,7 +234,17 @@ func (m *module) give(ctx context.Context, inst *instance, healthy bool) {
 			return
 		}
 	}
+	m.mu.Lock()
+	delete(m.all, inst)
+	m.mu.Unlock()
 	_ = inst.plugin.CloseWithContext(context.WithoutCancel(ctx)) // it is gone either way
+}
+
+// instances are all that live, at work or not.
+func (m *module) instances() []*instance {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.all))
 }
 
 // close ends all instances, also those at work.
@@ -224,6 +252,8 @@ func (m *module) close(ctx context.Context) error {
 	m.mu.Lock()
 	m.closed = true
 	m.idle = nil
+	clear(m.all)
 	m.mu.Unlock()
+	m.gateway.Close()
 	return errors.Join(m.compiled.Close(ctx), m.cache.Close(ctx))
 }

@@ -64,7 +64,7 @@ func (n notes) put(subject, key string, value any) {
 // pluginKey changes whenever the files of a plugin do, and with all else that
 // decides whether they can be used. It is empty while they have just been written.
 func pluginKey(wasm string, limits Limits) string {
-	key := fmt.Sprintf("1 %d %+v", sdk.ContractVersion, limits)
+	key := fmt.Sprintf("2 %d %+v", sdk.ContractVersion, limits)
 	for _, path := range []string{wasm, manifestPath(wasm)} {
 		var st unix.Stat_t
 		if err := unix.Stat(path, &st); err != nil {

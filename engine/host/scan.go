@@ -162,6 +162,7 @@ func readPlugin(path string, limits Limits) (Plugin, error) {
 		return p, err
 	}
 	p.Digest = digestOf(code)
+	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
 	return p, nil
 }
 

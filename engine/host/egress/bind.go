@@ -1,0 +1,167 @@
+package egress
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// binding is where a secret of the user's goes.
+type binding struct {
+	secret sdk.Secret
+	sdk.Binding
+}
+
+// capture is a credential of a backend's, and where it goes.
+type capture struct {
+	sdk.Capture
+	field, url []protoField
+}
+
+func parseBindings(m sdk.Manifest) []binding {
+	var out []binding
+	for _, s := range m.Secrets {
+		for _, b := range s.Bind {
+			b.Header = strings.ToLower(b.Header)
+			out = append(out, binding{s, b})
+		}
+	}
+	return out
+}
+
+func parseCaptures(m sdk.Manifest) []capture {
+	var out []capture
+	for _, c := range m.Captures {
+		c.Bind = slices.Clone(c.Bind)
+		for i := range c.Bind {
+			c.Bind[i].Header = strings.ToLower(c.Bind[i].Header)
+		}
+		parsed := capture{Capture: c}
+		parsed.field, _ = parseFieldPath(c.Field) // checked with the manifest
+		if c.URLField != "" {
+			parsed.url, _ = parseFieldPath(c.URLField)
+		}
+		out = append(out, parsed)
+	}
+	return out
+}
+
+// format puts a credential into its header's form.
+func format(form, value string) string {
+	if form == "" {
+		return value
+	}
+	return strings.Replace(form, "{}", value, 1)
+}
+
+// unformat is the inverse of format.
+func unformat(form, text string) (string, bool) {
+	if form == "" {
+		return text, true
+	}
+	before, after, _ := strings.Cut(form, "{}")
+	text, ok := strings.CutPrefix(text, before)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(text, after)
+}
+
+// bind puts credentials into h, for one destination: those of the user that the
+// manifest binds to it, and captured ones in place of their stand-ins.
+func (p *policy) bind(h header, to origin) error {
+	if err := p.bindSecrets(h, to); err != nil {
+		return err
+	}
+	for _, c := range p.g.captures {
+		for _, b := range c.Bind {
+			if b.Destination == "" {
+				continue // goes only where its URL says; see bindCaptured
+			}
+			if d := p.place(b.Destination); d.err == nil && d.origin == to {
+				if _, err := p.exchange(h, c, b, to); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// bindSecrets replaces what the plugin has put there, also with nothing.
+func (p *policy) bindSecrets(h header, to origin) error {
+	here := slices.DeleteFunc(slices.Clone(p.g.bindings), func(b binding) bool {
+		d := p.place(b.Destination)
+		return d.err != nil || d.origin != to
+	})
+	for _, b := range here {
+		delete(h, b.Header)
+	}
+	for _, b := range here {
+		v := p.values.secrets[b.secret.Name]
+		switch {
+		case v.problem != "":
+			return sdk.Errorf(sdk.Unauthorized, "%s", v.problem)
+		case v.text == "" && !b.secret.Optional:
+			return p.g.o.missing(b.secret)
+		case v.text != "" && h[b.Header] == nil:
+			h[b.Header] = []string{format(b.Format, v.text)}
+		}
+	}
+	return nil
+}
+
+// bindCaptured finds the credential that a backend gave for the URL of this call.
+func (p *policy) bindCaptured(h header, to origin, method string) (*credential, error) {
+	named := false
+	for _, c := range p.g.captures {
+		if c.url == nil || !matchMethod(c.GRPC, method) || !p.g.vault.covers(c.Name, to) {
+			continue
+		}
+		named = true
+		for _, b := range c.Bind {
+			if cred, err := p.exchange(h, c, b, to); err != nil || cred != nil {
+				return cred, err
+			}
+		}
+	}
+	if !named {
+		return nil, nil
+	}
+	return nil, sdk.Errorf(sdk.Unauthorized, "%s may be called only with the credential that came with it", to)
+}
+
+// exchange puts credentials in place of the stand-ins in one header. A bound header
+// holds a stand-in of ours or the request is refused.
+func (p *policy) exchange(h header, c capture, b sdk.Binding, to origin) (*credential, error) {
+	var last *credential
+	for i, text := range h[b.Header] {
+		standIn, ok := unformat(b.Format, text)
+		cred := p.g.vault.find(standIn)
+		if !ok || cred == nil || cred.name != c.Name || c.url != nil && cred.origin != to {
+			return nil, sdk.Errorf(sdk.Unauthorized, "the header %s for %s holds no credential that was given for it, or one that has expired", b.Header, to)
+		}
+		h[b.Header][i] = format(b.Format, cred.real)
+		last = cred
+	}
+	return last, nil
+}
+
+// isBound reports whether a header may hold a credential or a stand-in for any
+// destination.
+func (g *Gateway) isBound(name string) bool {
+	for _, b := range g.bindings {
+		if b.Header == name {
+			return true
+		}
+	}
+	for _, c := range g.captures {
+		for _, b := range c.Bind {
+			if b.Header == name {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,288 @@
+package egress
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Problem is one mistake in a manifest, at a place like permissions.http.0.reason.
+type Problem struct{ At, Text string }
+
+var (
+	valueName    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	keyName      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
+	// A plugin reads its settings; what looks like one of these is meant to be a secret.
+	credentialName = regexp.MustCompile(`(?i)(token|secret|passw|credential|private|api_?key|access_?key|auth_?key|cookie)`)
+	httpMethods    = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+)
+
+// Check finds all mistakes in what a manifest says about permissions, settings,
+// secrets and captures. Each has one text.
+func Check(m sdk.Manifest) []Problem {
+	c := &check{m: m, settings: map[string]bool{}, known: map[string]bool{}}
+	c.profile()
+	for i, s := range m.Settings {
+		c.setting(fmt.Sprintf("settings.%d", i), s)
+	}
+	for i, p := range m.Permissions.HTTP {
+		c.http(fmt.Sprintf("permissions.http.%d", i), p)
+	}
+	for i, p := range m.Permissions.GRPC {
+		c.grpc(fmt.Sprintf("permissions.grpc.%d", i), p)
+	}
+	names := map[string]bool{}
+	for i, s := range m.Secrets {
+		c.secret(fmt.Sprintf("secrets.%d", i), s, names)
+	}
+	for i, s := range m.Captures {
+		c.capture(fmt.Sprintf("captures.%d", i), s, names)
+	}
+	return c.problems
+}
+
+type check struct {
+	m        sdk.Manifest
+	problems []Problem
+	settings map[string]bool // names so far
+	known    map[string]bool // destinations of permissions
+}
+
+func (c *check) add(at, format string, args ...any) {
+	c.problems = append(c.problems, Problem{at, fmt.Sprintf(format, args...)})
+}
+
+func (c *check) text(at, value, what string) {
+	if strings.TrimSpace(value) == "" {
+		c.add(at, "missing; %s", what)
+	}
+}
+
+func (c *check) profile() {
+	p := c.m.Profile
+	if p == nil {
+		return
+	}
+	if rest, ok := strings.CutPrefix(p.File, "~/"); !ok || rest == "" || path.Clean("/"+rest) != "/"+rest {
+		c.add("profile.file", "%q is not a file below the home folder, like ~/.acme.toml", p.File)
+	}
+	for key, name := range map[string]string{"file_env": p.FileEnv, "name_env": p.NameEnv} {
+		if name != "" && !variableName.MatchString(name) {
+			c.add("profile."+key, "%q is not a name of a variable", name)
+		}
+	}
+	for key, name := range map[string]string{"active": p.Active, "section": p.Section} {
+		if name != "" && !keyName.MatchString(name) {
+			c.add("profile."+key, "%q is not a plain TOML key", name)
+		}
+	}
+}
+
+// sources checks where a value of the user's comes from.
+func (c *check) sources(at string, env []string, key string) {
+	for i, name := range env {
+		if !variableName.MatchString(name) {
+			c.add(fmt.Sprintf("%s.env.%d", at, i), "%q is not a name of a variable", name)
+		}
+	}
+	if key != "" && !keyName.MatchString(key) {
+		c.add(at+".profile", "%q is not a plain TOML key", key)
+	}
+	if key != "" && c.m.Profile == nil {
+		c.add(at+".profile", "the manifest names no profile: file in which %q could be", key)
+	}
+}
+
+func (c *check) setting(at string, s sdk.Setting) {
+	if !valueName.MatchString(s.Name) {
+		c.add(at+".name", "%q is not of the form: small letters, digits, _ and -", s.Name)
+	}
+	if c.settings[s.Name] {
+		c.add(at+".name", "the setting %q is there twice", s.Name)
+	}
+	c.settings[s.Name] = true
+	c.text(at+".doc", s.Doc, "say what it is for")
+	c.sources(at, s.Env, s.Profile)
+	if len(s.Env) == 0 && s.Profile == "" && s.Default == "" {
+		c.add(at, "has neither env, profile nor default, so that it can have no value")
+	}
+	for _, name := range append(slices.Clone(s.Env), s.Profile) {
+		if credentialName.MatchString(name) || c.isSecretVariable(name) {
+			c.add(at, "%s looks like a credential, which a plugin must not read; name it under secrets", name)
+		}
+	}
+}
+
+func (c *check) isSecretVariable(name string) bool {
+	return name != "" && slices.ContainsFunc(c.m.Secrets, func(s sdk.Secret) bool {
+		return slices.Contains(s.Env, name) || s.Profile == name
+	})
+}
+
+// destination checks one that a permission names, and remembers it.
+func (c *check) destination(at, text string) {
+	c.known[text] = true
+	name, isSetting := settingName(text)
+	if text == "" {
+		c.add(at, "missing; it is an origin like https://api.example.com, or {setting}")
+		return
+	}
+	if isSetting {
+		c.settingDestination(at, name)
+		return
+	}
+	o, err := parseOrigin(text)
+	switch {
+	case err != nil:
+		c.add(at, "%v", err)
+	case o.scheme != "https":
+		c.add(at, "%q is not encrypted; only a user can configure that, with a setting", text)
+	}
+}
+
+func (c *check) settingDestination(at, name string) {
+	i := slices.IndexFunc(c.m.Settings, func(s sdk.Setting) bool { return s.Name == name })
+	if i < 0 {
+		c.add(at, "there is no setting %q", name)
+		return
+	}
+	if d := c.m.Settings[i].Default; d != "" {
+		if o, err := parseOrigin(d); err != nil || o.scheme != "https" {
+			c.add(fmt.Sprintf("settings.%d.default", i), "%q is a destination and must be https://host[:port]", d)
+		}
+	}
+}
+
+func (c *check) http(at string, p sdk.HTTPPermission) {
+	c.destination(at+".destination", p.Destination)
+	c.text(at+".reason", p.Reason, "tell the user why the plugin needs it")
+	if len(p.Methods) == 0 {
+		c.add(at+".methods", "missing; list those needed, like [GET]")
+	}
+	for i, m := range p.Methods {
+		if !slices.Contains(httpMethods, m) {
+			c.add(fmt.Sprintf("%s.methods.%d", at, i), "%q is none of %s", m, strings.Join(httpMethods, ", "))
+		}
+	}
+	if len(p.Paths) == 0 {
+		c.add(at+".paths", "missing; list patterns, like [/v2/**]")
+	}
+	for i, pattern := range p.Paths {
+		if err := checkPathPattern(pattern); err != nil {
+			c.add(fmt.Sprintf("%s.paths.%d", at, i), "%v", err)
+		}
+	}
+}
+
+func (c *check) grpc(at string, p sdk.GRPCPermission) {
+	c.destination(at+".destination", p.Destination)
+	c.text(at+".reason", p.Reason, "tell the user why the plugin needs it")
+	c.methods(at+".methods", p.Methods)
+}
+
+func (c *check) methods(at string, methods []string) {
+	if len(methods) == 0 {
+		c.add(at, "missing; list those needed, like [/acme.Cloud/ListMachines]")
+	}
+	for i, m := range methods {
+		if err := checkMethodPattern(m); err != nil {
+			c.add(fmt.Sprintf("%s.%d", at, i), "%v", err)
+		}
+	}
+}
+
+func (c *check) name(at, name string, taken map[string]bool) {
+	switch {
+	case !valueName.MatchString(name):
+		c.add(at, "%q is not of the form: small letters, digits, _ and -", name)
+	case taken[name]:
+		c.add(at, "%q names two credentials", name)
+	}
+	taken[name] = true
+}
+
+func (c *check) secret(at string, s sdk.Secret, taken map[string]bool) {
+	c.name(at+".name", s.Name, taken)
+	c.text(at+".doc", s.Doc, "tell the user how to get one")
+	c.sources(at, s.Env, s.Profile)
+	if len(s.Env) == 0 && s.Profile == "" {
+		c.add(at, "has neither env nor profile, so that it can have no value")
+	}
+	if len(s.Bind) == 0 {
+		c.add(at+".bind", "missing; say where it goes: destination and header")
+	}
+	for i, b := range s.Bind {
+		c.binding(fmt.Sprintf("%s.bind.%d", at, i), b)
+	}
+}
+
+func (c *check) binding(at string, b sdk.Binding) {
+	switch {
+	case b.Destination == "":
+		c.add(at+".destination", "missing; it is one that a permission names")
+	case !c.known[b.Destination]:
+		c.add(at+".destination", "no permission names %q", b.Destination)
+	}
+	c.header(at, b)
+}
+
+func (c *check) header(at string, b sdk.Binding) {
+	name := strings.ToLower(b.Header)
+	switch {
+	case b.Header == "":
+		c.add(at+".header", "missing; name the header or metadata key")
+	case forbiddenHeader(name) || strings.HasSuffix(name, "-bin"):
+		c.add(at+".header", "%q is not a header that can hold a credential", b.Header)
+	}
+	if b.Format != "" && (strings.Count(b.Format, "{}") != 1 || !httpguts.ValidHeaderFieldValue(b.Format)) {
+		c.add(at+".format", "%q does not have {} once, like \"Bearer {}\"", b.Format)
+	}
+}
+
+func (c *check) capture(at string, s sdk.Capture, taken map[string]bool) {
+	c.name(at+".name", s.Name, taken)
+	if !grpcMethod.MatchString(s.Method) {
+		c.add(at+".method", "%q is not of the form /package.Service/Method", s.Method)
+	} else if !slices.ContainsFunc(c.m.Permissions.GRPC, func(p sdk.GRPCPermission) bool { return matchMethod(p.Methods, s.Method) }) {
+		c.add(at+".method", "no permission allows %s", s.Method)
+	}
+	if _, err := parseFieldPath(s.Field); err != nil {
+		c.add(at+".field", "%v", err)
+	}
+	if len(s.Bind) == 0 {
+		c.add(at+".bind", "missing; say where it goes")
+	}
+	if s.URLField == "" {
+		if len(s.GRPC) > 0 {
+			c.add(at+".grpc", "is for the URL of a url_field, which is missing")
+		}
+		for i, b := range s.Bind {
+			c.binding(fmt.Sprintf("%s.bind.%d", at, i), b)
+		}
+		return
+	}
+	c.captureURL(at, s)
+}
+
+func (c *check) captureURL(at string, s sdk.Capture) {
+	if _, err := parseFieldPath(s.URLField); err != nil {
+		c.add(at+".url_field", "%v", err)
+	} else if s.URLField == s.Field {
+		c.add(at+".url_field", "is the field of the credential")
+	}
+	c.methods(at+".grpc", s.GRPC)
+	for i, b := range s.Bind {
+		place := fmt.Sprintf("%s.bind.%d", at, i)
+		if b.Destination != "" {
+			c.add(place+".destination", "leave it empty: the credential goes to the URL of url_field")
+		}
+		c.header(place, b)
+	}
+}

@@ -1,0 +1,165 @@
+// Package egress is what a plugin may send where: destinations, credentials,
+// streams. It makes every connection itself, so that a plugin reaches only what its
+// manifest names, and never sees the credentials that go with its requests.
+//
+// A [Gateway] belongs to one plugin; a [Session] to one call of it. The checks of a
+// request are the same whether the plugin asks for it or a server's redirect does:
+//
+//   - destination, method and path are permitted by the manifest,
+//   - the name is resolved once, every address of it is checked, and the connection
+//     is made to a checked address, so that a name that changes in between gains nothing,
+//   - private addresses and http:// only for destinations that the user configured,
+//   - a credential goes into the header that it is bound to, for the destination that
+//     it is bound to, and is taken out of everything that comes back.
+//
+// Connections are direct: a proxy of the environment (HTTPS_PROXY) is not used, for
+// the addresses that a proxy reaches cannot be checked.
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Options say what the [Gateway] of a plugin works with.
+type Options struct {
+	Manifest sdk.Manifest // must have passed [Check]
+
+	// Env looks a variable up, in the environment or a .env file; where says in which,
+	// for people. nil = there are none.
+	Env func(name string) (value, where string, ok bool)
+
+	Home   string      // folder of the profiles that a manifest names by ~/; "" = there are none
+	Limits Limits      // zero fields take the defaults
+	Audit  func(Audit) // is told of every request when it has ended; nil = nobody. Calls may overlap
+
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil = as the system does
+	Roots   *x509.CertPool                                               // nil = the system's
+}
+
+// Limits bound what a plugin may move.
+type Limits struct {
+	ResponseMB int           // the body of an HTTP answer; default 64
+	HeaderKB   int           // all headers of a request or answer; default 64
+	Connect    time.Duration // until a connection stands, TLS included; default 15 s
+	Wait       time.Duration // the longest that one [Session.Wait] waits; default 1 s
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.ResponseMB <= 0 {
+		l.ResponseMB = 64
+	}
+	if l.HeaderKB <= 0 {
+		l.HeaderKB = 64
+	}
+	if l.Connect <= 0 {
+		l.Connect = 15 * time.Second
+	}
+	if l.Wait <= 0 {
+		l.Wait = time.Second
+	}
+	return l
+}
+
+// Audit is one request that was made or refused. It holds no credential.
+type Audit struct {
+	Plugin      string
+	Destination string // origin
+	Method      string // of HTTP; "" for gRPC
+	Path        string // path, or /package.Service/Method; no query
+	Status      int    // of HTTP, or code of gRPC
+	Sent        int64  // bytes of bodies or messages
+	Received    int64
+	Error       string // why there was no answer
+	Time        time.Time
+	Duration    time.Duration
+}
+
+// Gateway is what one plugin may send where. Its sessions share connections and
+// captured credentials. It is safe for concurrent use.
+type Gateway struct {
+	id       string
+	o        Options
+	limits   Limits
+	bindings []binding
+	captures []capture
+	scrub    *scrubber
+	vault    *vault
+	public   *http.Transport // only to addresses of the internet
+	anywhere *http.Transport // for destinations that the user configured
+	rpcs     *pool
+	number   atomic.Int64 // of the last stream
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{}
+	closed   bool
+}
+
+// New makes a gateway. It reads nothing yet: settings and secrets are looked up for
+// each session, so that a token set later is found.
+func New(o Options) *Gateway {
+	g := &Gateway{id: o.Manifest.ID, o: o, limits: o.Limits.withDefaults(), scrub: newScrubber(), sessions: map[*Session]struct{}{}}
+	g.vault = newVault(g.scrub)
+	g.bindings, g.captures = parseBindings(o.Manifest), parseCaptures(o.Manifest)
+	public := &dialer{resolve: o.Resolve, timeout: g.limits.Connect, publicOnly: true}
+	anywhere := &dialer{resolve: o.Resolve, timeout: g.limits.Connect}
+	g.public, g.anywhere = g.transport(public), g.transport(anywhere)
+	g.rpcs = &pool{public: public, anywhere: anywhere, tls: g.tls(), headerBytes: uint32(g.limits.HeaderKB) << 10}
+	return g
+}
+
+func (g *Gateway) tls() *tls.Config {
+	return &tls.Config{RootCAs: g.o.Roots, MinVersion: tls.VersionTLS12}
+}
+
+func (g *Gateway) transport(d *dialer) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // see the package comment
+		DialContext:            d.dial,
+		TLSClientConfig:        g.tls(),
+		TLSHandshakeTimeout:    g.limits.Connect,
+		ForceAttemptHTTP2:      true,
+		DisableCompression:     true, // what is not unpacked cannot explode
+		MaxResponseHeaderBytes: int64(g.limits.HeaderKB) << 10,
+		IdleConnTimeout:        90 * time.Second,
+		MaxIdleConnsPerHost:    8,
+	}
+}
+
+// Scrub takes the credentials that this gateway has used out of a text.
+func (g *Gateway) Scrub(text string) string { return g.scrub.text(text) }
+
+// Close ends all sessions and connections and forgets the captured credentials.
+func (g *Gateway) Close() {
+	g.mu.Lock()
+	g.closed = true
+	var open []*Session
+	for s := range g.sessions {
+		open = append(open, s)
+	}
+	g.mu.Unlock()
+	for _, s := range open {
+		s.Close()
+	}
+	g.rpcs.close()
+	g.public.CloseIdleConnections()
+	g.anywhere.CloseIdleConnections()
+	g.vault.close()
+}
+
+func (g *Gateway) audit(a Audit) {
+	if g.o.Audit == nil {
+		return
+	}
+	a.Plugin, a.Duration = g.id, time.Since(a.Time)
+	a.Error, a.Path = g.Scrub(a.Error), g.Scrub(a.Path)
+	g.o.Audit(a)
+}

@@ -1,0 +1,136 @@
+package egress
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// SecretStatus says whether a credential is there, and never what it is.
+type SecretStatus struct {
+	Name     string   `json:"name"`
+	Doc      string   `json:"doc"`           // how to get one
+	Env      []string `json:"env,omitempty"` // the variables that may hold it
+	Where    string   `json:"where,omitempty"`
+	Found    bool     `json:"found"`
+	Optional bool     `json:"optional,omitempty"`
+	Problem  string   `json:"problem,omitempty"` // why one that was found, or its file, cannot be used
+}
+
+// shortestSecret is what can be taken out of an answer without taking it apart.
+const shortestSecret = 4
+
+// value is a setting or secret of the user's.
+type value struct {
+	text, where string
+	users       bool   // the user has set it, and to something else than the default
+	problem     string // it cannot be used
+}
+
+// values are what the user has set, read once.
+type values struct {
+	settings map[string]value
+	secrets  map[string]value
+	err      error // of the profile
+}
+
+func (o Options) env(name string) (text, where string) {
+	if o.Env == nil || name == "" {
+		return "", ""
+	}
+	text, where, ok := o.Env(name)
+	if !ok || text == "" {
+		return "", ""
+	}
+	if where == "" {
+		where = "environment"
+	}
+	return text, where
+}
+
+func (o Options) read() values {
+	v := values{settings: map[string]value{}, secrets: map[string]value{}}
+	var profile section
+	profile, v.err = o.profile()
+	for _, s := range o.Manifest.Settings {
+		text, where := o.find(s.Env, s.Profile, profile)
+		if text == "" {
+			v.settings[s.Name] = value{text: s.Default}
+			continue
+		}
+		v.settings[s.Name] = value{text: text, where: where, users: text != s.Default}
+	}
+	for _, s := range o.Manifest.Secrets {
+		text, where := o.find(s.Env, s.Profile, profile)
+		text = strings.TrimSpace(text)
+		v.secrets[s.Name] = value{text: text, where: where, users: true, problem: unusable(s.Name, text, where)}
+	}
+	return v
+}
+
+// find takes a variable, else the profile.
+func (o Options) find(env []string, key string, profile section) (text, where string) {
+	for _, name := range env {
+		if text, where = o.env(name); text != "" {
+			return text, name + " of " + where
+		}
+	}
+	return profile.get(key)
+}
+
+func unusable(name, text, where string) string {
+	switch {
+	case text == "":
+		return ""
+	case len(text) < shortestSecret:
+		return fmt.Sprintf("the secret %s (%s) has fewer than %d characters, which no credential has; correct it", name, where, shortestSecret)
+	case !httpguts.ValidHeaderFieldValue(text):
+		return fmt.Sprintf("the secret %s (%s) holds line breaks or control characters; copy it again", name, where)
+	}
+	return ""
+}
+
+// Settings are the values of the manifest's settings, as the plugin sees them.
+func (g *Gateway) Settings() (map[string]string, error) {
+	v := g.o.read()
+	return v.texts(), v.err
+}
+
+func (v values) texts() map[string]string {
+	out := make(map[string]string, len(v.settings))
+	for name, s := range v.settings {
+		out[name] = s.text
+	}
+	return out
+}
+
+// Secrets tells which of the manifest's secrets are there.
+func (g *Gateway) Secrets() []SecretStatus {
+	v := g.o.read()
+	out := []SecretStatus{}
+	for _, s := range g.o.Manifest.Secrets {
+		have := v.secrets[s.Name]
+		st := SecretStatus{Name: s.Name, Doc: s.Doc, Env: s.Env, Where: have.where, Optional: s.Optional, Problem: have.problem}
+		if v.err != nil && have.text == "" {
+			st.Problem = v.err.Error()
+		}
+		st.Found = have.text != "" && st.Problem == ""
+		out = append(out, st)
+	}
+	return out
+}
+
+// missing is the error for a credential that a request needs.
+func (o Options) missing(s sdk.Secret) error {
+	var ways []string
+	if len(s.Env) > 0 {
+		ways = append(ways, "set "+strings.Join(s.Env, " or "))
+	}
+	if p := o.Manifest.Profile; p != nil && s.Profile != "" {
+		ways = append(ways, "put "+s.Profile+" into "+p.File)
+	}
+	return sdk.Errorf(sdk.Unauthorized, "the credential %s of plugin %s is missing; %s. %s", s.Name, o.Manifest.ID, strings.Join(ways, ", or "), s.Doc)
+}
