@@ -42,8 +42,16 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap is the error of the operating system, where there was one.
+// Unwrap is the error that led to it, of the operating system or of a backend,
+// where there was one.
 func (e *Error) Unwrap() error { return e.cause }
+
+// Because is the same mistake with the error that led to it.
+func (e *Error) Because(cause error) *Error {
+	with := *e
+	with.cause = cause
+	return &with
+}
 
 // Errors is every mistake found, in the order of the file.
 type Errors []*Error

@@ -38,24 +38,30 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 		File: in("full.yaml"),
 		Name: "scoped-intro",
 		Sandbox: experiment.Sandbox{
-			Providers: []string{"local"},
-			GPUCount:  1,
+			Providers: []string{"local", "modal"},
+			GPU:       []string{"H100!", "A100-80GB"},
+			GPUCount:  2,
+			CPU:       0.5, MemoryGB: 1536, DiskGB: 100, Regions: []string{"us-east", "eu"},
+			Volumes:  []experiment.Volume{{Name: "weights", Path: "/models", SizeGB: 21}, {Name: "sets", Path: "/data", SizeGB: 1, ReadOnly: true}},
+			MaxPrice: 4, Budget: 12.5,
+			ProviderOptions: map[string]map[string]any{"modal": {"app": "lab", "cloud": nil, "retries": 3}},
 			Models: []experiment.Model{
 				{Name: "./tiny-model", Source: "folder", Path: in("tiny-model"), VarName: "model"},
 				{Name: "google/gemma-2-9b", Source: "hub", Revision: "main", VarName: "gemma", Hidden: true},
 				{Name: "shelf:tiny/other", Source: "shelf", VarName: "model"},
 			},
 			PythonPackages: []string{"numpy>=1.24"},
-			SystemPackages: []string{},
-			Secrets:        []string{"HF_TOKEN"},
-			Env:            map[string]string{"LOG_LEVEL": "debug", "WORKERS": "4", "FAST": "true", "DAY": "2026-01-01"},
-			Timeout:        2 * time.Hour,
-			IdleTimeout:    15 * time.Minute,
-			LocalFiles:     []experiment.Pair{{Local: in("a.txt"), Remote: "/workspace/a.txt"}},
-			LocalDirs:      []experiment.Pair{{Local: in("data"), Remote: "/workspace/data"}},
-			Ports:          []int{8000},
-			Isolation:      "bubblewrap",
-			Network:        "open",
+			SystemPackages: []string{"git", "libgl1"}, PythonVersion: "3.11",
+			Image:       &experiment.Image{Base: "debian:12", Commands: []string{"touch /made"}},
+			Secrets:     []string{"HF_TOKEN"},
+			Env:         map[string]string{"LOG_LEVEL": "debug", "WORKERS": "4", "FAST": "true", "DAY": "2026-01-01"},
+			Timeout:     2 * time.Hour,
+			IdleTimeout: 15 * time.Minute,
+			LocalFiles:  []experiment.Pair{{Local: in("a.txt"), Remote: "/workspace/a.txt"}},
+			LocalDirs:   []experiment.Pair{{Local: in("data"), Remote: "/workspace/data"}},
+			Ports:       []int{8000},
+			Isolation:   "bubblewrap",
+			Network:     "open",
 		},
 		Serve: []experiment.Serve{{File: in("interface.py"), ExposeAs: "library", Name: "model_tools",
 			Options: map[string]any{"depth": 2, "tags": []any{"a", "b"}}}},
@@ -175,7 +181,8 @@ func TestCancelled(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	exp := load(t, "testdata/full.yaml", "sandbox.timeout=3h")
-	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 9, "sandbox.models.1.name": 10, "sandbox.models.0.name": 9, "serve.0.file": 29, "serve.0.nothing": 29} {
+	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 20, "sandbox.models.1.name": 21, "sandbox.models.0.name": 20, "serve.0.file": 40, "serve.0.nothing": 40,
+		"sandbox.volumes.1.path": 13, "sandbox.provider_options.modal.app": 17} {
 		if p := exp.Position(path); p.Line != line || p.File != "testdata/full.yaml" {
 			t.Errorf("%s: %+v, want line %d", path, p, line)
 		}

@@ -19,18 +19,10 @@ type limit struct {
 // that learns something deletes its line.
 func limits() []limit {
 	return []limit{
-		{path: "sandbox.provider", what: "a list", instead: "name one provider",
-			used: func(e *Experiment) bool { return len(e.Sandbox.Providers) > 1 }},
 		{path: "sandbox.execution_mode", instead: "leave it out and expose functions with serve",
 			used: func(e *Experiment) bool { return e.Sandbox.ExecutionMode != "" }},
 		{path: "sandbox.repos", instead: "clone it yourself and list the folder in local_dirs",
 			used: func(e *Experiment) bool { return len(e.Sandbox.Repos) > 0 }},
-		{path: "sandbox.system_packages", instead: "install them on this computer",
-			used: func(e *Experiment) bool { return len(e.Sandbox.SystemPackages) > 0 }},
-		{path: "sandbox.python_version", instead: "remove it, and name the interpreter with SEER_PYTHON",
-			used: func(e *Experiment) bool { return e.Sandbox.PythonVersion != "" }},
-		{path: "sandbox.image", instead: "install what you need on this computer",
-			used: func(e *Experiment) bool { return e.Sandbox.Image != nil }},
 		{path: "sandbox.debug", what: "true", instead: "use seer exec to look around",
 			used: func(e *Experiment) bool { return e.Sandbox.Debug }},
 		{path: "sandbox.isolation", what: "gvisor", instead: "use auto or bubblewrap",

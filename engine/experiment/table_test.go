@@ -100,12 +100,8 @@ func TestTableIsWellFormed(t *testing.T) {
 // for it is refused at that field.
 func TestEveryLimit(t *testing.T) {
 	asks := map[string]string{
-		"sandbox.provider":              "sandbox: {provider: [a, b]}",
 		"sandbox.execution_mode":        "sandbox: {execution_mode: cli}",
 		"sandbox.repos":                 "sandbox: {repos: [o/r]}",
-		"sandbox.system_packages":       "sandbox: {system_packages: [git]}",
-		"sandbox.python_version":        "sandbox: {python_version: '3.11'}",
-		"sandbox.image":                 "sandbox: {image: {}}",
 		"sandbox.debug":                 "sandbox: {debug: true}",
 		"sandbox.isolation":             "sandbox: {isolation: gvisor}",
 		"sandbox.network":               "sandbox: {network: [example.org, a.example.org]}",
