@@ -15,21 +15,30 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// CheckOptions say what is allowed.
+type CheckOptions struct {
+	// Unguarded allows a provider that cannot end its machines by itself: one whose
+	// engine was killed runs, and costs, until somebody ends it.
+	Unguarded bool
+}
+
 // Check finds everything that would stop the experiment, before anything is
 // rented. What it finds is in the report; see [preflight.Report.Err].
-func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment) (preflight.Report, error) {
+func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
+	e.credentials.saw(exp.File)
 	facts, err := e.facts(ctx, exp)
 	if err != nil {
 		return preflight.Report{}, as(KindConfig, err)
 	}
+	facts.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, facts)
 	return report, as(KindInternal, err)
 }
 
 // Plan says what the experiment will make, where and at what cost. It makes
 // nothing. An experiment that cannot work is an [experiment.Errors].
-func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment) (plan.Plan, error) {
-	report, err := e.Check(ctx, exp)
+func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
+	report, err := e.Check(ctx, exp, o)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -45,8 +54,8 @@ func (e *Engine) env(exp *experiment.Experiment) (*preflight.Env, error) {
 	return preflight.ReadEnv(dir, e.opts.LookupEnv)
 }
 
-// facts gathers what preflight judges. Plugins are read, not run, except the one
-// provider that the experiment names.
+// facts gathers what preflight judges. Plugins are read, not run, except the
+// providers that the experiment may be run on.
 func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflight.Facts, error) {
 	env, err := e.env(exp)
 	if err != nil {
@@ -67,6 +76,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 	if err != nil {
 		return f, err
 	}
+	e.offers(ctx, exp, &f)
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
 		if python, err := e.python(); err == nil {
@@ -97,24 +107,60 @@ func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk
 // describe asks the providers that may be chosen; the others are only named.
 func (e *Engine) describe(ctx context.Context, exp *experiment.Experiment, names []string) ([]sdk.ProviderInfo, error) {
 	slices.Sort(names)
-	var infos []sdk.ProviderInfo
-	for _, name := range slices.Compact(names) {
-		if wanted := exp.Sandbox.Providers; !slices.Contains(wanted, name) && !(len(wanted) == 0 && name == localName) {
-			infos = append(infos, sdk.ProviderInfo{Name: name})
-			continue
+	names = slices.Compact(names)
+	infos := make([]sdk.ProviderInfo, len(names))
+	ask := func(wanted []string) error {
+		for i, name := range names {
+			if infos[i].Name = name; !slices.Contains(wanted, name) {
+				continue
+			}
+			p, err := e.provider(ctx, name)
+			if err != nil {
+				return err
+			}
+			if infos[i], err = p.Describe(ctx); err != nil {
+				return fmt.Errorf("ask the provider %s what it can do: %w", name, err)
+			}
+			infos[i].Name = name
 		}
-		p, err := e.provider(ctx, name)
-		if err != nil {
+		return nil
+	}
+	if len(exp.Sandbox.Providers) == 0 { // the local one is asked first, and may be all that is needed
+		if err := ask([]string{localName}); err != nil {
 			return nil, err
 		}
-		info, err := p.Describe(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("ask the provider %s what it can do: %w", name, err)
-		}
-		info.Name = name
-		infos = append(infos, info)
 	}
-	return infos, nil
+	wanted := preflight.Candidates(exp, infos)
+	if len(wanted) == 1 && wanted[0] == localName && len(exp.Sandbox.Providers) == 0 {
+		return infos, nil
+	}
+	return infos, ask(append(wanted, localName))
+}
+
+// offers asks every provider that may be chosen what it has. This computer has
+// nothing to sell, and a provider without a price list is taken at its word.
+func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *preflight.Facts) {
+	var ask []string
+	for _, name := range preflight.Candidates(exp, f.Providers) {
+		known := func(p sdk.ProviderInfo) bool { return p.Name == name && !p.Has(sdk.FeatureHostMounts) }
+		if slices.ContainsFunc(f.Providers, known) {
+			ask = append(ask, name)
+		}
+	}
+	s := exp.Sandbox
+	answers := e.askOffers(ctx, ask, func(provider string) []sdk.OfferQuery {
+		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions, Options: s.Options(provider)}
+		return OfferQueries(q, s.GPU)
+	})
+	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}
+	for _, a := range answers {
+		switch {
+		case a.err == nil:
+			f.Offers[a.provider] = a.offers
+		case sdk.CodeOf(a.err) != sdk.Unsupported:
+			f.OfferErrors[a.provider] = a.err
+		}
+	}
 }
 
 // portFree tries the port on loopback, where a local sandbox would have it.

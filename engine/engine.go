@@ -50,15 +50,16 @@ type Options struct {
 // Engine makes and finds sandboxes. It is safe for concurrent use, and several
 // engines, in one process or in several, may share one state folder.
 type Engine struct {
-	opts      Options
-	log       hclog.Logger
-	now       func() time.Time
-	store     *state.Store
-	ledger    *machine.Ledger
-	driver    *machine.Driver
-	artifacts string
-	pluginDir []string // named by the caller or the environment; must exist
-	wellKnown []string // looked into where they exist
+	opts        Options
+	log         hclog.Logger
+	now         func() time.Time
+	store       *state.Store
+	ledger      *machine.Ledger
+	driver      *machine.Driver
+	artifacts   string
+	credentials *credentials
+	pluginDir   []string // named by the caller or the environment; must exist
+	wellKnown   []string // looked into where they exist
 
 	python func() (isolation.Interpreter, error) // found once, on first use
 	local  func() (sdk.Provider, error)
@@ -95,6 +96,7 @@ func New(o Options) (*Engine, error) {
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)
 	}
+	e.credentials = &credentials{lookup: o.LookupEnv, ledger: e.ledger.List}
 	e.driver = machine.NewDriver(machine.Options{
 		Ledger: e.ledger, Providers: e.provider, AskLease: e.askLease, Clock: clock, Logger: o.Logger.Named("machine"),
 	})

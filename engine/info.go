@@ -23,7 +23,12 @@ type Info struct {
 	Endpoints   []sdk.Endpoint `json:"endpoints"`
 	Models      []ModelInfo    `json:"models"`
 	Services    []ServiceInfo  `json:"services"`
+	GPU         string         `json:"gpu,omitempty"`
+	GPUCount    int            `json:"gpu_count,omitempty"`
+	Region      string         `json:"region,omitempty"`
 	CostPerHour float64        `json:"cost_per_hour"` // USD
+	Cost        float64        `json:"cost"`          // USD, until now
+	Budget      float64        `json:"budget,omitempty"`
 	Experiment  string         `json:"experiment,omitempty"`
 }
 
@@ -53,15 +58,16 @@ type ServiceInfo struct {
 	Functions []string `json:"functions"`
 }
 
-func infoOf(r machine.Record) Info {
+func infoOf(r machine.Record, now time.Time) Info {
 	info := Info{
 		ID: r.ID, Name: r.Name, State: r.State, Message: r.Message, Provider: r.Provider,
 		Isolation: r.Isolation, Network: r.Network, Created: r.CreatedAt,
-		Lease:       Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, IdleSeconds: r.Lease.IdleSeconds},
-		Endpoints:   append([]sdk.Endpoint{}, r.Endpoints...),
-		Models:      []ModelInfo{},
-		Services:    []ServiceInfo{},
-		CostPerHour: r.CostPerHour, Experiment: r.ExperimentFile,
+		Lease:     Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, IdleSeconds: r.Lease.IdleSeconds},
+		Endpoints: append([]sdk.Endpoint{}, r.Endpoints...),
+		Models:    []ModelInfo{},
+		Services:  []ServiceInfo{},
+		GPU:       r.GPU, GPUCount: r.GPUCount, Region: r.Region, Budget: r.Budget,
+		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile,
 	}
 	if !r.EndedAt.IsZero() {
 		info.Ended = &r.EndedAt

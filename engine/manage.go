@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
@@ -80,7 +81,7 @@ func (e *Engine) Sandboxes(ctx context.Context, refresh bool) ([]Info, error) {
 	}
 	infos := []Info{}
 	for _, r := range records {
-		infos = append(infos, infoOf(r))
+		infos = append(infos, infoOf(r, e.now()))
 	}
 	return infos, as(KindProvider, err)
 }
@@ -92,7 +93,7 @@ func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	info := infoOf(r)
+	info := infoOf(r, e.now())
 	if r.State != sdk.Running {
 		return info, nil
 	}
@@ -151,11 +152,21 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 }
 
 // GC ends sandboxes that have no right to live any more and removes what
-// crashes left behind. What failed for one sandbox is in the report.
-func (e *Engine) GC(ctx context.Context) (machine.GCReport, error) {
-	report, err := e.driver.GC(ctx, machine.GCOptions{Also: []string{localName}})
+// crashes left behind: of the providers in the ledger and of this computer, or of
+// the named providers only, whether the ledger knows them or not. What failed for
+// one sandbox or provider is in the report.
+func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport, error) {
+	for _, name := range providers {
+		if _, err := e.provider(ctx, name); err != nil {
+			return machine.GCReport{}, as(KindPlugin, err)
+		}
+	}
+	report, err := e.driver.GC(ctx, machine.GCOptions{Only: providers, Also: []string{localName}})
 	if err != nil {
 		return report, as(KindProvider, err)
+	}
+	if len(providers) > 0 && !slices.Contains(providers, localName) {
+		return report, nil
 	}
 	dir, err := e.store.Dir("local")
 	if err == nil {

@@ -38,7 +38,9 @@ func (p *rented) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{Name: "rented", Features: []sdk.Feature{sdk.FeatureSelfEnd}}, nil
 }
 
-func (p *rented) Offers(context.Context, sdk.OfferQuery) ([]sdk.Offer, error) { return nil, nil }
+func (p *rented) Offers(context.Context, sdk.OfferQuery) ([]sdk.Offer, error) {
+	return []sdk.Offer{{ID: "small", CostPerHour: 1.5}}, nil
+}
 
 // Create needs two steps, as a queue would.
 func (p *rented) Create(_ context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (sdk.CreateStep, error) {

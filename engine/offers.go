@@ -32,7 +32,7 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		providers = append(slices.Collect(maps.Keys(e.opts.Providers)), provided(plugins, "provider")...)
 		slices.Sort(providers)
 	}
-	answers := e.askOffers(ctx, slices.Compact(providers), queries)
+	answers := e.askOffers(ctx, slices.Compact(providers), func(string) []sdk.OfferQuery { return queries })
 	offers := []ProviderOffer{}
 	var errs []error
 	for _, a := range answers {
@@ -72,13 +72,13 @@ type offered struct {
 }
 
 // askOffers asks all at once, and each one question after the other.
-func (e *Engine) askOffers(ctx context.Context, providers []string, queries []sdk.OfferQuery) []offered {
+func (e *Engine) askOffers(ctx context.Context, providers []string, queries func(provider string) []sdk.OfferQuery) []offered {
 	answers := make([]offered, len(providers))
 	var all sync.WaitGroup
 	for i, name := range providers {
 		answers[i].provider = name
 		all.Go(func() {
-			answers[i].offers, answers[i].err = e.offersOf(ctx, name, queries)
+			answers[i].offers, answers[i].err = e.offersOf(ctx, name, queries(name))
 		})
 	}
 	all.Wait()
@@ -86,13 +86,9 @@ func (e *Engine) askOffers(ctx context.Context, providers []string, queries []sd
 }
 
 func (e *Engine) offersOf(ctx context.Context, name string, queries []sdk.OfferQuery) ([]sdk.Offer, error) {
-	p, err := e.provider(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	var offers []sdk.Offer
 	for _, q := range queries {
-		some, err := p.Offers(ctx, q)
+		some, err := e.driver.Offers(ctx, name, q)
 		if err != nil {
 			return nil, err
 		}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"runtime"
 	"time"
 
+	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
@@ -19,8 +22,12 @@ import (
 // runtimePort is where the runtime listens on a machine that has ports.
 const runtimePort = 8717
 
-// bootTimeout bounds the wait for a machine that runs and does not answer.
-const bootTimeout = 2 * time.Minute
+// How long a machine that runs may take to answer. A rented one may have an image to
+// fetch, and waits as long for us.
+const (
+	bootTimeout       = 2 * time.Minute
+	rentedBootTimeout = 10 * time.Minute
+)
 
 // endTimeout bounds the ending of a sandbox whose start has failed.
 const endTimeout = time.Minute
@@ -34,6 +41,7 @@ type UpOptions struct {
 	// sandbox keeps the lease alive until it is closed. 0 = a detached lease, which
 	// lasts for the experiment's timeout.
 	Attached time.Duration
+	CheckOptions
 	Progress Progress
 }
 
@@ -67,14 +75,15 @@ type up struct {
 	plan    plan.Plan
 	secrets map[string]string
 	models  []machine.Model
-	mounts  bool // the provider shows folders of this computer
 	rec     machine.Record
+	chosen  plan.Choice        // whose machine it became
+	env     environment.Result // what was installed on it
 }
 
 // prepare does everything that needs no machine.
 func (u *up) prepare(ctx context.Context) error {
 	u.report.info(StagePreflight, "checking %s", u.exp.Name)
-	report, err := u.engine.Check(ctx, u.exp)
+	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
 		return err
 	}
@@ -84,9 +93,13 @@ func (u *up) prepare(ctx context.Context) error {
 	for _, w := range u.plan.Warnings {
 		u.report.warn(StagePreflight, "%s", w)
 	}
-	u.mounts = report.Provider.Has(sdk.FeatureHostMounts)
-	if u.mounts { // the machine is this computer, so its kind is known
-		if _, err := u.engine.runtimeBinary(runtime.GOOS, runtime.GOARCH); err != nil {
+	for _, c := range u.plan.Choices {
+		if !c.HostMounts { // what it is shows when it answers; nearly all are this
+			_, err = u.engine.runtimeBinary("linux", "amd64")
+		} else {
+			_, err = u.engine.runtimeBinary(runtime.GOOS, runtime.GOARCH)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -139,23 +152,26 @@ func (e *Engine) fetchModel(ctx context.Context, m experiment.Model) (fetch.Mode
 // start rents the machine.
 func (u *up) start(ctx context.Context) error {
 	e := u.engine
-	token := protocol.NewToken()
 	r := machine.NewRecord()
 	r.Name, r.Network = u.opts.Name, u.plan.Network
 	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
-	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = token, u.exp.File, u.models, u.lease()
+	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = protocol.NewToken(), u.exp.File, u.models, u.lease()
 	r.Owner = e.ledger.Owner()
-	spec, err := u.spec(r)
-	if err != nil {
-		return err
+	var choices []machine.Choice
+	for _, c := range u.plan.Choices {
+		choice, err := u.choice(c, r)
+		if err != nil {
+			return err
+		}
+		choices = append(choices, choice)
 	}
 	isolated := ""
 	if u.plan.Isolation != "" {
 		isolated = ", isolation " + u.plan.Isolation
 	}
 	u.report.info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
-	choice := machine.Choice{Provider: u.plan.Provider, Spec: spec, Isolation: u.plan.Isolation, GPU: u.plan.GPU}
-	u.rec, err = e.driver.Start(ctx, r, []machine.Choice{choice}, func(ev machine.Event) {
+	var err error
+	u.rec, err = e.driver.Start(ctx, r, choices, func(ev machine.Event) {
 		if ev.Text == "" {
 			return
 		}
@@ -165,6 +181,11 @@ func (u *up) start(ctx context.Context) error {
 			u.report.info(StageMachine, "%s", ev.Text)
 		}
 	})
+	for _, c := range u.plan.Choices { // what matters of it is the same for all of a provider
+		if c.Provider == u.rec.Provider {
+			u.chosen = c
+		}
+	}
 	return err
 }
 
@@ -179,40 +200,93 @@ func (u *up) lease() machine.Lease {
 	return l
 }
 
-func (u *up) spec(r machine.Record) (sdk.MachineSpec, error) {
+// choice is what the driver needs to know of one.
+func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	s := u.exp.Sandbox
-	end := u.engine.now().Add(s.Timeout)
-	env, err := loader.BootEnv(loader.Boot{
+	python, boot := "python3", loader.Boot{
 		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
-		EndUnix: end.Unix(), Machine: r.Key,
-	})
-	if err != nil {
-		return sdk.MachineSpec{}, err
+		BootSeconds: rentedBootTimeout.Seconds(), Cache: u.diskCache(),
 	}
-	python := "python3"
-	if u.plan.Provider == localName {
+	if c.HostMounts {
+		boot.BootSeconds, boot.Cache = bootTimeout.Seconds(), ""
+	}
+	if c.Provider == localName {
 		interpreter, err := u.engine.python()
 		if err != nil {
-			return sdk.MachineSpec{}, err
+			return machine.Choice{}, err
 		}
 		python = interpreter.Executable
 	}
 	spec := sdk.MachineSpec{
-		Key: r.Key, Owner: r.Owner, Name: r.Name, Command: loader.Command(python), Env: env,
-		Port: runtimePort, Ports: s.Ports, GPU: u.plan.GPU, GPUCount: u.plan.GPUCount,
-		Isolation: u.plan.Isolation, Network: s.Network, NetworkHosts: s.NetworkHosts, TimeoutSeconds: int64(s.Timeout / time.Second),
+		Name: r.Name, Command: loader.Command(python), Port: runtimePort, Ports: s.Ports,
+		Offer: c.Offer, GPU: c.GPU, GPUCount: c.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
+		Isolation: c.Isolation, Network: s.Network, NetworkHosts: s.NetworkHosts,
+		TimeoutSeconds: int64(c.Timeout), Options: s.Options(c.Provider),
 	}
-	if u.mounts {
-		for _, m := range u.models {
-			spec.Mounts = append(spec.Mounts, sdk.Mount{Source: m.Local, Target: m.Path})
-		}
+	for _, v := range s.Volumes {
+		spec.Volumes = append(spec.Volumes, sdk.Volume(v))
+	}
+	if c.HostMounts {
+		spec.Mounts = u.mounts()
+	} else {
+		spec.Image = u.image(c)
+	}
+	return machine.Choice{
+		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
+		Poll: time.Duration(c.PollSeconds * float64(time.Second)),
+		Prepare: func(spec *sdk.MachineSpec) (err error) {
+			boot.EndUnix, boot.Machine = spec.EndUnix, spec.Key
+			spec.Env, err = loader.BootEnv(boot)
+			return err
+		},
+	}, nil
+}
+
+func costOf(c plan.Choice) float64 {
+	if c.CostPerHour == nil {
+		return 0
+	}
+	return *c.CostPerHour
+}
+
+// mounts are the folders and files of this computer that a local machine is shown.
+func (u *up) mounts() []sdk.Mount {
+	var mounts []sdk.Mount
+	for _, m := range u.models {
+		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
 	}
 	for _, up := range u.plan.Uploads {
 		if up.Mount {
-			spec.Mounts = append(spec.Mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
+			mounts = append(mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
 		}
 	}
-	return spec, nil
+	return mounts
+}
+
+// image is what the provider makes; the rest is installed later, see equip.
+func (u *up) image(c plan.Choice) *sdk.Image {
+	s := u.exp.Sandbox
+	image := sdk.Image{PythonVersion: s.PythonVersion}
+	if s.Image != nil {
+		image.Base, image.Snapshot = s.Image.Base, s.Image.Snapshot
+	}
+	if c.BuildsImage {
+		image.SystemPackages, image.PythonPackages = s.SystemPackages, s.PythonPackages
+		if s.Image != nil {
+			image.Commands = s.Image.Commands
+		}
+	}
+	return &image
+}
+
+// diskCache is a folder on a disk that outlives the machine, where there is one.
+func (u *up) diskCache() string {
+	for _, v := range u.exp.Sandbox.Volumes {
+		if !v.ReadOnly {
+			return path.Join(v.Path, ".seer")
+		}
+	}
+	return ""
 }
 
 // furnish boots the runtime and puts everything into the sandbox. It is given up
@@ -233,7 +307,11 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 		return nil, err
 	}
 	u.report.info(StageBoot, "booting the runtime")
-	boot, cancel := context.WithTimeout(ctx, bootTimeout)
+	limit := rentedBootTimeout
+	if u.chosen.HostMounts {
+		limit = bootTimeout
+	}
+	boot, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
 		return nil, err
@@ -248,17 +326,43 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 		return nil, err
 	}
-	if err := u.upload(ctx, s); err != nil {
-		return nil, err
-	}
-	if u.opts.Attached > 0 {
+	if u.opts.Attached > 0 { // from here on, things may take longer than the lease lasts
 		s.beat(ctx, u.opts.Attached, u.exp.Sandbox.IdleTimeout)
+	}
+	if err := u.equip(ctx, s); err != nil {
+		s.stopHeartbeat()
+		return nil, err
 	}
 	return s, nil
 }
 
+// equip installs and uploads what the experiment wants to have on the machine.
+func (u *up) equip(ctx context.Context, s *Sandbox) error {
+	want := environment.Spec{Cache: u.diskCache()}
+	if !u.chosen.HostMounts && !u.chosen.BuildsImage {
+		want.SystemPackages, want.PythonPackages = u.exp.Sandbox.SystemPackages, u.exp.Sandbox.PythonPackages
+		if u.exp.Sandbox.Image != nil {
+			want.Commands = u.exp.Sandbox.Image.Commands
+		}
+	}
+	if !want.Empty() {
+		u.report.info(StageBoot, "installing packages")
+		var err error
+		u.env, err = environment.Install(ctx, s.runtime, want, func(line string) { u.report.log(StageBoot, line) })
+		if err != nil {
+			return err
+		}
+		if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
+			return err
+		}
+	}
+	return u.upload(ctx, s)
+}
+
 func (u *up) config() protocol.Config {
-	c := protocol.Config{Env: u.exp.Sandbox.Env, Secrets: u.secrets, Workdir: "/workspace"}
+	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python}
+	maps.Copy(c.Env, u.env.Env)
+	maps.Copy(c.Env, u.exp.Sandbox.Env)
 	for _, m := range u.models {
 		c.Models = append(c.Models, protocol.Model{
 			Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
@@ -268,7 +372,7 @@ func (u *up) config() protocol.Config {
 }
 
 func (u *up) upload(ctx context.Context, s *Sandbox) error {
-	if !u.mounts {
+	if !u.chosen.HostMounts {
 		for _, m := range u.models {
 			u.report.info(StageUpload, "%s → %s", m.Name, m.Path)
 			if err := s.runtime.Upload(ctx, m.Local, m.Path); err != nil {
@@ -277,7 +381,7 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	for _, up := range u.plan.Uploads {
-		if up.Mount {
+		if up.Mount && u.chosen.HostMounts {
 			continue
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)

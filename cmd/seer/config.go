@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
+
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
 )
@@ -34,7 +36,7 @@ Every mistake is told at once, with file and line. Nothing is started.`,
 			if err != nil {
 				return err
 			}
-			report, err := e.Check(cmd.Context(), exp)
+			report, err := e.Check(cmd.Context(), exp, engine.CheckOptions{Unguarded: true})
 			if err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
@@ -14,6 +15,10 @@ func loadExperiment(ctx context.Context, file string, set []string) (*experiment
 
 func addSet(c *cobra.Command, set *[]string) {
 	c.Flags().StringArrayVar(set, "set", nil, "override a field: `KEY=VALUE`, as in sandbox.timeout=2h; may be repeated")
+}
+
+func addUnguarded(c *cobra.Command, o *engine.CheckOptions) {
+	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "also on a provider that cannot end its machines by itself:\none that loses its seer then costs money until you end it")
 }
 
 func completeExperiment(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {

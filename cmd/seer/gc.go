@@ -12,20 +12,26 @@ import (
 )
 
 func newGC(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "gc",
+	var providers []string
+	c := &cobra.Command{
+		Use:   "gc [--provider P]",
 		Short: "End what has no right to live, remove what crashes left",
 		Long: `End sandboxes whose lease has ended and starts whose program has died, and remove
 what machines that ended by themselves left behind. A sandbox with a valid lease
-is never touched.`,
-		Example: "  seer gc\n  seer gc --json",
+is never touched.
+
+With --provider only that one is asked, also when no sandbox here is known to be on
+it: machines of this computer that its records have lost are shown, and ended when
+the time that was set for them has passed. Machines of others who share the account
+are never touched.`,
+		Example: "  seer gc\n  seer gc --provider runpod\n  seer gc --json",
 		Args:    args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := a.engine()
 			if err != nil {
 				return err
 			}
-			report, err := e.GC(cmd.Context())
+			report, err := e.GC(cmd.Context(), providers...)
 			if err != nil {
 				return err
 			}
@@ -35,6 +41,8 @@ is never touched.`,
 			return gcFailure(report)
 		},
 	}
+	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
+	return c
 }
 
 func gcText(a *app, w io.Writer, r machine.GCReport) error {

@@ -65,15 +65,31 @@ func endedNote(n int) string {
 
 func lsColumns() []column {
 	return []column{
-		{"ID", 0}, {"NAME", 0}, {"STATE", 0}, {"PROVIDER", 2}, {"ISOLATION", 4}, {"AGE", 3}, {"ENDS", 1}, {"SERVES", 5},
+		{"ID", 0}, {"NAME", 0}, {"STATE", 0}, {"PROVIDER", 2}, {"ISOLATION", 5}, {"GPU", 4}, {"AGE", 3}, {"ENDS", 1}, {"COST", 2}, {"SERVES", 6},
 	}
+}
+
+// cost is what a sandbox has cost, and costs.
+func cost(i engine.Info) string {
+	if i.CostPerHour == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f (%.2f/h)", i.Cost, i.CostPerHour)
+}
+
+func gpus(i engine.Info) string {
+	if i.GPU == "" || i.GPUCount < 2 {
+		return i.GPU
+	}
+	return fmt.Sprintf("%d×%s", i.GPUCount, i.GPU)
 }
 
 func lsRows(infos []engine.Info) [][]string {
 	rows := make([][]string, len(infos))
 	for n, i := range infos {
 		rows[n] = []string{
-			i.ID, dash(i.Name), string(i.State), i.Provider, dash(i.Isolation), span(time.Since(i.Created)), ends(i),
+			i.ID, dash(i.Name), string(i.State), i.Provider, dash(i.Isolation), dash(gpus(i)), span(time.Since(i.Created)), ends(i),
+			cost(i),
 			dash(strings.Join(serviceNames(i), ",")),
 		}
 	}

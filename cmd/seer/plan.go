@@ -5,10 +5,13 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
 )
 
 func newPlan(a *app) *cobra.Command {
 	var set []string
+	var check engine.CheckOptions
 	c := &cobra.Command{
 		Use:               "plan FILE",
 		Short:             "Say what an experiment would make, where and at what cost",
@@ -25,7 +28,7 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p, err := e.Plan(cmd.Context(), exp)
+			p, err := e.Plan(cmd.Context(), exp, check)
 			if err != nil {
 				return err
 			}
@@ -40,5 +43,6 @@ func newPlan(a *app) *cobra.Command {
 		},
 	}
 	addSet(c, &set)
+	addUnguarded(c, &check)
 	return c
 }

@@ -8,12 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/run"
 )
 
 func newRun(a *app) *cobra.Command {
 	var set []string
 	var keep bool
+	var check engine.CheckOptions
 	c := &cobra.Command{
 		Use:   "run FILE",
 		Short: "Run an experiment: sandbox, functions, agent, results",
@@ -29,16 +31,17 @@ The exit code is 11 when the agent itself fails.`,
   seer run seer.yaml --keep      # look around in it afterwards`,
 		Args: args(1, 1, "the experiment FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.runExperiment(cmd.Context(), given[0], set, keep)
+			return a.runExperiment(cmd.Context(), given[0], set, keep, check)
 		},
 		ValidArgsFunction: completeExperiment,
 	}
 	addSet(c, &set)
+	addUnguarded(c, &check)
 	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
 	return c
 }
 
-func (a *app) runExperiment(ctx context.Context, file string, set []string, keep bool) error {
+func (a *app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
 	exp, err := loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
@@ -53,7 +56,7 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 	}
 	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
 	stdout, stderr, end := a.streams()
-	result, err := run.Run(ctx, e, exp, run.Options{Keep: keep, Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
+	result, err := run.Run(ctx, e, exp, run.Options{Keep: keep, Check: check, Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
 	if ferr := end(); err == nil {
 		err = ferr
 	}

@@ -46,6 +46,9 @@ func showText(w io.Writer, i engine.Info) error {
 		state += " (" + i.Message + ")"
 	}
 	line("state", "%s", state)
+	if i.GPU != "" {
+		line("gpu", "%s", gpus(i))
+	}
 	line("machine", "%s", strings.TrimPrefix(where(i), "On "))
 	line("created", "%s, %s ago", clock(i.Created), span(time.Since(i.Created)))
 	if i.State.Live() {
@@ -55,7 +58,11 @@ func showText(w io.Writer, i engine.Info) error {
 		line("ended", "%s", clock(*i.Ended))
 	}
 	if i.CostPerHour > 0 {
-		line("cost", "$%.2f an hour", i.CostPerHour)
+		text := fmt.Sprintf("$%.2f until now, $%.2f an hour", i.Cost, i.CostPerHour)
+		if i.Budget > 0 {
+			text += fmt.Sprintf(", budget $%.2f", i.Budget)
+		}
+		line("cost", "%s", text)
 	}
 	for _, e := range i.Endpoints {
 		line("endpoint", "%s (port %d)", e.URL, e.Port)

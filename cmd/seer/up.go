@@ -12,6 +12,7 @@ import (
 func newUp(a *app) *cobra.Command {
 	var set []string
 	var name string
+	var check engine.CheckOptions
 	c := &cobra.Command{
 		Use:   "up FILE",
 		Short: "Start a sandbox that stays",
@@ -25,14 +26,15 @@ Its ID is printed on stdout.`,
   seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set) },
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set, check) },
 	}
 	addSet(c, &set)
+	addUnguarded(c, &check)
 	c.Flags().StringVar(&name, "name", "", "another `name` for the sandbox; no two live ones share one")
 	return c
 }
 
-func (a *app) up(ctx context.Context, file, name string, set []string) error {
+func (a *app) up(ctx context.Context, file, name string, set []string, check engine.CheckOptions) error {
 	exp, err := loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (a *app) up(ctx context.Context, file, name string, set []string) error {
 		return err
 	}
 	a.stop.cleans("ending what was started")
-	s, err := e.Up(ctx, exp, engine.UpOptions{Name: name, Progress: a.ui.progress})
+	s, err := e.Up(ctx, exp, engine.UpOptions{Name: name, CheckOptions: check, Progress: a.ui.progress})
 	if err != nil {
 		return err
 	}

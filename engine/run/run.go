@@ -29,7 +29,8 @@ const cleanupTimeout = time.Minute
 
 // Options say how an experiment is run.
 type Options struct {
-	Name           string    // of the sandbox; empty = none
+	Name           string // of the sandbox; empty = none
+	Check          engine.CheckOptions
 	Keep           bool      // leave the sandbox and the surfaces as they are
 	Stdout, Stderr io.Writer // of the agent; nil = discard
 	Progress       engine.Progress
@@ -115,7 +116,7 @@ func (r *runner) run(ctx context.Context) error {
 	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
 		return kindOf(err)
 	}
-	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Progress: r.opts.Progress})
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
 	if err != nil {
 		return err
 	}
