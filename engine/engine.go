@@ -196,7 +196,10 @@ func (e *Engine) openHost() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := host.New(host.Options{Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin")})
+	h, err := host.New(host.Options{
+		Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
+		Env: e.credentials.find, Home: e.getenv("HOME"),
+	})
 	if err != nil {
 		return nil, err
 	}
