@@ -54,11 +54,14 @@ type Container struct {
 // Roots are the folders of a container that its programs may change.
 func roots() []string { return []string{"/workspace", "/models"} }
 
+// Unsaved are the folders that a snapshot leaves out.
+func unsaved() []string { return []string{"/tmp", "/cache", "/scratch"} }
+
 // Start starts a container below dir, which must be its own and may hold the roots of
 // a snapshot.
 func Start(dir string, spec Spec) (*Container, error) {
 	c := &Container{dir: dir, spec: spec}
-	for _, root := range append(roots(), "/tmp", "/cache", "/scratch") {
+	for _, root := range append(roots(), unsaved()...) {
 		if err := os.MkdirAll(filepath.Join(dir, root), 0o755); err != nil {
 			return nil, err
 		}
@@ -243,14 +246,21 @@ func (c *Container) Thaw() {
 	}
 }
 
-// Snapshot copies what the programs may have changed to dir, from which a container
-// can be started.
+// Snapshot copies what the container has of its own, but for temporary files and
+// caches, to dir, from which a container can be started.
 func (c *Container) Snapshot(ctx context.Context, dir string) error {
-	for _, root := range roots() {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := os.CopyFS(filepath.Join(dir, root), os.DirFS(filepath.Join(c.dir, root))); err != nil {
+		if !e.IsDir() || slices.Contains(unsaved(), "/"+e.Name()) {
+			continue
+		}
+		if err := os.CopyFS(filepath.Join(dir, e.Name()), os.DirFS(filepath.Join(c.dir, e.Name()))); err != nil {
 			return err
 		}
 	}
