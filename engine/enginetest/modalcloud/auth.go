@@ -1,0 +1,119 @@
+package modalcloud
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// claims are what a token of this cloud says. Task is empty in one of the control
+// plane.
+type claims struct {
+	Task  string `json:"task_id,omitempty"`
+	Token string `json:"token_id,omitempty"`
+	Exp   int64  `json:"exp"`
+	Nonce string `json:"jti"`
+}
+
+// sign makes a JSON web token.
+func (c *Cloud) sign(cl claims) string {
+	cl.Nonce = randomName(8)
+	body, _ := json.Marshal(cl) // strings and a number
+	enc := base64.RawURLEncoding
+	text := enc.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc.EncodeToString(body)
+	return text + "." + enc.EncodeToString(c.mac(text))
+}
+
+func (c *Cloud) mac(text string) []byte {
+	h := hmac.New(sha256.New, c.key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// verify returns what a token says, when it is one of this cloud's and has not
+// expired.
+func (c *Cloud) verify(token string) (claims, bool) {
+	var cl claims
+	text, mac, ok := cutLast(token, ".")
+	if !ok {
+		return cl, false
+	}
+	got, err := base64.RawURLEncoding.DecodeString(mac)
+	if err != nil || !hmac.Equal(got, c.mac(text)) {
+		return cl, false
+	}
+	_, body, _ := strings.Cut(text, ".")
+	data, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || json.Unmarshal(data, &cl) != nil {
+		return cl, false
+	}
+	return cl, time.Now().Unix() < cl.Exp
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// authorize checks the credentials of a call to the control plane.
+func (c *Cloud) authorize(ctx context.Context, method string, unary bool) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if c.faults.get().TokenRevoked || !same(md, "x-modal-token-id", c.opts.Token.ID) || !same(md, "x-modal-token-secret", c.opts.Token.Secret) {
+		return status.Error(codes.Unauthenticated, "Token validation failed")
+	}
+	if !unary || method == "AuthTokenGet" {
+		return nil
+	}
+	for _, token := range md.Get("x-modal-auth-token") {
+		if cl, ok := c.verify(token); ok && cl.Token == c.opts.Token.ID {
+			return nil
+		}
+	}
+	return status.Error(codes.Unauthenticated, "Auth token is missing, wrong or expired")
+}
+
+// same reports whether a key has the value. It may be there several times.
+func same(md metadata.MD, key, value string) bool {
+	values := md.Get(key)
+	for _, v := range values {
+		if !hmac.Equal([]byte(v), []byte(value)) {
+			return false
+		}
+	}
+	return len(values) > 0
+}
+
+// AuthTokenGet gives the token that every further unary call carries.
+func (s *controlServer) AuthTokenGet(context.Context, *pb.AuthTokenGetRequest) (*pb.AuthTokenGetResponse, error) {
+	exp := time.Now().Add(s.opts.TokenLife).Unix()
+	return pb.AuthTokenGetResponse_builder{Token: s.sign(claims{Token: s.opts.Token.ID, Exp: exp})}.Build(), nil
+}
+
+// routerAccess is what lets a client run commands in a task.
+func (c *Cloud) routerAccess(task string) *pb.CommandRouterAccess {
+	exp := time.Now().Add(c.opts.RouterLife).Unix()
+	return pb.CommandRouterAccess_builder{Jwt: c.sign(claims{Task: task, Exp: exp}), Url: c.routerURL()}.Build()
+}
+
+// authorizeTask checks the token of a call to the command router.
+func (c *Cloud) authorizeTask(ctx context.Context, task string) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	for _, value := range md.Get("authorization") {
+		if cl, ok := c.verify(strings.TrimPrefix(value, "Bearer ")); ok && cl.Task == task {
+			return nil
+		}
+	}
+	return status.Error(codes.Unauthenticated, "The token for the command router is missing, wrong or expired")
+}
