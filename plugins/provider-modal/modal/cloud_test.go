@@ -1,0 +1,188 @@
+package modal_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/plugins/provider-modal/modal"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// newCloud is a stand-in for Modal, which ends with the test.
+func newCloud(t *testing.T, o modalcloud.Options) *modalcloud.Cloud {
+	t.Helper()
+	o.Dir = t.TempDir()
+	o.Grace = 100 * time.Millisecond
+	cloud := modalcloud.New(o)
+	if err := cloud.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cloud
+}
+
+// newProvider is one that reaches the cloud as the host would let it: with the token
+// put in, and to hosts of machines without TLS.
+func newProvider(t *testing.T, cloud *modalcloud.Cloud, settings ...string) *modal.Provider {
+	t.Helper()
+	values := map[string]string{"server_url": cloud.URL(), "sandbox_v2": "true", "snapshot_days": "30"}
+	for i := 0; i < len(settings); i += 2 {
+		values[settings[i]] = settings[i+1]
+	}
+	d := &dialer{env: cloud.Env(), conns: map[string]*grpc.ClientConn{}}
+	t.Cleanup(d.close)
+	return &modal.Provider{Settings: func() (map[string]string, error) { return values, nil }, Dial: d.dial}
+}
+
+type dialer struct {
+	env   map[string]string
+	mu    sync.Mutex
+	conns map[string]*grpc.ClientConn
+}
+
+func (d *dialer) dial(target string) (grpc.ClientConnInterface, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if conn := d.conns[target]; conn != nil {
+		return conn, nil
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, next grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return next(d.authorize(ctx), method, req, reply, cc, opts...)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return next(d.authorize(ctx), desc, cc, method, opts...)
+		}))
+	d.conns[target] = conn
+	return conn, err
+}
+
+// authorize does the host's part.
+func (d *dialer) authorize(ctx context.Context) context.Context {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	md = md.Copy()
+	if len(md.Get("x-modal-token-id")) > 0 {
+		md.Set("x-modal-token-id", d.env["MODAL_TOKEN_ID"])
+		md.Set("x-modal-token-secret", d.env["MODAL_TOKEN_SECRET"])
+	}
+	return metadata.NewOutgoingContext(ctx, md)
+}
+
+func (d *dialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, conn := range d.conns {
+		_ = conn.Close()
+	}
+}
+
+// newSpec is a machine that does nothing for a while.
+func newSpec() sdk.MachineSpec {
+	return sdk.MachineSpec{
+		Key: "seer-" + strings.ToLower(rand.Text()[:20]), Owner: "owner-1", Name: "trial",
+		Command: []string{"python3", "-c", "import time; time.sleep(600)"},
+		Env:     map[string]string{"SEER_TRIAL": "1"},
+		Port:    8000, TimeoutSeconds: 600, EndUnix: time.Now().Add(10 * time.Minute).Unix(),
+	}
+}
+
+// create takes the steps to a handle, and gives what it was told on the way.
+func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) (handle string, log []string, err error) {
+	t.Helper()
+	var cursor json.RawMessage
+	for range 300 {
+		step, err := p.Create(t.Context(), spec, cursor)
+		if err != nil {
+			return "", log, err
+		}
+		log = append(log, step.Log...)
+		if step.Handle != "" {
+			return step.Handle, log, nil
+		}
+		if len(step.Cursor) == 0 || len(step.Cursor) > 16<<10 {
+			t.Fatalf("a step with neither a handle nor a small cursor: %d bytes", len(step.Cursor))
+		}
+		cursor = step.Cursor
+	}
+	t.Fatal("no handle after 300 steps")
+	return "", nil, nil
+}
+
+func mustCreate(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
+	t.Helper()
+	handle, log, err := create(t, p, spec)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(log, "\n"))
+	}
+	return handle
+}
+
+func observe(t *testing.T, p sdk.Provider, handle string) sdk.Observation {
+	t.Helper()
+	all, err := p.Observe(t.Context(), []string{handle})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("observe: %v, %v", all, err)
+	}
+	return all[0]
+}
+
+// await observes until the machine is in the state.
+func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
+	t.Helper()
+	var o sdk.Observation
+	for range 1000 {
+		if o = observe(t, p, handle); o.State == state {
+			return o
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("the machine did not become %s but is %s: %s", state, o.State, o.Message)
+	return o
+}
+
+func live(cloud *modalcloud.Cloud) (out []modalcloud.Machine) {
+	for _, m := range cloud.Machines() {
+		if m.State != modalcloud.Ended && m.State != modalcloud.Ending {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func setFaults(t *testing.T, cloud *modalcloud.Cloud, f modalcloud.Faults) {
+	t.Helper()
+	if err := cloud.SetFaults(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCode(t *testing.T, err error, code sdk.Code, words ...string) {
+	t.Helper()
+	if sdk.CodeOf(err) != code {
+		t.Fatalf("error %v has the code %q, not %q", err, sdk.CodeOf(err), code)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+}
