@@ -3,10 +3,10 @@ package preflight
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // clashes finds two things that would be in one place.
@@ -39,7 +39,8 @@ func (c *check) remotes() {
 // onThisComputer reports whether a path of the sandbox is the same path here:
 // without isolation only the well-known folders are somewhere else.
 func (c *check) onThisComputer(path string) bool {
-	return c.report.Isolation == "none" && c.report.Provider.Has(sdk.FeatureHostMounts) && !within(path, "/workspace")
+	here := func(p *candidate) bool { return p.thisComputer() && p.isolation == "none" }
+	return slices.ContainsFunc(c.candidates, here) && !within(path, "/workspace")
 }
 
 // fileAbove is a file that would have to be a folder for path to exist.

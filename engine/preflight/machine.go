@@ -27,7 +27,7 @@ func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo) []string {
 	}
 	for _, want := range exp.Sandbox.GPU {
 		for _, info := range infos {
-			if info.Name == localProvider && pickGPU(info, want) {
+			if info.Name == localProvider && lists(info, want) {
 				return []string{localProvider}
 			}
 		}
@@ -35,37 +35,56 @@ func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo) []string {
 	return []string{gpuProvider}
 }
 
-func pickGPU(info sdk.ProviderInfo, want string) bool {
+// lists reports whether a provider says by itself that it has a GPU.
+func lists(info sdk.ProviderInfo, want string) bool {
 	return slices.ContainsFunc(info.GPUs, func(have string) bool { return gpu.Match(want, have) })
 }
 
-// provider finds out who rents the machine.
-func (c *check) provider() {
-	name := ""
-	if len(c.exp.Sandbox.Providers) > 0 {
-		name = c.exp.Sandbox.Providers[0]
+// candidate is a provider that may rent the machine.
+type candidate struct {
+	sdk.ProviderInfo
+	at        string // where the experiment names it
+	isolation string // of the sandbox there
+}
+
+// thisComputer reports whether its machines are on this computer.
+func (p candidate) thisComputer() bool { return p.Has(sdk.FeatureHostMounts) }
+
+// providers finds out who may rent the machine.
+func (c *check) providers() {
+	named := len(c.exp.Sandbox.Providers)
+	for i, name := range Candidates(c.exp, c.facts.Providers) {
+		at := "sandbox.provider"
+		if named > 1 {
+			at = fmt.Sprintf("%s.%d", at, i)
+		}
+		if info, ok := c.providerNamed(name); ok {
+			c.candidates = append(c.candidates, &candidate{ProviderInfo: info, at: at})
+			continue
+		}
+		if named == 0 && name == gpuProvider {
+			c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
+				"remove gpu to run on the CPU; "+c.plugins(c.known()))
+			continue
+		}
+		c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
 	}
-	if name == "" {
-		name = localProvider
-		if local, ok := c.providerNamed(name); ok && len(c.exp.Sandbox.GPU) > 0 && c.pickGPU(local) == "" {
-			name = gpuProvider
+	if len(c.candidates) > 0 {
+		c.report.Provider = c.candidates[0].ProviderInfo
+	}
+	for name := range c.exp.Sandbox.ProviderOptions {
+		if _, ok := c.providerNamed(name); !ok {
+			c.fail("sandbox.provider_options."+name, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
 		}
 	}
-	info, ok := c.providerNamed(name)
-	if ok {
-		c.report.Provider = info
-		return
-	}
-	var known []string
+}
+
+func (c *check) known() []string {
+	var names []string
 	for _, p := range c.facts.Providers {
-		known = append(known, p.Name)
+		names = append(names, p.Name)
 	}
-	if len(c.exp.Sandbox.Providers) == 0 && name == gpuProvider {
-		c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
-			"remove gpu to run on the CPU; "+c.plugins(known))
-		return
-	}
-	c.fail("sandbox.provider", fmt.Sprintf("there is no provider `%s`", name), c.plugins(known))
+	return names
 }
 
 func (c *check) providerNamed(name string) (sdk.ProviderInfo, bool) {
@@ -77,50 +96,26 @@ func (c *check) providerNamed(name string) (sdk.ProviderInfo, bool) {
 	return sdk.ProviderInfo{}, false
 }
 
-func (c *check) pickGPU(info sdk.ProviderInfo) string {
-	for _, want := range c.exp.Sandbox.GPU {
-		for _, have := range info.GPUs {
-			if strings.EqualFold(want, have) {
-				return have
-			}
-		}
-	}
-	return ""
-}
-
-// gpu checks that the provider has what is asked for.
-func (c *check) gpu() {
-	info := c.report.Provider
-	if info.Name == "" || len(c.exp.Sandbox.GPU) == 0 {
-		return
-	}
-	c.report.GPU = c.pickGPU(info)
-	switch {
-	case c.report.GPU != "":
-	case len(info.GPUs) == 0:
-		c.fail("sandbox.gpu", fmt.Sprintf("provider `%s` has no GPU: not supported by this version", info.Name), "remove gpu to run on the CPU")
-	default:
-		c.fail("sandbox.gpu", fmt.Sprintf("provider `%s` has no %s", info.Name, strings.Join(c.exp.Sandbox.GPU, " or ")),
-			"it has "+strings.Join(info.GPUs, ", "))
-	}
-}
-
-// isolation settles how the sandbox is kept apart.
+// isolation settles how the sandbox is kept apart, at each provider.
 func (c *check) isolation() {
-	info := c.report.Provider
-	if info.Name == "" {
-		return
-	}
-	asked := c.exp.Sandbox.Isolation
-	if len(info.Isolations) == 0 {
-		if asked != "auto" {
-			c.fail("sandbox.isolation", fmt.Sprintf("provider `%s` has its own isolation", info.Name), "remove the key")
+	asked, network := c.exp.Sandbox.Isolation, c.exp.Sandbox.Network
+	for _, p := range c.candidates {
+		if len(p.Isolations) == 0 {
+			if asked != "auto" {
+				c.fail("sandbox.isolation", fmt.Sprintf("provider `%s` has its own isolation", p.Name), "remove the key")
+			}
+			if network != "open" {
+				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot keep the sandbox off the network", p.Name), "set network: open, or use another provider")
+			}
+			continue
 		}
-		return
+		p.isolation = c.settle("sandbox.isolation", asked, p.Isolations, "the sandbox")
+		if p.isolation == "none" && network == "none" {
+			c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+		}
 	}
-	c.report.Isolation = c.settle("sandbox.isolation", asked, info.Isolations, "the sandbox")
-	if c.report.Isolation == "none" && c.exp.Sandbox.Network == "none" {
-		c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+	if len(c.candidates) > 0 {
+		c.report.Isolation = c.candidates[0].isolation
 	}
 }
 
@@ -156,7 +151,7 @@ func (c *check) settle(path, asked string, choices []sdk.Isolation, what string)
 
 // ports checks that a machine on this computer can have its ports.
 func (c *check) ports() {
-	if c.facts.PortFree == nil || !c.report.Provider.Has(sdk.FeatureHostMounts) {
+	if c.facts.PortFree == nil || !slices.ContainsFunc(c.candidates, func(p *candidate) bool { return p.thisComputer() }) {
 		return
 	}
 	for i, port := range c.exp.Sandbox.Ports {

@@ -116,7 +116,7 @@ func (r Report) Warnings() []Finding {
 // report, all at once; the error says only that it could not look.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.provider, c.isolation, c.gpu, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.packages, c.ports, c.agent}
+	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.packages, c.ports, c.agent}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
@@ -134,6 +134,8 @@ type check struct {
 	exp    *experiment.Experiment
 	facts  Facts
 	report Report
+
+	candidates []*candidate
 }
 
 func (c *check) fail(path, message, hint string) { c.add(SeverityError, path, message, hint) }

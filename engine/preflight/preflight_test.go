@@ -33,7 +33,7 @@ func newLab(t *testing.T) *lab {
 		Providers: []sdk.ProviderInfo{
 			{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}, Isolations: []sdk.Isolation{
 				{Name: "gvisor", Reason: "runsc is not installed"}, {Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}}},
-			{Name: "cloud", GPUs: []string{"A100-80GB", "H100"}, Features: []sdk.Feature{sdk.FeatureBuild}},
+			{Name: "cloud", GPUs: []string{"A100-80GB", "H100"}, Features: []sdk.Feature{sdk.FeatureBuild, sdk.FeatureSelfEnd}},
 		},
 		Sources: []string{"folder", "shelf"}, ExposeModes: []string{"prompt", "library", "mcp"}, PluginDirs: []string{"/plugins"},
 		AgentIsolations: []sdk.Isolation{{Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 
 	_ "embed"
@@ -48,10 +49,11 @@ func ProbePython(ctx context.Context, path string) (*Python, error) {
 	return p, nil
 }
 
-// packages checks that the base interpreter has what is asked for, where the
-// provider cannot build an image with it.
+// packages checks that the interpreter of this computer has what is asked for,
+// where a machine would use it. Elsewhere packages are installed.
 func (c *check) packages() {
-	if c.report.Provider.Name == "" || c.report.Provider.Has(sdk.FeatureBuild) {
+	here := func(p *candidate) bool { return p.thisComputer() && !p.Has(sdk.FeatureBuild) }
+	if !slices.ContainsFunc(c.candidates, here) {
 		return
 	}
 	for i, text := range c.exp.Sandbox.PythonPackages {

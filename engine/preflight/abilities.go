@@ -1,0 +1,115 @@
+package preflight
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// abilities checks that each provider can do what the experiment asks of its
+// machine. One of several that cannot is a mistake as well: which of them it will
+// be is known only when the machine is there.
+func (c *check) abilities() {
+	for _, p := range c.candidates {
+		c.endsByItself(p)
+		c.longEnough(p)
+		c.image(p)
+		c.volumes(p)
+		if p.thisComputer() {
+			c.withoutEffect(p)
+		}
+	}
+}
+
+func (c *check) endsByItself(p *candidate) {
+	if p.Has(sdk.FeatureSelfEnd) || p.thisComputer() {
+		return
+	}
+	problem := fmt.Sprintf("provider `%s` cannot end its machines by itself: one that is forgotten costs money until somebody ends it", p.Name)
+	if c.facts.Unguarded {
+		c.warn(p.at, problem, "look after it with seer ls and seer gc")
+		return
+	}
+	c.fail(p.at, problem, "use another provider, or allow it with --unguarded")
+}
+
+func (c *check) longEnough(p *candidate) {
+	limit := time.Duration(p.MaxTimeoutSeconds) * time.Second
+	if limit > 0 && c.exp.Sandbox.Timeout > limit {
+		c.fail("sandbox.timeout", fmt.Sprintf("provider `%s` keeps a machine for %s at most", p.Name, Duration(limit)), "make it shorter")
+	}
+}
+
+// image checks what the file system of the machine is to be. On this computer it
+// is the computer's own; elsewhere what a provider does not build is installed by
+// the engine.
+func (c *check) image(p *candidate) {
+	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
+	if p.thisComputer() && !p.Has(sdk.FeatureBuild) {
+		if image != nil && (image.Base != "" || image.Snapshot != "" || len(image.Commands) > 0) {
+			c.fail("sandbox.image", fmt.Sprintf("provider `%s` uses the file system of this computer", p.Name), "install what you need on this computer")
+		}
+		if len(s.SystemPackages) > 0 {
+			c.fail("sandbox.system_packages", fmt.Sprintf("provider `%s` installs nothing on this computer", p.Name), "install them on this computer: "+strings.Join(s.SystemPackages, " "))
+		}
+		if s.PythonVersion != "" {
+			c.fail("sandbox.python_version", fmt.Sprintf("provider `%s` uses the Python of this computer", p.Name), "remove it, and name the interpreter with SEER_PYTHON")
+		}
+		return
+	}
+	if image == nil {
+		return
+	}
+	if image.Snapshot != "" && !p.Has(sdk.FeatureSnapshot) {
+		c.fail("sandbox.image.snapshot", fmt.Sprintf("provider `%s` has no snapshots", p.Name), "use image.base, or another provider")
+	}
+	if image.Base != "" && s.PythonVersion != "" && !p.Has(sdk.FeatureBuild) {
+		c.fail("sandbox.python_version", fmt.Sprintf("provider `%s` takes an image as it is, with the Python that it has", p.Name), "remove image.base or python_version")
+	}
+}
+
+func (c *check) volumes(p *candidate) {
+	if len(c.exp.Sandbox.Volumes) == 0 || p.Has(sdk.FeatureVolumes) {
+		return
+	}
+	hint := "remove the key, or use another provider"
+	if p.thisComputer() {
+		hint = "remove the key: models and local_dirs are on this computer anyway"
+	}
+	c.fail("sandbox.volumes", fmt.Sprintf("provider `%s` has no volumes", p.Name), hint)
+}
+
+// withoutEffect warns of what is asked of a machine that is simply there.
+func (c *check) withoutEffect(p *candidate) {
+	s := c.exp.Sandbox
+	for _, field := range []struct {
+		key  string
+		used bool
+	}{{"cpu", s.CPU > 0}, {"memory", s.MemoryGB > 0}, {"disk", s.DiskGB > 0}, {"region", len(s.Regions) > 0}} {
+		if field.used {
+			c.warn("sandbox."+field.key, fmt.Sprintf("it has no effect on provider `%s`: the sandbox has what this computer has", p.Name), "")
+		}
+	}
+}
+
+// Duration is a time span as it is written in an experiment: 24h, 1h30m.
+func Duration(d time.Duration) string {
+	text := d.Round(time.Second).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
+}
+
+// USD is an amount of money for people.
+func USD(amount float64) string {
+	if amount > 0 && amount < 0.01 {
+		return fmt.Sprintf("$%.4f", amount)
+	}
+	return fmt.Sprintf("$%.2f", amount)
+}
