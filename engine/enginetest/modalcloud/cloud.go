@@ -138,10 +138,10 @@ func (c *Cloud) Start() error {
 		}
 	}
 	var err error
-	if c.control, err = listen(c.opts.Listen); err != nil {
+	if c.control, err = listen(c.opts.Listen, c.certificate); err != nil {
 		return err
 	}
-	if c.router, err = listen("127.0.0.1:0"); err != nil {
+	if c.router, err = listen("127.0.0.1:0", c.certificate); err != nil {
 		_ = c.control.Close()
 		return err
 	}
@@ -216,17 +216,20 @@ func (c *Cloud) sleep(d time.Duration) bool {
 // endpoint is a listener whose connections can all be cut.
 type endpoint struct {
 	net.Listener
+	greet func(net.Conn) (net.Conn, error) // plain text or TLS
 	mu    sync.Mutex
 	conns map[string]net.Conn // by the other end's address
 	down  bool
 }
 
-func listen(address string) (*endpoint, error) {
+func listen(address string, certificate func() (tls.Certificate, error)) (*endpoint, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("stand-in for Modal: %w", err)
 	}
-	return &endpoint{Listener: l, conns: map[string]net.Conn{}}, nil
+	return &endpoint{Listener: l, conns: map[string]net.Conn{}, greet: func(conn net.Conn) (net.Conn, error) {
+		return greet(conn, certificate, []string{"h2"})
+	}}, nil
 }
 
 // Accept closes what arrives while the endpoint is down.
@@ -245,7 +248,7 @@ func (e *endpoint) Accept() (net.Conn, error) {
 		tracked := &trackedConn{Conn: conn, forget: e.forget}
 		e.conns[conn.RemoteAddr().String()] = tracked
 		e.mu.Unlock()
-		return tracked, nil
+		return &eitherConn{Conn: tracked, greet: sync.OnceValues(func() (net.Conn, error) { return e.greet(tracked) })}, nil
 	}
 }
 

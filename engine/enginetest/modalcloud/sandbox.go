@@ -99,10 +99,20 @@ func (sb *sandbox) live() {
 		err = sb.boot()
 	}
 	if err != nil {
+		sb.removeFolder()
 		sb.finish(sb.resultOf(err))
 		return
 	}
 	sb.watch()
+}
+
+func (sb *sandbox) removeFolder() {
+	if sb.folder == "" {
+		return
+	}
+	if err := os.RemoveAll(sb.folder); err != nil {
+		sb.cloud.logf("%s: %v", sb.id, err)
+	}
 }
 
 var (
@@ -350,9 +360,7 @@ func (sb *sandbox) close(stop func()) {
 	sb.cloud.mu.Unlock()
 	sb.saveExit()
 	closeAll(tunnels)
-	if err := os.RemoveAll(sb.folder); err != nil {
-		sb.cloud.logf("%s: %v", sb.id, err)
-	}
+	sb.removeFolder()
 	sb.finish(result)
 }
 

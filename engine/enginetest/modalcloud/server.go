@@ -41,6 +41,7 @@ func (c *Cloud) server(e *endpoint, isControl bool) *grpc.Server {
 	g := &gate{cloud: c, endpoint: e, control: isControl}
 	return grpc.NewServer(
 		grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
+		grpc.WaitForHandlers(true), // so that nothing begins after Close
 		grpc.MaxRecvMsgSize(100<<20), grpc.MaxSendMsgSize(100<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

@@ -148,6 +148,15 @@ func (t *tunnel) greet(conn net.Conn) (net.Conn, error) {
 	if t.spec.GetUnencrypted() {
 		return conn, nil // the other side may begin
 	}
+	protocols := []string{"http/1.1"}
+	if t.spec.GetTunnelType() == pb.TunnelType_TUNNEL_TYPE_H2 {
+		protocols = []string{"h2"}
+	}
+	return greet(conn, t.sandbox.cloud.certificate, protocols)
+}
+
+// greet makes one end of a connection: TLS, if that is how the other begins.
+func greet(conn net.Conn, certificate func() (tls.Certificate, error), protocols []string) (net.Conn, error) {
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(conn, first); err != nil {
 		return nil, err
@@ -156,13 +165,9 @@ func (t *tunnel) greet(conn net.Conn) (net.Conn, error) {
 	if first[0] != 22 { // a TLS handshake
 		return begun, nil
 	}
-	cert, err := t.sandbox.cloud.certificate()
+	cert, err := certificate()
 	if err != nil {
 		return nil, err
-	}
-	protocols := []string{"http/1.1"}
-	if t.spec.GetTunnelType() == pb.TunnelType_TUNNEL_TYPE_H2 {
-		protocols = []string{"h2"}
 	}
 	return tls.Server(begun, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: protocols, MinVersion: tls.VersionTLS12}), nil
 }
@@ -180,4 +185,26 @@ func (c *begunConn) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// eitherConn greets with the first use.
+type eitherConn struct {
+	net.Conn
+	greet func() (net.Conn, error)
+}
+
+func (c *eitherConn) Read(p []byte) (int, error) {
+	conn, err := c.greet()
+	if err != nil {
+		return 0, err
+	}
+	return conn.Read(p)
+}
+
+func (c *eitherConn) Write(p []byte) (int, error) {
+	conn, err := c.greet()
+	if err != nil {
+		return 0, err
+	}
+	return conn.Write(p)
 }
