@@ -26,7 +26,7 @@ const maxTag = 63 // characters of a name or value
 
 var untaggable = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
 
-// tag makes text fit for a tag. Two texts never become the same one.
+// tag makes text fit for a tag. Two texts do not become the same one by accident.
 func tag(text string) string {
 	clean := untaggable.ReplaceAllString(text, "-")
 	if clean == text && len(text) <= maxTag {
