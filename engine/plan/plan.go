@@ -18,71 +18,38 @@ const Version = 1
 
 // Plan is what will happen.
 type Plan struct {
-	Version     int       `json:"version"`
-	Experiment  string    `json:"experiment"`
-	Provider    string    `json:"provider"`
-	Isolation   string    `json:"isolation,omitempty"`
-	Network     string    `json:"network"`
-	GPU         string    `json:"gpu,omitempty"`
-	GPUCount    int       `json:"gpu_count,omitempty"`
-	Choices     []Choice  `json:"choices"` // in the order in which they are tried; what is above is of the first
-	CPU         float64   `json:"cpu,omitempty"`
-	MemoryGB    float64   `json:"memory_gb,omitempty"`
-	DiskGB      int       `json:"disk_gb,omitempty"`
-	Regions     []string  `json:"regions,omitempty"`
-	Volumes     []Volume  `json:"volumes,omitempty"`
-	Image       *Image    `json:"image,omitempty"`
-	MaxPrice    float64   `json:"max_price,omitempty"` // USD per hour
-	Budget      float64   `json:"budget,omitempty"`    // USD
-	Models      []Model   `json:"models"`
-	Uploads     []Upload  `json:"uploads"`
-	Packages    []string  `json:"packages"` // already there, or built in
-	Env         []string  `json:"env"`      // names
-	Secrets     []string  `json:"secrets"`  // names
-	Ports       []int     `json:"ports"`
-	Services    []Service `json:"services"`
-	Workspace   Workspace `json:"workspace"`
-	Agent       *Agent    `json:"agent,omitempty"`
-	Outputs     string    `json:"outputs"`
-	Timeout     float64   `json:"timeout_seconds"`
-	IdleTimeout float64   `json:"idle_timeout_seconds,omitempty"`
-	CostPerHour *float64  `json:"cost_per_hour"` // USD, of the first choice; null = not known
-	MaxCost     *float64  `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
-	Warnings    []string  `json:"warnings"`
-}
-
-// Choice is a machine that may be rented.
-type Choice struct {
-	Provider    string    `json:"provider"`
-	Offer       string    `json:"offer,omitempty"` // the provider's own name for it
-	GPU         string    `json:"gpu,omitempty"`
-	GPUCount    int       `json:"gpu_count,omitempty"`
-	Region      string    `json:"region,omitempty"`
-	Isolation   string    `json:"isolation,omitempty"`
-	Stock       sdk.Stock `json:"stock,omitempty"`
-	CostPerHour *float64  `json:"cost_per_hour"`   // USD; null = not known
-	Timeout     float64   `json:"timeout_seconds"` // shortened to what the budget pays for
-	PollSeconds float64   `json:"poll_seconds,omitempty"`
-
-	HostMounts  bool `json:"host_mounts,omitempty"`  // it is this computer: folders are shown, not copied
-	BuildsImage bool `json:"builds_image,omitempty"` // its provider installs the packages; otherwise Seer does, on the machine
-}
-
-// Volume is a disk that outlives the sandbox.
-type Volume struct {
-	Name     string `json:"name"`
-	Path     string `json:"path"`
-	SizeGB   int    `json:"size_gb,omitempty"`
-	ReadOnly bool   `json:"read_only,omitempty"`
-}
-
-// Image is the file system to start from.
-type Image struct {
-	Base           string   `json:"base,omitempty"`
-	Snapshot       string   `json:"snapshot,omitempty"`
-	PythonVersion  string   `json:"python_version,omitempty"`
-	SystemPackages []string `json:"system_packages,omitempty"`
-	Commands       []string `json:"commands,omitempty"`
+	Version      int       `json:"version"`
+	Experiment   string    `json:"experiment"`
+	Provider     string    `json:"provider"`
+	Isolation    string    `json:"isolation,omitempty"`
+	Network      string    `json:"network"`
+	NetworkHosts []string  `json:"network_hosts,omitempty"`
+	GPU          string    `json:"gpu,omitempty"`
+	GPUCount     int       `json:"gpu_count,omitempty"`
+	Choices      []Choice  `json:"choices"` // in the order in which they are tried; what is above is of the first
+	CPU          float64   `json:"cpu,omitempty"`
+	MemoryGB     float64   `json:"memory_gb,omitempty"`
+	DiskGB       int       `json:"disk_gb,omitempty"`
+	Regions      []string  `json:"regions,omitempty"`
+	Volumes      []Volume  `json:"volumes,omitempty"`
+	Image        *Image    `json:"image,omitempty"`
+	MaxPrice     float64   `json:"max_price,omitempty"` // USD per hour
+	Budget       float64   `json:"budget,omitempty"`    // USD
+	Models       []Model   `json:"models"`
+	Uploads      []Upload  `json:"uploads"`
+	Packages     []string  `json:"packages"` // already there, or built in
+	Env          []string  `json:"env"`      // names
+	Secrets      []string  `json:"secrets"`  // names
+	Ports        []int     `json:"ports"`
+	Services     []Service `json:"services"`
+	Workspace    Workspace `json:"workspace"`
+	Agent        *Agent    `json:"agent,omitempty"`
+	Outputs      string    `json:"outputs"`
+	Timeout      float64   `json:"timeout_seconds"` // of the first choice
+	IdleTimeout  float64   `json:"idle_timeout_seconds,omitempty"`
+	CostPerHour  *float64  `json:"cost_per_hour"` // USD, of the first choice; null = not known
+	MaxCost      *float64  `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
+	Warnings     []string  `json:"warnings"`
 }
 
 // Model is a model and where its path will be found.
@@ -135,7 +102,8 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	s := exp.Sandbox
 	p := Plan{
 		Version: Version, Experiment: exp.Name, Provider: report.Provider.Name, Isolation: report.Isolation,
-		Network: s.Network, Packages: list(s.PythonPackages), Env: slices.Sorted(maps.Keys(s.Env)), Secrets: list(s.Secrets),
+		Network: s.Network, NetworkHosts: s.NetworkHosts, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
+		MaxPrice: s.MaxPrice, Budget: s.Budget, Packages: list(s.PythonPackages), Env: list(slices.Sorted(maps.Keys(s.Env))), Secrets: list(s.Secrets),
 		Ports: list(s.Ports), Models: []Model{}, Uploads: []Upload{}, Services: []Service{},
 		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
 		Outputs:   exp.Outputs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
@@ -144,7 +112,8 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 		p.GPU, p.GPUCount = report.GPU, s.GPUCount
 	}
 	p.contents(exp, report)
-	p.cost(report.Provider)
+	p.image(s)
+	p.choices(s, report.Choices)
 	if a := exp.Agent; a != nil {
 		p.Agent = &Agent{Provider: a.Provider, Command: a.Command, Isolation: report.AgentIsolation, Network: a.Network}
 	}
@@ -159,11 +128,17 @@ func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
 		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
 			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
 	}
+	mount := func(remote string) bool {
+		return report.Provider.Has(sdk.FeatureHostMounts) && mounted(remote, report.Isolation)
+	}
 	for _, f := range exp.Sandbox.LocalFiles {
-		p.Uploads = append(p.Uploads, Upload{Local: f.Local, Remote: f.Remote, Mount: mounted(f.Remote, report)})
+		p.Uploads = append(p.Uploads, Upload{Local: f.Local, Remote: f.Remote, Mount: mount(f.Remote)})
 	}
 	for _, d := range exp.Sandbox.LocalDirs {
-		p.Uploads = append(p.Uploads, Upload{Local: d.Local, Remote: d.Remote, Folder: true, Mount: mounted(d.Remote, report)})
+		p.Uploads = append(p.Uploads, Upload{Local: d.Local, Remote: d.Remote, Folder: true, Mount: mount(d.Remote)})
+	}
+	for _, v := range exp.Sandbox.Volumes {
+		p.Volumes = append(p.Volumes, Volume(v))
 	}
 	for _, s := range exp.Serve {
 		p.Services = append(p.Services, Service{Name: s.Name, File: s.File, ExposeAs: s.ExposeAs})
@@ -173,18 +148,17 @@ func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
 // mounted reports whether a local file is shown rather than copied: outside the
 // folders of its own, the tree of an isolated sandbox on this computer is
 // read-only.
-func mounted(remote string, report preflight.Report) bool {
-	if !report.Provider.Has(sdk.FeatureHostMounts) || report.Isolation == "none" {
-		return false
-	}
-	return !strings.HasPrefix(remote+"/", "/workspace/") && !strings.HasPrefix(remote+"/", "/tmp/")
+func mounted(remote, isolation string) bool {
+	return isolation != "none" && !strings.HasPrefix(remote+"/", "/workspace/") && !strings.HasPrefix(remote+"/", "/tmp/")
 }
 
-// cost is nothing on this computer, which is what host mounts tell. Elsewhere
-// it is unknown until the provider has been asked for offers.
-func (p *Plan) cost(provider sdk.ProviderInfo) {
-	if provider.Has(sdk.FeatureHostMounts) {
-		p.CostPerHour, p.MaxCost = new(float64), new(float64)
+func (p *Plan) image(s experiment.Sandbox) {
+	image := Image{PythonVersion: s.PythonVersion, SystemPackages: s.SystemPackages}
+	if s.Image != nil {
+		image.Base, image.Snapshot, image.Commands = s.Image.Base, s.Image.Snapshot, s.Image.Commands
+	}
+	if !image.empty() {
+		p.Image = &image
 	}
 }
 

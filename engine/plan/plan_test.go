@@ -33,7 +33,9 @@ agent: {command: [python3, agent.py]}
 
 func local() preflight.Report {
 	return preflight.Report{
-		Provider:  sdk.ProviderInfo{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}},
+		Provider: sdk.ProviderInfo{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}},
+		Choices: []preflight.Choice{{Provider: sdk.ProviderInfo{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}},
+			Offer: sdk.Offer{ID: "local", Region: "linux/amd64", Stock: sdk.StockHigh}, Isolation: "bubblewrap"}},
 		Isolation: "bubblewrap", AgentIsolation: "bubblewrap",
 		Findings: []preflight.Finding{{Severity: preflight.SeverityWarning, Error: experiment.Error{File: "e.yaml", Line: 12, Path: "serve.0.file", Message: "no @expose"}}},
 	}
@@ -63,15 +65,110 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanOfNearlyNothing(t *testing.T) {
-	p, err := plan.Make(read(t, "{}"), preflight.Report{Provider: sdk.ProviderInfo{Name: "cloud"}, GPU: "H100"})
+	p, err := plan.Make(read(t, "{}"), preflight.Report{
+		Provider: sdk.ProviderInfo{Name: "cloud"}, GPU: "H100",
+		Choices: []preflight.Choice{{Provider: sdk.ProviderInfo{Name: "cloud"}, GPU: "H100", GPUCount: 1}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := asJSON(t, p); strings.Contains(text, ": null") != strings.Contains(text, `"cost_per_hour": null`) || p.CostPerHour != nil || p.GPUCount != 1 {
+	if text := asJSON(t, p); strings.Count(text, ": null") != 3 || p.CostPerHour != nil || p.GPUCount != 1 {
 		t.Errorf("got %s", text)
 	}
 	if text := strings.Join(p.Lines(), "\n"); !strings.Contains(text, "cloud, 1 × H100") || !strings.Contains(text, "not known before the provider is asked") {
 		t.Errorf("got %s", text)
+	}
+}
+
+const rented = `name: wide
+sandbox:
+  provider: [runpod, modal, local]
+  gpu: H100
+  gpu_count: 2
+  cpu: 4.5
+  memory: 16GB
+  disk: 100
+  region: [eu, us-east]
+  timeout: 1d
+  budget: 20
+  max_price: 8
+  image: {base: "debian:12", commands: [touch /made]}
+  python_packages: [torch]
+  system_packages: [git]
+  volumes: [{name: weights, path: /models, size: 50}, {name: sets, path: /data, read_only: true}]
+  provider_options: {modal: {app: lab}}
+  local_dirs: [[./data, /sandbox/data]]
+`
+
+// clouds is a report with three choices: one that installs, one that builds, and
+// this computer.
+func clouds() preflight.Report {
+	runpod := sdk.ProviderInfo{Name: "runpod", PollSeconds: 2}
+	modal := sdk.ProviderInfo{Name: "modal", Features: []sdk.Feature{sdk.FeatureBuild}}
+	here := local().Choices[0]
+	return preflight.Report{Provider: runpod, GPU: "H100-SXM", Choices: []preflight.Choice{
+		{Provider: runpod, Offer: sdk.Offer{ID: "h", GPU: "H100-SXM", Region: "EU-RO-1", CostPerHour: 6, Stock: sdk.StockLow}, GPU: "H100-SXM", GPUCount: 2},
+		{Provider: modal, Offer: sdk.Offer{ID: "H100", GPU: "H100", CostPerHour: 8}, GPU: "H100", GPUCount: 2},
+		here,
+	}}
+}
+
+func TestPlanOfClouds(t *testing.T) {
+	p, err := plan.Make(read(t, rented), clouds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "clouds.json", asJSON(t, p))
+	golden(t, "clouds.txt", strings.Join(p.Lines(), "\n")+"\n")
+	for _, c := range p.Choices {
+		if cost := *c.CostPerHour * c.Timeout / 3600; cost > 20 {
+			t.Errorf("%s may cost $%.4f", c.Provider, cost)
+		}
+	}
+	if p.Choices[0].Timeout != 12000 || p.Choices[1].Timeout != 9000 || p.Choices[2].Timeout != 86400 || *p.MaxCost != 20 {
+		t.Errorf("got %+v, at most %v", p.Choices, *p.MaxCost)
+	}
+}
+
+func TestWhatEachChoiceIsGiven(t *testing.T) {
+	p, err := plan.Make(read(t, rented), clouds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	installs, builds, here := p.Choices[0], p.Choices[1], p.Choices[2]
+	if image, install := p.ImageOf(installs); image.Base != "debian:12" || image.PythonPackages != nil || image.Commands != nil ||
+		install.PythonPackages[0] != "torch" || install.SystemPackages[0] != "git" || install.Commands[0] != "touch /made" {
+		t.Errorf("without images: %+v, %+v", image, install)
+	}
+	if image, install := p.ImageOf(builds); image.Base != "debian:12" || len(image.PythonPackages)+len(image.SystemPackages)+len(image.Commands) != 3 || install.PythonPackages != nil {
+		t.Errorf("with images: %+v, %+v", image, install)
+	}
+	if image, install := p.ImageOf(here); image != nil || install.Commands != nil {
+		t.Errorf("here: %+v, %+v", image, install)
+	}
+	if p.UploadsOf(installs)[0].Mount || !p.UploadsOf(here)[0].Mount || p.Uploads[0].Mount {
+		t.Error("a folder is mounted where it cannot be, or copied where it need not be")
+	}
+	spec := p.Spec(builds)
+	if spec.Offer != "H100" || spec.GPU != "H100" || spec.GPUCount != 2 || spec.CPU != 4.5 || spec.MemoryGB != 16 || spec.DiskGB != 100 ||
+		spec.TimeoutSeconds != 9000 || string(spec.Options) != `{"app":"lab"}` || len(spec.Volumes) != 2 || spec.Volumes[1] != (sdk.Volume{Name: "sets", Path: "/data", ReadOnly: true}) {
+		t.Errorf("got %+v", spec)
+	}
+	if p.Spec(installs).Options != nil {
+		t.Error("a provider gets another's options")
+	}
+}
+
+// A plain machine is the provider's own image.
+func TestNoImageWhereNothingIsAsked(t *testing.T) {
+	p, err := plan.Make(read(t, "{}"), clouds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Choices {
+		if image, install := p.ImageOf(c); image != nil || len(install.PythonPackages) != 0 {
+			t.Errorf("%s: %+v, %+v", c.Provider, image, install)
+		}
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Lines is the plan for a person to read.
@@ -12,6 +15,14 @@ func (p Plan) Lines() []string {
 	var t text
 	t.line("experiment", p.Experiment)
 	t.line("machine", p.machine())
+	for _, c := range p.others() {
+		t.line("or else", c.text(p.Timeout))
+	}
+	t.list("size", p.size())
+	t.list("image", p.imageText())
+	for _, v := range p.Volumes {
+		t.line("volume", v.text())
+	}
 	t.line("network", p.Network)
 	t.line("ends", p.ends())
 	t.line("cost", p.costText())
@@ -30,6 +41,12 @@ func (p Plan) Lines() []string {
 		}
 	}
 	t.list("packages", p.Packages)
+	if p.Image != nil {
+		t.list("system", p.Image.SystemPackages)
+		for _, c := range p.Image.Commands {
+			t.line("command", c)
+		}
+	}
 	t.list("env", p.Env)
 	t.list("secrets", p.Secrets)
 	t.list("ports", numbers(p.Ports))
@@ -49,19 +66,92 @@ func (p Plan) Lines() []string {
 	return t
 }
 
+// others are the choices after the first.
+func (p Plan) others() []Choice { return p.Choices[min(1, len(p.Choices)):] }
+
 func (p Plan) machine() string {
-	parts := []string{p.Provider}
-	if p.GPU != "" {
-		parts = append(parts, fmt.Sprintf("%d × %s", p.GPUCount, p.GPU))
+	if len(p.Choices) == 0 {
+		return p.Provider
 	}
-	if p.Isolation != "" {
-		parts = append(parts, "isolation "+p.Isolation)
+	return p.Choices[0].text(p.Timeout)
+}
+
+// text is a choice in words; its time where it is not the usual one.
+func (c Choice) text(usual float64) string {
+	parts := []string{c.Provider}
+	if c.GPU != "" {
+		parts = append(parts, fmt.Sprintf("%d × %s", c.GPUCount, c.GPU))
+	} else if c.Offer != "" && c.Offer != c.Provider {
+		parts = append(parts, c.Offer)
+	}
+	if c.Region != "" && !c.HostMounts {
+		parts = append(parts, "in "+c.Region)
+	}
+	if c.Isolation != "" {
+		parts = append(parts, "isolation "+c.Isolation)
+	}
+	if c.CostPerHour != nil && *c.CostPerHour > 0 {
+		parts = append(parts, preflight.USD(*c.CostPerHour)+" an hour")
+	}
+	if c.Timeout != usual {
+		parts = append(parts, "for "+duration(c.Timeout))
+	}
+	if c.Stock == sdk.StockLow {
+		parts = append(parts, "few are free")
 	}
 	return strings.Join(parts, ", ")
 }
 
+func (p Plan) size() []string {
+	var parts []string
+	if p.CPU > 0 {
+		parts = append(parts, fmt.Sprintf("%g cores", p.CPU))
+	}
+	if p.MemoryGB > 0 {
+		parts = append(parts, fmt.Sprintf("%g GiB of memory", p.MemoryGB))
+	}
+	if p.DiskGB > 0 {
+		parts = append(parts, fmt.Sprintf("%d GB of disk", p.DiskGB))
+	}
+	if len(p.Regions) > 0 {
+		parts = append(parts, "in "+strings.Join(p.Regions, " or "))
+	}
+	return parts
+}
+
+func (p Plan) imageText() []string {
+	var parts []string
+	if p.Image == nil {
+		return nil
+	}
+	if p.Image.Base != "" {
+		parts = append(parts, p.Image.Base)
+	}
+	if p.Image.Snapshot != "" {
+		parts = append(parts, "the snapshot "+p.Image.Snapshot)
+	}
+	if p.Image.PythonVersion != "" {
+		parts = append(parts, "Python "+p.Image.PythonVersion)
+	}
+	return parts
+}
+
+func (v Volume) text() string {
+	text := v.Name + " at " + v.Path
+	if v.SizeGB > 0 {
+		text += fmt.Sprintf(", %d GB when it is made", v.SizeGB)
+	}
+	if v.ReadOnly {
+		text += ", read-only"
+	}
+	return text
+}
+
 func (p Plan) ends() string {
 	words := "after " + duration(p.Timeout)
+	if price := p.CostPerHour; price != nil && p.Budget > 0 && *price*(p.Timeout+1)/3600 > p.Budget {
+		words += ", when the budget is spent"
+	}
 	if p.IdleTimeout > 0 {
 		words += ", or " + duration(p.IdleTimeout) + " without use"
 	}
@@ -69,24 +159,23 @@ func (p Plan) ends() string {
 }
 
 func duration(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second)).String()
-	if short, ok := strings.CutSuffix(d, "m0s"); ok {
-		d = short + "m"
-	}
-	if short, ok := strings.CutSuffix(d, "h0m"); ok {
-		d = short + "h"
-	}
-	return d
+	return preflight.Duration(time.Duration(seconds * float64(time.Second)))
 }
 
 func (p Plan) costText() string {
+	limit := ""
+	if p.Budget > 0 {
+		limit = " (budget " + preflight.USD(p.Budget) + ")"
+	}
 	switch {
 	case p.CostPerHour == nil:
 		return "not known before the provider is asked"
-	case *p.CostPerHour == 0:
+	case *p.CostPerHour == 0 && p.MaxCost != nil && *p.MaxCost == 0:
 		return "none"
+	case p.MaxCost == nil:
+		return preflight.USD(*p.CostPerHour) + " an hour; that of the others is not known"
 	default:
-		return fmt.Sprintf("$%.2f an hour, at most $%.2f", *p.CostPerHour, *p.MaxCost)
+		return fmt.Sprintf("%s an hour, at most %s%s", preflight.USD(*p.CostPerHour), preflight.USD(*p.MaxCost), limit)
 	}
 }
 
