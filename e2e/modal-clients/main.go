@@ -1,10 +1,10 @@
-// Command modal-clients runs a stand-in for Modal until its standard input ends. It
-// prints the variables that make clients use it, one NAME=VALUE a line, then an empty
-// line.
+// Command modal-clients runs a stand-in for Modal in the folder of its argument, until
+// its standard input ends. It prints the variables that make clients use it, one
+// NAME=VALUE a line, then an empty line.
 package main
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -22,16 +22,19 @@ func main() {
 }
 
 func run() (err error) {
-	cloud := modalcloud.New(modalcloud.Options{Dir: os.Getenv("E2E_WORK"), Logf: log.Printf})
+	if len(os.Args) != 2 {
+		return errors.New("usage: modal-clients FOLDER")
+	}
+	cloud := modalcloud.New(modalcloud.Options{Dir: os.Args[1], Logf: log.Printf})
 	if err := cloud.Start(); err != nil {
 		return err
 	}
-	defer func() { err = cloud.Close() }()
+	defer func() { err = errors.Join(err, cloud.Close()) }()
 	env := cloud.Env()
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		fmt.Printf("%s=%s\n", name, env[name])
 	}
 	fmt.Println()
-	_, err = io.Copy(io.Discard, bufio.NewReader(os.Stdin))
+	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }

@@ -1,0 +1,32 @@
+# The stand-in for Modal, seen by the official clients in Python and JavaScript: an
+# image, sandboxes of both back ends, commands, files, tunnels, a snapshot and a start
+# from it.
+python_version=1.6.4 js_version=0.11.1
+home=$(eval echo "~$(id -un)") # for the caches of the package tools
+tools=$TOP/.tools/modal-$python_version-$js_version
+if [ ! -d "$tools" ]; then
+  rm -rf "$tools.part" && mkdir -p "$tools.part"
+  HOME=$home npm install --silent --no-audit --no-fund --prefix "$tools.part" "modal@$js_version"
+  python3 -m venv "$tools.part/python"
+  HOME=$home "$tools.part/python/bin/python" -m pip install -q "modal==$python_version"
+  mv "$tools.part" "$tools"
+fi
+
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/modal-clients)
+mkfifo stop
+"$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env 2>log &
+exec 9>stop # the stand-in ends with it
+trap 'cat log' ERR
+until grep -q '^$' env; do
+  kill -0 $! && sleep 0.05
+done
+set -a && . ./env && set +a
+
+"$tools/python/bin/python" "$TOP/e2e/modal-clients/client.py"
+MODAL_JS=$tools node "$TOP/e2e/modal-clients/client.mjs"
+if MODAL_TOKEN_SECRET=wrong "$tools/python/bin/python" -c 'import modal; modal.App.lookup("a", create_if_missing=True)' 2>refused; then
+  exit 1
+fi
+grep -q AuthError refused
+exec 9>&-
+wait
