@@ -146,10 +146,10 @@ func (sb *sandbox) execute(p *process, r *pb.TaskExecStartRequest, vars map[stri
 func (p *process) outcome(cmd *exec.Cmd) {
 	st, _ := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if st.Signaled() {
-		p.signal = int32(st.Signal()) //nolint:gosec // a signal's number
+		p.signal = int32(st.Signal())
 		return
 	}
-	p.code = int32(st.ExitStatus()) //nolint:gosec // a byte
+	p.code = int32(st.ExitStatus())
 }
 
 // TaskExecWait waits for the end of a command.

@@ -187,7 +187,7 @@ func (t fileTool) stat(p string) (fileInfo, error) {
 	out := fileInfo{Name: path.Base(p), Path: p, Type: "file", Size: info.Size(), Permissions: info.Mode().Perm().String()[1:],
 		ModifiedTime: float64(info.ModTime().UnixMicro()) / 1e6}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		out.Mode, out.Owner, out.Group = uint32(st.Mode), userName(st.Uid), groupName(st.Gid)
+		out.Mode, out.Owner, out.Group = uint32(st.Mode), userName(st.Uid), groupName(st.Gid) //nolint:unconvert // 16 bits on macOS
 	}
 	switch {
 	case info.IsDir():

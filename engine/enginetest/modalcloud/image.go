@@ -156,7 +156,7 @@ func logEntry(line string, n int) *pb.ImageJoinStreamingResponse {
 		EntryId: fmt.Sprintf("%d-0", n),
 		TaskLogs: []*pb.TaskLogs{pb.TaskLogs_builder{
 			Data: line, FileDescriptor: pb.FileDescriptor_FILE_DESCRIPTOR_STDOUT,
-			Timestamp: float64(now.UnixNano()) / 1e9, TimestampNs: uint64(now.UnixNano()), //nolint:gosec // after 1970
+			Timestamp: float64(now.UnixNano()) / 1e9, TimestampNs: uint64(now.UnixNano()),
 		}.Build()},
 	}.Build()
 }
@@ -164,7 +164,7 @@ func logEntry(line string, n int) *pb.ImageJoinStreamingResponse {
 func seconds(f float32) time.Duration { return time.Duration(float64(f) * float64(time.Second)) }
 
 // ImageFromId checks that there is such an image.
-func (s *controlServer) ImageFromId(_ context.Context, r *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) {
+func (s *controlServer) ImageFromId(_ context.Context, r *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) { //nolint:revive // the interface's name
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	im, err := s.image(r.GetImageId())

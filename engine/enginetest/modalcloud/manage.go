@@ -53,12 +53,12 @@ func (c *Cloud) getTaskID(ctx context.Context, r *pb.SandboxGetTaskIdRequest, v2
 
 // SandboxGetTaskId tells the task as soon as there is one, and the result without a
 // task when there never was.
-func (s *controlServer) SandboxGetTaskId(ctx context.Context, r *pb.SandboxGetTaskIdRequest) (*pb.SandboxGetTaskIdResponse, error) {
+func (s *controlServer) SandboxGetTaskId(ctx context.Context, r *pb.SandboxGetTaskIdRequest) (*pb.SandboxGetTaskIdResponse, error) { //nolint:revive // the interface's name
 	return s.getTaskID(ctx, r, false)
 }
 
 // SandboxGetTaskIdV2 is SandboxGetTaskId of the second back end.
-func (s *controlServer) SandboxGetTaskIdV2(ctx context.Context, r *pb.SandboxGetTaskIdRequest) (*pb.SandboxGetTaskIdResponse, error) {
+func (s *controlServer) SandboxGetTaskIdV2(ctx context.Context, r *pb.SandboxGetTaskIdRequest) (*pb.SandboxGetTaskIdResponse, error) { //nolint:revive // the interface's name
 	return s.getTaskID(ctx, r, true)
 }
 

@@ -33,7 +33,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.data = append(o.data, p...)
 	if over := len(o.data) - maxOutput; over > 0 {
 		o.data = append([]byte(nil), o.data[over:]...)
-		o.start += uint64(over) //nolint:gosec // positive
+		o.start += uint64(over)
 	}
 	o.tell()
 	return len(p), nil
@@ -136,7 +136,7 @@ func (in *input) put(ctx context.Context, offset uint64, data []byte, eof bool) 
 		return status.Error(codes.FailedPrecondition, "stdin is closed")
 	}
 	n, err := in.writeUntil(ctx, fresh)
-	in.offset += uint64(n) //nolint:gosec // not negative
+	in.offset += uint64(n)
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}

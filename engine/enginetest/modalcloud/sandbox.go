@@ -383,7 +383,7 @@ func (sb *sandbox) resultOf(err error) *pb.GenericResult {
 		b.Status, b.Exception = pb.GenericResult_GENERIC_STATUS_INIT_FAILURE, err.Error()
 	default:
 		b.Status = pb.GenericResult_GENERIC_STATUS_SUCCESS
-		if b.Exitcode = int32(sb.container.ExitCode()); b.Exitcode != 0 { //nolint:gosec // a byte
+		if b.Exitcode = int32(sb.container.ExitCode()); b.Exitcode != 0 {
 			b.Status = pb.GenericResult_GENERIC_STATUS_FAILURE
 		}
 	}

@@ -203,7 +203,7 @@ func (c *Cloud) volume(id string) (*volume, error) {
 }
 
 // VolumeGetById describes a volume.
-func (s *controlServer) VolumeGetById(_ context.Context, r *pb.VolumeGetByIdRequest) (*pb.VolumeGetByIdResponse, error) {
+func (s *controlServer) VolumeGetById(_ context.Context, r *pb.VolumeGetByIdRequest) (*pb.VolumeGetByIdResponse, error) { //nolint:revive // the interface's name
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, err := s.volume(r.GetVolumeId())

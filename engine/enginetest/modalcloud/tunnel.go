@@ -35,7 +35,7 @@ func openTunnel(sb *sandbox, spec *pb.PortSpec) (*tunnel, error) {
 }
 
 func (t *tunnel) data() *pb.TunnelData {
-	port := uint32(t.listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // a port
+	port := uint32(t.listener.Addr().(*net.TCPAddr).Port)
 	b := pb.TunnelData_builder{Host: "127.0.0.1", Port: port, ContainerPort: t.spec.GetPort()}
 	if t.spec.GetUnencrypted() {
 		host := "127.0.0.1"

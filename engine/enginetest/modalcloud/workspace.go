@@ -106,7 +106,7 @@ func (s *controlServer) TokenInfoGet(context.Context, *pb.TokenInfoGetRequest) (
 
 // WorkspaceNameLookup names the workspace.
 func (s *controlServer) WorkspaceNameLookup(context.Context, *emptypb.Empty) (*pb.WorkspaceNameLookupResponse, error) {
-	return pb.WorkspaceNameLookupResponse_builder{WorkspaceName: workspaceName, Username: workspaceName}.Build(), nil
+	return pb.WorkspaceNameLookupResponse_builder{Username: workspaceName}.Build(), nil
 }
 
 // findApp finds a running app by name. The caller holds mu.
