@@ -1,14 +1,13 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 )
 
@@ -41,7 +40,7 @@ func (c *Client) Boot(ctx context.Context, o BootOptions) (Health, error) {
 		if err == nil {
 			return c.awaitHealth(ctx)
 		}
-		// A tunnel answers "not found" until it knows the machine; the loader never does.
+		// The runtime finds none of the loader's requests but the first: somebody else was faster.
 		if !passing(err) && CodeOf(err) != NotFound {
 			return Health{}, err
 		}
@@ -53,7 +52,7 @@ func (c *Client) Boot(ctx context.Context, o BootOptions) (Health, error) {
 
 func (c *Client) boot(ctx context.Context, o BootOptions) error {
 	var info LoaderInfo
-	if err := c.json(ctx, http.MethodGet, "/loader/v1", nil, nil, &info); err != nil {
+	if err := c.loader(ctx, http.MethodGet, "", nil, nil, &info); err != nil {
 		return err
 	}
 	if info.Started {
@@ -79,43 +78,50 @@ func (i LoaderInfo) platform() (goos, goarch string, err error) {
 	return goos, goarch, nil
 }
 
-// startRuntime offers the digest first where the machine has the binary.
+// startRuntime brings the binary to a machine that does not have it.
 func (c *Client) startRuntime(ctx context.Context, path string, have []string, progress func(sent, total int64)) error {
-	f, err := os.Open(path)
+	p, err := openPush(path, progress)
 	if err != nil {
-		return fmt.Errorf("open the runtime: %w", err)
+		return err
 	}
-	defer f.Close()
-	sum := sha256.New()
-	size, err := io.Copy(sum, f)
-	if err != nil {
-		return fmt.Errorf("read the runtime %s: %w", path, err)
-	}
-	digest := hex.EncodeToString(sum.Sum(nil))
-	if slices.Contains(have, digest) {
-		err := c.postStart(ctx, digest, http.NoBody, 0)
+	defer p.file.Close()
+	start := http.Header{headerDigest: {p.digest}}
+	if slices.Contains(have, p.digest) {
+		err := c.loader(ctx, http.MethodPost, "/start", start, nil, nil)
 		if !errors.Is(err, &Error{Code: Conflict}) {
 			return err
 		}
 	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	if err := c.push(ctx, p); err != nil {
 		return err
 	}
-	return c.postStart(ctx, digest, &progressReader{r: f, total: size, report: progress}, size)
+	return c.loader(ctx, http.MethodPost, "/start", start, nil, nil)
 }
 
-func (c *Client) postStart(ctx context.Context, digest string, body io.Reader, size int64) error {
-	req, err := c.request(ctx, http.MethodPost, "/loader/v1/start", nil, body)
+// loader makes one short request of the loader, through whatever is before it.
+func (c *Client) loader(ctx context.Context, method, action string, header http.Header, body *bytes.Reader, out any) error {
+	var r io.Reader = http.NoBody
+	if body != nil {
+		r = body
+	}
+	req, err := c.requestTo(ctx, c.endpoint.base, method, "/loader/v1"+action, nil, r)
 	if err != nil {
 		return err
 	}
-	req.ContentLength = size
-	req.Header.Set("X-Seer-Sha256", digest)
-	resp, err := c.send(req)
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	resp, err := c.sendBy(c.plain, req)
 	if err != nil {
 		return err
 	}
-	drain(resp.Body)
+	defer drain(resp.Body)
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return &transportError{endpoint: c.endpoint.text, err: err}
+	}
 	return nil
 }
 
@@ -131,19 +137,4 @@ func (c *Client) awaitHealth(ctx context.Context) (Health, error) {
 			return Health{}, fmt.Errorf("wait for the runtime: %w: %w", context.Cause(ctx), err)
 		}
 	}
-}
-
-type progressReader struct {
-	r           io.Reader
-	sent, total int64
-	report      func(sent, total int64)
-}
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.sent += int64(n)
-	if p.report != nil && n > 0 {
-		p.report(p.sent, p.total)
-	}
-	return n, err
 }

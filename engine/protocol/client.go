@@ -4,27 +4,29 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/engine/protocol/link"
 )
 
 // Client talks to the runtime of one machine. What it may do is decided by its
 // token. It is safe for concurrent use and keeps its connections until Close.
+// Through a tunnel, which http:// and https:// mean, its connections survive being
+// cut; see package link.
 //
 // An answer other than success is an [*Error]; a call that failed in the
 // sandbox is a [*CallError].
 type Client struct {
-	endpoint  endpoint
-	token     string
-	transport *http.Transport
-	http      *http.Client
+	endpoint endpoint
+	token    string
+	http     *http.Client // to the runtime
+	plain    *http.Client // one short request each, for a loader
+	dial     func(ctx context.Context) (net.Conn, error)
 }
 
 // NewClient makes a client for an endpoint: unix:/path, http://host:port or
@@ -34,19 +36,45 @@ func NewClient(endpoint, token string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := e.transport()
-	return &Client{endpoint: e, token: token, transport: t, http: &http.Client{
+	c := &Client{endpoint: e, token: token}
+	if e.unix != "" {
+		c.dial = e.dialUnix
+		c.http = newHTTP(e.over(c.dial))
+		c.plain = c.http
+		return c, nil
+	}
+	c.plain = newHTTP(e.transport())
+	c.dial = (&tunnel{endpoint: e, token: token, http: c.plain}).dial
+	c.http = newHTTP(e.over(c.dial))
+	return c, nil
+}
+
+func newHTTP(t *http.Transport) *http.Client {
+	return &http.Client{
 		Transport: t,
 		// The token must not follow a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
 }
 
 // Endpoint is where the client's runtime is.
 func (c *Client) Endpoint() string { return c.endpoint.text }
 
+// Dial makes a connection that speaks the runtime's HTTP. Requests on it carry
+// their own tokens. ctx limits the dialling alone.
+func (c *Client) Dial(ctx context.Context) (net.Conn, error) {
+	conn, err := c.dial(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = c.unreachable(err)
+	}
+	return conn, err
+}
+
 // Close drops idle connections. Requests under way are not touched.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	c.plain.CloseIdleConnections()
+}
 
 // Health asks the runtime how it is.
 func (c *Client) Health(ctx context.Context) (Health, error) {
@@ -116,7 +144,11 @@ func (c *Client) do(ctx context.Context, method, path string, q url.Values, body
 }
 
 func (c *Client) request(ctx context.Context, method, path string, q url.Values, body io.Reader) (*http.Request, error) {
-	u := c.endpoint.base + path
+	return c.requestTo(ctx, insideBase, method, path, q, body)
+}
+
+func (c *Client) requestTo(ctx context.Context, base, method, path string, q url.Values, body io.Reader) (*http.Request, error) {
+	u := base + path
 	if len(q) > 0 {
 		u += "?" + q.Encode()
 	}
@@ -128,8 +160,10 @@ func (c *Client) request(ctx context.Context, method, path string, q url.Values,
 	return req, nil
 }
 
-func (c *Client) send(req *http.Request) (*http.Response, error) {
-	resp, err := c.http.Do(req)
+func (c *Client) send(req *http.Request) (*http.Response, error) { return c.sendBy(c.http, req) }
+
+func (c *Client) sendBy(h *http.Client, req *http.Request) (*http.Response, error) {
+	resp, err := h.Do(req)
 	if err != nil {
 		if ctxErr := req.Context().Err(); ctxErr != nil {
 			return nil, ctxErr
@@ -140,48 +174,20 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer drain(resp.Body)
-	return nil, readError(resp)
+	return nil, c.readError(resp)
 }
 
-// unreachable keeps the cause in the chain and drops the noise of *url.Error.
-func (c *Client) unreachable(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
+// readError turns an answer that is no success into an error.
+func (c *Client) readError(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if c.endpoint.unix == "" && resp.Header.Get(link.Marker) == "" {
+		return &tunnelError{endpoint: c.endpoint.text, status: resp.StatusCode, body: data}
 	}
-	return &transportError{endpoint: c.endpoint.text, err: err}
+	return errorIn(resp.StatusCode, data)
 }
 
-// transportError is a request that got no answer.
-type transportError struct {
-	endpoint string
-	err      error
-}
-
-func (e *transportError) Error() string {
-	cause := e.err
-	var op *net.OpError
-	if errors.As(cause, &op) { // which would name the endpoint again
-		cause = op.Err
-	}
-	return fmt.Sprintf("the sandbox at %s does not answer: %v", e.endpoint, cause)
-}
-
-func (e *transportError) Unwrap() error { return e.err }
-
-// As presents the fault as an [*Error] with code [Unavailable], so that callers
-// have one way of asking.
-func (e *transportError) As(target any) bool {
-	t, ok := target.(**Error)
-	if ok {
-		*t = &Error{Code: Unavailable, Message: e.Error()}
-	}
-	return ok
-}
-
-// readError turns an answer that is no success into an error. An answer without
-// our body came from something in between, such as a tunnel.
-func readError(resp *http.Response) error {
+// errorIn reads the error in an answer of the runtime.
+func errorIn(status int, data []byte) error {
 	var body struct {
 		Error struct {
 			Error
@@ -189,9 +195,8 @@ func readError(resp *http.Response) error {
 			Traceback string `json:"traceback"`
 		} `json:"error"`
 	}
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 	if json.Unmarshal(data, &body) != nil || body.Error.Code == "" {
-		return Errorf(codeOfStatus(resp.StatusCode), "the sandbox answered %s: %.200s", resp.Status, bytes.TrimSpace(data))
+		return Errorf(codeOfStatus(status), "the sandbox answered with HTTP status %d: %.200s", status, bytes.TrimSpace(data))
 	}
 	e := body.Error
 	if isCallCode(CallCode(e.Code)) {
@@ -207,21 +212,6 @@ func isCallCode(c CallCode) bool {
 		return true
 	}
 	return false
-}
-
-// passing reports whether a request may work when it is made again.
-func passing(err error) bool {
-	var t *transportError
-	return errors.As(err, &t) || CodeOf(err) == Unavailable || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
-}
-
-// gone reports whether nobody listens at a Unix socket. The loader keeps it open
-// while runtimes come and go, so the machine has ended.
-func gone(err error) bool {
-	var t *transportError
-	return errors.As(err, &t) && strings.HasPrefix(t.endpoint, "unix:") &&
-		(errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT))
 }
 
 // drain lets the connection be used again where little is left to read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -62,23 +63,30 @@ func TestClientErrors(t *testing.T) {
 		body   string
 	}{
 		"/v1/processes/own":      {404, `{"error":{"code":"not_found","message":"no such process"}}`},
-		"/v1/processes/tunnel":   {502, "<html>bad gateway</html>"},
+		"/v1/processes/odd":      {502, "<html>bad gateway</html>"},
 		"/v1/processes/redirect": {302, ""},
 	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := answers[r.URL.Path]
 		w.Header().Set("Location", "http://127.0.0.1:1/elsewhere")
 		w.WriteHeader(a.status)
 		_, _ = w.Write([]byte(a.body))
 	}))
+	socket := filepath.Join(t.TempDir(), "s")
+	srv.Listener.Close()
+	var err error
+	if srv.Listener, err = net.Listen("unix", socket); err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
 	defer srv.Close()
-	c, err := NewClient(srv.URL, "token")
+	c, err := NewClient("unix:"+socket, "token")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for id, code := range map[string]Code{"own": NotFound, "tunnel": Unavailable, "redirect": Internal} {
-		if _, err := c.Process(context.Background(), id); CodeOf(err) != code {
+	for id, code := range map[string]Code{"own": NotFound, "odd": Unavailable, "redirect": Internal} {
+		if _, err := c.Process(context.Background(), id); CodeOf(err) != code || Ended(err) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
@@ -86,7 +94,7 @@ func TestClientErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nobody.Health(context.Background()); CodeOf(err) != Unavailable || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := nobody.Health(context.Background()); CodeOf(err) != Unavailable || !errors.Is(err, fs.ErrNotExist) || !Ended(err) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -46,7 +46,7 @@ func (c *Client) upgrade(req *http.Request) (io.ReadWriteCloser, error) {
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		defer drain(resp.Body)
-		return nil, readError(resp)
+		return nil, c.readError(resp)
 	}
 	rw, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok {

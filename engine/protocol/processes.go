@@ -194,7 +194,7 @@ func (c *Client) records(ctx context.Context, path string, offset int64, follow 
 			last = time.Now()
 			b.reset()
 			continue
-		case !passing(err) || gone(err) || time.Since(last) > maxSilence:
+		case !passing(err) || Ended(err) || time.Since(last) > maxSilence:
 			return offset, nil, err
 		}
 		if werr := b.wait(ctx); werr != nil {

@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -32,7 +33,7 @@ func (c *Client) WaitService(ctx context.Context, name string, generation int) (
 			continue
 		case err == nil && s.State == ServiceFailed && s.Error != nil:
 			return s, s.Error
-		case err == nil || !passing(err) || gone(err) || time.Since(last) > maxSilence:
+		case err == nil || !passing(err) || Ended(err) || time.Since(last) > maxSilence:
 			return s, err
 		}
 		if werr := b.wait(ctx); werr != nil {
@@ -90,6 +91,9 @@ func (c *Client) Call(ctx context.Context, service, fn string, args []any, kwarg
 	}
 	path := servicePath(service) + "/call/" + url.PathEscape(fn)
 	err := c.json(ctx, http.MethodPost, path, nil, callBody{Args: args, Kwargs: kwargs}, &answer)
+	if lost(err) {
+		return nil, &CallError{Code: CallInterrupted, Message: fmt.Sprintf("the call of %s was cut off (%v); it may have had effects and was not repeated", fn, err)}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,14 +114,22 @@ func TestBootRefusals(t *testing.T) {
 	if _, err := wrong.Boot(testContext(t), protocol.BootOptions{Binary: self}); !errors.Is(err, &protocol.Error{Code: protocol.Unauthorized}) {
 		t.Errorf("boot with a wrong token: %v", err)
 	}
-	if code := postStart(t, m, strings.Repeat("0", 64), "not the runtime"); code != http.StatusUnprocessableEntity {
+	zeros := strings.Repeat("0", 64)
+	if code := m.post("push", zeros, "not the runtime", 0, 15); code != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong digest got %d", code)
 	}
-	if code := postStart(t, m, strings.Repeat("0", 64), ""); code != http.StatusConflict {
+	if code := m.post("start", zeros, "", 0, 0); code != http.StatusConflict {
 		t.Errorf("an unknown digest got %d", code)
 	}
-	if code := postStart(t, m, "../../x", "a"); code != http.StatusBadRequest {
-		t.Errorf("a malformed digest got %d", code)
+	for _, action := range []string{"push", "start"} {
+		if code := m.post(action, "../../x", "a", 0, 1); code != http.StatusBadRequest {
+			t.Errorf("%s with a malformed digest got %d", action, code)
+		}
+	}
+	for _, bad := range [][2]int{{-1, 9}, {0, 0}, {9, 9}, {0, 1 << 40}} {
+		if code := m.post("push", zeros, "abc", bad[0], bad[1]); code != http.StatusBadRequest {
+			t.Errorf("a piece at %d of %d got %d", bad[0], bad[1], code)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(m.boot.Cache, "*")); len(left) != 0 {
 		t.Errorf("refused binaries were left: %v", left)
@@ -129,16 +137,18 @@ func TestBootRefusals(t *testing.T) {
 	m.push() // after all that
 }
 
-func postStart(t *testing.T, m *machine, digest, body string) int {
-	t.Helper()
+func (m *machine) post(action, digest, body string, offset, size int) int {
+	m.t.Helper()
 	c := &http.Client{Transport: &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:"))}}
 	defer c.CloseIdleConnections()
-	req, _ := http.NewRequest(http.MethodPost, "http://x/loader/v1/start", bytes.NewReader([]byte(body)))
+	req, _ := http.NewRequest(http.MethodPost, "http://x/loader/v1/"+action, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer "+m.token)
 	req.Header.Set("X-Seer-Sha256", digest)
+	req.Header.Set(protocol.HeaderOffset, strconv.Itoa(offset))
+	req.Header.Set(protocol.HeaderSize, strconv.Itoa(size))
 	resp, err := c.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
 	resp.Body.Close()
 	return resp.StatusCode

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/link"
 )
 
 // maxJSON is the most that is read of a request with JSON. Files and calls have
@@ -30,6 +31,7 @@ func (s *Server) routes() http.Handler {
 		}))
 	}
 	handle("GET /loader/v1", adminOnly, s.getLoader)
+	handle("GET /v1/link", anyToken, s.getLink)
 	handle("GET /v1/health", adminOnly, s.getHealth)
 	handle("PUT /v1/config", adminOnly, s.putConfig)
 	handle("GET /v1/config", adminOnly, s.getConfig)
@@ -65,7 +67,15 @@ func (s *Server) routes() http.Handler {
 	handle("/", adminOnly, func(_ http.ResponseWriter, r *http.Request) error {
 		return protocol.Errorf(protocol.NotFound, "the runtime has no %s %s", r.Method, r.URL.Path)
 	})
-	return mux
+	return marked(mux)
+}
+
+// marked has every answer say that it is ours, not one of a tunnel.
+func marked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(link.Marker, "1")
+		next.ServeHTTP(w, r)
+	})
 }
 
 type handler = func(http.ResponseWriter, *http.Request) error

@@ -118,11 +118,11 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return protocol.Errorf(protocol.Unsupported, "this connection cannot be handed over: %v", err)
 	}
-	defer conn.Close()
 	if buffered.Reader.Buffered() > 0 {
+		conn.Close()
 		return nil // the client sent more before it had the answer: nothing sound can follow
 	}
-	f, err := descriptor(conn)
+	f, err := handOver(conn)
 	if err != nil {
 		s.options.Logger.Error("a connection could not be handed over", "error", err)
 		return nil

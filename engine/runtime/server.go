@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/link"
 )
 
 // Options are what a runtime is told when it starts.
@@ -50,6 +51,7 @@ type Server struct {
 	lease       lease
 	processes   processes
 	services    services
+	links       *link.Server
 	started     int64
 	configured  atomic.Pointer[protocol.Config]
 	saving      sync.Mutex
@@ -77,6 +79,7 @@ func New(o Options) (*Server, error) {
 		started: now.Unix(), over: make(chan struct{}), services: services{table: map[string]*service{}},
 		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
+	s.links = link.NewServer(link.ServerOptions{})
 	s.handler = s.routes()
 	if err := s.prepare(); err != nil {
 		s.cleanUp()
@@ -187,6 +190,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
+	go func() { _ = srv.Serve(s.links) }() // ends with the links
 	err := s.keep(ctx, failed)
 	s.endProcesses()
 	// Answers that wait for what has just been ended may still leave.
@@ -195,6 +199,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if srv.Shutdown(stop) != nil {
 		srv.Close()
 	}
+	s.links.Shutdown(stop)
 	s.cleanUp()
 	return err
 }

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -26,6 +27,38 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 		return nil, nil, err
 	}
 	return conn.(*net.UnixConn), far, nil
+}
+
+// handOver makes a descriptor that a worker can use of a connection, which is the
+// worker's alone from then on. What is no socket of its own is copied.
+func handOver(conn net.Conn) (*os.File, error) {
+	if _, own := conn.(interface{ File() (*os.File, error) }); own {
+		defer conn.Close()
+		return descriptor(conn)
+	}
+	near, far, err := socketPair()
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	go copyBetween(near, conn)
+	return far, nil
+}
+
+// copyBetween joins two connections until one of them ends.
+func copyBetween(a, b net.Conn) {
+	done := make(chan struct{})
+	pass := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		to.Close()
+		from.Close()
+	}
+	go func() {
+		defer close(done)
+		pass(a, b)
+	}()
+	pass(b, a)
+	<-done
 }
 
 // descriptor duplicates the descriptor under a connection, blocking as Python

@@ -183,12 +183,23 @@ func (s *session) websocket(ctx context.Context, fresh bool) (*carrier, error) {
 		err = fmt.Errorf("no answer within %v", s.Handshake)
 	case resp != nil:
 		err = refusal(resp)
+	default:
+		err = cause(err)
 	}
 	cancel()
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return nil, err
+}
+
+// cause drops what the layers between have put before a fault.
+func cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
 }
 
 func refusal(resp *http.Response) error {

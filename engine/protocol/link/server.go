@@ -50,6 +50,7 @@ var (
 	ErrVersion      = errors.New("this version of the link is not known here")
 	ErrUnknown      = errors.New("there is no such session")
 	ErrTooMany      = errors.New("there are too many connections at once")
+	ErrClosing      = errors.New("the machine ends")
 )
 
 // NewServer makes a server. Close ends its sessions.
@@ -136,8 +137,10 @@ func (s *Server) enter(id, owner string, fresh bool) (*served, error) {
 	v := s.sessions[id]
 	switch {
 	case v != nil && subtle.ConstantTimeCompare([]byte(v.owner), []byte(owner)) == 1:
-	case v != nil || !fresh || s.over:
+	case v != nil || !fresh:
 		return nil, ErrUnknown
+	case s.over:
+		return nil, ErrClosing
 	case !s.room(owner):
 		return nil, ErrTooMany
 	default:

@@ -3,7 +3,10 @@
 package loader
 
 import (
+	"bytes"
+	"compress/zlib"
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 )
@@ -31,8 +34,20 @@ const BootVariable = "SEER_BOOT"
 // PortTaken is the loader's exit code when it cannot listen.
 const PortTaken = 98
 
-// Command is the program a provider starts on a machine.
-func Command(python string) []string { return []string{python, "-I", "-S", "-c", source} }
+// Command is the program a provider starts on a machine. Its last argument is one
+// line that stays whole within single quotes, whatever splits it.
+func Command(python string) []string {
+	return []string{python, "-I", "-S", "-c", `import base64,zlib;exec(zlib.decompress(base64.b64decode("` + packed() + `")))`}
+}
+
+// packed is the source as small as it gets: some clouds limit a command.
+func packed() string {
+	var out bytes.Buffer
+	w, _ := zlib.NewWriterLevel(&out, zlib.BestCompression) // the level is valid
+	_, _ = w.Write([]byte(source))                          // memory takes everything
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
 
 // BootEnv is the environment that belongs to [Command].
 func BootEnv(b Boot) (map[string]string, error) {

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -14,10 +15,15 @@ import time
 from collections import deque
 
 PREFIX = "seer-runtime-"
+MOST = 1 << 30  # bytes of a runtime
 LEASE_ENDED, PORT_TAKEN = 75, 98  # exit codes: of the runtime, of this program
 CODES = {"invalid": "400 Bad Request", "unauthorized": "401 Unauthorized", "conflict": "409 Conflict",
          "failed": "422 Unprocessable Entity", "internal": "500 Internal Server Error",
          "unavailable": "503 Service Unavailable", "no_space": "507 Insufficient Storage"}
+
+
+SELF_END = "SEER_SELF_END"
+PATIENCE = 300  # seconds in which the machine's end is asked for
 
 
 def say(text, *values):
@@ -117,6 +123,77 @@ def end_everything(machine):
     say("some processes could not be ended: %s", targets)
 
 
+# --- the end of the machine ---------------------------------------------------------------------------------------
+
+def conceal(name):
+    """Takes a variable out of the environment, also of the one that others may see in /proc."""
+    value = os.environ.get(name)
+    if value is not None:
+        try:
+            import ctypes
+            libc = ctypes.CDLL(None)
+            libc.getenv.restype = ctypes.c_void_p
+            ctypes.memset(libc.getenv(name.encode()), ord("-"), len(os.fsencode(value)))
+            if sys.platform.startswith("linux"):
+                libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody reads our memory
+        except Exception as e:
+            say("%s could not be wiped out: %s", name, e)
+        del os.environ[name]
+    return value
+
+
+class SelfEnd:
+    """The request that ends this machine, where its end does not end the bill. See sdk.SelfEnd."""
+
+    def __init__(self):
+        text = conceal(SELF_END)
+        self.request, self.values = json.loads(text) if text else None, {}
+        for name in sorted(set(re.findall(r"{(\w+)}", text or ""))):
+            value = conceal(name)
+            if value is None:
+                say("%s needs the variable %s, which is not set", SELF_END, name)
+            else:
+                self.values[name] = value
+
+    def fill(self, text):
+        return re.sub(r"{(\w+)}", lambda m: self.values.get(m[1], m[0]), text)
+
+    def make(self):
+        """Asks until the machine's end is accepted, or too much time has passed."""
+        if not self.request:
+            return
+        began, pause = time.time(), 1
+        while True:
+            why = self.attempt()
+            if not why:
+                return
+            say("the end of this machine was asked for in vain: %s", why)
+            if time.time() + pause > began + PATIENCE:
+                say("nobody ends this machine, and it may go on costing money")
+                return
+            time.sleep(pause)
+            pause = min(2 * pause, 60)
+
+    def attempt(self):
+        import urllib.error
+        import urllib.request
+
+        class Stay(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_):
+                return None  # the credential goes nowhere else
+
+        try:
+            method = self.request["method"]
+            headers = {name: self.fill(value) for name, value in (self.request.get("headers") or {}).items()}
+            request = urllib.request.Request(self.fill(self.request["url"]), b"" if method == "POST" else None, headers, method=method)
+            with urllib.request.build_opener(Stay).open(request, timeout=10):
+                return None
+        except urllib.error.HTTPError as e:
+            return None if e.code == 404 else "HTTP status %d" % e.code
+        except Exception as e:
+            return getattr(e, "reason", None) or repr(e)
+
+
 # --- the conversation before the runtime is there -----------------------------------------------------------------
 
 def listen(where):
@@ -153,7 +230,7 @@ def listen_unix(path):
 
 def answer(conn, status, body):
     data = json.dumps(body).encode()
-    head = "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+    head = "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nSeer: 1\r\nConnection: close\r\n\r\n"
     try:
         conn.sendall((head % (status, len(data))).encode() + data)
         conn.shutdown(socket.SHUT_WR)
@@ -184,11 +261,13 @@ def read_head(conn):
 
 
 class Loader:
-    def __init__(self, boot):
-        self.boot = boot
+    def __init__(self, boot, self_end):
+        self.boot, self.self_end = boot, self_end
         self.machine = boot.get("machine") or ""
         self.cache = boot.get("cache") or scratch_files().mkdtemp(prefix="seer-cache-")
         self.end = boot.get("end_unix") or float("inf")
+        self.lock = threading.Lock()
+        self.part = None  # of a runtime that arrives: its SHA-256, its path, how much is there
         self.commands = deque()  # (file of the runtime, connection that waits for the answer)
         self.stopping = False
 
@@ -204,8 +283,10 @@ class Loader:
             conn.settimeout(120)
             if (method, path) == ("GET", "/loader/v1"):
                 return answer(conn, "200 OK", self.describe())
+            if (method, path) == ("POST", "/loader/v1/push"):
+                return self.push(conn, headers, rest)
             if (method, path) == ("POST", "/loader/v1/start"):
-                return self.take(conn, headers, rest)
+                return self.start(conn, self.wanted(headers))
             fail(conn, "unavailable", "the runtime has not been started yet")
         except OSError as e:
             code = "no_space" if e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "internal"
@@ -219,41 +300,80 @@ class Loader:
         have = [name[len(PREFIX):] for name in os.listdir(self.cache) if name.startswith(PREFIX) and "." not in name]
         return {"loader": 1, "arch": os.uname().machine, "system": os.uname().sysname, "have": have}
 
-    def take(self, conn, headers, rest):
-        """Finds the runtime in the cache or stores it there, and has it started."""
-        want, size = headers.get("x-seer-sha256", "").lower(), int(headers.get("content-length", "0"))
+    def wanted(self, headers):
+        """The runtime that a request is about: its SHA-256 and its path."""
+        want = headers.get("x-seer-sha256", "").lower()
         if len(want) != 64 or want.strip("0123456789abcdef"):
-            return fail(conn, "invalid", "X-Seer-Sha256 is not a SHA-256")
-        path = os.path.join(self.cache, PREFIX + want)
-        if size:
-            found = self.store(conn, size, rest, path, want)
-            if found != want:
-                return fail(conn, "failed", "the runtime that arrived has the SHA-256 %s, not %s", found, want)
-        elif not self.intact(path, want):
+            raise ValueError("X-Seer-Sha256 is not a SHA-256")
+        return want, os.path.join(self.cache, PREFIX + want)
+
+    def start(self, conn, wanted):
+        want, path = wanted
+        if not self.intact(path, want):
             return fail(conn, "conflict", "need_binary")
         self.commands.append((path, conn))
         self.wake.send(b"c")
 
-    def store(self, conn, size, rest, path, want):
-        digest = hashlib.sha256()
+    def push(self, conn, headers, rest):
+        """Takes a piece of the runtime and tells how much is there. Pieces may come twice, and break off."""
+        want, path = self.wanted(headers)
+        left, offset, size = (int(headers.get(name, "0")) for name in ("content-length", "x-seer-offset", "x-seer-size"))
+        if min(left, offset) < 0 or not 0 < size <= MOST or offset + left > size:
+            raise ValueError("a piece of %d bytes at %d of %d" % (left, offset, size))
+        with self.lock:
+            have = self.arrived(want, path, size)
+        while left and have < size and offset <= have:
+            chunk = (rest or conn.recv(1 << 18))[:left]
+            rest = b""
+            if not chunk:
+                raise ValueError("the piece did not arrive whole")
+            with self.lock:
+                have = self.arrived(want, path, size)
+                if have < size:
+                    have = self.write(chunk, offset)
+            offset, left = offset + len(chunk), left - len(chunk)
+        with self.lock:
+            found = self.finish(want, path, size)
+        if found != want:
+            return fail(conn, "failed", "the runtime that arrived has the SHA-256 %s, not %s", found, want)
+        answer(conn, "200 OK", {"have": have})
+
+    def arrived(self, want, path, size):
+        """How much of a runtime is there. Beginning another one gives up what was there of the one before."""
+        if self.part and self.part[0] == want:
+            return self.part[2]
+        if self.intact(path, want):
+            return size
+        self.drop()
         fd, temporary = scratch_files().mkstemp(prefix=PREFIX, suffix=".part", dir=self.cache)
-        try:
-            with os.fdopen(fd, "wb") as f:
-                while size:
-                    chunk = (rest or conn.recv(1 << 20))[:size]
-                    rest = b""
-                    if not chunk:
-                        raise ValueError("the runtime did not arrive whole")
-                    digest.update(chunk)
-                    f.write(chunk)
-                    size -= len(chunk)
-            if digest.hexdigest() == want:
-                os.chmod(temporary, 0o755)
-                os.rename(temporary, path)
-        finally:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-        return digest.hexdigest()
+        os.close(fd)
+        self.part = [want, temporary, 0]
+        return 0
+
+    def write(self, chunk, offset):
+        """Of two requests with the same piece, both may write: it is the same."""
+        with open(self.part[1], "r+b") as f:
+            f.seek(offset)
+            f.write(chunk)
+        self.part[2] = max(self.part[2], offset + len(chunk))
+        return self.part[2]
+
+    def finish(self, want, path, size):
+        """Checks a runtime that is there and puts it into its place; what it returns is its SHA-256."""
+        if not self.part or self.part[0] != want or self.part[2] < size:
+            return want
+        with open(self.part[1], "rb") as f:
+            found = hashlib.sha256(f.read()).hexdigest()
+        if found == want:
+            os.chmod(self.part[1], 0o755)
+            os.rename(self.part[1], path)
+        self.drop()
+        return found
+
+    def drop(self):
+        if self.part and os.path.exists(self.part[1]):
+            os.unlink(self.part[1])
+        self.part = None
 
     def intact(self, path, want):
         try:
@@ -269,6 +389,7 @@ class Loader:
             listener = listen(self.boot["listen"])
         except OSError as e:
             say("cannot listen on %s: %s", self.boot["listen"], e.strerror or e)
+            self.self_end.make()
             os._exit(PORT_TAKEN)
         os.makedirs(self.cache, mode=0o700, exist_ok=True)
         self.place(listener)
@@ -364,8 +485,12 @@ class Loader:
         kind, _, path = self.boot["listen"].partition(":")
         if kind == "unix" and os.path.exists(path):
             os.unlink(path)
+        self.drop()
+        self.listener.close()
+        os.close(3)
+        self.self_end.make()
         os._exit(code)
 
 
 if __name__ == "__main__":
-    Loader(json.loads(os.environ.pop("SEER_BOOT"))).run()
+    Loader(json.loads(os.environ.pop("SEER_BOOT")), SelfEnd()).run()

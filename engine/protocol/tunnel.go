@@ -1,0 +1,56 @@
+package protocol
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol/link"
+)
+
+// tunnel makes connections to a runtime that is reached through something that
+// may cut them.
+type tunnel struct {
+	endpoint endpoint
+	token    string
+	http     *http.Client
+	patience time.Duration // while it does not get through; 0 = the link's own
+}
+
+func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
+	d := link.Dialer{URL: t.endpoint.base + "/v1/link", HTTP: t.http, Patience: t.patience,
+		Header: http.Header{"Authorization": {"Bearer " + t.token}}}
+	conn, err := d.Dial(ctx)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	return conn, nil
+}
+
+// explain says what a refused websocket means.
+func (t *tunnel) explain(err error) error {
+	var refused *link.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	said := errorIn(refused.Status, refused.Body)
+	switch {
+	case refused.Status == http.StatusNotFound && errorCode(refused.Body) == NotFound:
+		return Errorf(Unsupported, "the runtime of the sandbox at %s is older than this program and cannot be reached through a tunnel: start the sandbox again", t.endpoint.text)
+	case refused.Ours():
+		return said
+	}
+	return &tunnelError{endpoint: t.endpoint.text, status: refused.Status, body: refused.Body, websocket: true}
+}
+
+// errorCode is the code that an answer names, whoever gave it.
+func errorCode(body []byte) Code {
+	var named struct {
+		Error Error `json:"error"`
+	}
+	_ = json.Unmarshal(body, &named) // which need not be JSON
+	return named.Error.Code
+}

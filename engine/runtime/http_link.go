@@ -1,0 +1,24 @@
+package runtime
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/link"
+)
+
+// getLink takes a carrier of a link. The requests inside have tokens of their own,
+// and only whoever opened a link can go on with it.
+func (s *Server) getLink(w http.ResponseWriter, r *http.Request) error {
+	err := s.links.Serve(w, r, tokenHash(r))
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, link.ErrUnknown):
+		return protocol.Errorf(protocol.NotFound, "%v", err)
+	case errors.Is(err, link.ErrTooMany), errors.Is(err, link.ErrClosing):
+		return protocol.Errorf(protocol.Unavailable, "%v", err)
+	}
+	return protocol.Errorf(protocol.Unsupported, "%v", err)
+}
