@@ -1,0 +1,200 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// compiled is where the plugin's compiled code is, for all tests.
+var compiled string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "provider-modal-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	compiled = filepath.Join(dir, "cache")
+	if err := hosttest.Prepare(compiled, "plugins/provider-modal"); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// plugin is the built-in plugin in the real host, with the stand-in's token.
+func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string) (*host.Host, sdk.Provider) {
+	t.Helper()
+	dir := t.TempDir()
+	hosttest.BuiltIn(t, dir, "provider-modal")
+	env := cloud.Env()
+	for name, value := range change {
+		env[name] = value
+	}
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Env: func(name string) (string, string, bool) {
+		value, ok := env[name]
+		return value, "the test", ok
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	p, err := h.Provider(t.Context(), "modal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, p
+}
+
+func newCloud(t *testing.T, o modalcloud.Options) *modalcloud.Cloud {
+	t.Helper()
+	o.Dir, o.Grace = t.TempDir(), 100*time.Millisecond
+	o.Token = modalcloud.Token{ID: "ak-trial-0123456789", Secret: "as-trial-9876543210"}
+	cloud := modalcloud.New(o)
+	if err := cloud.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cloud.Close() })
+	return cloud
+}
+
+func newSpec(key, gpu string) sdk.MachineSpec {
+	return sdk.MachineSpec{
+		Key: key, Owner: "owner-1", Command: []string{"python3", "-c", "import time; time.sleep(600)"}, Env: map[string]string{"TRIAL": "1"},
+		Port: 8000, GPU: gpu, TimeoutSeconds: 600, EndUnix: time.Now().Add(10 * time.Minute).Unix(),
+		Image: &sdk.Image{PythonPackages: []string{"numpy"}},
+	}
+}
+
+func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
+	t.Helper()
+	var cursor json.RawMessage
+	for range 100 {
+		step, err := p.Create(t.Context(), spec, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step.Handle != "" {
+			return step.Handle
+		}
+		cursor = step.Cursor
+	}
+	t.Fatal("no handle after 100 steps")
+	return ""
+}
+
+func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
+	t.Helper()
+	var o []sdk.Observation
+	for range 500 {
+		var err error
+		if o, err = p.Observe(t.Context(), []string{handle}); err != nil {
+			t.Fatal(err)
+		}
+		if o[0].State == state {
+			return o[0]
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("the machine did not become %s: %v", state, o)
+	return sdk.Observation{}
+}
+
+func TestLifeInTheHost(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	h, p := plugin(t, cloud, nil)
+	for _, gpu := range []string{"", "H100!"} {
+		offers, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: gpu})
+		if err != nil || len(offers) != 1 {
+			t.Fatalf("offers %v, %v", offers, err)
+		}
+		spec := newSpec("seer-wasm-"+offers[0].ID[:1], gpu)
+		handle := create(t, p, spec)
+		if again := create(t, p, spec); again != handle {
+			t.Errorf("one key gave %s and %s", handle, again)
+		}
+		if o := await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || o.CostPerHour == 0 {
+			t.Errorf("observed %+v", o)
+		}
+		list, err := p.List(t.Context(), "owner-1")
+		if err != nil || len(list) != 1 || list[0].Handle != handle || list[0].EndUnix != spec.EndUnix {
+			t.Errorf("listed %+v, %v", list, err)
+		}
+		snapshotAndStart(t, p, handle, spec)
+		if err := p.Terminate(t.Context(), handle); err != nil {
+			t.Fatal(err)
+		}
+		await(t, p, handle, sdk.Stopped)
+	}
+	for _, secret := range []string{"ak-trial-0123456789", "as-trial-9876543210"} {
+		if h.Holds([]byte(secret)) {
+			t.Errorf("the plugin holds the user's %s", secret[:2])
+		}
+	}
+}
+
+func snapshotAndStart(t *testing.T, p sdk.Provider, handle string, spec sdk.MachineSpec) {
+	t.Helper()
+	step, err := p.(sdk.Snapshotter).Snapshot(t.Context(), handle, "copy-1", nil)
+	if err != nil || step.Image == "" {
+		t.Fatalf("snapshot %+v, %v", step, err)
+	}
+	spec.Key += "-2"
+	spec.Image = &sdk.Image{Snapshot: step.Image}
+	second := create(t, p, spec)
+	await(t, p, second, sdk.Running)
+	if err := p.Terminate(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTokensInTheHost(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	_, p := plugin(t, cloud, map[string]string{"MODAL_TOKEN_SECRET": "as-of-somebody-else"})
+	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); sdk.CodeOf(err) != sdk.Unauthorized {
+		t.Errorf("with a wrong token: %v", err)
+	}
+	_, p = plugin(t, cloud, map[string]string{"MODAL_TOKEN_ID": "", "MODAL_TOKEN_SECRET": ""})
+	if info, err := p.Describe(t.Context()); err != nil || info.Name != "modal" {
+		t.Errorf("describing needs no token: %+v, %v", info, err)
+	}
+	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); sdk.CodeOf(err) != sdk.Unauthorized {
+		t.Errorf("without a token: %v", err)
+	}
+}
+
+func TestCancelledInTheHost(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	_, p := plugin(t, cloud, nil)
+	handle := create(t, p, newSpec("seer-wasm-cancel", ""))
+	if err := cloud.SetFaults(modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "*", Hang: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := p.Observe(ctx, []string{handle}); err == nil {
+		t.Error("a call that the engine gave up has a result")
+	}
+	if err := cloud.SetFaults(modalcloud.Faults{}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, handle, sdk.Running)
+}
