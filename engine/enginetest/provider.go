@@ -1,14 +1,17 @@
 package enginetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/gpu"
 )
 
 // Op is a method of a provider.
@@ -40,8 +43,14 @@ type Fault func(Call) error
 type Script struct {
 	Steps       int           // calls of Create that only give a cursor; the machine is rented at the first one
 	StepDelay   time.Duration // asked for between them
-	Boot        time.Duration // from the handle until it runs
-	CostPerHour float64
+	Queue       time.Duration // from the handle until there is capacity for it
+	Build       time.Duration // from then until its image is made
+	Boot        time.Duration // from then until it runs
+	CostPerHour float64       // of a machine, whatever its offer says
+	PollSeconds float64       // as Describe tells
+
+	Offers []sdk.Offer // what can be rented; nil = one machine without a GPU, at CostPerHour
+	Sold   []string    // IDs of offers, or GPUs, of which Create says that none is free
 
 	Before Fault // the call fails without an effect
 	After  Fault // the call has its effect, but its answer is lost
@@ -64,8 +73,8 @@ type Machine struct {
 	Spec               sdk.MachineSpec
 	State              sdk.State
 
-	step  int
-	ready time.Time
+	step   int
+	rented time.Time // when the handle was given
 }
 
 var _ sdk.Provider = (*Provider)(nil)
@@ -117,19 +126,35 @@ func (p *Provider) Stop(handle string, state sdk.State) {
 // Describe implements [sdk.Provider].
 func (p *Provider) Describe(ctx context.Context) (info sdk.ProviderInfo, err error) {
 	err = p.do(ctx, OpDescribe, func() error {
-		info = sdk.ProviderInfo{Name: p.name, Title: "a stand-in for a cloud", Features: []sdk.Feature{sdk.FeatureTags, sdk.FeatureSelfEnd}}
+		info = sdk.ProviderInfo{Name: p.name, Title: "a stand-in for a cloud", Features: []sdk.Feature{sdk.FeatureTags, sdk.FeatureSelfEnd},
+			PollSeconds: p.script.PollSeconds}
 		return nil
 	})
 	return info, err
 }
 
 // Offers implements [sdk.Provider].
-func (p *Provider) Offers(ctx context.Context, _ sdk.OfferQuery) (offers []sdk.Offer, err error) {
+func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) (offers []sdk.Offer, err error) {
 	err = p.do(ctx, OpOffers, func() error {
-		offers = []sdk.Offer{{ID: "small", CostPerHour: p.script.CostPerHour, Stock: "high"}}
+		all := p.script.Offers
+		if all == nil {
+			all = []sdk.Offer{{ID: "small", CostPerHour: p.script.CostPerHour, Stock: sdk.StockHigh}}
+		}
+		for _, o := range all {
+			if q.GPU == "" || gpu.Match(q.GPU, o.GPU) {
+				offers = append(offers, o)
+			}
+		}
 		return nil
 	})
 	return offers, err
+}
+
+// sold reports whether nothing is free for a spec.
+func (s Script) sold(spec sdk.MachineSpec) bool {
+	return slices.ContainsFunc(s.Sold, func(name string) bool {
+		return name == spec.Offer && name != "" || spec.GPU != "" && gpu.Match(name, spec.GPU)
+	})
 }
 
 // Create implements [sdk.Provider]. It rents at the first call of a key and gives
@@ -137,6 +162,9 @@ func (p *Provider) Offers(ctx context.Context, _ sdk.OfferQuery) (offers []sdk.O
 func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (step sdk.CreateStep, err error) {
 	err = p.do(ctx, OpCreate, func() error {
 		m := p.machines[spec.Key]
+		if m == nil && p.script.sold(spec) {
+			return sdk.Errorf(sdk.NoCapacity, "no %s is free", cmp.Or(spec.GPU, spec.Offer))
+		}
 		if m == nil {
 			m = &Machine{Handle: fmt.Sprintf("%s-%d", p.name, len(p.machines)+1), Key: spec.Key, Owner: spec.Owner, Spec: spec, State: sdk.Pending}
 			p.machines[spec.Key] = m
@@ -151,8 +179,8 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 			step.AfterSeconds = p.script.StepDelay.Seconds()
 			return nil
 		}
-		if m.State == sdk.Pending {
-			m.State, m.ready = sdk.Starting, p.clock.Now().Add(p.script.Boot)
+		if m.rented.IsZero() {
+			m.rented = p.clock.Now()
 		}
 		step.Handle = m.Handle
 		return nil
@@ -192,8 +220,8 @@ func (p *Provider) observe(handle string) sdk.Observation {
 		if m.Handle != handle {
 			continue
 		}
-		if m.State == sdk.Starting && !p.clock.Now().Before(m.ready) {
-			m.State = sdk.Running
+		if m.State.Live() && m.State != sdk.Running && !m.rented.IsZero() {
+			m.State = p.script.stateAfter(p.clock.Now().Sub(m.rented))
 		}
 		o := sdk.Observation{Handle: handle, State: m.State, CostPerHour: p.script.CostPerHour}
 		if m.State == sdk.Running {
@@ -204,12 +232,26 @@ func (p *Provider) observe(handle string) sdk.Observation {
 	return sdk.Observation{Handle: handle, State: sdk.Stopped}
 }
 
+// stateAfter is how far a machine is, some time after its handle was given.
+func (s Script) stateAfter(passed time.Duration) sdk.State {
+	switch {
+	case passed < s.Queue:
+		return sdk.Pending
+	case passed < s.Queue+s.Build:
+		return sdk.Building
+	case passed < s.Queue+s.Build+s.Boot:
+		return sdk.Starting
+	default:
+		return sdk.Running
+	}
+}
+
 // List implements [sdk.Provider].
 func (p *Provider) List(ctx context.Context, owner string) (out []sdk.Listed, err error) {
 	err = p.do(ctx, OpList, func() error {
 		for _, m := range p.machines {
 			if m.Owner == owner && m.State.Live() {
-				out = append(out, sdk.Listed{Handle: m.Handle, Key: m.Key, Owner: m.Owner, State: m.State})
+				out = append(out, sdk.Listed{Handle: m.Handle, Key: m.Key, Owner: m.Owner, State: m.State, EndUnix: m.Spec.EndUnix})
 			}
 		}
 		sort.Slice(out, func(i, j int) bool { return out[i].Handle < out[j].Handle })
