@@ -2,6 +2,9 @@
 package main
 
 import (
+	"log/slog"
+	"os"
+
 	"google.golang.org/grpc"
 
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
@@ -13,6 +16,7 @@ import (
 var provider = &modal.Provider{
 	Settings: guest.Settings,
 	Dial:     func(target string) (grpc.ClientConnInterface, error) { return guestgrpc.Conn{Target: target}, nil },
+	Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 }
 
 //go:wasmexport provider_describe

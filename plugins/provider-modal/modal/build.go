@@ -24,41 +24,41 @@ func (c *creation) askImage(ctx context.Context) (sdk.CreateStep, error) {
 	if err := c.findBuilder(ctx); err != nil {
 		return sdk.CreateStep{}, err
 	}
-	l := c.layers[c.Layer]
+	l := c.layers[c.at.Layer]
 	image := pb.Image_builder{DockerfileCommands: l.instructions()}
 	if l.from == "" {
-		image.BaseImages = []*pb.BaseImage{pb.BaseImage_builder{DockerTag: "base", ImageId: c.cursor.Image}.Build()}
+		image.BaseImages = []*pb.BaseImage{pb.BaseImage_builder{DockerTag: "base", ImageId: c.at.Image}.Build()}
 	}
 	answer, err := c.api.ImageGetOrCreate(ctx, pb.ImageGetOrCreateRequest_builder{
-		AppId: c.cursor.App, BuilderVersion: c.Builder, Image: image.Build(),
+		AppId: c.at.App, BuilderVersion: c.at.Builder, Image: image.Build(),
 	}.Build())
 	if err != nil {
 		return sdk.CreateStep{}, fault(ctx, "asking Modal for the image "+l.String(), err)
 	}
-	c.Build, c.Entry, c.Rest = answer.GetImageId(), "", ""
+	c.at.Build, c.at.Entry, c.at.Rest = answer.GetImageId(), "", ""
 	if answer.GetResult().GetStatus() == pb.GenericResult_GENERIC_STATUS_SUCCESS {
 		return c.built()
 	}
 	// A build that has failed before has a log, too.
-	return c.next(stepBuild, 0, fmt.Sprintf("building image layer %d of %d: %s", c.Layer+1, len(c.layers), l))
+	return c.next(stepBuild, 0, fmt.Sprintf("building image layer %d of %d: %s", c.at.Layer+1, len(c.layers), l))
 }
 
 func (c *creation) findBuilder(ctx context.Context) error {
-	if c.Builder != "" {
+	if c.at.Builder != "" {
 		return nil
 	}
-	if c.Builder = c.builder; c.Builder != "" {
+	if c.at.Builder = c.builder; c.at.Builder != "" {
 		return nil
 	}
 	version, err := c.environmentBuilder(ctx)
-	c.Builder = version
+	c.at.Builder = version
 	return err
 }
 
 // built goes on to the next layer.
 func (c *creation) built(log ...string) (sdk.CreateStep, error) {
-	c.cursor.Image, c.Build, c.Entry, c.Rest, c.Tries = c.Build, "", "", "", 0
-	if c.Layer++; c.Layer < len(c.layers) {
+	c.at.Image, c.at.Build, c.at.Entry, c.at.Rest, c.at.Tries = c.at.Build, "", "", "", 0
+	if c.at.Layer++; c.at.Layer < len(c.layers) {
 		return c.next(stepImage, 0, log...)
 	}
 	return c.next(stepSandbox, 0, log...)
@@ -66,13 +66,13 @@ func (c *creation) built(log ...string) (sdk.CreateStep, error) {
 
 // listen reads the log of a build for a while.
 func (c *creation) listen(ctx context.Context) (sdk.CreateStep, error) {
-	log := &buildLog{rest: c.Rest}
+	log := &buildLog{rest: c.at.Rest}
 	result, err := c.read(ctx, log)
 	switch {
 	case err != nil && len(log.lines) == 0:
-		return sdk.CreateStep{}, fault(ctx, "following the build of "+c.layers[c.Layer].String(), err)
+		return sdk.CreateStep{}, fault(ctx, "following the build of "+c.layers[c.at.Layer].String(), err)
 	case result == nil: // also after an error: what was read is told, and asked for no more
-		c.Rest = log.rest
+		c.at.Rest = log.rest
 		return c.next(stepBuild, 0.2, log.lines...)
 	}
 	log.flush()
@@ -84,7 +84,7 @@ func (c *creation) read(ctx context.Context, log *buildLog) (*pb.GenericResult, 
 	ctx, cancel := context.WithTimeout(ctx, listenMax)
 	defer cancel()
 	stream, err := c.api.ImageJoinStreaming(ctx, pb.ImageJoinStreamingRequest_builder{
-		ImageId: c.Build, Timeout: float32(listenTime.Seconds()), LastEntryId: c.Entry,
+		ImageId: c.at.Build, Timeout: float32(listenTime.Seconds()), LastEntryId: c.at.Entry,
 		IncludeLogsForFinished: true, // a build may end between two calls
 	}.Build())
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *creation) read(ctx context.Context, log *buildLog) (*pb.GenericResult, 
 			size += len(entry.GetData())
 		}
 		if id := piece.GetEntryId(); id != "" {
-			c.Entry = id
+			c.at.Entry = id
 		}
 		if result := piece.GetResult(); result.GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED {
 			return result, nil
@@ -114,7 +114,7 @@ func (c *creation) read(ctx context.Context, log *buildLog) (*pb.GenericResult, 
 
 // ended says what came of a build.
 func (c *creation) ended(result *pb.GenericResult, log []string) (sdk.CreateStep, error) {
-	what := c.layers[c.Layer].String()
+	what := c.layers[c.at.Layer].String()
 	why := tidy(result.GetException())
 	if why == "" {
 		why = "Modal gives no reason"
@@ -127,8 +127,8 @@ func (c *creation) ended(result *pb.GenericResult, log []string) (sdk.CreateStep
 	case pb.GenericResult_GENERIC_STATUS_TIMEOUT:
 		return c.fail(sdk.Errorf(sdk.Invalid, "the image was not built in the time that Modal allows: %s: %s; take less into the image", what, why), log)
 	default: // the builder's own matter
-		if c.Tries++; c.Tries >= buildTries {
-			return c.fail(sdk.Errorf(sdk.Internal, "Modal gave up building the image %d times: %s: %s", c.Tries, what, why), log)
+		if c.at.Tries++; c.at.Tries >= buildTries {
+			return c.fail(sdk.Errorf(sdk.Internal, "Modal gave up building the image %d times: %s: %s", c.at.Tries, what, why), log)
 		}
 		return c.next(stepImage, 2, append(log, "Modal gave up building the image and is asked again: "+why)...)
 	}

@@ -40,7 +40,7 @@ type cursor struct {
 type creation struct {
 	*session
 	order
-	cursor
+	at cursor
 }
 
 // Create implements [sdk.Provider].
@@ -54,7 +54,7 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.Ra
 		return sdk.CreateStep{}, err
 	}
 	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &c.cursor); err != nil || !c.fits() {
+		if err := json.Unmarshal(raw, &c.at); err != nil || !c.fits() {
 			return sdk.CreateStep{}, sdk.Errorf(sdk.Invalid, "the cursor is not one of this plugin for this machine")
 		}
 	}
@@ -68,20 +68,20 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.Ra
 
 // fits reports whether the cursor can be one for the order.
 func (c *creation) fits() bool {
-	switch c.Step {
+	switch c.at.Step {
 	case stepImage, stepBuild:
-		return c.Layer >= 0 && c.Layer < len(c.layers)
+		return c.at.Layer >= 0 && c.at.Layer < len(c.layers)
 	case stepSandbox:
-		return len(c.cursor.Volumes) == len(c.order.Volumes)
+		return len(c.at.Volumes) == len(c.Volumes)
 	case stepFailed:
-		return c.Error != nil
+		return c.at.Error != nil
 	default:
-		return c.Step == stepBegin
+		return c.at.Step == stepBegin
 	}
 }
 
 func (c *creation) step(ctx context.Context) (sdk.CreateStep, error) {
-	switch c.Step {
+	switch c.at.Step {
 	case stepImage:
 		return c.askImage(ctx)
 	case stepBuild:
@@ -89,7 +89,7 @@ func (c *creation) step(ctx context.Context) (sdk.CreateStep, error) {
 	case stepSandbox:
 		return c.askSandbox(ctx)
 	case stepFailed:
-		return sdk.CreateStep{}, c.Error
+		return sdk.CreateStep{}, c.at.Error
 	default:
 		return c.begin(ctx)
 	}
@@ -97,8 +97,8 @@ func (c *creation) step(ctx context.Context) (sdk.CreateStep, error) {
 
 // next goes on with a step after some seconds.
 func (c *creation) next(step string, after float64, log ...string) (sdk.CreateStep, error) {
-	c.Step = step
-	raw, err := json.Marshal(c.cursor)
+	c.at.Step = step
+	raw, err := json.Marshal(c.at)
 	return sdk.CreateStep{Cursor: raw, Log: log, AfterSeconds: after}, err
 }
 
@@ -107,25 +107,25 @@ func (c *creation) fail(err *sdk.Error, log []string) (sdk.CreateStep, error) {
 	if len(log) == 0 {
 		return sdk.CreateStep{}, err
 	}
-	c.cursor = cursor{Error: err}
+	c.at = cursor{Error: err}
 	return c.next(stepFailed, 0, log...)
 }
 
 func (c *creation) begin(ctx context.Context) (sdk.CreateStep, error) {
-	app, err := c.sdk.Apps.FromName(ctx, c.options.App, &sdkmodal.AppFromNameParams{CreateIfMissing: true})
+	app, err := c.sdk.Apps.FromName(ctx, c.App, &sdkmodal.AppFromNameParams{CreateIfMissing: true})
 	if err != nil {
-		return sdk.CreateStep{}, fault(ctx, "opening the app "+c.options.App+" of Modal's", err)
+		return sdk.CreateStep{}, fault(ctx, "opening the app "+c.App+" of Modal's", err)
 	}
-	c.cursor.App = app.AppID
-	c.cursor.Volumes = nil
-	for _, v := range c.order.Volumes {
+	c.at.App = app.AppID
+	c.at.Volumes = nil
+	for _, v := range c.Volumes {
 		volume, err := c.sdk.Volumes.FromName(ctx, v.Name, &sdkmodal.VolumeFromNameParams{CreateIfMissing: true})
 		if err != nil {
 			return sdk.CreateStep{}, fault(ctx, "opening the volume "+v.Name, err)
 		}
-		c.cursor.Volumes = append(c.cursor.Volumes, volume.VolumeID)
+		c.at.Volumes = append(c.at.Volumes, volume.VolumeID)
 	}
-	if image := c.order.Image; image != nil && image.Snapshot != "" {
+	if image := c.Image; image != nil && image.Snapshot != "" {
 		if err := c.openSnapshot(ctx, image.Snapshot); err != nil {
 			return sdk.CreateStep{}, err
 		}
@@ -145,6 +145,6 @@ func (c *creation) openSnapshot(ctx context.Context, id string) error {
 		}
 		return err
 	}
-	c.cursor.Image = image.ImageID
+	c.at.Image = image.ImageID
 	return nil
 }

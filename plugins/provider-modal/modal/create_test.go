@@ -93,7 +93,7 @@ func TestBuildLogIsToldOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(log, "\n")
-	for _, want := range []string{"layer 1 of 5: python:3.11-slim", "Collecting numpy>=2", "Collecting torch", "layer 5 of 5: cat <<EOF …"} {
+	for _, want := range []string{"layer 1 of 5: python:3.11-slim", "Collecting numpy>=2", "Collecting torch", "layer 5 of 5: cat <<EOF …", "layer 3 of 5: pip install numpy>=2 torch"} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("%q is %d times in the log:\n%s", want, strings.Count(text, want), text)
 		}
@@ -428,4 +428,33 @@ func TestCursorsOfOthers(t *testing.T) {
 		_, err := p.Create(t.Context(), newSpec(), json.RawMessage(cursor))
 		wantCode(t, err, sdk.Invalid, "cursor")
 	}
+}
+
+// How long Modal asks to wait is the engine's to keep.
+func TestAskedToWait(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	handle := mustCreate(t, p, newSpec())
+	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "SandboxWait*", Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}}})
+	_, err := p.Observe(t.Context(), []string{handle})
+	var limited *sdk.Error
+	if !errors.As(err, &limited) || limited.Code != sdk.RateLimited || limited.After() != 7*time.Second {
+		t.Errorf("error %#v", err)
+	}
+}
+
+// A machine whose end Modal refuses is not said to have ended.
+func TestRefusedTermination(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	handle := mustCreate(t, p, newSpec())
+	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "SandboxTerminate*", Code: codes.FailedPrecondition}}})
+	wantCode(t, p.Terminate(t.Context(), handle), sdk.Invalid)
+	setFaults(t, cloud, modalcloud.Faults{Down: true})
+	wantCode(t, p.Terminate(t.Context(), handle), sdk.Unavailable)
+	setFaults(t, cloud, modalcloud.Faults{})
+	if err := p.Terminate(t.Context(), handle); err != nil {
+		t.Error(err)
+	}
+	await(t, p, handle, sdk.Stopped)
 }

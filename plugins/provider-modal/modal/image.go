@@ -19,8 +19,9 @@ var (
 // layer is one step of an image: instructions of a Dockerfile after its FROM. Modal
 // keeps the result of a layer by its content.
 type layer struct {
-	from string // name in a registry; empty = the layer before
-	run  string // shell command; empty = the base as it is
+	from  string // name in a registry; empty = the layer before
+	run   string // shell command; empty = the base as it is
+	title string // for people; empty = one of the others
 }
 
 // layers are those of an image, first to last. None are left when it is a snapshot
@@ -40,13 +41,19 @@ func layers(spec *sdk.Image) ([]layer, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "%q is no snapshot of Modal's; those begin with im-", spec.Snapshot)
 	}
 	if len(spec.SystemPackages) > 0 {
-		out = append(out, layer{run: "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -- " +
-			words(spec.SystemPackages) + " && rm -rf /var/lib/apt/lists/*"})
+		out = append(out, layer{
+			title: "apt-get install " + strings.Join(spec.SystemPackages, " "),
+			run: "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -- " +
+				words(spec.SystemPackages) + " && rm -rf /var/lib/apt/lists/*",
+		})
 	}
 	if len(spec.PythonPackages) > 0 {
-		// A distribution's Python refuses pip without the first of these.
-		out = append(out, layer{run: "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore python3 -m pip install " +
-			"--no-input --no-cache-dir --disable-pip-version-check --progress-bar off -- " + words(spec.PythonPackages)})
+		out = append(out, layer{
+			title: "pip install " + strings.Join(spec.PythonPackages, " "),
+			// A distribution's Python refuses pip without the first of these.
+			run: "PIP_BREAK_SYSTEM_PACKAGES=1 PIP_ROOT_USER_ACTION=ignore python3 -m pip install " +
+				"--no-input --no-cache-dir --disable-pip-version-check --progress-bar off -- " + words(spec.PythonPackages),
+		})
 	}
 	for _, command := range spec.Commands {
 		if strings.TrimSpace(command) != "" {
@@ -84,10 +91,11 @@ func (l layer) instructions() []string {
 
 // String is the layer for people.
 func (l layer) String() string {
-	if l.from != "" {
-		return l.from
+	text := l.title
+	if text == "" {
+		text = l.from + l.run // one of them is empty
 	}
-	text, _, more := strings.Cut(strings.TrimSpace(l.run), "\n")
+	text, _, more := strings.Cut(strings.TrimSpace(text), "\n")
 	if runes := []rune(text); len(runes) > 120 {
 		text, more = string(runes[:120]), true
 	}

@@ -168,8 +168,8 @@ func FuzzCursor(f *testing.F) {
 	f.Add(`{"step":"sandbox","volumes":["vo-1","vo-2"]}`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		c := creation{order: order{layers: []layer{{from: "python:3.12-slim"}}}}
-		if json.Unmarshal([]byte(raw), &c.cursor) == nil && c.fits() && (c.Step == stepImage || c.Step == stepBuild) {
-			_ = c.layers[c.Layer].String()
+		if json.Unmarshal([]byte(raw), &c.at) == nil && c.fits() && (c.at.Step == stepImage || c.at.Step == stepBuild) {
+			_ = c.layers[c.at.Layer].String()
 		}
 	})
 }

@@ -183,10 +183,16 @@ func (p *Provider) Terminate(ctx context.Context, handle string) error {
 	if err == nil {
 		_, err = box.Terminate(ctx, nil)
 	}
-	if err = fault(ctx, "terminating "+handle, err); err != nil && !gone(err) {
-		return err
+	err = fault(ctx, "terminating "+handle, err)
+	switch sdk.CodeOf(err) {
+	case sdk.NotFound:
+		return nil
+	case sdk.Invalid: // it has ended, or the refusal is another
+		if o, lost := s.observe(ctx, handle); lost == nil && !o.State.Live() {
+			return nil
+		}
 	}
-	return nil
+	return err
 }
 
 // memory keeps what does not change while a machine runs, so that observing it is

@@ -5,6 +5,7 @@ package modal
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type Provider struct {
 	// It is asked once for Modal itself, and for the machine's host at each snapshot.
 	// The hosts of a stand-in for Modal speak without TLS, whatever their addresses say.
 	Dial func(target string) (grpc.ClientConnInterface, error)
+	// Logger gets what the SDK and Modal have to say; nil = nobody.
+	Logger *slog.Logger
 	// Now is the time; nil is the clock.
 	Now func() time.Time
 
@@ -75,10 +78,17 @@ func (p *Provider) open() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := p.Now
-	if now == nil {
-		now = time.Now
+	s := &session{settings: set, dial: p.Dial, now: p.Now}
+	if s.now == nil {
+		s.now = time.Now
 	}
-	p.session, err = newSession(set, p.Dial, now)
-	return p.session, err
+	logger := p.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	if err := s.connect(logger); err != nil {
+		return nil, err
+	}
+	p.session = s
+	return s, nil
 }

@@ -18,7 +18,7 @@ func (c *creation) askSandbox(ctx context.Context) (sdk.CreateStep, error) {
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	definition := c.definition(c.cursor.Image, c.cursor.Volumes, life)
+	definition := c.definition(c.at.Image, c.at.Volumes, life)
 	tags := c.tags(c.hourly(ctx))
 	create := c.createV1
 	if c.backend(c.settings) == 2 {
@@ -54,7 +54,7 @@ func (c *creation) hourly(ctx context.Context) float64 {
 }
 
 func (c *creation) createV2(ctx context.Context, definition *pb.Sandbox, tags []*pb.SandboxTag) (string, error) {
-	request := pb.SandboxCreateV2Request_builder{AppId: c.cursor.App, Definition: definition, Tags: tags}
+	request := pb.SandboxCreateV2Request_builder{AppId: c.at.App, Definition: definition, Tags: tags}
 	if len(c.Env) > 0 {
 		request.SecretSources = []*pb.SecretSource{
 			pb.SecretSource_builder{Env: pb.StringMap_builder{Contents: c.Env}.Build()}.Build(),
@@ -76,7 +76,7 @@ func (c *creation) createV1(ctx context.Context, definition *pb.Sandbox, tags []
 		definition.SetSecretIds([]string{secret.GetSecretId()})
 	}
 	answer, err := c.api.SandboxCreate(ctx, pb.SandboxCreateRequest_builder{
-		AppId: c.cursor.App, Definition: definition, Tags: tags,
+		AppId: c.at.App, Definition: definition, Tags: tags,
 	}.Build())
 	return answer.GetSandboxId(), err
 }
@@ -85,7 +85,7 @@ func (c *creation) createV1(ctx context.Context, definition *pb.Sandbox, tags []
 // lost on the way.
 func (c *creation) adopt(ctx context.Context) (string, error) {
 	request := pb.SandboxGetFromNameRequest_builder{
-		SandboxName: c.name, AppName: c.options.App, EnvironmentName: c.environment,
+		SandboxName: c.name, AppName: c.App, EnvironmentName: c.environment,
 	}.Build()
 	find := c.api.SandboxGetFromName
 	if c.backend(c.settings) == 2 {
@@ -103,7 +103,7 @@ func (c *creation) adopt(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if tags[tagKey] != tag(c.Key) || tags[tagOwner] != tag(c.Owner) {
-		return "", sdk.Errorf(sdk.Invalid, "the app %s already has a sandbox %s, which is not ours; choose another app in provider_options", c.options.App, c.name)
+		return "", sdk.Errorf(sdk.Invalid, "the app %s already has a sandbox %s, which is not ours; choose another app in provider_options", c.App, c.name)
 	}
 	return answer.GetSandboxId(), nil
 }

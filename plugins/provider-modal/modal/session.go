@@ -28,28 +28,28 @@ type session struct {
 // absent stands for a credential: the host puts the user's own in its place.
 const absent = "seer"
 
-func newSession(set settings, dial func(string) (grpc.ClientConnInterface, error), now func() time.Time) (*session, error) {
-	out, err := dial(set.target())
+func (s *session) connect(logger *slog.Logger) error {
+	out, err := s.dial(s.target())
 	if err != nil {
-		return nil, err
+		return err
 	}
+	host := s.server.Hostname()
 	var noWait time.Duration // the engine waits, not the SDK
 	params := &sdkmodal.ClientParams{
-		TokenID: absent, TokenSecret: absent, Environment: set.environment, MaxThrottleWait: &noWait,
-		Logger:                 slog.New(slog.DiscardHandler),
-		GRPCUnaryInterceptors:  []grpc.UnaryClientInterceptor{show, redirect(out, set.server.Hostname())},
-		GRPCStreamInterceptors: []grpc.StreamClientInterceptor{redirectStream(out, set.server.Hostname())},
+		TokenID: absent, TokenSecret: absent, Environment: s.environment, MaxThrottleWait: &noWait, Logger: logger,
+		GRPCUnaryInterceptors:  []grpc.UnaryClientInterceptor{show, redirect(out, host)},
+		GRPCStreamInterceptors: []grpc.StreamClientInterceptor{redirectStream(out, host)},
 	}
 	fresh(&params.Config)
-	client, err := sdkmodal.NewClientWithOptions(params)
-	if err != nil {
-		return nil, err
+	if s.sdk, err = sdkmodal.NewClientWithOptions(params); err != nil {
+		return err
 	}
-	conn, err := connection(client)
+	conn, err := connection(s.sdk)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &session{settings: set, sdk: client, api: pb.NewModalClientClient(conn), dial: dial, now: now}, nil
+	s.api = pb.NewModalClientClient(conn)
+	return nil
 }
 
 // fresh gives the SDK an empty configuration of a type that it does not export, so
@@ -70,7 +70,7 @@ func connection(client *sdkmodal.Client) (*grpc.ClientConn, error) {
 	case conn := <-seen:
 		return conn, nil
 	default:
-		return nil, err
+		return nil, errors.Join(errors.New("the SDK did not show its connection"), err)
 	}
 }
 
