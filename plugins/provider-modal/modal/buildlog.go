@@ -21,8 +21,8 @@ func (b *buildLog) add(piece string) {
 		line, after, ended := strings.Cut(piece, "\n")
 		// A line that never ends must not grow for ever.
 		b.rest += line
-		if len(b.rest) > 4*maxLine {
-			b.rest = b.rest[len(b.rest)-2*maxLine:]
+		if len(b.rest) > 2*maxLine {
+			b.rest = b.rest[len(b.rest)-maxLine:]
 		}
 		if !ended {
 			return

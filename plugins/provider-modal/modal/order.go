@@ -150,11 +150,12 @@ func (o *order) definition(image string, volumes []string, life uint32) *pb.Sand
 	}.Build()
 }
 
+// resources are what was asked for and no more, because Modal bills what is used above
+// it, too. What was not asked for is Modal's to give.
 func (o *order) resources() *pb.Resources {
+	cpu, memory := uint32(math.Ceil(o.CPU*1000)), uint32(math.Ceil(o.MemoryGB*1024))
 	r := pb.Resources_builder{
-		MilliCpu:  uint32(math.Ceil(o.CPU * 1000)),
-		MemoryMb:  uint32(math.Ceil(o.MemoryGB * 1024)),
-		GpuConfig: &pb.GPUConfig{},
+		MilliCpu: cpu, MilliCpuMax: cpu, MemoryMb: memory, MemoryMbMax: memory, GpuConfig: &pb.GPUConfig{},
 	}
 	if o.gpu != nil {
 		r.GpuConfig = pb.GPUConfig_builder{GpuType: o.gpu.ID, Count: uint32(o.count)}.Build()
