@@ -13,12 +13,13 @@ var gpuNames = map[string]uint32{
 	"H100": 8, "H100!": 8, "H200": 8, "B200": 8, "B200+": 8,
 }
 
-// rates are dollars a second and unit. They are the published ones of 2026, and only
-// an example here.
-var rates = map[string]string{
-	"T4": "0.000164", "L4": "0.000222", "A10": "0.000306", "L40S": "0.000542", "A100-40GB": "0.000583", "A100-80GB": "0.000694",
-	"RTX-PRO-6000": "0.000842", "H100": "0.001097", "H200": "0.001261", "B200": "0.001736",
-	"cpu_core": "0.0000393", "memory_gib": "0.00000667",
+// defaultRates are dollars an hour: the published ones of 2026, as an example. What
+// Modal calls them is not documented.
+func defaultRates() map[string]string {
+	return map[string]string{
+		"T4": "0.59", "L4": "0.80", "A10": "1.10", "L40S": "1.95", "A100-40GB": "2.10", "A100-80GB": "2.50", "RTX-PRO-6000": "3.03",
+		"H100": "3.95", "H200": "4.54", "B200": "6.25", "sandbox_cpu": "0.1419", "sandbox_memory": "0.0242",
+	}
 }
 
 var regions = []string{

@@ -41,6 +41,8 @@ type Options struct {
 	PageSize             int           // of a list; default 50
 	MaxMachines, MaxGPUs int           // more at once are refused; default 100 and 10
 
+	Rates map[string]string // answer to WorkspaceBillingRates, dollars an hour; default the published ones of 2026
+
 	Logf func(format string, args ...any) // each call and change; default nothing
 }
 
@@ -69,6 +71,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxGPUs == 0 {
 		o.MaxGPUs = 10
+	}
+	if o.Rates == nil {
+		o.Rates = defaultRates()
 	}
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}

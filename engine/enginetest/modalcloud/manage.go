@@ -374,7 +374,7 @@ func (sb *sandbox) ran() float64 {
 	return (end - sb.started) * 1e9
 }
 
-// WorkspaceBillingRates lists example prices in dollars a second.
+// WorkspaceBillingRates lists Options.Rates.
 func (s *controlServer) WorkspaceBillingRates(context.Context, *pb.WorkspaceBillingRatesRequest) (*pb.WorkspaceBillingRatesResponse, error) {
-	return pb.WorkspaceBillingRatesResponse_builder{Rates: rates}.Build(), nil
+	return pb.WorkspaceBillingRatesResponse_builder{Rates: s.opts.Rates}.Build(), nil
 }

@@ -200,7 +200,7 @@ func (s *controlServer) AppHeartbeat(_ context.Context, r *pb.AppHeartbeatReques
 	return &emptypb.Empty{}, nil
 }
 
-// AppGetInfo describes an app.
+// AppList lists the apps of an environment.
 func (s *controlServer) AppList(_ context.Context, r *pb.AppListRequest) (*pb.AppListResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
