@@ -17,6 +17,7 @@ import (
 type market struct {
 	*bench
 	other *enginetest.Provider
+	stuck bool // nothing can be ended; see watch
 }
 
 func newMarket(t *testing.T, first, second enginetest.Script) *market {

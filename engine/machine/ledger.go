@@ -204,6 +204,16 @@ func (l *Ledger) path(elem string) string    { return filepath.Join(l.dir, elem)
 func (l *Ledger) file(id string) string      { return l.path(id + ".json") }
 func (l *Ledger) startFile(id string) string { return filepath.Join(l.path("starting"), id) }
 
+// starting reports whether a program works on the start of a sandbox just now.
+func (l *Ledger) starting(id string) bool {
+	lock, held, err := state.TryAcquire(l.startFile(id))
+	if err != nil || held {
+		return true
+	}
+	lock.Remove()
+	return false
+}
+
 // sweepStarts removes the locks of programs that died before they had written a
 // record, and so before anything was rented.
 func (l *Ledger) sweepStarts() error {

@@ -101,9 +101,12 @@ func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error 
 	if same(r, o) {
 		return nil
 	}
+	// A start looks after its machine itself: it may be about to end it and to take
+	// another.
+	starting := r.ReadyAt.IsZero() && d.Ledger.starting(r.ID)
 	updated, err := d.Ledger.Update(ctx, r.ID, func(r *Record) error {
 		switch {
-		case !r.Live():
+		case !r.Live(), r.Handle != o.Handle, starting && r.ReadyAt.IsZero():
 		case !o.State.Live():
 			r.end(o.State, o.Message, d.Clock.Now())
 		default:

@@ -149,12 +149,16 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 		return err
 	}
 	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
-	given := s.rec.attempt(s.at, why)
-	return s.record(ctx, func(r *Record) {
+	before, given := s.rec, s.rec.attempt(s.at, why)
+	err := s.record(ctx, func(r *Record) {
 		r.Attempts = append(r.Attempts, given)
 		r.Key = newKey()
 		r.choose(&s.choices[i], s.d.Clock.Now())
 	})
+	if err != nil {
+		s.rec = before // nothing was begun under the new key
+	}
+	return err
 }
 
 // create repeats the provider's step until there is a handle.
