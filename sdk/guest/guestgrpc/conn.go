@@ -88,18 +88,20 @@ func (c Conn) open(ctx context.Context, method string) (*stream.Stream, error) {
 //		grpc.WithChainUnaryInterceptor(theirs, guestgrpc.UnaryInterceptor(target)),
 //		grpc.WithChainStreamInterceptor(guestgrpc.StreamInterceptor(target)))
 func UnaryInterceptor(target string) grpc.UnaryClientInterceptor {
-	conn := Conn{Target: target}
-	return func(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		return conn.Invoke(ctx, method, req, reply, opts...)
-	}
+	return Conn{Target: target}.interceptUnary
 }
 
 // StreamInterceptor is [UnaryInterceptor] for streams.
 func StreamInterceptor(target string) grpc.StreamClientInterceptor {
-	conn := Conn{Target: target}
-	return func(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		return conn.NewStream(ctx, desc, method, opts...)
-	}
+	return Conn{Target: target}.interceptStream
+}
+
+func (c Conn) interceptUnary(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, _ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return c.Invoke(ctx, method, req, reply, opts...)
+}
+
+func (c Conn) interceptStream(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return c.NewStream(ctx, desc, method, opts...)
 }
 
 // finished tells the options' callbacks of a call that did not begin.
