@@ -3,6 +3,7 @@ package runpod
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -67,22 +68,46 @@ func rank(s sdk.Stock) int {
 	return slices.Index([]sdk.Stock{sdk.StockNone, sdk.StockUnknown, sdk.StockLow, sdk.StockMedium, sdk.StockHigh}, s)
 }
 
-// within gives the data centres of the regions, those with the most stock first, and
-// what is free in the best of them. Without regions that is all of RunPod, and no
-// data centre is named.
-func (a availability) within(regions []string) (places []string, stock sdk.Stock) {
-	if len(regions) == 0 {
+// within gives the places among some, those with the most stock first, and what is
+// free in the best of them. Where there is nothing it names them all. With no places
+// it is all of RunPod, and no data centre is named.
+func (a availability) within(places []string) ([]string, sdk.Stock) {
+	if len(places) == 0 {
 		return nil, stocks[a.Level]
 	}
+	var have []string
+	stock := sdk.StockNone
 	for _, p := range a.sorted() {
-		if inRegions(p.ID, regions) {
-			if len(places) == 0 {
+		if slices.Contains(places, p.ID) {
+			if len(have) == 0 {
 				stock = stocks[p.Level]
 			}
-			places = append(places, p.ID)
+			have = append(have, p.ID)
 		}
 	}
-	return places, stock
+	if len(have) == 0 {
+		have = places
+	}
+	return have, stock
+}
+
+// placesIn are the data centres of the regions, as far as anything is there now.
+func placesIn(regions []string, all []availability) ([]string, error) {
+	if len(regions) == 0 {
+		return nil, nil
+	}
+	known := map[string]bool{}
+	for _, a := range all {
+		for _, p := range a.sorted() {
+			known[p.ID] = inRegions(p.ID, regions)
+		}
+	}
+	ids := slices.Sorted(maps.Keys(known))
+	places := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !known[id] })
+	if len(places) == 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "no data centre of RunPod's that has anything now is in %s; there are %s", strings.Join(regions, ", "), strings.Join(ids, ", "))
+	}
+	return places, nil
 }
 
 // free are the data centres where something is left, those with the most first.

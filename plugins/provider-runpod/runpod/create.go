@@ -37,6 +37,18 @@ type cursor struct {
 	Lost     string         `json:"lost,omitempty"`     // how the last of them failed
 }
 
+func parseCursor(raw json.RawMessage) (cursor, error) {
+	var c cursor
+	if len(raw) == 0 {
+		return c, nil
+	}
+	err := json.Unmarshal(raw, &c)
+	if err != nil || c.Tries < 0 || c.Step == stepSettle && !idForm.MatchString(c.Pod) {
+		return c, sdk.Errorf(sdk.Internal, "the cursor of a creation cannot be read")
+	}
+	return c, nil
+}
+
 // creation is one call of [Provider.Create].
 type creation struct {
 	client  *client
@@ -53,10 +65,8 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.Ra
 		return sdk.CreateStep{}, err
 	}
 	c := &creation{client: client}
-	if len(raw) > 0 {
-		if err := json.Unmarshal(raw, &c.cur); err != nil || c.cur.Step == stepSettle && !idForm.MatchString(c.cur.Pod) {
-			return sdk.CreateStep{}, sdk.Errorf(sdk.Internal, "the cursor of a creation cannot be read")
-		}
+	if c.cur, err = parseCursor(raw); err != nil {
+		return sdk.CreateStep{}, err
 	}
 	if c.machine, err = newMachine(spec, client.settings); err != nil {
 		return sdk.CreateStep{}, err

@@ -54,6 +54,13 @@ func (c *client) gpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 	if err != nil {
 		return nil, err
 	}
+	stock := make([]availability, len(all))
+	for i, g := range all {
+		stock[i] = g.availability
+	}
+	if q.Regions, err = placesIn(q.Regions, stock); err != nil {
+		return nil, err
+	}
 	var offers []sdk.Offer
 	for _, g := range all {
 		if offer, ok := g.offer(q, o); ok {
@@ -63,15 +70,13 @@ func (c *client) gpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 	return offers, nil
 }
 
+// offer is one of the GPU; the query's regions are data centres.
 func (g gpuType) offer(q sdk.OfferQuery, o options) (sdk.Offer, bool) {
 	has, price, most := g.in(o.Cloud)
-	places, stock := g.within(q.Regions)
-	switch {
-	case !has, most > 0 && q.GPUCount > most, !gpu.Match(q.GPU, g.ID), !gpuForm.MatchString(g.ID):
-		return sdk.Offer{}, false
-	case len(q.Regions) > 0 && len(places) == 0:
+	if !has || most > 0 && q.GPUCount > most || !gpu.Match(q.GPU, g.ID) || !gpuForm.MatchString(g.ID) {
 		return sdk.Offer{}, false
 	}
+	places, stock := g.within(q.Regions)
 	return sdk.Offer{
 		ID:          choice{ID: g.ID, DataCenters: places}.String(),
 		GPU:         gpu.Canonical(g.ID),
@@ -93,6 +98,13 @@ func (c *client) cpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 	if err != nil {
 		return nil, err
 	}
+	stock := make([]availability, len(all))
+	for i, f := range all {
+		stock[i] = f.availability
+	}
+	if q.Regions, err = placesIn(q.Regions, stock); err != nil {
+		return nil, err
+	}
 	var offers []sdk.Offer
 	for _, f := range all {
 		if offer, ok := f.offer(q, least); ok {
@@ -102,15 +114,16 @@ func (c *client) cpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 	return offers, nil
 }
 
+// offer is one of the flavour, with no fewer vCPUs; the query's regions are data
+// centres.
 func (f cpuType) offer(q sdk.OfferQuery, vcpus int) (sdk.Offer, bool) {
 	vcpus = max(vcpus, powerOfTwo(float64(f.VCPU.Min)))
 	if f.RAMPerVCPU > 0 {
 		vcpus = max(vcpus, powerOfTwo(q.MemoryGB/f.RAMPerVCPU))
 	}
-	id := choice{ID: f.ID, VCPUs: vcpus}
 	places, stock := f.within(q.Regions)
-	id.DataCenters = places
-	if _, err := parseChoice(id.String()); err != nil || f.VCPU.Max > 0 && vcpus > f.VCPU.Max || len(q.Regions) > 0 && len(places) == 0 {
+	id := choice{f.ID, vcpus, places}
+	if _, err := parseChoice(id.String()); err != nil || f.VCPU.Max > 0 && vcpus > f.VCPU.Max {
 		return sdk.Offer{}, false
 	}
 	return sdk.Offer{

@@ -1,0 +1,249 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const key = "rpa_TRIAL0123456789"
+
+// compiled is where the plugin's compiled code is, for all tests.
+var compiled string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "provider-runpod-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	compiled = filepath.Join(dir, "cache")
+	if err := hosttest.Prepare(compiled, "plugins/provider-runpod"); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func newCloud(t *testing.T, o runpodcloud.Options) *runpodcloud.Cloud {
+	t.Helper()
+	o.Dir, o.Keys, o.Python = t.TempDir(), []string{key}, "/usr/bin/python3"
+	o.Delays.Stop = 50 * time.Millisecond
+	cloud, err := runpodcloud.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cloud.Close)
+	return cloud
+}
+
+// plugin is the built-in plugin in the real host.
+func plugin(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Provider) {
+	t.Helper()
+	dir := t.TempDir()
+	hosttest.BuiltIn(t, dir, "provider-runpod")
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Home: home, Env: func(name string) (string, string, bool) {
+		value, ok := env[name]
+		return value, "the test", ok
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	p, err := h.Provider(t.Context(), "runpod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, p
+}
+
+func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
+	t.Helper()
+	var cursor json.RawMessage
+	for range 20 {
+		step, err := p.Create(t.Context(), spec, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step.Handle != "" {
+			return step.Handle
+		}
+		cursor = step.Cursor
+	}
+	t.Fatal("no handle after 20 steps")
+	return ""
+}
+
+func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
+	t.Helper()
+	var o []sdk.Observation
+	for range 1000 {
+		var err error
+		if o, err = p.Observe(t.Context(), []string{handle}); err != nil {
+			t.Fatal(err)
+		}
+		if o[0].State == state {
+			return o[0]
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatalf("the machine did not become %s: %v", state, o)
+	return sdk.Observation{}
+}
+
+func newSpec(name string) sdk.MachineSpec {
+	return sdk.MachineSpec{
+		Key: "seer-" + name, Owner: "own-1", Command: []string{"sleep", "600"}, Env: map[string]string{"TRIAL": "1"},
+		Port: 8000, TimeoutSeconds: 600, EndUnix: 1900000000,
+	}
+}
+
+func TestVersion(t *testing.T) {
+	h, _ := plugin(t, nil, "")
+	plugins, errs := h.Plugins(t.Context())
+	if len(errs) > 0 || len(plugins) != 1 || plugins[0].Manifest.Version != runpod.Version {
+		t.Errorf("%+v, %v; the package is %s", plugins, errs, runpod.Version)
+	}
+}
+
+func TestLifeInTheHost(t *testing.T) {
+	cloud := newCloud(t, runpodcloud.Options{Limits: []runpodcloud.Window{}})
+	h, p := plugin(t, cloud.Env(), "")
+	for _, q := range []sdk.OfferQuery{{}, {GPU: "H100-SXM", Regions: []string{"EU"}}} {
+		offers, err := p.Offers(t.Context(), q)
+		if err != nil || len(offers) == 0 {
+			t.Fatalf("offers %v, %v", offers, err)
+		}
+		spec := newSpec("wasm-" + offers[0].GPU)
+		spec.Offer, spec.GPU, spec.GPUCount = offers[0].ID, offers[0].GPU, offers[0].GPUCount
+		spec.Volumes = []sdk.Volume{{Name: "data", Path: "/data"}}
+		handle := create(t, p, spec)
+		if again := create(t, p, spec); again != handle {
+			t.Errorf("one key gave %s and %s", handle, again)
+		}
+		if o := await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || !strings.HasSuffix(o.Endpoints[0].URL, handle+"-8000") || o.CostPerHour == 0 {
+			t.Errorf("observed %+v", o)
+		}
+		list, err := p.List(t.Context(), "own-1")
+		if err != nil || len(list) != 1 || list[0] != (sdk.Listed{Handle: handle, Key: spec.Key, Owner: "own-1", State: sdk.Running, EndUnix: 1900000000}) {
+			t.Errorf("listed %+v, %v", list, err)
+		}
+		for range 2 {
+			if err := p.Terminate(t.Context(), handle); err != nil {
+				t.Fatal(err)
+			}
+		}
+		await(t, p, handle, sdk.Stopped)
+	}
+	if h.Holds([]byte(key)) {
+		t.Error("the plugin holds the user's key")
+	}
+	if live := cloud.Live(); len(live) != 0 {
+		t.Errorf("left behind: %+v", live)
+	}
+}
+
+func TestKeyInTheHost(t *testing.T) {
+	cloud := newCloud(t, runpodcloud.Options{})
+	env := cloud.Env()
+	env["RUNPOD_API_KEY"] = "rpa_of-somebody-else"
+	_, p := plugin(t, env, "")
+	if _, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "*"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "console.runpod.io") {
+		t.Errorf("with a wrong key: %v", err)
+	}
+	delete(env, "RUNPOD_API_KEY")
+	_, p = plugin(t, env, "")
+	if info, err := p.Describe(t.Context()); err != nil || info.Name != "runpod" {
+		t.Errorf("describing needs no key: %+v, %v", info, err)
+	}
+	if _, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "*"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "RUNPOD_API_KEY") {
+		t.Errorf("without a key: %v", err)
+	}
+	home := t.TempDir()
+	if err := os.Mkdir(filepath.Join(home, ".runpod"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// As runpodctl keeps it.
+	profile := "apikey = '" + key + "'\napiurl = 'https://api.runpod.io/graphql'\n"
+	if err := os.WriteFile(filepath.Join(home, ".runpod", "config.toml"), []byte(profile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, p = plugin(t, env, home)
+	if offers, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "L4"}); err != nil || len(offers) != 1 {
+		t.Errorf("with the key of runpodctl: %v, %v", offers, err)
+	}
+}
+
+func TestFaultsInTheHost(t *testing.T) {
+	visited := make(chan string, 16)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { visited <- r.URL.Path }))
+	defer elsewhere.Close()
+	cloud := newCloud(t, runpodcloud.Options{})
+	_, p := plugin(t, cloud.Env(), "")
+	spec := newSpec("faults")
+	spec.Offer = "cpu5c:2"
+
+	cloud.Inject(runpodcloud.Fault{Method: "POST", Drop: true, After: true, Times: 1})
+	handle := create(t, p, spec)
+	if live := cloud.Live(); len(live) != 1 || live[0].ID != handle {
+		t.Errorf("after a lost answer: %+v", live)
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		remove := cloud.Inject(runpodcloud.Fault{Method: method, Redirect: elsewhere.URL})
+		_, err := p.Observe(t.Context(), []string{handle})
+		if method == "DELETE" {
+			err = p.Terminate(t.Context(), handle)
+		}
+		if code := sdk.CodeOf(err); code != sdk.Unauthorized && code != sdk.Invalid {
+			t.Errorf("%s sent elsewhere: %v", method, err)
+		}
+		remove()
+	}
+	if len(visited) != 0 {
+		t.Error("a redirect to elsewhere was followed")
+	}
+	cloud.SetBehaviour(runpodcloud.Behaviour{NoCapacity: true})
+	spec.Key = "seer-none"
+	if _, err := p.Create(t.Context(), spec, nil); sdk.CodeOf(err) != sdk.NoCapacity {
+		t.Errorf("no capacity: %v", err)
+	}
+	if err := p.Terminate(t.Context(), handle); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancelledInTheHost(t *testing.T) {
+	cloud := newCloud(t, runpodcloud.Options{})
+	_, p := plugin(t, cloud.Env(), "")
+	remove := cloud.Inject(runpodcloud.Fault{Latency: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := p.List(ctx, "own-1"); err == nil {
+		t.Error("a call that the engine gave up has a result")
+	}
+	remove()
+	if _, err := p.List(t.Context(), "own-1"); err != nil {
+		t.Error(err)
+	}
+}
