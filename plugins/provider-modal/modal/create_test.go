@@ -265,9 +265,11 @@ func TestUnknownHandles(t *testing.T) {
 
 // Whatever is lost or repeated on the way, one key is one machine.
 func TestOneKeyIsOneMachine(t *testing.T) {
-	for _, gpu := range []string{"", "T4"} {
-		for _, method := range []string{"AppGetOrCreate", "EnvironmentGetOrCreate", "ImageGetOrCreate", "ImageJoinStreaming", "WorkspaceBillingRates",
-			"SecretGetOrCreate", "SandboxCreate*", "SandboxGetFromName*", "SandboxTagsGet*", "AuthTokenGet"} {
+	own := []string{"SandboxCreate*", "SandboxGetFromName*", "SandboxTagsGet*"} // of one back end
+	common := []string{"AppGetOrCreate", "EnvironmentGetOrCreate", "ImageGetOrCreate", "ImageJoinStreaming", "WorkspaceBillingRates",
+		"SecretGetOrCreate", "AuthTokenGet"}
+	for gpu, methods := range map[string][]string{"": own, "T4": slices.Concat(common, own)} {
+		for _, method := range methods {
 			for how, fault := range map[string]modalcloud.CallFault{
 				"lost answer":      {Method: method, Cut: true, AfterEffect: true, Times: 1},
 				"storm":            {Method: method, Code: codes.Unavailable, AfterEffect: true, Times: 5}, // more than the SDK repeats
@@ -457,4 +459,59 @@ func TestRefusedTermination(t *testing.T) {
 		t.Error(err)
 	}
 	await(t, p, handle, sdk.Stopped)
+}
+
+func TestMachineThatNoTunnelReaches(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	setFaults(t, cloud, modalcloud.Faults{TunnelNever: true})
+	handle := mustCreate(t, p, newSpec())
+	if o := observe(t, p, handle); o.State != sdk.Starting || len(o.Endpoints) != 0 {
+		t.Errorf("observed %+v", o)
+	}
+	if err := cloud.KillMachine(handle); err != nil {
+		t.Fatal(err)
+	}
+	await(t, p, handle, sdk.Failed)
+}
+
+// What is remembered of a machine does not outlive it.
+func TestMachineThatIsLost(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	spec := newSpec()
+	spec.GPU = "T4"
+	handle := mustCreate(t, p, spec)
+	await(t, p, handle, sdk.Running)
+	await(t, p, handle, sdk.Running)
+	if err := cloud.KillMachine(handle); err != nil {
+		t.Fatal(err)
+	}
+	if o := await(t, p, handle, sdk.Failed); !strings.Contains(o.Message, "lost") {
+		t.Errorf("observed %+v", o)
+	}
+	setFaults(t, cloud, modalcloud.Faults{DiesStarting: true})
+	spec.Key += "2"
+	if o := await(t, p, mustCreate(t, p, spec), sdk.Failed); !strings.Contains(o.Message, "failed to start") {
+		t.Errorf("observed %+v", o)
+	}
+}
+
+func TestVolumes(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	var handles []string
+	for i, command := range []string{
+		"open('/models/a', 'w').write('kept')",
+		"import os; raise SystemExit(0 if open('/models/a').read() == 'kept' else 1)",
+	} {
+		spec := newSpec()
+		spec.GPU = []string{"", "T4"}[i]
+		spec.Volumes = []sdk.Volume{{Name: "weights", Path: "/models"}}
+		spec.Command = []string{"python3", "-c", command}
+		handles = append(handles, mustCreate(t, p, spec))
+		if o := await(t, p, handles[i], sdk.Stopped); o.Message != "its program has ended" {
+			t.Errorf("observed %+v", o)
+		}
+	}
 }
