@@ -188,13 +188,13 @@ func forward(x *streamtest.Exchange, conn *grpc.ClientConn) {
 		ctx, cancel = context.WithTimeout(context.Background(), time.Duration(x.GRPC.TimeoutSeconds*float64(time.Second)))
 	}
 	defer cancel()
-	go func() {
+	go func(ctx context.Context) {
 		select {
 		case <-x.Gone():
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	}(ctx)
 	for key, values := range x.GRPC.Metadata {
 		for _, v := range values {
 			if raw, err := base64.StdEncoding.DecodeString(v); err == nil && strings.HasSuffix(key, "-bin") {
