@@ -13,8 +13,13 @@ import (
 // dialer connects to a name by an address of it that was checked.
 type dialer struct {
 	resolve    func(ctx context.Context, host string) ([]netip.Addr, error)
+	connect    func(ctx context.Context, addr string) (net.Conn, error)
 	timeout    time.Duration
 	publicOnly bool
+}
+
+func connectTCP(ctx context.Context, addr string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }
 
 // How long an address may keep silent before the next one is tried beside it.
@@ -32,7 +37,7 @@ func (d *dialer) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return race(ctx, addrs, port)
+	return d.race(ctx, addrs, port)
 }
 
 // lookup resolves a name once and refuses it when any address of it is refused.
@@ -63,7 +68,7 @@ func (d *dialer) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 
 // race connects to the first address that answers, trying one after the other with
 // a small delay. It ends all attempts but one.
-func race(ctx context.Context, addrs []netip.Addr, port string) (net.Conn, error) {
+func (d *dialer) race(ctx context.Context, addrs []netip.Addr, port string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
 		err  error
@@ -71,7 +76,7 @@ func race(ctx context.Context, addrs []netip.Addr, port string) (net.Conn, error
 	ctx, cancel := context.WithCancel(ctx)
 	results := make(chan result)
 	attempt := func(a netip.Addr) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(a.Unmap().String(), port))
+		conn, err := d.connect(ctx, net.JoinHostPort(a.Unmap().String(), port))
 		select {
 		case results <- result{conn, err}:
 		case <-ctx.Done():

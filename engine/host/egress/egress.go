@@ -20,6 +20,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -43,6 +44,8 @@ type Options struct {
 
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil = as the system does
 	Roots   *x509.CertPool                                               // nil = the system's
+
+	connect func(ctx context.Context, addr string) (net.Conn, error) // of tests
 }
 
 // Limits bound what a plugin may move.
@@ -109,8 +112,11 @@ func New(o Options) *Gateway {
 	g := &Gateway{id: o.Manifest.ID, o: o, limits: o.Limits.withDefaults(), scrub: newScrubber(), sessions: map[*Session]struct{}{}}
 	g.vault = newVault(g.scrub)
 	g.bindings, g.captures = parseBindings(o.Manifest), parseCaptures(o.Manifest)
-	public := &dialer{resolve: o.Resolve, timeout: g.limits.Connect, publicOnly: true}
-	anywhere := &dialer{resolve: o.Resolve, timeout: g.limits.Connect}
+	anywhere := &dialer{resolve: o.Resolve, connect: o.connect, timeout: g.limits.Connect}
+	if anywhere.connect == nil {
+		anywhere.connect = connectTCP
+	}
+	public := &dialer{resolve: o.Resolve, connect: anywhere.connect, timeout: g.limits.Connect, publicOnly: true}
 	g.public, g.anywhere = g.transport(public), g.transport(anywhere)
 	g.rpcs = &pool{public: public, anywhere: anywhere, tls: g.tls(), headerBytes: uint32(g.limits.HeaderKB) << 10}
 	return g
