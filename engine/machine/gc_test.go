@@ -3,8 +3,11 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -117,18 +120,223 @@ func TestGCEndsAMachineThatCameTooLate(t *testing.T) {
 	b.nothingLeft()
 }
 
-func TestGCReportsButKeepsWhatItDoesNotKnow(t *testing.T) {
+// A machine without a record, as when a ledger was lost, is left to its own lease,
+// and ended when that should have ended it. Those of other owners are not touched.
+func TestGCOfMachinesThatNobodyKnows(t *testing.T) {
 	b := newBench(t, enginetest.Script{})
-	if _, err := b.cloud.Create(context.Background(), sdk.MachineSpec{Key: "lost", Owner: b.ledger.Owner()}, nil); err != nil {
-		t.Fatal(err)
+	now := b.clock.Now() // 03:04:05
+	for key, end := range map[string]time.Duration{"soon": time.Hour, "late": 48 * time.Hour, "unknown": 0} {
+		spec := sdk.MachineSpec{Key: key, Owner: b.ledger.Owner()}
+		if end > 0 {
+			spec.EndUnix = now.Add(end).Unix()
+		}
+		theirs := spec
+		theirs.Key, theirs.Owner = "their "+key, "somebody"
+		for _, s := range []sdk.MachineSpec{spec, theirs} {
+			if _, err := b.cloud.Create(context.Background(), s, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
-	if _, err := b.cloud.Create(context.Background(), sdk.MachineSpec{Key: "theirs", Owner: "somebody"}, nil); err != nil {
-		t.Fatal(err)
+	all := machine.GCOptions{Also: []string{"cloud"}}
+	report, err := b.driver.GC(context.Background(), all)
+	if err != nil || len(report.Unrecorded) != 3 || len(report.Cleaned)+len(report.Failed) != 0 {
+		t.Fatalf("report %+v, %v", report, err)
 	}
-	report, err := b.driver.GC(context.Background(), machine.GCOptions{Also: []string{"cloud"}})
-	if err != nil || len(report.Unrecorded) != 1 || report.Unrecorded[0].Handle != "cloud-1" || len(b.cloud.Live()) != 2 {
+	var whys []string
+	for _, i := range report.Unrecorded {
+		whys = append(whys, strings.TrimPrefix(i.Why, "the ledger has no record of it; "))
+	}
+	slices.Sort(whys)
+	if want := []string{"its own lease ends it", "its own lease ends it at 04:04", "its own lease ends it at 2030-01-04 03:04"}; !slices.Equal(whys, want) {
+		t.Errorf("got %q", whys)
+	}
+	b.clock.Advance(time.Hour + time.Minute) // the clocks of two computers differ
+	if report, err = b.driver.GC(context.Background(), all); err != nil || len(report.Cleaned) != 0 {
 		t.Errorf("report %+v, %v", report, err)
 	}
+	b.clock.Advance(2 * time.Minute)
+	if report, err = b.driver.GC(context.Background(), all); err != nil || len(report.Cleaned) != 1 || report.Cleaned[0].Why != "its time ended at 04:04, and nobody knows it" {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	b.clock.Advance(100 * time.Hour)
+	if report, err = b.driver.GC(context.Background(), all); err != nil || len(report.Cleaned) != 1 || len(report.Unrecorded) != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	if live := b.cloud.Live(); len(live) != 4 {
+		t.Errorf("machines %+v", live)
+	}
+}
+
+// strangers lists machines of other owners too, as a provider with a defect may.
+type strangers struct{ *enginetest.Provider }
+
+func (s strangers) List(ctx context.Context, _ string) ([]sdk.Listed, error) {
+	return s.Provider.List(ctx, "somebody")
+}
+
+func TestGCNeverTouchesMachinesOfOthers(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	if _, err := b.cloud.Create(context.Background(), sdk.MachineSpec{Key: "theirs", Owner: "somebody", EndUnix: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.driver.Providers = func(context.Context, string) (sdk.Provider, error) { return strangers{b.cloud}, nil }
+	report, err := b.driver.GC(context.Background(), machine.GCOptions{Also: []string{"cloud"}})
+	if err != nil || len(report.Cleaned)+len(report.Unrecorded) != 0 || len(b.cloud.Live()) != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+}
+
+func TestGCOfOneProvider(t *testing.T) {
+	m := newMarket(t, enginetest.Script{}, enginetest.Script{})
+	for i, c := range choices() {
+		if _, err := m.rent(context.Background(), func(r *machine.Record) { r.Name = fmt.Sprint("n", i) }, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.clock.Advance(3 * time.Hour)
+	report, err := m.driver.GC(context.Background(), machine.GCOptions{Only: []string{"other"}, Also: []string{"cloud"}})
+	if err != nil || len(report.Ended) != 1 || report.Ended[0].Provider != "other" || len(m.cloud.Live()) != 1 || len(m.other.Live()) != 0 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	if n := m.cloud.Calls(enginetest.OpList); n != 0 {
+		t.Errorf("the other provider was asked %d times", n)
+	}
+	// One that the ledger has never heard of can be named.
+	if report, err = m.driver.GC(context.Background(), machine.GCOptions{Only: []string{"uninstalled"}}); err != nil || len(report.Failed) != 1 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	m.gc()
+	m.nothingLeft()
+}
+
+// A provider that refuses is said once, and the others are dealt with.
+func TestGCGoesOnWithoutAProviderThatCannotBeAsked(t *testing.T) {
+	m := newMarket(t, enginetest.Script{}, enginetest.Script{})
+	for i, c := range append(choices(), choices()...) {
+		if _, err := m.rent(context.Background(), func(r *machine.Record) { r.Name = fmt.Sprint("n", i) }, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.clock.Advance(3 * time.Hour)
+	m.cloud.SetScript(enginetest.Script{Before: func(enginetest.Call) error { return sdk.Errorf(sdk.Unauthorized, "no key is set") }})
+	report := m.gc()
+	if len(report.Ended) != 2 || len(report.Failed) != 1 || report.Failed[0].Provider != "cloud" || !strings.Contains(report.Failed[0].Why, "no key is set") {
+		t.Errorf("report %+v", report)
+	}
+	m.cloud.SetScript(enginetest.Script{})
+	if report = m.gc(); len(report.Ended) != 2 || len(report.Failed) != 0 {
+		t.Errorf("report %+v", report)
+	}
+	m.nothingLeft()
+	// Providers that have nothing of ours are not asked.
+	b := newBench(t, enginetest.Script{})
+	if b.gc(); b.cloud.Calls(enginetest.OpList) != 0 {
+		t.Error("a provider without records was asked")
+	}
+}
+
+// What could not be ended is ended by the next gc, not only when its lease is over.
+func TestGCTriesAgainWhatCouldNotBeEnded(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	r, err := b.start(context.Background(), "sticky")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cloud.SetScript(enginetest.Script{Before: failAt(enginetest.OpTerminate, 0, sdk.Unavailable, "down")})
+	if _, err := b.driver.End(context.Background(), r, "ended by the user"); err == nil {
+		t.Fatal("it was ended")
+	}
+	b.cloud.SetScript(enginetest.Script{})
+	if _, err := b.driver.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if report := b.gc(); len(report.Ended) != 1 || report.Ended[0].Why != "ended by the user" {
+		t.Errorf("report %+v", report)
+	}
+	if r, _ = b.ledger.Get(r.ID); r.Message != "ended by the user" || r.Ending != "" {
+		t.Errorf("it says %q, %q", r.Message, r.Ending)
+	}
+	b.nothingLeft()
+}
+
+// A down that was given up in the middle is finished by gc.
+func TestGCFinishesAnEndThatWasCancelled(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	r, err := b.start(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.cloud.SetScript(enginetest.Script{Before: func(c enginetest.Call) error {
+		if c.Op == enginetest.OpTerminate {
+			cancel()
+		}
+		return nil
+	}})
+	var left *machine.LeftoverError
+	if _, err := b.driver.End(ctx, r, "ended by the user"); !errors.As(err, &left) {
+		t.Fatalf("error %v", err)
+	}
+	b.cloud.SetScript(enginetest.Script{})
+	if report := b.gc(); len(report.Ended) != 1 {
+		t.Errorf("report %+v", report)
+	}
+	b.nothingLeft()
+}
+
+func TestGCEndsWhatHasSpentItsBudget(t *testing.T) {
+	m := newMarket(t, enginetest.Script{CostPerHour: 2}, enginetest.Script{})
+	r, err := m.rent(context.Background(), func(r *machine.Record) { r.Budget = 3 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.clock.Advance(89 * time.Minute)
+	if report := m.gc(); len(report.Ended) != 0 {
+		t.Errorf("report %+v", report)
+	}
+	if got := r.Cost(m.clock.Now()); got < 2.96 || got > 2.97 {
+		t.Errorf("89 minutes cost %v", got)
+	}
+	m.clock.Advance(time.Minute)
+	if report := m.gc(); len(report.Ended) != 1 || report.Ended[0].Why != "its budget is spent" {
+		t.Errorf("report %+v", report)
+	}
+	m.clock.Advance(time.Hour)
+	if r, _ = m.ledger.Get(r.ID); r.Cost(m.clock.Now()) > 3.01 {
+		t.Errorf("it costs money after its end: %v", r.Cost(m.clock.Now()))
+	}
+	m.nothingLeft()
+}
+
+// A record as it was written before there were choices.
+func TestRecordOfAnOlderEngine(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 1})
+	step, err := b.cloud.Create(context.Background(), sdk.MachineSpec{Key: "seer-old", Owner: b.ledger.Owner(), Port: 7070}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := b.clock.Now().Format(time.RFC3339)
+	old := `{"version": 1, "id": "sb-aaaaaaaaaa", "owner": "` + b.ledger.Owner() + `", "key": "seer-old", "provider": "cloud", "handle": "` + step.Handle + `",
+		"state": "running", "created_at": "` + now + `", "updated_at": "` + now + `", "ready_at": "` + now + `", "port": 7070, "cost_per_hour": 1,
+		"lease": {"kind": "detached", "ttl_seconds": 3600, "heartbeat": "` + now + `", "end": "` + b.clock.Now().Add(time.Hour).Format(time.RFC3339) + `"}}`
+	if err := os.WriteFile(filepath.Join(b.dir, "sb-aaaaaaaaaa.json"), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.clock.Advance(30 * time.Minute)
+	if report := b.gc(); len(report.Ended)+len(report.Failed) != 0 {
+		t.Errorf("report %+v", report)
+	}
+	r, err := b.ledger.Resolve("sb-a")
+	if err != nil || r.Cost(b.clock.Now()) != 0.5 {
+		t.Errorf("it has cost %v, %v", r.Cost(b.clock.Now()), err)
+	}
+	b.clock.Advance(time.Hour)
+	if report := b.gc(); len(report.Ended) != 1 {
+		t.Errorf("report %+v", report)
+	}
+	b.nothingLeft()
 }
 
 func TestGCDoesNotDisturbAStartThatGoesOn(t *testing.T) {
