@@ -160,6 +160,8 @@ func TestSpecsThatModalCannotServe(t *testing.T) {
 		"snapshot is none":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Snapshot: "x"} }, sdk.Invalid, "im-"},
 		"snapshot is gone":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Snapshot: "im-gone"} }, sdk.NotFound, "im-gone"},
 		"python version":    {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{PythonVersion: "2.7"} }, sdk.Invalid, "2.7"},
+		"two Pythons":       {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Base: "pytorch/pytorch", PythonVersion: "3.12"} }, sdk.Invalid, "its own Python"},
+		"disk too large":    {func(s *sdk.MachineSpec) { s.DiskGB = 2000 }, sdk.Unsupported, "512 GB"},
 		"two lines of base": {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Base: "a\nRUN b"} }, sdk.Invalid, "registry"},
 		"name of a volume":  {func(s *sdk.MachineSpec) { s.Volumes = []sdk.Volume{{Name: "a b", Path: "/v"}} }, sdk.Invalid, "a b"},
 	} {

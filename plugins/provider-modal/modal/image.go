@@ -65,6 +65,9 @@ func layers(spec *sdk.Image) ([]layer, error) {
 
 func baseImage(spec *sdk.Image) (string, error) {
 	if spec.Base != "" {
+		if spec.PythonVersion != "" {
+			return "", sdk.Errorf(sdk.Invalid, "the image %s has its own Python; remove image.base or python_version", spec.Base)
+		}
 		if !imageName.MatchString(spec.Base) {
 			return "", sdk.Errorf(sdk.Invalid, "%q is no name of an image in a registry", spec.Base)
 		}

@@ -53,7 +53,7 @@ func quoted(environment string) string {
 }
 
 func (l priceList) offers(q sdk.OfferQuery) []sdk.Offer {
-	offer := sdk.Offer{ID: cpuOffer, MemoryGB: max(q.MemoryGB, defaultMemoryGiB)}
+	offer := sdk.Offer{ID: cpuOffer, MemoryGB: q.MemoryGB}
 	if len(q.Regions) == 1 {
 		offer.Region = q.Regions[0]
 	}

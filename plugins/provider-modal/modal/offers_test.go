@@ -24,6 +24,7 @@ func TestOffers(t *testing.T) {
 		"or better":      {sdk.OfferQuery{GPU: "B200+"}, []string{"B200+"}, 6.27},
 		"any A100":       {sdk.OfferQuery{GPU: "A100"}, []string{"A100-40GB", "A100-80GB"}, 2.12},
 		"that A100":      {sdk.OfferQuery{GPU: "NVIDIA A100-SXM4-80GB"}, []string{"A100-80GB"}, 2.52},
+		"any":            {sdk.OfferQuery{GPU: gpu.Any, GPUCount: 5}, []string{"T4", "L4", "L40S", "A100-40GB", "A100-80GB", "RTX-PRO-6000", "H100", "H200", "B200"}, 2.97},
 		"A10G":           {sdk.OfferQuery{GPU: "A10G", GPUCount: 4}, []string{"A10"}, 4.43},
 		"too many":       {sdk.OfferQuery{GPU: "A10", GPUCount: 5}, nil, 0},
 		"eight":          {sdk.OfferQuery{GPU: "H200", GPUCount: 8}, []string{"H200"}, 36.34},

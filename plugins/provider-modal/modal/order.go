@@ -24,8 +24,10 @@ type order struct {
 	layers []layer
 }
 
-// What a machine gets when the spec leaves it open.
-const defaultLifeSeconds = 60 * 60
+const (
+	defaultLifeSeconds = 60 * 60 // when the spec leaves it open
+	diskGB             = 512     // that every machine has
+)
 
 func newOrder(spec sdk.MachineSpec, list priceList) (order, error) {
 	o := order{MachineSpec: spec, name: sandboxName(spec.Key), count: max(spec.GPUCount, 1)}
@@ -77,6 +79,8 @@ func (o *order) checkPlace(priceList) error {
 		return sdk.Errorf(sdk.Invalid, "a machine needs a command and a port")
 	case o.Isolation != "" && o.Isolation != "auto":
 		return sdk.Errorf(sdk.Unsupported, "isolation %q cannot be chosen on Modal, which isolates every machine itself; leave it out", o.Isolation)
+	case o.DiskGB > diskGB:
+		return sdk.Errorf(sdk.Unsupported, "a machine of Modal's has a disk of %d GB, not %d; use a volume for more", diskGB, o.DiskGB)
 	case len(o.Mounts) > 0:
 		return sdk.Errorf(sdk.Unsupported, "folders of this computer cannot be mounted on Modal")
 	case o.Network != "" && o.Network != "open" && o.Network != "none" && o.Network != "hosts":
