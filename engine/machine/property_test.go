@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -58,6 +59,9 @@ func scenes() map[string][2]enginetest.Script {
 // Whatever happens at whichever call: no machine costs money that the ledger does
 // not know, and once its time has passed, a later program has ended every one.
 func TestNothingIsEverLost(t *testing.T) {
+	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", "/dev/shm") // thousands of syncs
+	}
 	cases := 0
 	for scene, scripts := range scenes() {
 		for _, at := range momentsOf(t, scripts) {
