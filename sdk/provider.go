@@ -111,6 +111,7 @@ type OfferQuery struct {
 	GPUCount int             `json:"gpu_count,omitempty"` //
 	CPU      float64         `json:"cpu,omitempty"`       // cores
 	MemoryGB float64         `json:"memory_gb,omitempty"` // GiB of RAM
+	DiskGB   int             `json:"disk_gb,omitempty"`   // only for the price, where disks are billed
 	Regions  []string        `json:"regions,omitempty"`   // any of them
 	Options  json.RawMessage `json:"options,omitempty"`   // as in [MachineSpec]
 }
