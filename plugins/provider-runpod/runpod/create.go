@@ -133,7 +133,7 @@ func (c *creation) choose(ctx context.Context) (err error) {
 func (c *creation) offer(ctx context.Context) (string, error) {
 	s := c.machine.spec
 	offers, err := c.client.offers(ctx, sdk.OfferQuery{
-		GPU: s.GPU, GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions, Options: s.Options,
+		GPU: s.GPU, GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, Options: s.Options,
 	}, c.machine.options)
 	if err != nil {
 		return "", err

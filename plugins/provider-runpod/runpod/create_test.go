@@ -193,6 +193,10 @@ func TestTwins(t *testing.T) {
 	first := r.ask("POST", "/pods", twin)["id"]
 	r.clock.Advance(time.Second)
 	r.ask("POST", "/pods", twin)
+	r.clock.Advance(-time.Hour)
+	dead := r.ask("POST", "/pods", twin)["id"].(string)
+	r.ask("POST", "/pods/"+dead+"/action", map[string]string{"action": "stop"})
+	r.clock.Advance(time.Hour)
 	handle, log, err := r.create(spec)
 	if err != nil || handle != first || !strings.Contains(strings.Join(log, "\n"), "made twice") {
 		t.Errorf("%s, %q, %v", handle, log, err)

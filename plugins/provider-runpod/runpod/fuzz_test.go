@@ -65,6 +65,7 @@ func FuzzPods(f *testing.F) {
 
 func FuzzProblem(f *testing.F) {
 	f.Add(400, `{"title":"Bad Request","status":400,"detail":"There are no longer any instances available","errors":["$: x"]}`)
+	f.Add(408, ``)
 	f.Add(502, `<html>`)
 	f.Add(422, `{"detail":7,"errors":[{}],"title":null,"message":"m"}`)
 	f.Fuzz(func(t *testing.T, status int, body string) {

@@ -83,10 +83,7 @@ func newMachine(spec sdk.MachineSpec, s settings) (machine, error) {
 	if err := m.readEnv(s); err != nil {
 		return m, err
 	}
-	m.body.Disk = spec.DiskGB
-	if m.body.Disk <= 0 {
-		m.body.Disk = defaultDisk
-	}
+	m.body.Disk = diskOf(spec.DiskGB)
 	var err error
 	m.body.Args, err = m.args()
 	return m, err

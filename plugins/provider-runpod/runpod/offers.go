@@ -84,7 +84,7 @@ func (g gpuType) offer(q sdk.OfferQuery, o options) (sdk.Offer, bool) {
 		GPUMemoryGB: g.Memory,
 		MemoryGB:    q.MemoryGB, // asked for when it is rented; the catalogue does not tell
 		Region:      strings.Join(places, ","),
-		CostPerHour: cents(price*float64(q.GPUCount) + defaultDisk*diskPerHour),
+		CostPerHour: hourly(price*float64(q.GPUCount), q.DiskGB),
 		Stock:       stock,
 	}, true
 }
@@ -130,7 +130,7 @@ func (f cpuType) offer(q sdk.OfferQuery, vcpus int) (sdk.Offer, bool) {
 		ID:          id.String(),
 		MemoryGB:    f.RAMPerVCPU * float64(vcpus),
 		Region:      strings.Join(places, ","),
-		CostPerHour: cents(f.Price.PerVCPU*float64(vcpus) + defaultDisk*diskPerHour),
+		CostPerHour: hourly(f.Price.PerVCPU*float64(vcpus), q.DiskGB),
 		Stock:       stock,
 	}, true
 }
@@ -146,5 +146,15 @@ func powerOfTwo(n float64) int {
 	return p
 }
 
-// cents rounds to hundredths of a cent.
-func cents(dollars float64) float64 { return math.Round(dollars*1e4) / 1e4 }
+// hourly is the price of a machine with its disk, to a hundredth of a cent.
+func hourly(compute float64, diskGB int) float64 {
+	return math.Round((compute+float64(diskOf(diskGB))*diskPerHour)*1e4) / 1e4
+}
+
+// diskOf is what a machine gets, in GB.
+func diskOf(wanted int) int {
+	if wanted <= 0 {
+		return defaultDisk
+	}
+	return wanted
+}

@@ -95,6 +95,9 @@ func TestOffer(t *testing.T) {
 	if o := r.offers(sdk.OfferQuery{GPU: "A40"}); len(o) != 1 || o[0].Stock != sdk.StockHigh || o[0].CostPerHour != 0.4027 {
 		t.Errorf("%+v", o)
 	}
+	if o := r.offers(sdk.OfferQuery{GPU: "A40", DiskGB: 730}); len(o) != 1 || o[0].CostPerHour != 0.5 {
+		t.Errorf("with a large disk: %+v", o)
+	}
 	if o := r.offers(sdk.OfferQuery{CPU: 2}); o[0].CostPerHour != 0.0627 || o[0].MemoryGB != 4 || o[0].GPU != "" {
 		t.Errorf("%+v", o[0])
 	}
