@@ -76,6 +76,18 @@ func (r *Record) tooDear(c *Choice, o sdk.Observation) error {
 	return sdk.Errorf(sdk.NoCapacity, "it costs $%.2f an hour, not $%.2f as offered", o.CostPerHour, c.CostPerHour)
 }
 
+// keepBudget brings the hard end forward to when the budget is spent at the price
+// that the machine really has.
+func (r *Record) keepBudget() {
+	if r.Budget == 0 || r.CostPerHour == 0 {
+		return
+	}
+	spent := r.RentedAt.Add(time.Duration(min(r.Budget/r.CostPerHour, 1e5) * float64(time.Hour)))
+	if r.HardEnd.IsZero() || spent.Before(r.HardEnd) {
+		r.HardEnd = spent
+	}
+}
+
 // ChoicesError says that no choice gave a machine. Its code is [sdk.NoCapacity].
 type ChoicesError struct {
 	Attempts []Attempt // in order

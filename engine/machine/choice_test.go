@@ -230,6 +230,19 @@ func TestDearerThanOffered(t *testing.T) {
 	}
 }
 
+// A machine may cost a little more than its offer; then it ends a little earlier.
+func TestBudgetAtTheRealPrice(t *testing.T) {
+	m := newMarket(t, enginetest.Script{CostPerHour: 2.05}, enginetest.Script{})
+	began := m.clock.Now()
+	r, err := m.rent(context.Background(), func(r *machine.Record) { r.Budget = 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost := r.Cost(r.HardEnd); cost > 4 || cost < 3.999 || r.HardEnd.After(began.Add(2*time.Hour)) {
+		t.Errorf("until %s it costs $%.4f", r.HardEnd, cost)
+	}
+}
+
 func TestAChoiceThatCannotBeEndedIsTheLast(t *testing.T) {
 	m := newMarket(t, enginetest.Script{Queue: 24 * time.Hour, Before: failAt(enginetest.OpTerminate, 0, sdk.Internal, "boom")}, enginetest.Script{})
 	r, err := m.rent(context.Background(), nil)

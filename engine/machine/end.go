@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,7 +16,7 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	}
 	p, err := d.provider(ctx, r.Provider, func(string) {})
 	if err != nil {
-		return r, &LeftoverError{ID: r.ID, Handle: r.Handle, Err: err}
+		return d.finish(ctx, r, sdk.Stopped, why, err)
 	}
 	leftover := d.release(ctx, p, &r, false)
 	final := sdk.Stopped
@@ -61,7 +62,7 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 	defer cancel()
 	updated, err := d.Ledger.Update(ctx, r.ID, func(r *Record) error {
 		if leftover != nil {
-			r.Message, r.Ending = "could not be ended: "+leftover.Error(), message
+			r.Message, r.Ending = "could not be ended: "+leftover.Error(), cmp.Or(message, "it was asked to end")
 			return nil
 		}
 		r.Ending = ""

@@ -260,6 +260,29 @@ func TestGCTriesAgainWhatCouldNotBeEnded(t *testing.T) {
 	b.nothingLeft()
 }
 
+// Also where the provider had been taken away for a while.
+func TestGCEndsWhatHadNoProvider(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	r, err := b.start(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := b.driver.Providers
+	b.driver.Providers = func(context.Context, string) (sdk.Provider, error) { return nil, errors.New("not installed") }
+	var left *machine.LeftoverError
+	if _, err := b.driver.End(context.Background(), r, ""); !errors.As(err, &left) || !strings.Contains(err.Error(), "not installed") {
+		t.Fatalf("error %v", err)
+	}
+	if report := b.gc(); len(report.Failed) != 1 || report.Failed[0].Provider != "cloud" {
+		t.Errorf("report %+v", report)
+	}
+	b.driver.Providers = find
+	if report := b.gc(); len(report.Ended) != 1 {
+		t.Errorf("report %+v", report)
+	}
+	b.nothingLeft()
+}
+
 // A down that was given up in the middle is finished by gc.
 func TestGCFinishesAnEndThatWasCancelled(t *testing.T) {
 	b := newBench(t, enginetest.Script{})

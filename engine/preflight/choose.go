@@ -113,8 +113,11 @@ func (s *selection) matching(want string, p *candidate) []sdk.Offer {
 	if !asked {
 		offers = assumed(want, p)
 	}
+	seen := map[sdk.Offer]bool{} // the answers for A100 and A100-80GB have offers in common
 	offers = slices.DeleteFunc(slices.Clone(offers), func(o sdk.Offer) bool {
-		return (want == "") != (o.GPU == "") || want != "" && !gpu.Match(want, o.GPU)
+		other := seen[o] || (want == "") != (o.GPU == "") || want != "" && !gpu.Match(want, o.GPU)
+		seen[o] = true
+		return other
 	})
 	slices.SortStableFunc(offers, func(a, b sdk.Offer) int {
 		return cmp.Or(boolean(a.CostPerHour == 0)-boolean(b.CostPerHour == 0), cmp.Compare(a.CostPerHour, b.CostPerHour))

@@ -87,7 +87,9 @@ func TestChoices(t *testing.T) {
 }
 
 func TestSkippedOffersAreKept(t *testing.T) {
-	r := clouds(t).check("sandbox: {provider: [runpod, modal], gpu: [H100, B200], max_price: 3}")
+	l := clouds(t)
+	l.facts.Offers["runpod"] = slices.Repeat(l.facts.Offers["runpod"], 2) // asked once for each GPU
+	r := l.check("sandbox: {provider: [runpod, modal], gpu: [H100, B200], max_price: 3}")
 	var got []string
 	for _, s := range r.Skipped {
 		got = append(got, fmt.Sprintf("%s %s %s: %s", s.Provider, s.GPU, s.Offer.ID, s.Reason))
@@ -101,6 +103,9 @@ func TestSkippedOffersAreKept(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
+	}
+	if slices.Sort(got); len(slices.Compact(got)) != len(r.Skipped) {
+		t.Errorf("something is there twice: %q", got)
 	}
 }
 
