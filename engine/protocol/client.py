@@ -34,6 +34,10 @@ Errors:
 
 A client may be shared by threads: each call has a connection of its own, which is kept for the next one. Ctrl-C, or
 any other exception in the caller, cancels the call in the sandbox.
+
+Where the sandbox is behind a tunnel (http:// and https://), a call has a name, and requests that are cut are made again
+under it: the call runs once, however often it is asked for, and goes on meanwhile. Certificates are checked against
+those of the system; SSL_CERT_FILE names others.
 """
 
 import base64
@@ -60,6 +64,11 @@ _CONNECT_SECONDS = 15.0
 _HAND_OVER_SECONDS = 75.0  # the sandbox waits up to a minute for a worker that is starting
 _RETRY_SECONDS = 20.0  # while a worker is being started again
 _GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
+_WAIT_SECONDS = 50.0  # one request for an answer; tunnels cut those that last longer than 100 s
+_SLACK_SECONDS = 30.0  # beyond that the request is lost
+_FIRST_SECONDS = 30.0  # to get through at all
+_PATIENCE_SECONDS = 300.0  # to get through again in the middle of a call
+_CANCEL_SECONDS = 5.0
 _KEPT = 16  # idle connections
 
 
@@ -473,14 +482,15 @@ def _idle_check(sock: socket.socket) -> Callable[[], bool]:
 
 
 class _Post:
-    """A connection of one HTTP request a call, for where nothing can be handed over."""
+    """A connection of HTTP requests, for where nothing can be handed over. A call outlives them; it has a name."""
 
-    def __init__(self, info: _Info) -> None:
+    def __init__(self, info: _Info, patience: float) -> None:
         import http.client  # slow to import, and rarely needed
-        self._info = info
+        self._info, self._local = info, info.endpoint.startswith("unix:")
+        self._patience = min(patience, _RETRY_SECONDS) if self._local else patience
         self._http = _http_connection(info)
         self._failed = (OSError, http.client.HTTPException)
-        self._http.connect()
+        self._done: List[str] = []  # calls whose answers have come; said with the next one
 
     def idle(self) -> bool:
         sock = self._http.sock
@@ -494,41 +504,140 @@ class _Post:
             return isinstance(e, BlockingIOError) or type(e).__name__ in ("SSLWantReadError", "SSLWantWriteError")
 
     def call(self, fn: str, call_id: str, body: bytes, tagged: bool, timeout: Optional[float]) -> Any:
-        info = self._info
         extra = (b',"timeout_seconds":%g' % timeout if timeout else b"") + (b',"tagged":true' if tagged else b"")
-        self._http.sock.settimeout(timeout + _GRACE_SECONDS if timeout else None)
-        headers = {"Authorization": "Bearer " + info.token, "Content-Type": "application/json", "Seer-Call-Id": call_id}
+        call = _Named(fn, call_id, body[:-1] + extra + b"}", timeout)
         try:
-            self._http.request("POST", info.path("call/" + quote(fn, safe="")), body[:-1] + extra + b"}", headers)
-        except socket.timeout:
-            raise _silent(fn, timeout) from None
-        except self._failed as e:
-            raise _NotStarted(str(e)) from None
-        try:
-            response = self._http.getresponse()
-            data = response.read()
-        except socket.timeout:
-            raise _silent(fn, timeout) from None
-        except self._failed as e:
-            raise info.lost(fn, e) from None
-        return self._answer(fn, response.status, data)
+            return self._follow(call)
+        except (SeerError, _Refused, _NotStarted) as e:
+            if isinstance(e, CallTimeout):
+                self._cancel(call)
+            raise
+        except BaseException:
+            self._cancel(call)
+            raise
 
-    def _answer(self, fn: str, status: int, data: bytes) -> _Answer:
-        if status == 200:
-            answer = _result(data, False)
-            if type(answer) is not dict or "result" not in answer:
-                raise SeerError("the answer to the call of %s cannot be read" % fn)
-            return _Answer(True, _untag(answer["result"]) if answer.get("tagged") is True else answer["result"])
+    def _follow(self, call: "_Named") -> "_Answer":
+        """Asks until there is an outcome. What is cut is asked for again."""
+        pause = 0.1
+        while True:
+            try:
+                response, data = self._ask(call)
+            except self._failed as e:
+                self._http.close()
+                if type(e).__name__ == "SSLCertVerificationError":
+                    raise self._info.unreachable(e) from None
+                reason = str(e) or type(e).__name__
+            else:
+                if self._is_ours(response):
+                    call.heard, pause = time.monotonic(), 0.1
+                    if response.status != 202:
+                        return self._outcome(call, response.status, data)
+                    call.accepted = True
+                    continue
+                if not _passing(response.status):
+                    raise self._info.unreachable("something before it refused the request with HTTP status %d" % response.status)
+                reason = "the tunnel answered with HTTP status %d" % response.status
+            self._give_up(call, reason, pause)
+            time.sleep(pause)
+            pause = min(2 * pause, 5.0)
+
+    def _give_up(self, call: "_Named", reason: str, pause: float) -> None:
+        """Raises, if trying again has lost its sense."""
+        now = time.monotonic() + pause
+        if self._local and call.sent is None:
+            raise _NotStarted(reason)
+        if call.deadline is not None and now > call.deadline:
+            raise _silent(call.fn, call.timeout)
+        if call.sent is None:
+            if now > call.heard + min(self._patience, _FIRST_SECONDS):
+                raise self._info.unreachable(reason)
+        elif now > call.heard + self._patience:
+            raise self._info.lost(call.fn, reason)
+
+    def _ask(self, call: "_Named") -> Tuple[Any, bytes]:
+        """One request: it begins the call, or waits for it."""
+        info, wait = self._info, call.wait()
+        if self._http.sock is None:
+            self._http.connect()
+        headers = {"Authorization": "Bearer " + info.token}
+        query = "?wait=%d" % math.ceil(wait)
+        self._http.sock.settimeout(wait + _SLACK_SECONDS)
+        if call.accepted:
+            self._http.request("GET", info.path("calls/" + call.id) + query, None, headers)
+        else:
+            headers.update({"Content-Type": "application/json", "Seer-Call-Id": call.id})
+            if call.sent is not None:
+                headers["Seer-Call-Age"] = "%.3f" % (time.monotonic() - call.sent)
+            else:
+                call.sent = time.monotonic()
+            if self._done:
+                headers["Seer-Call-Done"] = ",".join(self._done)
+            self._http.request("POST", info.path("call/" + quote(call.fn, safe="")) + query, call.body, headers)
+        response = self._http.getresponse()
+        return response, response.read()
+
+    def _is_ours(self, response: Any) -> bool:
+        """Whether the sandbox itself has answered, and not a tunnel."""
+        return response.getheader("Seer") is not None or self._local
+
+    def _outcome(self, call: "_Named", status: int, data: bytes) -> "_Answer":
+        if status == 404 and call.accepted:
+            raise self._info.lost(call.fn, "the sandbox no longer knows the call: its runtime was started again")
+        if status not in (200, 422):
+            raise _Refused(self._info, status, data)
+        self._done = [call.id]
+        answer = _result(data, False)
         if status == 422:
-            answer = _result(data, False)
             return _Answer(False, _error_of(answer.get("error") if type(answer) is dict else None))
-        refused = _Refused(self._info, status, data)
-        if not refused.code and status >= 500:  # said by something in between, which knows nothing of the call
-            raise self._info.lost(fn, refused.message)
-        raise refused
+        if type(answer) is not dict or "result" not in answer:
+            raise SeerError("the answer to the call of %s cannot be read" % call.fn)
+        return _Answer(True, _untag(answer["result"]) if answer.get("tagged") is True else answer["result"])
+
+    def _cancel(self, call: "_Named") -> None:
+        """Says that nobody waits any more. The sandbox notices it by itself too, but later."""
+        self._http.close()
+        if call.sent is None:
+            return
+        try:
+            self._http.timeout = _CANCEL_SECONDS
+            self._http.connect()
+            self._http.sock.settimeout(_CANCEL_SECONDS)
+            self._http.request("DELETE", self._info.path("calls/" + call.id), None, {"Authorization": "Bearer " + self._info.token})
+            self._http.getresponse().read()
+        except self._failed:
+            pass
+        finally:
+            self._http.close()
 
     def close(self) -> None:
         self._http.close()
+
+
+class _Named:
+    """A call that is asked for until its outcome is there."""
+
+    def __init__(self, fn: str, call_id: str, body: bytes, timeout: Optional[float]) -> None:
+        self.fn, self.id, self.body, self.timeout = fn, call_id, body, timeout
+        self.heard = time.monotonic()  # when the sandbox said something last
+        self.deadline = None if timeout is None else self.heard + timeout + _GRACE_SECONDS
+        self.sent: Optional[float] = None  # when it may have begun
+        self.accepted = False
+
+    def wait(self) -> float:
+        if self.deadline is None:
+            return _WAIT_SECONDS
+        return min(_WAIT_SECONDS, max(1.0, self.deadline - time.monotonic()))
+
+
+def _passing(status: int) -> bool:
+    """Whether a tunnel says this while it does not get through."""
+    return status in (404, 408, 429) or (status >= 500 and status not in (501, 505))
+
+
+@functools.lru_cache(maxsize=None)
+def _tls() -> Any:
+    import ssl
+    return ssl.create_default_context()
 
 
 def _http_connection(info: _Info) -> Any:
@@ -543,9 +652,9 @@ def _http_connection(info: _Info) -> Any:
     host, port = url.hostname or "", url.port or 443
     proxy = getproxies().get("https")
     if not proxy or proxy_bypass(host):
-        return http.client.HTTPSConnection(host, port, timeout=_CONNECT_SECONDS)
+        return http.client.HTTPSConnection(host, port, timeout=_CONNECT_SECONDS, context=_tls())
     via = urlsplit(proxy if "//" in proxy else "//" + proxy)
-    tunnelled = http.client.HTTPSConnection(via.hostname or "", via.port or 8080, timeout=_CONNECT_SECONDS)
+    tunnelled = http.client.HTTPSConnection(via.hostname or "", via.port or 8080, timeout=_CONNECT_SECONDS, context=_tls())
     headers = {}
     if via.username:
         user = "%s:%s" % (via.username, via.password or "")
@@ -558,13 +667,19 @@ def _http_connection(info: _Info) -> Any:
 
 
 class Client:
-    """Calls the functions of one service. Threads may share it."""
+    """Calls the functions of one service. Threads may share it.
 
-    def __init__(self, connection_file: "os.PathLike[str] | str") -> None:
-        self._file = os.fspath(connection_file)
+    A call through a tunnel that is cut goes on once the sandbox can be reached again within patience seconds."""
+
+    def __init__(self, connection_file: "os.PathLike[str] | str", patience: float = _PATIENCE_SECONDS) -> None:
+        self._file, self._patience = os.fspath(connection_file), patience
         self._idle: List[Any] = []
         self._process = os.getpid()
-        self._kind: Callable[[_Info], Any] = _Frames
+        self._hand_over = True  # as long as it works
+        self._new_names()
+
+    def _new_names(self) -> None:
+        """Names of calls that nobody else gives."""
         self._prefix = base64.b32encode(os.urandom(10)).decode().lower()
         self._numbers = itertools.count(1)
 
@@ -578,8 +693,8 @@ class Client:
         if timeout is not None and not 0 < timeout < 1e9:
             raise ValueError("timeout must be a number of seconds above 0, or None")
         body, tagged = _arguments(fn, args, kwargs or {})
-        call_id = "%s-%d" % (self._prefix, next(self._numbers))
         link = self._take()
+        call_id = "%s-%d" % (self._prefix, next(self._numbers))
         if link is not None:
             try:
                 return self._call(link, fn, call_id, body, tagged, timeout)
@@ -606,6 +721,7 @@ class Client:
         """A kept connection that is still good."""
         if os.getpid() != self._process:  # after a fork the connections are the parent's
             self._process = os.getpid()
+            self._new_names()
             self.close()
         while self._idle:
             try:
@@ -625,7 +741,7 @@ class Client:
             try:
                 return self._call(self._connect(info), fn, call_id, body, tagged, timeout)
             except _NoUpgrade:
-                self._kind = _Post
+                self._hand_over = False
                 continue
             except (_Busy, _NotStarted) as e:
                 if time.monotonic() + pause > deadline:
@@ -634,9 +750,10 @@ class Client:
             pause = min(2 * pause, 1.0)
 
     def _connect(self, info: _Info) -> Any:
-        kind = _Post if info.endpoint.startswith("https:") else self._kind
         try:
-            return kind(info)
+            if self._hand_over and info.endpoint.startswith("unix:"):
+                return _Frames(info)
+            return _Post(info, self._patience)
         except _Refused as e:
             raise e.final(info) from None
         except (OSError, ValueError) as e:

@@ -71,11 +71,11 @@ func (a *agentSetup) reach(_ context.Context, services []*engine.Service) error 
 	if !a.confined() || len(services) == 0 {
 		return nil
 	}
-	endpoint := services[0].Connection().Endpoint
-	socket, direct := strings.CutPrefix(endpoint, "unix:")
+	connection := services[0].Connection()
+	socket, direct := strings.CutPrefix(connection.Endpoint, "unix:")
 	if !direct {
 		var err error
-		if a.relay, err = newRelay(endpoint); err != nil {
+		if a.relay, err = newRelay(connection); err != nil {
 			return fmt.Errorf("make the agent's way to its services: %w", err)
 		}
 		socket = a.relay.socket

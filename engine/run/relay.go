@@ -1,24 +1,35 @@
 package run
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net"
-	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // relay is a socket of this computer that leads to services elsewhere, so that an
-// agent without a network reaches its services and nothing else.
+// agent without a network reaches its services and nothing else. What it carries
+// speaks to the runtime itself, with tokens of its own.
 type relay struct {
-	socket string
-	dir    string
-	server *http.Server
+	socket   string
+	dir      string
+	listener net.Listener
+	client   *protocol.Client
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
 }
 
-func newRelay(endpoint string) (*relay, error) {
-	to, err := url.Parse(endpoint)
+// newRelay leads to the machine of a connection, whose token opens the way.
+func newRelay(to protocol.Connection) (*relay, error) {
+	client, err := to.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -26,25 +37,65 @@ func newRelay(endpoint string) (*relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{socket: filepath.Join(dir, "s"), dir: dir}
-	l, err := net.Listen("unix", r.socket)
-	if err != nil {
+	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, client: client}
+	if r.listener, err = net.Listen("unix", r.socket); err != nil {
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	proxy := &httputil.ReverseProxy{
-		FlushInterval: -1,
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(to)
-			p.Out.Host = to.Host
-		},
-	}
-	r.server = &http.Server{Handler: proxy}
-	go func() { _ = r.server.Serve(l) }() // ends with close
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.wg.Go(r.accept)
 	return r, nil
 }
 
+func (r *relay) accept() {
+	for {
+		near, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.wg.Go(func() { r.join(near) })
+	}
+}
+
+// join carries one connection until either end closes it. Where there is no way to
+// the machine, the answer says why.
+func (r *relay) join(near net.Conn) {
+	defer near.Close()
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer cancel()
+	far, err := r.client.Dial(ctx)
+	if err != nil {
+		refuse(near, err)
+		return
+	}
+	stop := context.AfterFunc(ctx, func() {
+		near.Close()
+		far.Close()
+	})
+	defer stop()
+	var wg sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		cancel()
+	}
+	wg.Go(func() { pass(far, near) })
+	wg.Go(func() { pass(near, far) })
+	wg.Wait()
+}
+
+// refuse answers the first request of a connection; closing with that unread would
+// take the answer away.
+func refuse(conn net.Conn, err error) {
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	_, _ = conn.Read(make([]byte, 64<<10))
+	body, _ := json.Marshal(map[string]any{"error": protocol.Errorf(protocol.Unavailable, "%v", err)})
+	fmt.Fprintf(conn, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+}
+
 func (r *relay) close() {
-	_ = r.server.Close()
+	_ = r.listener.Close()
+	r.cancel()
+	r.wg.Wait()
+	r.client.Close()
 	_ = os.RemoveAll(r.dir)
 }

@@ -62,6 +62,8 @@ func (s *Server) routes() http.Handler {
 	handle("DELETE /v1/services/{service}", adminOnly, s.deleteService)
 	handle("GET /v1/services/{service}/logs", adminOnly, s.getLogs)
 	handle("POST /v1/services/{service}/call/{function}", ownService, s.used(s.postCall))
+	handle("GET /v1/services/{service}/calls/{id}", ownService, s.getKeptCall)
+	handle("DELETE /v1/services/{service}/calls/{id}", ownService, s.deleteKeptCall)
 	handle("GET /v1/services/{service}/connect", ownService, s.used(s.getConnect))
 
 	handle("/", adminOnly, func(_ http.ResponseWriter, r *http.Request) error {

@@ -16,19 +16,32 @@ import (
 )
 
 // postCall passes a call on to the worker and its answer back, without reading
-// either into memory: the body of the request is the body of the frame.
+// either into memory: the body of the request is the body of the frame. A call that
+// is named by its client may be asked for again; see keptCalls.
 func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.services.get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
-	h := protocol.FrameHeader{Kind: protocol.FrameCall, ID: newProcessID(), Fn: r.PathValue("function")}
+	if r.URL.Query().Has("wait") {
+		return s.postKeptCall(w, r, v)
+	}
 	body, size, err := s.callBody(r)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	wk, err := v.await(r.Context())
+	err = s.call(r.Context(), w, v, r.PathValue("function"), body, size)
+	if errors.Is(err, errBegun) {
+		abort(err)
+	}
+	return err
+}
+
+// call runs one call. With errBegun, a part of its answer has been written.
+func (s *Server) call(ctx context.Context, w http.ResponseWriter, v *service, fn string, body io.Reader, size int64) error {
+	h := protocol.FrameHeader{Kind: protocol.FrameCall, ID: newProcessID(), Fn: fn}
+	wk, err := v.await(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,8 +51,11 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 		return interruptedCall(v, wk, h.Fn)
 	}
 	c := &call{server: s, service: v, worker: wk, conn: conn, header: h}
-	return c.run(r.Context(), w, body, size)
+	return c.run(ctx, w, body, size)
 }
+
+// errBegun marks an answer that broke off.
+var errBegun = errors.New("the answer broke off")
 
 // callBody finds out the size, which a frame must tell before its body.
 func (s *Server) callBody(r *http.Request) (io.ReadCloser, int64, error) {
@@ -100,7 +116,7 @@ func (c *call) run(ctx context.Context, w http.ResponseWriter, body io.Reader, s
 	err = c.sendResult(w, answer, n)
 	c.done(stop() && err == nil)
 	if err != nil {
-		abort(err)
+		return fmt.Errorf("%w: %w", errBegun, err)
 	}
 	return nil
 }

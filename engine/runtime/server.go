@@ -52,7 +52,8 @@ type Server struct {
 	processes   processes
 	services    services
 	links       *link.Server
-	started     int64
+	started     int64     // of the first runtime of the machine
+	born        time.Time // of this one
 	configured  atomic.Pointer[protocol.Config]
 	saving      sync.Mutex
 	over        chan struct{} // closed when the machine is to end
@@ -76,7 +77,7 @@ func New(o Options) (*Server, error) {
 	}
 	now := time.Now()
 	s := &Server{options: o, scratch: scratch, spawner: newSpawner(), memory: memory{f: o.Memory},
-		started: now.Unix(), over: make(chan struct{}), services: services{table: map[string]*service{}},
+		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
 		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
 	s.links = link.NewServer(link.ServerOptions{})
@@ -219,6 +220,9 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			return err
 		case <-tick.C:
 			s.processes.tidy(s.options.Linger)
+			for _, v := range s.services.all() {
+				v.calls.tidy(time.Now())
+			}
 			s.busy()
 			if why := s.lease.ended(time.Now()); why != "" {
 				s.End(why)

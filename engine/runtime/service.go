@@ -25,6 +25,7 @@ type service struct {
 	name   string
 	server *Server
 	logs   *spool
+	calls  keptCalls
 
 	mu      sync.Mutex
 	last    int // the generation given out last
@@ -352,5 +353,6 @@ func (v *service) remove() {
 	if w != nil {
 		w.kill()
 	}
+	v.calls.close()
 	v.logs.close()
 }

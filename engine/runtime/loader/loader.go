@@ -37,7 +37,7 @@ const PortTaken = 98
 // Command is the program a provider starts on a machine. Its last argument is one
 // line that stays whole within single quotes, whatever splits it.
 func Command(python string) []string {
-	return []string{python, "-I", "-S", "-c", `import base64,zlib;exec(zlib.decompress(base64.b64decode("` + packed() + `")))`}
+	return []string{python, "-I", "-S", "-c", `import binascii,zlib;exec(zlib.decompress(binascii.a2b_base64("` + packed() + `")))`}
 }
 
 // packed is the source as small as it gets: some clouds limit a command.

@@ -27,6 +27,8 @@ class Front:
         self._tcp = tcp
         self._connections: List[socket.socket] = []
         self._threads: List[threading.Thread] = []
+        self.named: Dict[str, "_Named"] = {}
+        self._lock = threading.Lock()
 
     def __enter__(self) -> "Front":
         if self._tcp:
@@ -104,12 +106,28 @@ class Front:
             return self._say(sock, *self.answers.pop(0))
         if headers.get("authorization") != "Bearer " + TOKEN:
             return self._say(sock, 401, {"error": {"code": "unauthorized", "message": "wrong token"}})
-        path = request[1].decode()
+        path, _, query = request[1].decode().partition("?")
         if not path.startswith("/v1/services/tools/"):
             return self._say(sock, 404, {"error": {"code": "not_found", "message": "no such service"}})
         if path.endswith("/connect"):
             return self._connect(sock)
-        return self._call(sock, path.rpartition("/")[2], json.loads(body))
+        name = path.rpartition("/")[2]
+        wait = float(query.partition("wait=")[2] or 0)
+        if request[0] == b"POST" and query:
+            with self._lock:
+                call = self.named.get(headers["seer-call-id"])
+                if call is None:
+                    call = self.named[headers["seer-call-id"]] = _Named(self.worker.connect(), headers["seer-call-id"])
+                    self._spawn(call.run, name, json.loads(body))
+            return self._say(sock, *call.outcome(wait))
+        if request[0] == b"GET":
+            if name not in self.named:
+                return self._say(sock, 404, {"error": {"code": "not_found", "message": "no such call"}})
+            return self._say(sock, *self.named[name].outcome(wait))
+        if request[0] == b"DELETE":
+            self.named[name].peer.sock.shutdown(socket.SHUT_RDWR)
+            return self._say(sock, 200, {})
+        return self._say(sock, *_run(self.worker.connect(), name, json.loads(body)))
 
     def _connect(self, sock: socket.socket) -> bool:
         if not self.hand_over:
@@ -118,24 +136,40 @@ class Front:
         self.worker.tell({"t": "conn"}, sock.fileno())
         return False
 
-    def _call(self, sock: socket.socket, fn: str, body: Dict[str, Any]) -> bool:
-        peer = self.worker.connect()
-        header = {"t": "call", "id": "1", "fn": fn, "timeout": body.get("timeout_seconds", 0), "tagged": body.get("tagged", False)}
-        peer.send(header, json.dumps({"args": body["args"], "kwargs": body["kwargs"]}).encode())
-        try:
-            answer, data = peer.read()
-        except EOFError:
-            return self._say(sock, 422, {"error": {"code": "interrupted", "message": "the worker died"}})
-        finally:
-            peer.close()
-        if answer["t"] == "error":
-            return self._say(sock, 422, {"error": answer["error"]})
-        return self._say(sock, 200, {"result": json.loads(data), "tagged": answer.get("tagged", False)})
-
     def _say(self, sock: socket.socket, status: int, answer: Dict[str, Any]) -> bool:
+        """An answer without content is one of a tunnel."""
         body = json.dumps(answer).encode()
-        sock.sendall(b"HTTP/1.1 %d -\r\nContent-Length: %d\r\n\r\n" % (status, len(body)) + body)
+        marker = b"Seer: 1\r\n" if answer or status < 300 else b""
+        sock.sendall(b"HTTP/1.1 %d -\r\n%sContent-Length: %d\r\n\r\n" % (status, marker, len(body)) + body)
         return True
+
+
+class _Named:
+    """A call that outlives its requests."""
+
+    def __init__(self, peer: Any, call_id: str) -> None:
+        self.peer, self.id, self.done, self.said = peer, call_id, threading.Event(), (0, {})
+
+    def run(self, fn: str, body: Dict[str, Any]) -> None:
+        self.said = _run(self.peer, fn, body)
+        self.done.set()
+
+    def outcome(self, wait: float) -> Tuple[int, Dict[str, Any]]:
+        return self.said if self.done.wait(wait) else (202, {"id": self.id})
+
+
+def _run(peer: Any, fn: str, body: Dict[str, Any]) -> Tuple[int, Dict[str, Any]]:
+    header = {"t": "call", "id": "1", "fn": fn, "timeout": body.get("timeout_seconds", 0), "tagged": body.get("tagged", False)}
+    try:
+        peer.send(header, json.dumps({"args": body["args"], "kwargs": body["kwargs"]}).encode())
+        answer, data = peer.read()
+    except (EOFError, OSError):
+        return 422, {"error": {"code": "interrupted", "message": "the worker died"}}
+    finally:
+        peer.close()
+    if answer["t"] == "error":
+        return 422, {"error": answer["error"]}
+    return 200, {"result": json.loads(data), "tagged": answer.get("tagged", False)}
 
 
 __all__ = ["Failed", "Front", "TOKEN"]

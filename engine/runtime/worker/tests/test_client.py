@@ -194,9 +194,6 @@ class OverTCP(Ways):
 class OverPost(Ways):
     options = {"hand_over": False}
 
-    def test_ctrl_c_cancels_the_call(self):
-        """That a front passes it on is its own affair: the stand-in does not."""
-
 
 class LongPath(unittest.TestCase):
     def test_a_socket_whose_path_is_too_long(self):
@@ -242,7 +239,8 @@ class Faults(unittest.TestCase):
         with Front(None) as front:
             for endpoint in ("unix:%s/nothing" % front.folder, "http://127.0.0.1:1", "https://127.0.0.1:1"):
                 front.write_file(endpoint=endpoint)
-                with self.subTest(endpoint), self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*seer ls"):
+                with self.subTest(endpoint), unittest.mock.patch("client._FIRST_SECONDS", 0.2), \
+                        self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*seer ls"):
                     Client(front.file).call("f")
             self.assertTrue(issubclass(Unreachable, ConnectionError))
 
@@ -380,14 +378,44 @@ class Faults(unittest.TestCase):
 
             with self.subTest(said[:20]), Front(None) as front:
                 front.on_connection = worker
-                with self.assertRaises(Unreachable):
+                with unittest.mock.patch("client._RETRY_SECONDS", 0.5), self.assertRaises(Unreachable):
                     Client(front.file).call("f")
 
     def test_a_gateway_that_lost_the_call(self):
-        with serve(CODE) as worker, Front(worker, hand_over=False) as front, Client(front.file) as client:
+        """It is asked for again under its name, and runs once."""
+        with serve(CODE) as worker, Front(worker, tcp=True) as front, Client(front.file) as client:
+            for status in (502, 404, 524):
+                front.answers += [(status, {}), (status, {})]
+                self.assertEqual(client.call("sleep", (0,)), 0)
+            self.assertEqual(client.call("count"), 3)
+            front.answers.append((403, {}))
+            with self.assertRaisesRegex(Unreachable, "something before it refused the request with HTTP status 403"):
+                client.call("echo", (1,))
+
+    def test_an_answer_that_is_cut_is_asked_for_again(self):
+        with serve(CODE) as worker, Front(worker, tcp=True) as front, Client(front.file) as client:
+            threading.Timer(0.2, front.cut).start()
+            self.assertEqual(client.call("sleep", (0.6,)), 0.6)
+            with unittest.mock.patch("client._WAIT_SECONDS", 0.05):  # many requests for one answer
+                self.assertEqual(client.call("sleep", (0.5,)), 0.5)
+            self.assertEqual(client.call("count"), 2)
+
+    def test_a_tunnel_that_does_not_get_through_any_more(self):
+        with serve(CODE) as worker, Front(worker, tcp=True) as front, Client(front.file, patience=0.3) as client:
             client.call("echo", (1,))
-            front.answers.append((502, {}))
-            with self.assertRaises(Interrupted):
+            front.answers += [(502, {})] * 50
+            with self.assertRaisesRegex(Interrupted, "HTTP status 502"):
+                client.call("echo", (1,))
+            front.write_file(endpoint="http://127.0.0.1:1")
+            client.close()
+            front.answers.clear()
+            with self.assertRaisesRegex(Unreachable, "refused"):
+                client.call("echo", (1,))
+
+    def test_a_sandbox_that_has_forgotten_the_call(self):
+        with serve(CODE) as worker, Front(worker, tcp=True) as front, Client(front.file) as client:
+            front.answers += [(202, {"id": "x"}), (404, {"error": {"code": "not_found", "message": "no such call"}})]
+            with self.assertRaisesRegex(Interrupted, "started again"):
                 client.call("echo", (1,))
 
     def test_a_moved_sandbox_needs_no_new_client(self):

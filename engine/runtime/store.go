@@ -1,0 +1,63 @@
+package runtime
+
+import (
+	"bytes"
+	"io"
+	"os"
+)
+
+// store keeps bytes: a few in memory, more in a file without a name.
+type store struct {
+	dir  string
+	mem  []byte
+	f    *os.File
+	size int64
+}
+
+const storeInMemory = 64 << 10
+
+func (s *store) Write(p []byte) (int, error) {
+	if s.f == nil && len(s.mem)+len(p) <= storeInMemory {
+		s.mem = append(s.mem, p...)
+		s.size += int64(len(p))
+		return len(p), nil
+	}
+	if err := s.spill(); err != nil {
+		return 0, err
+	}
+	n, err := s.f.WriteAt(p, s.size)
+	s.size += int64(n)
+	return n, err
+}
+
+func (s *store) spill() error {
+	if s.f != nil {
+		return nil
+	}
+	f, err := os.CreateTemp(s.dir, "call-*")
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(f.Name()) // at the latest with the folder
+	if _, err := f.WriteAt(s.mem, 0); err != nil {
+		f.Close()
+		return err
+	}
+	s.f, s.mem = f, nil
+	return nil
+}
+
+// reader reads all that has been written.
+func (s *store) reader() io.Reader {
+	if s.f == nil {
+		return bytes.NewReader(s.mem)
+	}
+	return io.NewSectionReader(s.f, 0, s.size)
+}
+
+func (s *store) close() {
+	if s.f != nil {
+		s.f.Close()
+	}
+	s.f, s.mem = nil, nil
+}
