@@ -2,6 +2,8 @@ package modal
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -49,6 +51,28 @@ func TestRates(t *testing.T) {
 	}
 	if list.CPUCoreHour != 0.2 || list.MemoryGiBHour != 0.03 {
 		t.Errorf("CPU %v, memory %v", list.CPUCoreHour, list.MemoryGiBHour)
+	}
+}
+
+// The table in the docs is the built-in one.
+func TestDocumentedPrices(t *testing.T) {
+	list, err := builtIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := os.ReadFile("../../../docs/providers/modal.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := []string{"Prices of " + list.Date, fmt.Sprintf("Seer reckons with %.2f", list.RegionFactor),
+		fmt.Sprintf("$%.2f a core and hour", list.CPUCoreHour), fmt.Sprintf("$%.3f a GiB and hour", list.MemoryGiBHour)}
+	for _, k := range list.GPUs {
+		rows = append(rows, fmt.Sprintf(" | %.0f | %.2f | %d |", k.MemoryGB, k.Hour, k.Max))
+	}
+	for _, row := range rows {
+		if !strings.Contains(string(docs), row) {
+			t.Errorf("docs/providers/modal.md does not say %q", row)
+		}
 	}
 }
 
