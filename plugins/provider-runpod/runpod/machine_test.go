@@ -3,6 +3,7 @@ package runpod_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -130,20 +132,41 @@ func decoded(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// end does what the machine's first program does when its lease has ended.
-const end = `import json, os, re, urllib.request
-e = json.loads(os.environ["SEER_SELF_END"])
-fill = lambda s: re.sub(r"\{(\w+)\}", lambda m: os.environ[m[1]], s)
-urllib.request.urlopen(urllib.request.Request(fill(e["url"]), method=e["method"], headers={k: fill(v) for k, v in e["headers"].items()}))`
+// bootable is a machine with the real loader.
+func bootable(t *testing.T, seconds float64) sdk.MachineSpec {
+	t.Helper()
+	spec := newSpec()
+	env, err := loader.BootEnv(loader.Boot{Listen: "tcp:0.0.0.0:8000", AdminSHA256: strings.Repeat("0", 64), BootSeconds: seconds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Command, spec.Env = loader.Command("python3"), env
+	return spec
+}
 
+func TestLoaderIsReached(t *testing.T) {
+	r := newRig(t)
+	o := r.await(r.mustCreate(bootable(t, 600)), sdk.Running)
+	r.eventually("the loader answers", func() bool {
+		resp, err := http.Get(o.Endpoints[0].URL + "/loader/v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.Header.Get("Seer") == "1"
+	})
+}
+
+// The loader, to which nobody comes, ends the machine with the pod's own key.
 func TestMachineEndsItself(t *testing.T) {
 	r := newRig(t)
-	spec := newSpec()
-	spec.Command = []string{"python3", "-c", end}
-	handle := r.mustCreate(spec)
+	handle := r.mustCreate(bootable(t, 0.2))
 	r.eventually("nothing costs money", func() bool { return len(r.Live()) == 0 })
 	if o := r.observe(handle); o.State != sdk.Stopped {
 		t.Errorf("%+v", o)
+	}
+	if n := r.Requests()["DELETE /v2/pods/{id}"]; n != 1 {
+		t.Errorf("ended %d times", n)
 	}
 }
 
