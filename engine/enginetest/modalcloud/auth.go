@@ -48,8 +48,7 @@ func (c *Cloud) verify(token string) (claims, bool) {
 	if !ok {
 		return cl, false
 	}
-	got, err := base64.RawURLEncoding.DecodeString(mac)
-	if err != nil || !hmac.Equal(got, c.mac(text)) {
+	if !hmac.Equal([]byte(mac), []byte(base64.RawURLEncoding.EncodeToString(c.mac(text)))) {
 		return cl, false
 	}
 	_, body, _ := strings.Cut(text, ".")

@@ -6,7 +6,8 @@
 // A sandbox is a real process tree on this computer (package container); it is no
 // isolation, and only paths below /workspace, /models, the volumes and whole
 // arguments are moved to its own folder. No image is built: a build writes the log of
-// one, and fails where a name begins with "no-such-", with `exit N` or `false`.
+// one, and fails where a name begins with "no-such-", with `exit N` or `false`. Functions,
+// sidecars and snapshots of memory are Unimplemented, and no network is blocked.
 package modalcloud
 
 import (
@@ -110,7 +111,7 @@ type Cloud struct {
 	tags      map[string]string // name of a published image → ID
 	sandboxes map[string]*sandbox
 	tasks     map[string]*sandbox
-	mounts    map[string]string
+	mounts    map[string]*mount // by name or content
 	lastTime  float64
 }
 
@@ -120,7 +121,7 @@ func New(o Options) *Cloud {
 	c := &Cloud{opts: o.withDefaults(), ctx: ctx, stop: stop, key: []byte(randomName(32)),
 		envs: map[string]*environment{}, apps: map[string]*app{}, secrets: map[string]*secret{},
 		volumes: map[string]*volume{}, images: map[string]*image{}, layers: map[string]*image{},
-		tags: map[string]string{}, sandboxes: map[string]*sandbox{}, tasks: map[string]*sandbox{}, mounts: map[string]string{}}
+		tags: map[string]string{}, sandboxes: map[string]*sandbox{}, tasks: map[string]*sandbox{}, mounts: map[string]*mount{}}
 	c.certificate = sync.OnceValues(newCertificate)
 	c.faults.settle()
 	c.envs[defaultEnvironment] = newEnvironment(defaultEnvironment)
@@ -137,7 +138,7 @@ func (c *Cloud) Start() error {
 		}
 		c.dir, c.temp = dir, true
 	}
-	for _, folder := range []string{"machines", "volumes", "images"} {
+	for _, folder := range []string{"machines", "volumes", "images", "files"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, folder), 0o755); err != nil {
 			return err
 		}

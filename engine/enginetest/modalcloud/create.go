@@ -71,6 +71,11 @@ func (c *Cloud) create(appID string, def *pb.Sandbox, tags []*pb.SandboxTag, sou
 	if err != nil {
 		return nil, err
 	}
+	for _, id := range def.GetMountIds() {
+		if c.mount(id) == nil {
+			return nil, notFound("Mount '%s' not found", id)
+		}
+	}
 	ids := def.GetSecretIds()
 	if v2 && len(sources) > 0 {
 		ids = nil // they are among the sources too, in their order

@@ -74,6 +74,9 @@ func (s *routerServer) TaskExecStart(ctx context.Context, r *pb.TaskExecStartReq
 	if len(r.GetCommandArgs()) == 0 {
 		return nil, invalid("the command is empty")
 	}
+	if w := r.GetWorkdir(); w != "" && !path.IsAbs(w) {
+		return nil, invalid("workdir must be an absolute path, got %q", w)
+	}
 	if r.GetContainerId() != "" {
 		return nil, status.Error(codes.Unimplemented, "the stand-in for Modal has no sidecars")
 	}

@@ -39,6 +39,27 @@ type fileCommand struct {
 	Watch *watchCommand
 }
 
+// path is the one of the command that is there.
+func (c fileCommand) path() string {
+	switch {
+	case c.ReadFile != nil:
+		return c.ReadFile.Path
+	case c.WriteFile != nil:
+		return c.WriteFile.Path
+	case c.ListFiles != nil:
+		return c.ListFiles.Path
+	case c.Stat != nil:
+		return c.Stat.Path
+	case c.MakeDirectory != nil:
+		return c.MakeDirectory.Path
+	case c.Remove != nil:
+		return c.Remove.Path
+	case c.Watch != nil:
+		return c.Watch.Path
+	}
+	return ""
+}
+
 type filePath struct {
 	Path string `json:"path"`
 }
@@ -68,6 +89,9 @@ func (t fileTool) run(args []string) int32 {
 }
 
 func (t fileTool) do(c fileCommand) error {
+	if !path.IsAbs(c.path()) {
+		return &fileError{Kind: "NotSupported", Message: "The command is unknown, or its path not absolute"}
+	}
 	switch {
 	case c.ReadFile != nil:
 		return t.read(t.folder(c.ReadFile.Path))
@@ -85,10 +109,8 @@ func (t fileTool) do(c fileCommand) error {
 		return t.makeDirectory(t.folder(c.MakeDirectory.Path), c.MakeDirectory.Parents)
 	case c.Remove != nil:
 		return t.remove(t.folder(c.Remove.Path), c.Remove.Recursive)
-	case c.Watch != nil:
-		return t.watch(*c.Watch)
 	}
-	return &fileError{Kind: "NotSupported", Message: "Unknown command"}
+	return t.watch(*c.Watch)
 }
 
 func fileErrorOf(err error) *fileError {

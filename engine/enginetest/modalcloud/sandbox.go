@@ -58,6 +58,8 @@ type sandbox struct {
 	ended      float64
 	ready      float64
 	tunnels    []*tunnel
+	door       *door // for connect tokens
+	shut       bool  // no more of them are opened
 	execs      map[string]*process
 	uses       int // commands and connections
 	lastUse    time.Time
@@ -162,6 +164,9 @@ func (sb *sandbox) boot() error {
 	if sb.def.GetPtyInfo().GetEnabled() {
 		spec.Errors = sb.out
 	}
+	if err := sb.placeFiles(dir); err != nil {
+		return err
+	}
 	if spec.Dir != "" {
 		if err := os.MkdirAll(sb.folderIn(dir)(spec.Dir), 0o755); err != nil {
 			return err
@@ -252,12 +257,12 @@ func (sb *sandbox) openTunnels() {
 		open = append(open, t)
 	}
 	sb.cloud.mu.Lock()
-	over := sb.result != nil
-	if !over {
+	shut := sb.shut
+	if !shut {
 		sb.tunnels = open
 	}
 	sb.cloud.mu.Unlock()
-	if over {
+	if shut {
 		closeAll(open)
 	}
 	sb.cloud.record(Event{Kind: "tunnels", Machine: sb.id})
@@ -356,10 +361,12 @@ func (sb *sandbox) close(stop func()) {
 	result := sb.resultOf(nil)
 	sb.container.Kill() // what the first program has left behind
 	sb.cloud.mu.Lock()
-	tunnels := sb.tunnels
+	sb.shut = true
+	tunnels, door := sb.tunnels, sb.door
 	sb.cloud.mu.Unlock()
 	sb.saveExit()
 	closeAll(tunnels)
+	door.close()
 	sb.removeFolder()
 	sb.finish(result)
 }

@@ -66,6 +66,9 @@ func (s *routerServer) TaskSnapshotDirectory(ctx context.Context, r *pb.TaskSnap
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPath(string(r.GetPath())); err != nil {
+		return nil, err
+	}
 	from := sb.container.Folder(string(r.GetPath()))
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return nil, notFound("Directory '%s' not found", r.GetPath())
@@ -75,6 +78,14 @@ func (s *routerServer) TaskSnapshotDirectory(ctx context.Context, r *pb.TaskSnap
 		return nil, err
 	}
 	return pb.TaskSnapshotDirectoryResponse_builder{ImageId: id}.Build(), nil
+}
+
+// checkPath keeps to folders of a sandbox.
+func checkPath(path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) == "/" {
+		return invalid("The path %q must be absolute and not the root", path)
+	}
+	return nil
 }
 
 // hidden is where the folder below a mount waits.
@@ -89,6 +100,9 @@ func (s *routerServer) TaskMountDirectory(ctx context.Context, r *pb.TaskMountDi
 		return nil, err
 	}
 	path := string(r.GetPath())
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
 	from, err := s.imageFiles(r.GetImageId())
 	if err != nil {
 		return nil, err
@@ -141,6 +155,9 @@ func (s *routerServer) TaskUnmountDirectory(ctx context.Context, r *pb.TaskUnmou
 		return nil, err
 	}
 	path := string(r.GetPath())
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
 	at, under := sb.container.Folder(path), hidden(sb.container, path)
 	if _, err := os.Lstat(under); err != nil {
 		return nil, notFound("Nothing is mounted at '%s'", path)

@@ -267,33 +267,6 @@ func (s *controlServer) VolumeReload(_ context.Context, r *pb.VolumeReloadReques
 	return &emptypb.Empty{}, err
 }
 
-// MountGetOrCreate gives mounts of the workspace and Modal's own a name; their files
-// are not kept.
-func (s *controlServer) MountGetOrCreate(_ context.Context, r *pb.MountGetOrCreateRequest) (*pb.MountGetOrCreateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := r.GetDeploymentName()
-	if key == "" {
-		var names []string
-		for _, f := range r.GetFiles() {
-			names = append(names, f.GetFilename()+"="+f.GetSha256Hex())
-		}
-		slices.Sort(names)
-		key = "files " + strings.Join(names, " ")
-	}
-	id, ok := s.mounts[key]
-	if !ok {
-		id = newID("mo")
-		s.mounts[key] = id
-	}
-	return pb.MountGetOrCreateResponse_builder{MountId: id, HandleMetadata: pb.MountHandleMetadata_builder{ContentChecksumSha256Hex: hash(key)}.Build()}.Build(), nil
-}
-
-// MountPutFile takes a file, and drops it.
-func (s *controlServer) MountPutFile(context.Context, *pb.MountPutFileRequest) (*pb.MountPutFileResponse, error) {
-	return pb.MountPutFileResponse_builder{Exists: true}.Build(), nil
-}
-
 func newestFirst(a, b float64) int {
 	switch {
 	case a > b:
