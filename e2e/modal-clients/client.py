@@ -1,5 +1,6 @@
 """The official Python client against a stand-in for Modal, on both back ends."""
 
+import os
 import socket
 import ssl
 import time
@@ -72,6 +73,11 @@ def main() -> None:
     for gpu in (None, "H100"):
         sandbox_works(app, image, volume, gpu)
         print("python:", gpu or "cpu")
+
+    with modal.App("unnamed").run() as passing:
+        with_file = image.add_local_file(__file__, "/workspace/deep/client.py")
+        sb = modal.Sandbox.create("wc", "-c", "/workspace/deep/client.py", app=passing, image=with_file)
+        assert sb.stdout.read().split()[0] == str(os.path.getsize(__file__))
 
     try:
         modal.Sandbox.create(app=app, image=image.pip_install("no-such-package"))
