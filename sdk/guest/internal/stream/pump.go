@@ -65,7 +65,7 @@ func (p *Pump) open(ctx context.Context, ask func() (int64, error)) (*Stream, er
 // what has to wait for the end of a slice is a timer of the guest's.
 const (
 	firstSlice = time.Millisecond
-	lastSlice  = 25 * time.Millisecond
+	lastSlice  = 10 * time.Millisecond
 	busy       = 100 * time.Microsecond // a yield as long as this let others do something
 )
 
