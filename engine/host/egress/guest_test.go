@@ -139,17 +139,18 @@ func (g *guest) next(id int64) happened {
 func (g *guest) read(id int64) answer {
 	g.t.Helper()
 	var a answer
+	var body strings.Builder
 	for {
 		e := g.next(id)
 		switch e.Kind {
 		case sdk.EventHead:
 			a.status, a.headers = e.Status, e.Headers
 		case sdk.EventData:
-			a.body += string(e.payload)
+			body.Write(e.payload)
 			a.data = append(a.data, string(e.payload))
 			g.s.Credit(id, int64(len(e.payload)))
 		case sdk.EventEnd:
-			a.end, a.details = e.Event, e.payload
+			a.end, a.details, a.body = e.Event, e.payload, body.String()
 			return a
 		}
 	}

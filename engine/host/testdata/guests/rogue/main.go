@@ -69,12 +69,65 @@ func expose() int32 {
 		pdk.NewHTTPRequest(pdk.MethodGet, "http://127.0.0.1:1/").Send()
 	case `"var"`:
 		pdk.SetVar("a", []byte("b"))
+	case `"wait for the end"`, `"wait and fail"`, `"wait and ignore"`:
+		waitForEnd(what)
+	case `"send"`:
+		send()
 	case `"look around"`:
 		look()
 	default:
 		pdk.OutputString(`{"ok":{"prompt":` + string(req.Options) + `}}`)
 	}
 	return 0
+}
+
+//go:wasmimport extism:host/user stream_wait
+func streamWait(ms int64) uint64
+
+//go:wasmimport extism:host/user http_open
+func httpOpen(offset uint64) uint64
+
+//go:wasmimport extism:host/user stream_send
+func streamSend(stream, block int64, flags int32) int32
+
+//go:wasmimport extism:host/user stream_credit
+func streamCredit(stream, bytes int64)
+
+// waitForEnd waits for streams until the engine gives up.
+func waitForEnd(what string) {
+	for {
+		offset := streamWait(1000)
+		if offset == 0 || what == `"wait and ignore"` {
+			continue
+		}
+		if strings.Contains(block(offset), `"k":"cancel"`) {
+			break
+		}
+	}
+	if what == `"wait and fail"` {
+		pdk.OutputString(`{"error":{"code":"unavailable","message":"interrupted"}}`)
+		return
+	}
+	pdk.OutputString(`{"ok":{"prompt":"rented before the end"}}`)
+}
+
+func block(offset uint64) string {
+	m := pdk.FindMemory(offset)
+	return string(m.ReadBytes())
+}
+
+// send tries what the manifest does not allow.
+func send() {
+	in := pdk.AllocateString(`{"method":"GET","url":"https://example.com/"}`)
+	answer := block(httpOpen(in.Offset()))
+	streamCredit(7, 1<<62)
+	streamCredit(-7, -1)
+	over := streamSend(7, 0, 4)
+	inner, err := json.Marshal(fmt.Sprint(answer, over, streamWait(-5)))
+	if err != nil {
+		panic(err)
+	}
+	pdk.OutputString(`{"ok":{"prompt":` + string(inner) + `}}`)
 }
 
 // look reports what it can see of the world.
