@@ -98,11 +98,12 @@ func (m *market) watch(scripts [2]enginetest.Script, tell func(moment) error) {
 	}
 }
 
-// momentsOf are those of a start without trouble, of each operation the first two.
+// momentsOf are those of a start without trouble, of each operation the first, of Create
+// the second too.
 func momentsOf(t *testing.T, scripts [2]enginetest.Script) (all []moment) {
 	m := newMarket(t, scripts[0], scripts[1])
 	m.watch(scripts, func(at moment) error {
-		if at.call.N <= 2 {
+		if at.call.N == 1 || at.call.N == 2 && at.call.Op == enginetest.OpCreate {
 			all = append(all, at)
 		}
 		return nil
