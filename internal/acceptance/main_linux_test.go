@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testbuild"
@@ -53,7 +54,22 @@ func install(dir string) error {
 	if out, err := exec.Command("chmod", "-R", "a+rX", bin).CombinedOutput(); err != nil {
 		return fmt.Errorf("chmod: %w: %s", err, out)
 	}
-	return program()
+	if err := program(); err != nil {
+		return err
+	}
+	return warm()
+}
+
+// warm lets the program compile the plugins of clouds, once for all tests: without an
+// account, it gets no further.
+func warm() error {
+	cmd := exec.Command(installed.seer, "offers")
+	cmd.Env = []string{"HOME=" + filepath.Dir(installed.cache), "XDG_CACHE_HOME=" + installed.cache, "PATH=/usr/bin:/bin"}
+	out, err := cmd.CombinedOutput()
+	if !strings.Contains(string(out), "credential") {
+		return fmt.Errorf("compile the plugins: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // program puts the program itself into place: the one that was built, or one

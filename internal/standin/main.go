@@ -1,0 +1,104 @@
+// Command standin runs a stand-in for a cloud on this computer, to try Seer on
+// without an account. It prints the variables to set, one export a line, and serves
+// until it is interrupted. Then it says what was still being paid for, and ends it.
+//
+//	go run ./internal/standin modal
+//	go run ./internal/standin runpod -cut 3s
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	left, err := run(ctx, os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "standin:", err)
+		os.Exit(2)
+	}
+	if left > 0 {
+		fmt.Fprintf(os.Stderr, "standin: %d machines were left running\n", left)
+		os.Exit(1)
+	}
+}
+
+// cloud is one stand-in.
+type cloud struct {
+	env   map[string]string
+	alive func() int // machines that cost money
+	close func()
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (left int, err error) {
+	if len(args) == 0 {
+		return 0, fmt.Errorf("which cloud: modal or runpod?")
+	}
+	flags := flag.NewFlagSet("standin", flag.ContinueOnError)
+	cut := flags.Duration("cut", 100*time.Second, "how long a request through RunPod's proxy may last")
+	fast := flags.Bool("fast", false, "RunPod without its limit of 60 requests a minute")
+	if err := flags.Parse(args[1:]); err != nil {
+		return 0, err
+	}
+	c, err := start(args[0], *cut, *fast)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	for _, name := range slices.Sorted(maps.Keys(c.env)) {
+		fmt.Fprintf(out, "export %s='%s'\n", name, c.env[name])
+	}
+	<-ctx.Done()
+	return c.alive(), nil
+}
+
+func start(name string, cut time.Duration, fast bool) (cloud, error) {
+	switch name {
+	case "modal":
+		c := modalcloud.New(modalcloud.Options{})
+		if err := c.Start(); err != nil {
+			return cloud{}, err
+		}
+		alive := func() (n int) {
+			for _, m := range c.Machines() {
+				if m.Billing {
+					n++
+				}
+			}
+			return n
+		}
+		return cloud{c.Env(), alive, func() { _ = c.Close() }}, nil
+	case "runpod":
+		o := runpodcloud.Options{ProxyCut: cut}
+		if fast {
+			o.Limits = []runpodcloud.Window{}
+		}
+		c, err := runpodcloud.New(o)
+		if err != nil {
+			return cloud{}, err
+		}
+		alive := func() (n int) {
+			for _, p := range c.Pods() {
+				if p.Live() {
+					n++
+				}
+			}
+			return n
+		}
+		return cloud{c.Env(), alive, c.Close}, nil
+	}
+	return cloud{}, fmt.Errorf("there is no stand-in for %q; there are modal and runpod", name)
+}
