@@ -166,21 +166,19 @@ func TestLifeInTheHost(t *testing.T) {
 
 func TestKeyInTheHost(t *testing.T) {
 	cloud := newCloud(t, runpodcloud.Options{})
-	env := cloud.Env()
+	env, home := cloud.Env(), t.TempDir()
+	_, p := plugin(t, env, home)
 	env["RUNPOD_API_KEY"] = "rpa_of-somebody-else"
-	_, p := plugin(t, env, "")
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "*"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "console.runpod.io") {
 		t.Errorf("with a wrong key: %v", err)
 	}
 	delete(env, "RUNPOD_API_KEY")
-	_, p = plugin(t, env, "")
 	if info, err := p.Describe(t.Context()); err != nil || info.Name != "runpod" {
 		t.Errorf("describing needs no key: %+v, %v", info, err)
 	}
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "*"}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "RUNPOD_API_KEY") {
 		t.Errorf("without a key: %v", err)
 	}
-	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".runpod"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +187,6 @@ func TestKeyInTheHost(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".runpod", "config.toml"), []byte(profile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, p = plugin(t, env, home)
 	if offers, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "L4"}); err != nil || len(offers) != 1 {
 		t.Errorf("with the key of runpodctl: %v, %v", offers, err)
 	}
