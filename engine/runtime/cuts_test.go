@@ -1,0 +1,324 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func noise(seed byte, n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
+// TestNothingIsNoticed does everything that a machine is for while each request and
+// each websocket is cut after some hundred milliseconds.
+func TestNothingIsNoticed(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, 150*time.Millisecond, 500*time.Millisecond, false)
+	m.mustServe("tools", realCode)
+	var wg sync.WaitGroup
+	for name, check := range map[string]func(t *testing.T, m *machine){
+		"streams": checkStreams, "file": checkFile, "tree": checkTree, "calls": checkCalls, "frames": checkFrames,
+	} {
+		wg.Go(func() { t.Run(name, func(t *testing.T) { check(t, m) }) })
+	}
+	wg.Wait()
+	if c.cuts.Load() < 10 {
+		t.Errorf("only %d requests were cut", c.cuts.Load())
+	}
+}
+
+func checkStreams(t *testing.T, m *machine) {
+	data := noise(1, 50<<20)
+	got := sha256.New()
+	var errOut bytes.Buffer
+	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "cat; echo done >&2; exit 3"}, bytes.NewReader(data), got, &errOut)
+	if want := sha256.Sum256(data); err != nil || p.ExitCode != 3 || !bytes.Equal(got.Sum(nil), want[:]) || errOut.String() != "done\n" {
+		t.Errorf("%+v %v %q", p, err, errOut.String())
+	}
+}
+
+func checkFile(t *testing.T, m *machine) {
+	data := noise(2, 100<<20)
+	ctx := testContext(t)
+	if err := m.client.WriteFile(ctx, "/workspace/big", bytes.NewReader(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := sha256.New()
+	n, err := m.client.ReadFile(ctx, "/workspace/big", got)
+	if want := sha256.Sum256(data); err != nil || n != int64(len(data)) || !bytes.Equal(got.Sum(nil), want[:]) {
+		t.Errorf("%d bytes came back, and not the same; %v", n, err)
+	}
+}
+
+func checkTree(t *testing.T, m *machine) {
+	local, back := t.TempDir(), t.TempDir()
+	for i := range 30 {
+		writeFile(t, filepath.Join(local, strconv.Itoa(i)), string(noise(byte(i), 1<<20)))
+	}
+	ctx := testContext(t)
+	if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.client.Download(ctx, "/workspace/tree", back); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("diff", "-r", local, back).CombinedOutput(); err != nil {
+		t.Errorf("%v: %.500s", err, out)
+	}
+}
+
+func checkCalls(t *testing.T, m *machine) {
+	ctx := testContext(t)
+	if got, err := m.client.Call(ctx, "tools", "nap", []any{2}, nil); err != nil || string(got) != `"slept"` {
+		t.Errorf("a call longer than several cuts: %s %v", got, err)
+	}
+	for i := range 200 {
+		if got, err := m.client.Call(ctx, "tools", "add", []any{i, 1}, nil); err != nil || string(got) != strconv.Itoa(i+1) {
+			t.Fatalf("call %d: %s %v", i, got, err)
+		}
+	}
+}
+
+func checkFrames(t *testing.T, m *machine) {
+	v := m.mustServe("framed", realCode+"\nprint('loaded', flush=True)\n@expose\ndef say(i): print('line', i, flush=True)\n")
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	conn, err := m.client.Connect(ctx, v.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	log := &safeBuffer{}
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = m.client.ServiceLogs(ctx, v.Name, 0, true, log, nil) })
+	want := "loaded\n"
+	for i := range 200 {
+		if _, err := conn.Call(ctx, "say", []any{i}, nil); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+		want += fmt.Sprintf("line %d\n", i)
+		time.Sleep(5 * time.Millisecond)
+	}
+	eventually(t, "the whole log", func() error {
+		if log.String() != want {
+			return fmt.Errorf("%d bytes of %d", len(log.String()), len(want))
+		}
+		return nil
+	})
+	cancel()
+	wg.Wait()
+}
+
+// TestTwoClientsAreNotMixed has clients with tokens of their own use one tunnel.
+func TestTwoClientsAreNotMixed(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, 100*time.Millisecond, 400*time.Millisecond, false)
+	m.mustServe("plus", "@expose\ndef f(a): return a\n")
+	m.mustServe("minus", "@expose\ndef f(a): return -a\n")
+	ctx := testContext(t)
+	var wg sync.WaitGroup
+	for name, sign := range map[string]int{"plus": 1, "minus": -1} {
+		client := newClient(t, c.URL, serviceToken+name)
+		for range 3 {
+			wg.Go(func() {
+				for i := range 100 {
+					if got, err := client.Call(ctx, name, "f", []any{i + 1}, nil); err != nil || string(got) != strconv.Itoa(sign*(i+1)) {
+						t.Errorf("%s %d: %s %v", name, i, got, err)
+						return
+					}
+				}
+			})
+		}
+		// Its link opens nothing that its token does not.
+		_, err := client.Health(ctx)
+		errs := []error{err, client.Shutdown(ctx), client.WriteFile(ctx, "/workspace/x", strings.NewReader("x"), 0o600)}
+		_, err = client.Call(ctx, map[string]string{"plus": "minus", "minus": "plus"}[name], "f", []any{1}, nil)
+		for i, err := range append(errs, err) {
+			if protocol.CodeOf(err) != protocol.Forbidden {
+				t.Errorf("%s, request %d: %v", name, i, err)
+			}
+		}
+	}
+	wg.Wait()
+	if _, err := newClient(t, c.URL, "wrong").Dial(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
+		t.Errorf("a link with a wrong token: %v", err)
+	}
+}
+
+// python runs a program that has a client of the service tools.
+func (m *machine) python(endpoint, program string, env ...string) (string, error) {
+	m.t.Helper()
+	dir := m.t.TempDir()
+	writeFile(m.t, filepath.Join(dir, "client.py"), string(protocol.PythonClient()))
+	c := protocol.Connection{Sandbox: "sb-test", Service: "tools", Endpoint: endpoint, Token: serviceToken + "tools"}
+	if err := c.Write(filepath.Join(dir, "connection.json")); err != nil {
+		m.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(testContext(m.t), "python3", "-B", "-c", "from client import *\nc = Client('connection.json')\n"+program)
+	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "no_proxy=*"}, env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestPythonClientNoticesNothing uses the plain client, which has no link.
+func TestPythonClientNoticesNothing(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, 150*time.Millisecond, 500*time.Millisecond, true)
+	m.mustServe("tools", realCode)
+	authority := filepath.Join(m.dir, "ca.pem")
+	writeFile(t, authority, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})))
+	out, err := m.python(c.URL, `
+import threading
+def many(k): print(all(c.call("add", (i, k)) == i + k for i in range(40)), c.call("nap", (2,)), flush=True)
+threads = [threading.Thread(target=many, args=(k,)) for k in range(2)]
+for t in threads: t.start()
+for t in threads: t.join()
+try: c.call("none")
+except CallError as e: print(e.code)
+print(c.call("count"))
+`, "SSL_CERT_FILE="+authority)
+	if want := "True slept\nTrue slept\nunknown_function\n80\n"; err != nil || out != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := m.python(c.URL, "c.call('add', (1,))"); err == nil || !strings.Contains(out, "Unreachable") || !strings.Contains(strings.ToLower(out), "certificate") {
+		t.Errorf("an unknown authority: %v %s", err, out)
+	}
+}
+
+// TestPythonClientCancels interrupts a call of the plain client.
+func TestPythonClientCancels(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, 300*time.Millisecond, 500*time.Millisecond, false)
+	m.mustServe("tools", realCode)
+	out, err := m.python(c.URL, `
+import os, signal, threading, urllib.request
+threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try: c.call("forever")
+except KeyboardInterrupt: print("interrupted")
+try: c.call("forever", timeout=0.5)
+except TimeoutError: print("timeout")
+print(c.call("add", (1, 1)))
+`)
+	if err != nil || out != "interrupted\ntimeout\n2\n" {
+		t.Errorf("%v %s", err, out)
+	}
+}
+
+// TestRuntimeIsKilledWhileLinked ends the runtime under connections that go through
+// a tunnel: everybody learns of it, and what can be repeated is.
+func TestRuntimeIsKilledWhileLinked(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, time.Minute, time.Minute, false)
+	hang := realCode + "\n@expose\ndef hang(mark):\n    open(mark, 'w').close()\n    while True: pass\n"
+	m.mustServe("tools", hang)
+	m.mustServe("other", hang)
+	ctx := testContext(t)
+	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600}); err != nil {
+		t.Fatal(err)
+	}
+	called, ran, plain := make(chan error, 1), make(chan error, 1), make(chan string, 1)
+	go func() {
+		_, err := m.client.Call(ctx, "other", "hang", []any{"one"}, nil)
+		called <- err
+	}()
+	go func() {
+		_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "exec sleep 1000"}, nil, nil, nil)
+		ran <- err
+	}()
+	go func() {
+		out, _ := m.python(c.URL, "try: c.call('hang', ('two',))\nexcept Interrupted as e: print('interrupted')\nprint(c.call('add', (1, 1)))")
+		plain <- out
+	}()
+	eventually(t, "two calls and a process", func() error {
+		if len(marked("SEER_PROCESS=p-lost")) == 0 {
+			return errors.New("not yet")
+		}
+		_, one := m.client.Stat(ctx, "one")
+		_, two := m.client.Stat(ctx, "two")
+		return errors.Join(one, two)
+	})
+	if err := syscall.Kill(m.runtimePid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-called; !errors.Is(err, &protocol.CallError{Code: protocol.CallInterrupted}) {
+		t.Errorf("a call: %v", err)
+	}
+	if err := <-ran; protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "started again") {
+		t.Errorf("a command: %v", err)
+	}
+	if out := <-plain; out != "interrupted\n2\n" {
+		t.Errorf("the plain client: %s", out)
+	}
+	eventually(t, "the service to come back", func() error {
+		_, err := m.client.Call(ctx, "tools", "add", []any{1}, nil)
+		return err
+	})
+}
+
+// TestShutdownReachesLinks ends a machine through its tunnel, and everybody hears.
+func TestShutdownReachesLinks(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, time.Minute, time.Minute, false)
+	m.mustServe("tools", realCode)
+	ctx := testContext(t)
+	idle, err := newClient(t, c.URL, serviceToken+"tools").Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	if err := m.client.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+	_ = idle.SetReadDeadline(time.Now().Add(15 * time.Second))
+	if _, err := io.ReadAll(idle); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("an open connection: %v", err)
+	}
+	if code := m.ended(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// answerOf makes a request about a call that has a name.
+func (m *machine) answerOf(method, path, body string, header ...string) (int, map[string]any) {
+	m.t.Helper()
+	req, _ := http.NewRequest(method, "http://x/v1/services/tools/"+path, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+serviceToken+"tools")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:")), DisableKeepAlives: true}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.Header.Get("Seer") == "" {
+		m.t.Errorf("%s %s: an answer that does not say whose it is", method, path)
+	}
+	var v map[string]any
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		m.t.Errorf("%s %s: %v", method, path, err)
+	}
+	return resp.StatusCode, v
+}
