@@ -68,7 +68,8 @@ func set[T any](field, value *T) {
 	}
 }
 
-func (c config) clone() config {
+// settings is a copy.
+func (c config) settings() config {
 	c.Ports, c.Env = slices.Clone(c.Ports), maps.Clone(c.Env)
 	return c
 }

@@ -104,13 +104,13 @@ func (c *Cloud) advance(ctx context.Context, p *pod, status string) bool {
 func (c *Cloud) run(ctx context.Context, p *pod, dir string) {
 	defer c.put(p, nil)
 	for delay := c.options.Delays.Restart; ; delay = min(2*delay, maxRestartDelay) {
+		p.log.add("system", "start container "+c.image(p))
 		m, err := container.Start(dir, c.spec(p))
 		if err != nil {
 			p.log.add("system", "error starting container: "+err.Error())
 			c.advance(ctx, p, failed)
 			return
 		}
-		p.log.add("system", "start container "+c.image(p))
 		c.put(p, m)
 		began := time.Now()
 		select {

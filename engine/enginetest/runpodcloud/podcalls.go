@@ -165,7 +165,7 @@ func (c *Cloud) patch(p *pod, body patchBody) error {
 		body.changes = body.over(t.config)
 	}
 	next := *p
-	next.config = p.config.clone()
+	next.config = p.settings()
 	next.apply(body.changes)
 	for _, check := range []func(*pod) error{checkRules, c.checkReferences, c.checkImage} {
 		if err := check(&next); err != nil {

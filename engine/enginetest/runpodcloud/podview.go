@@ -85,7 +85,7 @@ type openPort struct {
 
 func (c *Cloud) view(p *pod) podView {
 	v := podView{
-		ID: p.id, Name: p.name, Status: p.status, Actions: p.actions(), config: p.config.clone(),
+		ID: p.id, Name: p.name, Status: p.status, Actions: p.actions(), config: p.settings(),
 		Mounts: p.mounts, Cloud: p.cloud, DataCenterID: p.dataCenter, CudaVersion: p.cuda,
 		Cost: p.cost(), Locked: p.locked, CreatedAt: p.createdAt, Runtime: c.runtime(p),
 	}

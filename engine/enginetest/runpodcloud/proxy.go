@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httputil"
 	"strconv"
@@ -59,9 +61,14 @@ func (c *Cloud) target(id string, port int) (address string, known bool) {
 func (c *Cloud) forward(w http.ResponseWriter, r *http.Request, target, prefix string) {
 	ctx, cancel := context.WithTimeout(r.Context(), c.options.ProxyCut)
 	defer cancel()
+	if r.ContentLength != 0 { // else what is left of the body would be waited for
+		body := http.NewResponseController(w)
+		defer context.AfterFunc(ctx, func() { _ = body.SetReadDeadline(time.Now()) })()
+	}
 	proxy := httputil.ReverseProxy{
 		Transport:     c.pool,
-		FlushInterval: -1, // at once
+		FlushInterval: -1,                         // at once
+		ErrorLog:      log.New(io.Discard, "", 0), // a cut is no news
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			pr.Out.URL.Scheme, pr.Out.URL.Host = "http", target
 			pr.Out.URL.Path = strings.TrimPrefix(pr.In.URL.Path, prefix)

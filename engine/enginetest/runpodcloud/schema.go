@@ -4,12 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 //go:embed schemas.json
@@ -55,14 +57,17 @@ func (s schemas) decode(r *http.Request, definition string, v any) error {
 	if err := s[definition].Validate(body); err != nil {
 		return invalid(err)
 	}
-	return json.Unmarshal(data, v)
+	if err := json.Unmarshal(data, v); err != nil { // 1e1 is an integer, but not to Go
+		return problemf(http.StatusBadRequest, "the request body could not be read: %v", err)
+	}
+	return nil
 }
 
 // invalid says what is wrong in RunPod's form: one line for each failure.
 func invalid(err error) error {
 	p := problemf(http.StatusUnprocessableEntity, "Request validation failed.")
-	failed, ok := err.(*jsonschema.ValidationError)
-	if !ok {
+	var failed *jsonschema.ValidationError
+	if !errors.As(err, &failed) {
 		return err
 	}
 	p.Errors = leaves(failed.DetailedOutput())
@@ -74,9 +79,13 @@ func leaves(unit *jsonschema.OutputUnit) []string {
 	for i := range unit.Errors {
 		lines = append(lines, leaves(&unit.Errors[i])...)
 	}
-	if len(lines) == 0 && unit.Error != nil {
-		at := "$" + strings.ReplaceAll(unit.InstanceLocation, "/", ".")
-		lines = append(lines, fmt.Sprintf("%s: %s", at, unit.Error))
+	if len(lines) > 0 || unit.Error == nil {
+		return lines
 	}
-	return lines
+	at, text := unit.InstanceLocation, unit.Error.String()
+	if _, closed := unit.Error.Kind.(*kind.FalseSchema); closed { // by unevaluatedProperties
+		i := strings.LastIndex(at, "/")
+		at, text = at[:i], fmt.Sprintf("additional properties '%s' not allowed", at[i+1:])
+	}
+	return []string{"$" + strings.ReplaceAll(at, "/", ".") + ": " + text}
 }

@@ -45,7 +45,7 @@ func (t *template) apply(b templateBody) {
 
 func (t *template) view() template {
 	v := *t
-	v.config, v.AllowedCuda = t.clone(), slices.Clone(t.AllowedCuda)
+	v.config, v.AllowedCuda = t.settings(), slices.Clone(t.AllowedCuda)
 	return v
 }
 
