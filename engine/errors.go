@@ -68,6 +68,9 @@ func KindOf(err error) Kind {
 	var plugin *sdk.Error
 	switch {
 	case errors.As(err, &mistakes), errors.As(err, &mistake):
+		if errors.As(err, &plugin) { // the experiment is fine; what it needs cannot be had
+			return kindOfCode(plugin.Code)
+		}
 		return KindConfig
 	case errors.As(err, &taken):
 		return KindConflict

@@ -112,9 +112,18 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 		return as(KindInternal, err)
 	}
 	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
-		Kind: protocol.LeaseDetached, TTLSeconds: ttl.Seconds(), IdleSeconds: float64(rec.Lease.IdleSeconds),
+		Kind: protocol.LeaseDetached, TTLSeconds: s.engine.within(ttl, rec).Seconds(), IdleSeconds: float64(rec.Lease.IdleSeconds),
 	})
 	return as(KindProvider, err)
+}
+
+// within is a lease that does not outlive what the budget pays for, which may end a
+// little before the machine itself would.
+func (e *Engine) within(ttl time.Duration, r machine.Record) time.Duration {
+	if r.HardEnd.IsZero() {
+		return ttl
+	}
+	return max(min(ttl, r.HardEnd.Sub(e.now())), time.Second)
 }
 
 func (s *Sandbox) stopHeartbeat() {
@@ -141,9 +150,11 @@ func (s *Sandbox) beat(ctx context.Context, ttl, idle time.Duration) {
 			case <-tick.C:
 			}
 			// A missed beat is made up by the next; the lease outlives three.
-			_, err := s.runtime.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: ttl.Seconds(), IdleSeconds: idle.Seconds()})
+			rec, err := s.engine.ledger.Heartbeat(ctx, s.id)
 			if err == nil {
-				_, err = s.engine.ledger.Heartbeat(ctx, s.id)
+				_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
+					Kind: protocol.LeaseAttached, TTLSeconds: s.engine.within(ttl, rec).Seconds(), IdleSeconds: idle.Seconds(),
+				})
 			}
 			if err != nil && ctx.Err() == nil {
 				s.engine.log.Warn("heartbeat failed", "sandbox", s.id, "error", err)

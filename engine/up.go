@@ -202,7 +202,6 @@ func (u *up) lease() machine.Lease {
 
 // choice is what the driver needs to know of one.
 func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
-	s := u.exp.Sandbox
 	python, boot := "python3", loader.Boot{
 		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
 		BootSeconds: rentedBootTimeout.Seconds(), Cache: u.diskCache(),
@@ -217,19 +216,10 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		}
 		python = interpreter.Executable
 	}
-	spec := sdk.MachineSpec{
-		Name: r.Name, Command: loader.Command(python), Port: runtimePort, Ports: s.Ports,
-		Offer: c.Offer, GPU: c.GPU, GPUCount: c.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
-		Isolation: c.Isolation, Network: s.Network, NetworkHosts: s.NetworkHosts,
-		TimeoutSeconds: int64(c.Timeout), Options: s.Options(c.Provider),
-	}
-	for _, v := range s.Volumes {
-		spec.Volumes = append(spec.Volumes, sdk.Volume(v))
-	}
+	spec := u.plan.Spec(c)
+	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), runtimePort
 	if c.HostMounts {
-		spec.Mounts = u.mounts()
-	} else {
-		spec.Image = u.image(c)
+		spec.Mounts = u.mounts(c)
 	}
 	return machine.Choice{
 		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
@@ -250,33 +240,17 @@ func costOf(c plan.Choice) float64 {
 }
 
 // mounts are the folders and files of this computer that a local machine is shown.
-func (u *up) mounts() []sdk.Mount {
+func (u *up) mounts(c plan.Choice) []sdk.Mount {
 	var mounts []sdk.Mount
 	for _, m := range u.models {
 		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
 	}
-	for _, up := range u.plan.Uploads {
+	for _, up := range u.plan.UploadsOf(c) {
 		if up.Mount {
 			mounts = append(mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
 		}
 	}
 	return mounts
-}
-
-// image is what the provider makes; the rest is installed later, see equip.
-func (u *up) image(c plan.Choice) *sdk.Image {
-	s := u.exp.Sandbox
-	image := sdk.Image{PythonVersion: s.PythonVersion}
-	if s.Image != nil {
-		image.Base, image.Snapshot = s.Image.Base, s.Image.Snapshot
-	}
-	if c.BuildsImage {
-		image.SystemPackages, image.PythonPackages = s.SystemPackages, s.PythonPackages
-		if s.Image != nil {
-			image.Commands = s.Image.Commands
-		}
-	}
-	return &image
 }
 
 // diskCache is a folder on a disk that outlives the machine, where there is one.
@@ -318,7 +292,8 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	}
 	lease := u.rec.Lease
 	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
-		Kind: protocol.LeaseKind(lease.Kind), TTLSeconds: float64(lease.TTLSeconds), IdleSeconds: float64(lease.IdleSeconds),
+		Kind: protocol.LeaseKind(lease.Kind), IdleSeconds: float64(lease.IdleSeconds),
+		TTLSeconds: u.engine.within(time.Duration(lease.TTLSeconds)*time.Second, u.rec).Seconds(),
 	})
 	if err != nil {
 		return nil, err
@@ -338,12 +313,9 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 
 // equip installs and uploads what the experiment wants to have on the machine.
 func (u *up) equip(ctx context.Context, s *Sandbox) error {
-	want := environment.Spec{Cache: u.diskCache()}
-	if !u.chosen.HostMounts && !u.chosen.BuildsImage {
-		want.SystemPackages, want.PythonPackages = u.exp.Sandbox.SystemPackages, u.exp.Sandbox.PythonPackages
-		if u.exp.Sandbox.Image != nil {
-			want.Commands = u.exp.Sandbox.Image.Commands
-		}
+	_, rest := u.plan.ImageOf(u.chosen)
+	want := environment.Spec{
+		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands, Cache: u.diskCache(),
 	}
 	if !want.Empty() {
 		u.report.info(StageBoot, "installing packages")
@@ -380,8 +352,8 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 			}
 		}
 	}
-	for _, up := range u.plan.Uploads {
-		if up.Mount && u.chosen.HostMounts {
+	for _, up := range u.plan.UploadsOf(u.chosen) {
+		if up.Mount {
 			continue
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)

@@ -208,7 +208,11 @@ func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 		if err != nil || n == nil || n.Owner != owner {
 			continue
 		}
-		out = append(out, sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(handle).State})
+		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(handle).State}
+		if n.Spec != nil {
+			listed.EndUnix = n.Spec.EndUnix
+		}
+		out = append(out, listed)
 	}
 	return out, nil
 }
