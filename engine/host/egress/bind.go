@@ -74,16 +74,16 @@ func (p *policy) bind(h header, to origin) error {
 	if err := p.bindSecrets(h, to); err != nil {
 		return err
 	}
-	for _, c := range p.g.captures {
-		for _, b := range c.Bind {
-			if b.Destination == "" {
-				continue // goes only where its URL says; see bindCaptured
-			}
-			if d := p.place(b.Destination); d.err == nil && d.origin == to {
-				if _, err := p.exchange(h, c, b, to); err != nil {
-					return err
-				}
-			}
+	headers := p.g.captureBindings(func(c capture, b sdk.Binding) bool {
+		if c.url != nil {
+			return false // goes only where its URL says; see bindCaptured
+		}
+		d := p.place(b.Destination)
+		return d.err == nil && d.origin == to
+	})
+	for name, places := range headers {
+		if _, err := p.exchange(h, name, places, to); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -112,38 +112,61 @@ func (p *policy) bindSecrets(h header, to origin) error {
 	return nil
 }
 
-// bindCaptured finds the credential that a backend gave for the URL of this call.
+// bindCaptured finds the credential that a backend gave for the URL of this call. It
+// gives none where no backend gave one for it.
 func (p *policy) bindCaptured(h header, to origin, method string) (*credential, error) {
-	named := false
-	for _, c := range p.g.captures {
-		if c.url == nil || !matchMethod(c.GRPC, method) || !p.g.vault.covers(c.Name, to) {
-			continue
-		}
-		named = true
-		for _, b := range c.Bind {
-			if cred, err := p.exchange(h, c, b, to); err != nil || cred != nil {
-				return cred, err
-			}
+	headers := p.g.captureBindings(func(c capture, _ sdk.Binding) bool {
+		return c.url != nil && matchMethod(c.GRPC, method) && p.g.vault.covers(c.Name, to)
+	})
+	for name, places := range headers {
+		if cred, err := p.exchange(h, name, places, to); err != nil || cred != nil {
+			return cred, err
 		}
 	}
-	if !named {
+	if len(headers) == 0 {
 		return nil, nil
 	}
 	return nil, sdk.Errorf(sdk.Unauthorized, "%s may be called only with the credential that came with it", to)
 }
 
+// captureBinding is a place where a captured credential goes.
+type captureBinding struct {
+	capture
+	format string
+}
+
+// captureBindings lists, by header, those that match.
+func (g *Gateway) captureBindings(match func(capture, sdk.Binding) bool) map[string][]captureBinding {
+	out := map[string][]captureBinding{}
+	for _, c := range g.captures {
+		for _, b := range c.Bind {
+			if match(c, b) {
+				out[b.Header] = append(out[b.Header], captureBinding{c, b.Format})
+			}
+		}
+	}
+	return out
+}
+
 // exchange puts credentials in place of the stand-ins in one header. A bound header
 // holds a stand-in of ours or the request is refused.
-func (p *policy) exchange(h header, c capture, b sdk.Binding, to origin) (*credential, error) {
+func (p *policy) exchange(h header, name string, places []captureBinding, to origin) (*credential, error) {
 	var last *credential
-	for i, text := range h[b.Header] {
-		standIn, ok := unformat(b.Format, text)
-		cred := p.g.vault.find(standIn)
-		if !ok || cred == nil || cred.name != c.Name || c.url != nil && cred.origin != to {
-			return nil, sdk.Errorf(sdk.Unauthorized, "the header %s for %s holds no credential that was given for it, or one that has expired", b.Header, to)
+	for i, text := range h[name] {
+		found := false
+		for _, place := range places {
+			standIn, ok := unformat(place.format, text)
+			cred := p.g.vault.find(standIn)
+			if !ok || cred == nil || cred.name != place.Name || place.url != nil && cred.origin != to {
+				continue
+			}
+			h[name][i] = format(place.format, cred.real)
+			last, found = cred, true
+			break
 		}
-		h[b.Header][i] = format(b.Format, cred.real)
-		last = cred
+		if !found {
+			return nil, sdk.Errorf(sdk.Unauthorized, "the header %s for %s holds no credential that was given for it, or one that has expired", name, to)
+		}
 	}
 	return last, nil
 }

@@ -100,7 +100,8 @@ func (c *call) run() {
 	}
 	var sending sync.WaitGroup
 	sending.Go(func() { c.forward(rpc) })
-	c.end(c.receive(rpc))
+	trailer, err := c.receive(rpc)
+	c.end(err, trailer)
 	c.st.cancel()
 	sending.Wait()
 }
@@ -122,24 +123,24 @@ func (c *call) forward(rpc grpc.ClientStream) {
 }
 
 // receive hands over what the server sends, until it ends with trailers.
-func (c *call) receive(rpc grpc.ClientStream) (error, metadata.MD) { //nolint:revive // as end takes them
+func (c *call) receive(rpc grpc.ClientStream) (metadata.MD, error) {
 	if head, err := rpc.Header(); err == nil {
 		c.s.emit(c.st, event{Event: sdk.Event{Kind: sdk.EventHead, Headers: c.s.g.answerHeader(head)}})
 	}
 	for {
 		if _, err := c.st.allowance(); err != nil {
-			return status.FromContextError(err).Err(), nil
+			return nil, status.FromContextError(err).Err()
 		}
 		var msg []byte
 		if err := rpc.RecvMsg(&msg); errors.Is(err, io.EOF) {
-			return nil, rpc.Trailer()
+			return rpc.Trailer(), nil
 		} else if err != nil {
-			return err, rpc.Trailer()
+			return rpc.Trailer(), err
 		}
 		c.received.Add(int64(len(msg)))
 		msg, err := c.s.g.capture(c.method, c.to, c.conn.private.Load(), msg)
 		if err != nil {
-			return err, nil
+			return nil, err
 		}
 		c.s.g.scrub.fill(msg)
 		c.st.data(msg)

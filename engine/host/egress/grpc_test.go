@@ -292,6 +292,54 @@ func TestRPCCredit(t *testing.T) {
 	sent.Wait()
 }
 
+// Empty messages cost no credit, and do not fill the host's memory either.
+func TestRPCEmptyMessages(t *testing.T) {
+	url, w := rpcWorld(t, func(_ string, _ metadata.MD, rpc grpc.ServerStream) error {
+		for range 10 * maxPending {
+			if err := rpc.SendMsg([]byte{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g := w.guest(t)
+	o, err := g.s.OpenGRPC(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := g.s.stream(o.Stream)
+	for end := time.Now().Add(10 * time.Second); st.pending.Load() < maxPending; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d messages came", st.pending.Load())
+		}
+	}
+	if a := g.read(o.Stream); len(a.data) != 10*maxPending || st.pending.Load() != 0 {
+		t.Errorf("%d messages", len(a.data))
+	}
+}
+
+// Two kinds of credentials may be given for one URL.
+func TestTwoCapturesOfOneURL(t *testing.T) {
+	url, w, seen := workers(t, func(addr string) string { return "https://" + addr })
+	other := w.manifest.Captures[1]
+	other.Name, other.Method = "worker2", "/acme.Cloud/Other"
+	w.manifest.Captures = append(w.manifest.Captures, other)
+	for _, order := range [][]string{{"Worker", "Other"}, {"Other", "Worker"}} {
+		g := w.guest(t)
+		for _, method := range order {
+			a, err := g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/" + method})
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, _ := readField([]byte(a.body), []protoField{2})
+			standIn, _ := readField([]byte(a.body), []protoField{3, 1})
+			if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "x"); err != nil || !strings.HasSuffix(<-seen, "worker-credential") {
+				t.Errorf("%s: %v", method, err)
+			}
+		}
+	}
+}
+
 func TestRPCSendFull(t *testing.T) {
 	read := make(chan struct{})
 	url, w := rpcWorld(t, func(_ string, _ metadata.MD, rpc grpc.ServerStream) error {

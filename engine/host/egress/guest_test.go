@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -225,13 +224,4 @@ func serve(t *testing.T, h http.HandlerFunc) (string, world) {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	return srv.URL, world{manifest: cloud(), env: map[string]string{"CLOUD_URL": srv.URL, "CLOUD_KEY": token}}
-}
-
-func hostPort(t *testing.T, text string) string {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.Host
 }

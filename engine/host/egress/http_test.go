@@ -279,7 +279,8 @@ func TestDefaultIsNotTheUsers(t *testing.T) {
 	defer srv.Close()
 	m := cloud()
 	m.Settings[0].Default = srv.URL
-	for _, env := range []map[string]string{{"CLOUD_KEY": token}, {"CLOUD_KEY": token, "CLOUD_URL": srv.URL}} {
+	for _, env := range []map[string]string{{"CLOUD_KEY": token}, {"CLOUD_KEY": token, "CLOUD_URL": srv.URL},
+		{"CLOUD_KEY": token, "CLOUD_URL": strings.ToUpper(srv.URL) + "/"}} {
 		_, err := world{manifest: m, env: env}.guest(t).get(srv.URL + "/v2/x")
 		wantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
 	}

@@ -37,6 +37,7 @@ type Session struct {
 type event struct {
 	sdk.Event
 	payload []byte
+	st      *stream // of data
 }
 
 // Session begins a call. Its streams end with ctx, or with Close.
@@ -164,10 +165,7 @@ func (s *Session) emit(st *stream, e event) {
 		}
 	}
 	s.events = append(s.events, e)
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	signal(s.wake)
 }
 
 // Wait is [sdk.HostStreamWait]: it waits for events, no longer than the limit, and
@@ -202,6 +200,9 @@ func (s *Session) take() []byte {
 		s.events[0] = event{}
 		s.events = s.events[1:]
 		out = appendEvent(out, e)
+		if e.st != nil {
+			e.st.fetched()
+		}
 	}
 	return out
 }

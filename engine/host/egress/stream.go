@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
@@ -24,11 +25,15 @@ type stream struct {
 	over     bool // nothing more will be taken out of it
 	wantRoom bool
 	credit   int64
+	pending  atomic.Int32  // pieces that the guest has not fetched
 	changed  chan struct{} // holds one when queue or finished changed
 	granted  chan struct{} // holds one when credit came
 }
 
-const maxQueued = 64 // pieces
+const (
+	maxQueued  = 64  // pieces from the guest
+	maxPending = 256 // pieces for the guest, which may be empty and cost no credit
+)
 
 func newStream(s *Session, seconds float64) *stream {
 	st := &stream{id: s.g.number.Add(1), s: s, credit: sdk.StreamWindow,
@@ -70,8 +75,10 @@ func (st *stream) send(data []byte, has, end bool) int32 {
 // next takes a piece out of the queue, waiting for one. At the end it gives io.EOF.
 func (st *stream) next() ([]byte, error) {
 	for {
-		if data, err, ok := st.pop(); ok {
-			return data, err
+		if data, ok, end := st.pop(); end {
+			return nil, io.EOF
+		} else if ok {
+			return data, nil
 		}
 		select {
 		case <-st.changed:
@@ -81,11 +88,11 @@ func (st *stream) next() ([]byte, error) {
 	}
 }
 
-func (st *stream) pop() (data []byte, err error, ok bool) { //nolint:revive // the error is a result like the data
+func (st *stream) pop() (data []byte, ok, end bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if len(st.queue) == 0 {
-		return nil, io.EOF, st.finished
+		return nil, false, st.finished
 	}
 	data, st.queue = st.queue[0], st.queue[1:]
 	st.queued -= len(data)
@@ -93,7 +100,7 @@ func (st *stream) pop() (data []byte, err error, ok bool) { //nolint:revive // t
 		st.wantRoom = false
 		st.s.emit(st, event{Event: sdk.Event{Kind: sdk.EventRoom}})
 	}
-	return data, nil, true
+	return data, true, false
 }
 
 // stopSending makes further sends answer that the stream is over.
@@ -116,7 +123,7 @@ func (st *stream) allowance() (int64, error) {
 		st.mu.Lock()
 		n := st.credit
 		st.mu.Unlock()
-		if n > 0 {
+		if n > 0 && st.pending.Load() < maxPending {
 			return n, nil
 		}
 		select {
@@ -134,7 +141,14 @@ func (st *stream) data(payload []byte) {
 		st.credit -= int64(len(payload))
 		st.mu.Unlock()
 	}
-	st.s.emit(st, event{Event: sdk.Event{Kind: sdk.EventData}, payload: payload})
+	st.pending.Add(1)
+	st.s.emit(st, event{Event: sdk.Event{Kind: sdk.EventData}, payload: payload, st: st})
+}
+
+// fetched notes that the guest has a piece.
+func (st *stream) fetched() {
+	st.pending.Add(-1)
+	signal(st.granted)
 }
 
 func (st *stream) fail(err *sdk.Error) {

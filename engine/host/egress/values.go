@@ -61,7 +61,7 @@ func (o Options) read() values {
 			v.settings[s.Name] = value{text: s.Default}
 			continue
 		}
-		v.settings[s.Name] = value{text: text, where: where, users: text != s.Default}
+		v.settings[s.Name] = value{text: text, where: where, users: !sameValue(text, s.Default)}
 	}
 	for _, s := range o.Manifest.Secrets {
 		text, where := o.find(s.Env, s.Profile, profile)
@@ -69,6 +69,13 @@ func (o Options) read() values {
 		v.secrets[s.Name] = value{text: text, where: where, users: true, problem: unusable(s.Name, text, where)}
 	}
 	return v
+}
+
+// sameValue reports whether two texts are the same, or the same origin.
+func sameValue(a, b string) bool {
+	first, err := parseOrigin(a)
+	second, err2 := parseOrigin(b)
+	return a == b || err == nil && err2 == nil && first == second
 }
 
 // find takes a variable, else the profile.
