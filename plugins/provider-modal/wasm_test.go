@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -176,7 +177,8 @@ func TestTokensInTheHost(t *testing.T) {
 	if info, err := p.Describe(t.Context()); err != nil || info.Name != "modal" {
 		t.Errorf("describing needs no token: %+v, %v", info, err)
 	}
-	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); sdk.CodeOf(err) != sdk.Unauthorized {
+	_, err := p.Offers(t.Context(), sdk.OfferQuery{})
+	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "MODAL_TOKEN_ID") || strings.Contains(err.Error(), "rpc error") {
 		t.Errorf("without a token: %v", err)
 	}
 }

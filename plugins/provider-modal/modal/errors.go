@@ -39,7 +39,7 @@ func fault(ctx context.Context, doing string, err error) error {
 	}
 	var own *sdk.Error
 	if errors.As(err, &own) {
-		return err
+		return own // of the host, or our own: it says all, and the SDK's words around it nothing
 	}
 	if code, text, ok := ofSDK(err); ok {
 		return sdk.Errorf(code, "%s: %s", doing, tidy(text))

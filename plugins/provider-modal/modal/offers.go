@@ -40,16 +40,16 @@ func (s *session) environmentBuilder(ctx context.Context) (string, error) {
 		DeploymentName: s.environment,
 	}.Build())
 	if err != nil {
-		return "", fault(ctx, "asking Modal for the environment "+quoted(s.environment), err)
+		return "", fault(ctx, "asking Modal for "+named(s.environment), err)
 	}
 	return answer.GetMetadata().GetSettings().GetImageBuilderVersion(), nil
 }
 
-func quoted(environment string) string {
+func named(environment string) string {
 	if environment == "" {
-		return "of this token"
+		return "the workspace's environment"
 	}
-	return `"` + environment + `"`
+	return "the environment " + environment
 }
 
 func (l priceList) offers(q sdk.OfferQuery) []sdk.Offer {
