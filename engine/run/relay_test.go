@@ -1,0 +1,119 @@
+package run
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/runtime/worker"
+)
+
+// upAlone runs a runtime in this process and serves an interface on it.
+func upAlone(t *testing.T, code string) (address, token string) {
+	t.Helper()
+	admin := protocol.NewToken()
+	s, err := runtime.New(runtime.Options{AdminSHA256: protocol.HashToken(admin), Scratch: t.TempDir(), Worker: worker.Files, WorkerEntry: worker.Main})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	client, err := protocol.NewClient("http://"+l.Addr().String(), admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	token = protocol.NewToken()
+	v, err := client.PutService(t.Context(), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(token)})
+	if err == nil {
+		_, err = client.WaitService(t.Context(), "tools", v.Generation)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Addr().String(), token
+}
+
+// cut is a tunnel in front of a machine whose websockets are cut after a while.
+func cut(t *testing.T, address string, after time.Duration) string {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), after)
+		defer cancel()
+		proxy.ServeHTTP(w, r.WithContext(ctx))
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestRelay(t *testing.T) {
+	address, token := upAlone(t, "import time\n@expose\ndef nap(s):\n    time.sleep(s)\n    return s\n@expose\ndef echo(x): return x\n")
+	r, err := newRelay(protocol.Connection{Endpoint: cut(t, address, 300*time.Millisecond), Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "client.py"), protocol.PythonClient(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	inside := protocol.Connection{Sandbox: "sb", Service: "tools", Endpoint: "unix:" + r.socket, Token: token}
+	if err := inside.Write(filepath.Join(dir, "connection.json")); err != nil {
+		t.Fatal(err)
+	}
+	const program = `
+from client import *
+c = Client("connection.json")
+print(c.call("nap", (1.5,)), all(c.call("echo", (i,)) == i for i in range(300)), len(c.call("echo", ("x" * 3000000,))))
+print(c._hand_over, len(c._idle))`
+	cmd := exec.CommandContext(t.Context(), "python3", "-B", "-c", program)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.5 True 3000000\nTrue 1\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	r.close()
+	if _, err := os.Stat(r.dir); !os.IsNotExist(err) {
+		t.Errorf("the socket's folder was left: %v", err)
+	}
+}
+
+// TestRelayToNowhere tells the agent why.
+func TestRelayToNowhere(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer srv.Close()
+	r, err := newRelay(protocol.Connection{Endpoint: srv.URL, Token: "token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	c, err := protocol.NewClient("unix:"+r.socket, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Service(t.Context(), "tools"); protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "websockets") {
+		t.Errorf("%v", err)
+	}
+}
