@@ -38,8 +38,8 @@ var prepareCourier = sync.OnceValue(func() error {
 
 const courierKey = "sk-courier-0123456789"
 
-// town is where the courier goes.
-type town struct {
+// destination is where the courier goes.
+type destination struct {
 	pb.UnimplementedTestServiceServer
 	t       testing.TB
 	seen    chan string   // what was reported as seen
@@ -52,21 +52,21 @@ type town struct {
 	all     chan struct{}
 }
 
-func newTown(t testing.TB) *town {
-	return &town{t: t, seen: make(chan string, 10), gone: make(chan struct{}, 10), reached: make(chan struct{}, 10),
+func newDestination(t testing.TB) *destination {
+	return &destination{t: t, seen: make(chan string, 10), gone: make(chan struct{}, 10), reached: make(chan struct{}, 10),
 		cleared: make(chan struct{}, 10), all: make(chan struct{})}
 }
 
 // courier returns the provider in a host of its own.
-func (town *town) courier() sdk.Provider {
-	t := town.t
+func (d *destination) courier() sdk.Provider {
+	t := d.t
 	t.Helper()
 	if err := prepareCourier(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	hosttest.Guest(t, dir, "courier")
-	env := map[string]string{"COURIER_HTTP": town.serveHTTP(), "COURIER_GRPC": town.serveGRPC(), "COURIER_KEY": courierKey}
+	env := map[string]string{"COURIER_HTTP": d.serveHTTP(), "COURIER_GRPC": d.serveGRPC(), "COURIER_KEY": courierKey}
 	h := open(t, host.Options{Dirs: []string{dir}, Env: func(name string) (string, string, bool) {
 		value, ok := env[name]
 		return value, "the test", ok
@@ -78,16 +78,16 @@ func (town *town) courier() sdk.Provider {
 	return p
 }
 
-func (town *town) serveHTTP() string {
+func (d *destination) serveHTTP() string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /open/echo", func(w http.ResponseWriter, r *http.Request) {
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
-			town.t.Error(err)
+			d.t.Error(err)
 		}
 		_, _ = io.Copy(w, r.Body)
 	})
-	mux.HandleFunc("GET /open/events", town.events)
-	mux.HandleFunc("/open/seen/{what}", func(_ http.ResponseWriter, r *http.Request) { town.seen <- r.PathValue("what") })
+	mux.HandleFunc("GET /open/events", d.events)
+	mux.HandleFunc("/open/seen/{what}", func(_ http.ResponseWriter, r *http.Request) { d.seen <- r.PathValue("what") })
 	mux.HandleFunc("GET /open/redirect", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/open/arrived", http.StatusFound)
 	})
@@ -96,47 +96,47 @@ func (town *town) serveHTTP() string {
 		http.Redirect(w, r, "/closed", http.StatusFound)
 	})
 	mux.HandleFunc("GET /open/never", func(_ http.ResponseWriter, r *http.Request) {
-		town.reached <- struct{}{}
+		d.reached <- struct{}{}
 		<-r.Context().Done()
 	})
 	mux.HandleFunc("GET /open/endless", func(w http.ResponseWriter, _ *http.Request) {
 		for err := error(nil); err == nil; {
 			_, err = w.Write(make([]byte, 64<<10))
 		}
-		town.gone <- struct{}{}
+		d.gone <- struct{}{}
 	})
 	mux.HandleFunc("GET /open/headers", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Was", r.Header.Get("Authorization"))
 		fmt.Fprintf(w, "%v", r.Header)
 	})
-	mux.HandleFunc("DELETE /open/rented", func(http.ResponseWriter, *http.Request) { town.cleared <- struct{}{} })
-	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { town.t.Errorf("a request for %s arrived", r.URL) })
+	mux.HandleFunc("DELETE /open/rented", func(http.ResponseWriter, *http.Request) { d.cleared <- struct{}{} })
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { d.t.Errorf("a request for %s arrived", r.URL) })
 	server := httptest.NewServer(mux)
-	town.t.Cleanup(server.Close)
+	d.t.Cleanup(server.Close)
 	return server.URL
 }
 
 // events sends each event when the one before it was seen.
-func (town *town) events(w http.ResponseWriter, _ *http.Request) {
+func (d *destination) events(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := range 5 {
 		fmt.Fprintf(w, "data: %d\n\n", i)
 		w.(http.Flusher).Flush()
-		if got := <-town.seen; got != fmt.Sprint(i) {
-			town.t.Errorf("event %d was seen as %s", i, got)
+		if got := <-d.seen; got != fmt.Sprint(i) {
+			d.t.Errorf("event %d was seen as %s", i, got)
 		}
 	}
 }
 
-func (town *town) serveGRPC() string {
+func (d *destination) serveGRPC() string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		town.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(8 << 20))
-	pb.RegisterTestServiceServer(server, town)
+	pb.RegisterTestServiceServer(server, d)
 	go func() { _ = server.Serve(listener) }()
-	town.t.Cleanup(server.Stop)
+	d.t.Cleanup(server.Stop)
 	return "http://" + listener.Addr().String()
 }
 
@@ -149,7 +149,7 @@ func number(md metadata.MD, key string) int {
 }
 
 // UnaryCall answers, fails, or waits, as it is asked to.
-func (town *town) UnaryCall(ctx context.Context, in *pb.SimpleRequest) (*pb.SimpleResponse, error) {
+func (d *destination) UnaryCall(ctx context.Context, in *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	keys := append([]string{}, md.Get("x-key")...)
 	err := errors.Join(grpc.SetHeader(ctx, metadata.MD{"key": keys, "raw-bin": md.Get("raw-bin")}), grpc.SetTrailer(ctx, metadata.MD{"key": keys}))
@@ -170,25 +170,25 @@ func (town *town) UnaryCall(ctx context.Context, in *pb.SimpleRequest) (*pb.Simp
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	town.gather(number(md, "wait-for"))
+	d.gather(number(md, "wait-for"))
 	return &pb.SimpleResponse{Payload: in.GetPayload()}, nil
 }
 
 // gather waits until there are n.
-func (town *town) gather(n int) {
+func (d *destination) gather(n int) {
 	if n == 0 {
 		return
 	}
-	town.mu.Lock()
-	if town.waiting++; town.waiting == n {
-		close(town.all)
+	d.mu.Lock()
+	if d.waiting++; d.waiting == n {
+		close(d.all)
 	}
-	town.mu.Unlock()
-	<-town.all
+	d.mu.Unlock()
+	<-d.all
 }
 
 // StreamingOutputCall sends what is asked for.
-func (town *town) StreamingOutputCall(in *pb.StreamingOutputCallRequest, out grpc.ServerStreamingServer[pb.StreamingOutputCallResponse]) error {
+func (d *destination) StreamingOutputCall(in *pb.StreamingOutputCallRequest, out grpc.ServerStreamingServer[pb.StreamingOutputCallResponse]) error {
 	for _, p := range in.GetResponseParameters() {
 		if err := out.Send(&pb.StreamingOutputCallResponse{Payload: &pb.Payload{Body: make([]byte, p.GetSize())}}); err != nil {
 			return err
@@ -198,7 +198,7 @@ func (town *town) StreamingOutputCall(in *pb.StreamingOutputCallRequest, out grp
 }
 
 // StreamingInputCall adds up what it gets.
-func (town *town) StreamingInputCall(in grpc.ClientStreamingServer[pb.StreamingInputCallRequest, pb.StreamingInputCallResponse]) error {
+func (d *destination) StreamingInputCall(in grpc.ClientStreamingServer[pb.StreamingInputCallRequest, pb.StreamingInputCallResponse]) error {
 	sum := 0
 	for {
 		m, err := in.Recv()
@@ -213,7 +213,7 @@ func (town *town) StreamingInputCall(in grpc.ClientStreamingServer[pb.StreamingI
 }
 
 // FullDuplexCall sends back what it gets.
-func (town *town) FullDuplexCall(both grpc.BidiStreamingServer[pb.StreamingOutputCallRequest, pb.StreamingOutputCallResponse]) error {
+func (d *destination) FullDuplexCall(both grpc.BidiStreamingServer[pb.StreamingOutputCallRequest, pb.StreamingOutputCallResponse]) error {
 	for {
 		m, err := both.Recv()
 		if errors.Is(err, io.EOF) {
@@ -234,7 +234,7 @@ type told struct {
 	any map[string]any
 }
 
-func run1(ctx context.Context, p sdk.Provider, errand string) (told, error) {
+func carry(ctx context.Context, p sdk.Provider, errand string) (told, error) {
 	options, err := json.Marshal(errand)
 	if err != nil {
 		return told{}, err
@@ -247,9 +247,9 @@ func run1(ctx context.Context, p sdk.Provider, errand string) (told, error) {
 	return r, json.Unmarshal([]byte(r.raw), &r.any)
 }
 
-func send(t *testing.T, p sdk.Provider, errand string) told {
+func mustCarry(t *testing.T, p sdk.Provider, errand string) told {
 	t.Helper()
-	r, err := run1(t.Context(), p, errand)
+	r, err := carry(t.Context(), p, errand)
 	if err != nil {
 		t.Fatalf("%s: %v", errand, err)
 	}
@@ -275,44 +275,62 @@ func (r told) want(t *testing.T, want any, path ...string) {
 
 func list(items ...any) []any { return items }
 
-func TestCourierHTTP(t *testing.T) {
-	town := newTown(t)
-	p := town.courier()
-	r := send(t, p, "settings")
+// One courier for all errands: starting it takes longer than most of them.
+func TestCourier(t *testing.T) {
+	d := newDestination(t)
+	p := d.courier()
+	for _, errand := range []struct {
+		name string
+		test func(*testing.T, *destination, sdk.Provider)
+	}{
+		{"HTTP", courierHTTP},
+		{"gRPC", courierGRPC},
+		{"sees no secret", courierSecret},
+		{"is given up", courierGivenUp},
+		{"leaves something open", courierLingers},
+		{"several calls at once", courierAtOnce},
+		{"snapshot", courierSnapshot},
+	} {
+		t.Run(errand.name, func(t *testing.T) { errand.test(t, d, p) })
+	}
+}
+
+func courierHTTP(t *testing.T, d *destination, p sdk.Provider) {
+	r := mustCarry(t, p, "settings")
 	r.want(t, "two pence", "settings", "stamp")
 	r.want(t, "", "unknown")
 	r.want(t, []any{}, "environment")
 
-	r = send(t, p, "echo")
+	r = mustCarry(t, p, "echo")
 	r.want(t, true, "same")
 	r.want(t, 8<<20, "bytes")
 
-	r = send(t, p, "events")
+	r = mustCarry(t, p, "events")
 	r.want(t, list("0", "1", "2", "3", "4"), "seen")
 	r.want(t, "text/event-stream", "type")
 
-	r = send(t, p, "redirect")
+	r = mustCarry(t, p, "redirect")
 	r.want(t, "200 OK arrived", "got")
 	r.want(t, "unauthorized", "elsewhere", "code")
 
-	r = send(t, p, "refused")
+	r = mustCarry(t, p, "refused")
 	for _, what := range []string{"path", "method", "place"} {
 		r.want(t, "unauthorized", what, "code")
 	}
 
-	r = send(t, p, "timeout")
+	r = mustCarry(t, p, "timeout")
 	r.want(t, "unavailable", "error", "code")
 	r.want(t, true, "error", "deadline")
+	<-d.reached
 
-	r = send(t, p, "give up")
+	r = mustCarry(t, p, "give up")
 	r.want(t, true, "error", "cancelled")
-	<-town.gone
-	<-town.gone
+	<-d.gone
+	<-d.gone
 }
 
-func TestCourierGRPC(t *testing.T) {
-	p := newTown(t).courier()
-	r := send(t, p, "unary")
+func courierGRPC(t *testing.T, _ *destination, p sdk.Provider) {
+	r := mustCarry(t, p, "unary")
 	r.want(t, "hello", "body")
 	r.want(t, true, "raw")
 	r.want(t, "ResourceExhausted", "failed")
@@ -326,14 +344,14 @@ func TestCourierGRPC(t *testing.T) {
 		t.Errorf("the guest saw a credential: %s", r.raw)
 	}
 
-	r = send(t, p, "streams")
-	r.want(t, list(1.0, float64(3<<20), 0.0), "sizes")
-	r.want(t, 40*200<<10, "sum")
+	r = mustCarry(t, p, "streams")
+	r.want(t, list(1.0, float64(2<<20), 0.0), "sizes")
+	r.want(t, 10*200<<10, "sum")
 	r.want(t, list("turn 0", "turn 1", "turn 2"), "said")
 
-	send(t, p, "many").want(t, 20, "calls")
+	mustCarry(t, p, "many").want(t, 20, "calls")
 
-	r = send(t, p, "interceptors")
+	r = mustCarry(t, p, "interceptors")
 	r.want(t, "at last", "body")
 	r.want(t, 4, "attempts") // three until it works, one that is answered too large
 	r.want(t, "ResourceExhausted", "large")
@@ -341,8 +359,8 @@ func TestCourierGRPC(t *testing.T) {
 }
 
 // Whatever comes back, the guest sees its credential nowhere.
-func TestCourierSeesNoSecret(t *testing.T) {
-	r := send(t, newTown(t).courier(), "secret")
+func courierSecret(t *testing.T, _ *destination, p sdk.Provider) {
+	r := mustCarry(t, p, "secret")
 	if strings.Contains(r.raw, courierKey) || strings.Contains(r.raw, "mine") {
 		t.Errorf("the guest saw a credential: %s", r.raw)
 	}
@@ -353,23 +371,21 @@ func TestCourierSeesNoSecret(t *testing.T) {
 
 // A call that the engine gives up ends in the guest, which can still clear up behind
 // itself, whether a stream was open or not. The instance is as good as before.
-func TestCourierIsGivenUp(t *testing.T) {
+func courierGivenUp(t *testing.T, d *destination, p sdk.Provider) {
 	for _, errand := range []string{"patient", "asleep"} {
 		t.Run(errand, func(t *testing.T) {
-			town := newTown(t)
-			p := town.courier()
 			ctx, cancel := context.WithCancel(t.Context())
 			var r told
 			done := make(chan error)
 			go func() {
 				var err error
-				r, err = run1(ctx, p, errand)
+				r, err = carry(ctx, p, errand)
 				done <- err
 			}()
 			if errand == "patient" {
-				<-town.reached
+				<-d.reached
 			} else {
-				<-town.seen
+				<-d.seen
 			}
 			cancel()
 			if err := <-done; err != nil {
@@ -377,48 +393,44 @@ func TestCourierIsGivenUp(t *testing.T) {
 			}
 			r.want(t, true, "error", "cancelled")
 			select {
-			case <-town.cleared:
+			case <-d.cleared:
 			default:
 				t.Error("nothing was cleared up")
 			}
-			send(t, p, "redirect").want(t, "200 OK arrived", "got")
+			mustCarry(t, p, "redirect").want(t, "200 OK arrived", "got")
 		})
 	}
 }
 
 // What a call leaves open ends with it, and the next call in the same instance is none
 // the worse.
-func TestCourierLeavesSomethingOpen(t *testing.T) {
-	town := newTown(t)
-	p := town.courier()
+func courierLingers(t *testing.T, d *destination, p sdk.Provider) {
 	for range 3 {
-		send(t, p, "linger")
-		<-town.gone
-		r := send(t, p, "lingered")
+		mustCarry(t, p, "linger")
+		<-d.gone
+		r := mustCarry(t, p, "lingered")
 		r.want(t, true, "left", "cancelled")
 		r.want(t, "200 OK arrived", "got")
 	}
 }
 
 // Calls of one plugin run side by side, each in an instance of its own.
-func TestCourierCallsAtOnce(t *testing.T) {
-	town := newTown(t)
-	p := town.courier()
+func courierAtOnce(t *testing.T, _ *destination, p sdk.Provider) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			if r, err := run1(t.Context(), p, "streams"); err != nil {
+			if r, err := carry(t.Context(), p, "streams"); err != nil {
 				t.Error(err)
 			} else {
-				r.want(t, 40*200<<10, "sum")
+				r.want(t, 10*200<<10, "sum")
 			}
 		})
 	}
 	group.Wait()
 }
 
-func TestCourierSnapshot(t *testing.T) {
-	s, ok := newTown(t).courier().(sdk.Snapshotter)
+func courierSnapshot(t *testing.T, _ *destination, p sdk.Provider) {
+	s, ok := p.(sdk.Snapshotter)
 	if !ok {
 		t.Fatal("the provider saves no file systems, though its plugin does")
 	}
@@ -434,11 +446,11 @@ func TestCourierSnapshot(t *testing.T) {
 
 // BenchmarkCourier measures what the way through the host costs.
 func BenchmarkCourier(b *testing.B) {
-	p := newTown(b).courier()
-	r, err := run1(context.Background(), p, "latency")
+	p := newDestination(b).courier()
+	r, err := carry(context.Background(), p, "latency")
 	for b.Loop() {
 		if err == nil {
-			r, err = run1(context.Background(), p, "latency")
+			r, err = carry(context.Background(), p, "latency")
 		}
 	}
 	if err != nil {

@@ -115,7 +115,7 @@ func giveUp(ctx context.Context, to road) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := io.CopyN(io.Discard, closed.Body, 3<<20); err != nil {
+	if _, err := io.CopyN(io.Discard, closed.Body, sdk.StreamWindow+1); err != nil {
 		return nil, err
 	}
 	closed.Body.Close()
@@ -149,7 +149,7 @@ func patient(ctx context.Context, to road) (report, error) {
 
 // asleep is patient without an open stream.
 func asleep(ctx context.Context, to road) (report, error) {
-	if _, err := text(ctx, http.MethodGet, to.http+"/open/seen/asleep"); err != nil {
+	if _, err := text(context.WithoutCancel(ctx), http.MethodGet, to.http+"/open/seen/asleep"); err != nil {
 		return nil, err
 	}
 	select {

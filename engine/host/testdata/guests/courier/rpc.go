@@ -54,7 +54,7 @@ func unary(ctx context.Context, to road) (report, error) {
 // streams goes each of the ways there are.
 func streams(ctx context.Context, to road) (report, error) {
 	down, err := calls(to).StreamingOutputCall(ctx, &pb.StreamingOutputCallRequest{ResponseParameters: []*pb.ResponseParameters{
-		{Size: 1}, {Size: 3 << 20}, {Size: 0}}}, grpc.MaxCallRecvMsgSize(8<<20))
+		{Size: 1}, {Size: 2 << 20}, {Size: 0}}}, grpc.MaxCallRecvMsgSize(8<<20))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func streams(ctx context.Context, to road) (report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range 40 {
+	for range 10 {
 		if err := up.Send(&pb.StreamingInputCallRequest{Payload: payload(strings.Repeat("x", 200<<10))}); err != nil {
 			return nil, err
 		}
