@@ -254,13 +254,10 @@ func (c *Container) Snapshot(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		if !e.IsDir() || slices.Contains(unsaved(), "/"+e.Name()) {
 			continue
 		}
-		if err := os.CopyFS(filepath.Join(dir, e.Name()), os.DirFS(filepath.Join(c.dir, e.Name()))); err != nil {
+		if err := Copy(ctx, filepath.Join(dir, e.Name()), filepath.Join(c.dir, e.Name())); err != nil {
 			return err
 		}
 	}

@@ -116,3 +116,19 @@ func TestFolder(t *testing.T) {
 		}
 	}
 }
+
+func TestSnapshotOfABusyMachine(t *testing.T) {
+	c := begin(t, "mkfifo pipe; ln -s pipe link; touch ready; while :; do echo x >new; mv new old; rm old; done")
+	for _, err := os.Stat(c.Folder("/workspace/ready")); err != nil; _, err = os.Stat(c.Folder("/workspace/ready")) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	for range 50 {
+		dir := t.TempDir()
+		if err := c.Snapshot(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+		if link, err := os.Readlink(filepath.Join(dir, "workspace", "link")); err != nil || link != "pipe" {
+			t.Fatal(link, err)
+		}
+	}
+}
