@@ -53,7 +53,7 @@ func (sb *sandbox) prepare() (string, error) {
 	sb.folder = dir
 	for im := sb.image; im != nil; im = im.base {
 		if im.dir != "" {
-			return dir, os.CopyFS(dir, os.DirFS(im.dir))
+			return dir, container.Copy(sb.cloud.ctx, dir, im.dir)
 		}
 	}
 	return dir, nil

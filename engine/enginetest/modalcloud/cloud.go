@@ -27,7 +27,7 @@ type Token struct{ ID, Secret string }
 
 // Options make a cloud. The zero value works.
 type Options struct {
-	Dir                  string        // where machines and volumes are; default a temporary folder, removed by Close
+	Dir                  string        // where machines and volumes are, of which a later cloud knows nothing; default a temporary folder, removed by Close
 	Token                Token         // the only one accepted; default ak-seer, as-seer
 	Listen               string        // of the control plane; default 127.0.0.1:0
 	Python               string        // what python3 is in a machine; default $SEER_PYTHON or python3

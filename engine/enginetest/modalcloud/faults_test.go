@@ -304,6 +304,11 @@ func TestTunnels(t *testing.T) {
 	sb, address := served(t, client, "T4")
 	whole := func() bool { n, err := page(address); return n == 100000 && err == nil }
 	until(t, "the page", whole)
+	for _, there := range cloud.Machines()[0].Tunnels {
+		if there != address {
+			t.Errorf("the tunnel is at %s, not %s", there, address)
+		}
+	}
 	fault(t, cloud, modalcloud.Faults{TunnelBytes: 5000})
 	if n, err := page(address); err == nil || n >= 5000 {
 		t.Errorf("cut after 5000 bytes: %d %v", n, err)

@@ -30,6 +30,7 @@ type Machine struct {
 	Started, Ended      time.Time // zero: not yet
 	Result              string    // of one that has ended: SUCCESS, FAILURE, TERMINATED, TIMEOUT, IDLE_TIMEOUT, INIT_FAILURE, INTERNAL_FAILURE
 	ExitCode            int
+	Tunnels             map[int]string // port → host:port on this computer
 }
 
 // Machines are all sandboxes that there ever were, oldest first.
@@ -47,7 +48,10 @@ func (c *Cloud) Machines() []Machine {
 // machine describes a sandbox. The caller holds mu.
 func (sb *sandbox) machine() Machine {
 	m := Machine{ID: sb.id, Task: sb.task, App: sb.app.name, Name: sb.name, Tags: map[string]string{}, V2: sb.v2, GPU: sb.gpu(),
-		GPUCount: gpuCount(sb.def), Created: date(sb.created), Started: date(sb.started), Ended: date(sb.ended)}
+		GPUCount: gpuCount(sb.def), Created: date(sb.created), Started: date(sb.started), Ended: date(sb.ended), Tunnels: map[int]string{}}
+	for _, t := range sb.tunnels {
+		m.Tunnels[int(t.spec.GetPort())] = t.listener.Addr().String()
+	}
 	for _, t := range sb.tags {
 		m.Tags[t.GetTagName()] = t.GetTagValue()
 	}

@@ -72,7 +72,7 @@ func (s *routerServer) TaskSnapshotDirectory(ctx context.Context, r *pb.TaskSnap
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return nil, notFound("Directory '%s' not found", r.GetPath())
 	}
-	id, err := sb.newSnapshot(r.GetSnapshotId(), r.GetTtlSeconds(), false, func(dir string) error { return os.CopyFS(dir, os.DirFS(from)) })
+	id, err := sb.newSnapshot(r.GetSnapshotId(), r.GetTtlSeconds(), false, func(dir string) error { return container.Copy(ctx, dir, from) })
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (s *routerServer) TaskMountDirectory(ctx context.Context, r *pb.TaskMountDi
 	if err := os.MkdirAll(at, 0o755); err != nil || from == "" {
 		return &emptypb.Empty{}, err
 	}
-	return &emptypb.Empty{}, os.CopyFS(at, os.DirFS(from))
+	return &emptypb.Empty{}, container.Copy(ctx, at, from)
 }
 
 func hide(at, under string) error {
