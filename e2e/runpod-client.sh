@@ -1,0 +1,31 @@
+# The stand-in for RunPod, seen by RunPod's official MCP server: catalogue, the life of
+# a pod, volumes, what fails, and bodies made from the schemas that the server publishes.
+version=4.0.0
+home=$(eval echo "~$(id -un)") # for the caches of the package tools
+tools=$TOP/.tools/runpod-mcp-$version
+if [ ! -d "$tools" ]; then
+  rm -rf "$tools.part" && mkdir -p "$tools.part"
+  HOME=$home npm install --silent --no-audit --no-fund --prefix "$tools.part" "@runpod/mcp-server@$version"
+  mv "$tools.part" "$tools"
+fi
+
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/runpod-client)
+mkfifo stop
+"$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env &
+exec 9>stop # the stand-in ends with it
+until grep -q '^$' env; do
+  kill -0 $! && sleep 0.05
+done
+set -a && . ./env && set +a
+# What is not of REST v2 must not be asked of the real one.
+export RUNPOD_PUBLIC_GRAPHQL_URL=$RUNPOD_API_BASE_URL/graphql RUNPOD_AUTHED_GRAPHQL_URL=$RUNPOD_API_BASE_URL/graphql
+export RUNPOD_SERVERLESS_API_URL=$RUNPOD_API_BASE_URL/serverless
+
+client() { python3 -B "$TOP/e2e/runpod-client/client.py" "$tools/node_modules/@runpod/mcp-server/dist/stdio.mjs"; }
+client
+if RUNPOD_API_KEY=wrong client 2>refused; then
+  exit 1
+fi
+grep -q 401 refused
+exec 9>&-
+wait
