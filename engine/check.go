@@ -149,7 +149,7 @@ func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *pref
 	}
 	s := exp.Sandbox
 	answers := e.askOffers(ctx, ask, func(provider string) []sdk.OfferQuery {
-		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions, Options: s.Options(provider)}
+		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, Options: s.Options(provider)}
 		return OfferQueries(q, s.GPU)
 	})
 	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}
