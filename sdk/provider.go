@@ -234,6 +234,7 @@ type Observation struct {
 	Handle      string     `json:"handle"`
 	State       State      `json:"state"`
 	Message     string     `json:"message,omitempty"`
+	Code        Code       `json:"code,omitempty"` // of one that failed: [NoCapacity] lets the engine take the next choice
 	Endpoints   []Endpoint `json:"endpoints,omitempty"`
 	CostPerHour float64    `json:"cost_per_hour,omitempty"` // USD
 	Isolation   string     `json:"isolation,omitempty"`     // what it really got

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func newPlugin(a *app) *cobra.Command {
@@ -86,16 +87,53 @@ func newPluginInfo(a *app) *cobra.Command {
 	}
 }
 
+// asks is what a plugin wants to do, one line each.
+func asks(m sdk.Manifest) []string {
+	var lines []string
+	if m.Permissions.Folders {
+		lines = append(lines, "to read the model folders that the experiment names")
+	}
+	for _, h := range m.Permissions.HTTP {
+		lines = append(lines, fmt.Sprintf("%s to %s: %s %s", strings.Join(h.Methods, "/"), origin(m, h.Destination), strings.Join(h.Paths, " "), reason(h.Reason)))
+	}
+	for _, g := range m.Permissions.GRPC {
+		lines = append(lines, fmt.Sprintf("gRPC to %s: %s %s", origin(m, g.Destination), strings.Join(g.Methods, " "), reason(g.Reason)))
+	}
+	for _, s := range m.Secrets {
+		var where []string
+		for _, b := range s.Bind {
+			where = append(where, fmt.Sprintf("%s at %s", b.Header, origin(m, b.Destination)))
+		}
+		lines = append(lines, fmt.Sprintf("the use of %s, unseen: Seer adds it as %s", append(s.Env, s.Name)[0], strings.Join(where, ", ")))
+	}
+	if len(lines) == 0 {
+		return []string{"nothing"}
+	}
+	return lines
+}
+
+func reason(text string) string { return "(" + text + ")" }
+
+// origin is a destination with the setting's default in its place.
+func origin(m sdk.Manifest, destination string) string {
+	for _, s := range m.Settings {
+		if destination == "{"+s.Name+"}" {
+			return s.Default
+		}
+	}
+	return destination
+}
+
 func pluginText(w io.Writer, p host.Plugin) error {
 	m := p.Manifest
-	asks := "nothing"
-	if m.Permissions.Folders {
-		asks = "to read the model folders that the experiment names"
-	}
-	for _, l := range [][2]string{
+	lines := [][2]string{
 		{"id", m.ID}, {"version", m.Version}, {"what", m.Description}, {"implements", strings.Join(m.Implements, ", ")},
-		{"provides", strings.Join(m.Provides, ", ")}, {"asks for", asks}, {"file", p.File}, {"digest", p.Digest},
-	} {
+		{"provides", strings.Join(m.Provides, ", ")},
+	}
+	for _, what := range asks(m) {
+		lines = append(lines, [2]string{"asks for", what})
+	}
+	for _, l := range append(lines, [2]string{"file", p.File}, [2]string{"digest", p.Digest}) {
 		if l[1] == "" {
 			continue
 		}

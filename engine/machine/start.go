@@ -222,7 +222,11 @@ func (s *start) await(ctx context.Context) error {
 // look takes over what was observed and says whether the start is done.
 func (s *start) look(ctx context.Context, o sdk.Observation, q *queue) (ready bool, err error) {
 	if !o.State.Live() {
-		return false, sdk.Errorf(sdk.Unavailable, "the machine ended before it could be reached%s", because(o.Message))
+		code := sdk.Unavailable
+		if o.Code == sdk.NoCapacity {
+			code = o.Code
+		}
+		return false, sdk.Errorf(code, "the machine ended before it could be reached%s", because(o.Message))
 	}
 	if err := s.rec.tooDear(s.at, o); err != nil {
 		return false, err

@@ -60,6 +60,9 @@ func (s *session) observe(ctx context.Context, handle string) (sdk.Observation, 
 		case result.GetStatus() != pb.GenericResult_GENERIC_STATUS_UNSPECIFIED:
 			s.known.forget(handle)
 			o.State, o.Message = endState(result)
+			if o.State == sdk.Failed && saysCapacity.MatchString(o.Message) {
+				o.Code = sdk.NoCapacity // it was given up in the queue
+			}
 			return o, nil
 		}
 		living, err := s.living(ctx, handle)
