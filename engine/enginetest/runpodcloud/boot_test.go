@@ -2,6 +2,7 @@ package runpodcloud_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"path/filepath"
 	"runtime"
@@ -9,18 +10,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // quote makes one word of a string for whatever splits words.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// bootable is a request whose pod waits for a runtime.
-func bootable(t *testing.T, token string) object {
+// bootable is a request whose pod waits for a runtime, for two minutes or for some seconds.
+func bootable(t *testing.T, token string, seconds float64) object {
 	t.Helper()
-	env, err := loader.BootEnv(loader.Boot{Listen: "tcp:0.0.0.0:8717", AdminSHA256: protocol.HashToken(token), Machine: "rp-" + token[:12]})
+	env, err := loader.BootEnv(loader.Boot{
+		Listen: "tcp:0.0.0.0:8717", AdminSHA256: protocol.HashToken(token), Machine: "rp-" + token[:12], BootSeconds: seconds,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +45,9 @@ func TestBootThroughTheProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t)
+	r := start(t, func(o *runpodcloud.Options) { o.ProxyCut = time.Second })
 	token := protocol.NewToken()
-	id := r.create(bootable(t, token))
+	id := r.create(bootable(t, token, 0))
 	client, err := protocol.NewClient(r.at(id, "8717"), token)
 	if err != nil {
 		t.Fatal(err)
@@ -58,4 +63,22 @@ func TestBootThroughTheProxy(t *testing.T) {
 	}
 	r.do(http.StatusNoContent, "DELETE", "/v2/pods/"+id, nil)
 	await(t, "nothing of the pod is left", func() bool { return r.Machine(id) == nil })
+}
+
+// A machine whose lease ends stops its own bill, with the key that it has been given.
+func TestLoaderEndsItsPod(t *testing.T) {
+	r := start(t)
+	body := bootable(t, protocol.NewToken(), 0.05)
+	end, err := json.Marshal(sdk.SelfEnd{Method: "DELETE", URL: r.URL() + "/v2/pods/{RUNPOD_POD_ID}", Headers: map[string]string{
+		"Authorization": "Bearer {RUNPOD_API_KEY}", "User-Agent": "seer",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body["env"].(map[string]string)[sdk.SelfEndVariable] = string(end)
+	id := r.create(body)
+	await(t, "the pod has ended itself", func() bool { return len(r.Live()) == 0 && r.Machine(id) == nil })
+	if p := r.Pods()[0]; p.Status != "TERMINATED" || p.Restarts != 0 {
+		t.Errorf("%+v", p)
+	}
 }

@@ -16,7 +16,7 @@
 // # What is known, and what is assumed
 //
 // Paths, bodies, statuses and limits follow RunPod's published description of REST v2.
-// How args is split, that a create without gpu.count finds no machine, that requests
+// That args is an object with cmd and entrypoint or else words, how it is split, that a create without gpu.count finds no machine, that requests
 // without a User-Agent (or with Python's own) are refused at the edge, and the text
 // for no capacity are as users have reported. Assumed, as nothing published says it:
 //
@@ -31,5 +31,7 @@
 //   - more than 50 variables, or a name longer than 191 characters: 400;
 //   - a network volume that a pod has mounted cannot be deleted: 400.
 //
-// Serverless, clusters and GraphQL are not there: their paths answer 404.
+// Serverless, clusters, GraphQL and the bills of anything but pods are not there: their
+// paths answer 404. Of the ports of a pod, only that of the runtime is moved to a free
+// one of this computer; another is the same here as in the request.
 package runpodcloud
