@@ -14,7 +14,7 @@ import (
 
 const (
 	longestKept  = 24 * time.Hour
-	maxCaptured  = 512 // of one plugin; the oldest go first
+	maxCaptured  = 128 // of one plugin; the oldest go first
 	expiryMargin = time.Minute
 )
 

@@ -73,14 +73,14 @@ func (c *check) profile() {
 	if rest, ok := strings.CutPrefix(p.File, "~/"); !ok || rest == "" || path.Clean("/"+rest) != "/"+rest {
 		c.add("profile.file", "%q is not a file below the home folder, like ~/.acme.toml", p.File)
 	}
-	for key, name := range map[string]string{"file_env": p.FileEnv, "name_env": p.NameEnv} {
-		if name != "" && !variableName.MatchString(name) {
-			c.add("profile."+key, "%q is not a name of a variable", name)
+	for _, v := range []struct{ key, name string }{{"file_env", p.FileEnv}, {"name_env", p.NameEnv}} {
+		if v.name != "" && !variableName.MatchString(v.name) {
+			c.add("profile."+v.key, "%q is not a name of a variable", v.name)
 		}
 	}
-	for key, name := range map[string]string{"active": p.Active, "section": p.Section} {
-		if name != "" && !keyName.MatchString(name) {
-			c.add("profile."+key, "%q is not a plain TOML key", name)
+	for _, v := range []struct{ key, name string }{{"active", p.Active}, {"section", p.Section}} {
+		if v.name != "" && !keyName.MatchString(v.name) {
+			c.add("profile."+v.key, "%q is not a plain TOML key", v.name)
 		}
 	}
 }
@@ -264,11 +264,24 @@ func (c *check) capture(at string, s sdk.Capture, taken map[string]bool) {
 			c.add(at+".grpc", "is for the URL of a url_field, which is missing")
 		}
 		for i, b := range s.Bind {
-			c.binding(fmt.Sprintf("%s.bind.%d", at, i), b)
+			place := fmt.Sprintf("%s.bind.%d", at, i)
+			c.binding(place, b)
+			c.unclaimed(place, b)
 		}
 		return
 	}
 	c.captureURL(at, s)
+}
+
+// unclaimed makes sure that no secret of the user's goes to the same place.
+func (c *check) unclaimed(at string, b sdk.Binding) {
+	for _, s := range c.m.Secrets {
+		if slices.ContainsFunc(s.Bind, func(have sdk.Binding) bool {
+			return have.Destination == b.Destination && strings.EqualFold(have.Header, b.Header)
+		}) {
+			c.add(at+".header", "%q holds the secret %s already", b.Header, s.Name)
+		}
+	}
 }
 
 func (c *check) captureURL(at string, s sdk.Capture) {

@@ -56,24 +56,26 @@ func TestDenied(t *testing.T) {
 	base, w := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	g := w.guest(t)
 	for url, code := range map[string]sdk.Code{
-		base + "/v1/pods":                 sdk.Unauthorized,
-		base + "/v2":                      sdk.Unauthorized,
-		base + "/v2/../admin":             sdk.Invalid,
-		base + "/v2/%2e%2e/admin":         sdk.Invalid,
-		base + "/v2/..%2fadmin":           sdk.Invalid,
-		base + "/v2/%252e%252e%252fadmin": sdk.Invalid,
-		base + "/v2/..;/admin":            sdk.Invalid,
-		base + "/v2//admin":               sdk.Invalid,
-		base + `/v2/..\admin`:             sdk.Invalid,
-		base + "/v2/a%00b":                sdk.Invalid,
-		"https://example.org/v2/pods":     sdk.Unauthorized,
+		base + "/v1/pods":                                        sdk.Unauthorized,
+		base + "/v2":                                             sdk.Unauthorized,
+		base + "/v2/../admin":                                    sdk.Invalid,
+		base + "/v2/%2e%2e/admin":                                sdk.Invalid,
+		base + "/v2/..%2fadmin":                                  sdk.Invalid,
+		base + "/v2/%252e%252e%252fadmin":                        sdk.Invalid,
+		base + "/v2/..;/admin":                                   sdk.Invalid,
+		base + "/v2//admin":                                      sdk.Invalid,
+		base + `/v2/..\admin`:                                    sdk.Invalid,
+		base + "/v2/x?a b HTTP/1.1":                              sdk.Invalid,
+		base + "/v2/x?\u0430":                                    sdk.Invalid,
+		base + "/v2/a%00b":                                       sdk.Invalid,
+		"https://example.org/v2/pods":                            sdk.Unauthorized,
 		strings.Replace(base, "http:", "https:", 1) + "/v2/x":    sdk.Unauthorized,
 		strings.Replace(base, "//", "//user:pass@", 1) + "/v2/x": sdk.Invalid,
-		"file:///etc/passwd":      sdk.Invalid,
-		"http:///v2/x":            sdk.Invalid,
-		"http://[::1%25lo]/v2/x":  sdk.Invalid,
-		"http://127.0.0.1:0/v2/x": sdk.Invalid,
-		"":                        sdk.Invalid,
+		"file:///etc/passwd":                                     sdk.Invalid,
+		"http:///v2/x":                                           sdk.Invalid,
+		"http://[::1%25lo]/v2/x":                                 sdk.Invalid,
+		"http://127.0.0.1:0/v2/x":                                sdk.Invalid,
+		"":                                                       sdk.Invalid,
 	} {
 		if _, err := g.get(url); sdk.CodeOf(err) != code {
 			t.Errorf("%s: %v (%s), want %s", url, err, sdk.CodeOf(err), code)
@@ -438,6 +440,34 @@ func TestUnreachable(t *testing.T) {
 	if len(audits) != 1 || audits[0].Error == "" {
 		t.Errorf("audits %+v", audits)
 	}
+}
+
+// Of several addresses the one that answers is taken.
+func TestSecondAddress(t *testing.T) {
+	base, w := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "here") })
+	named := strings.Replace(base, "127.0.0.1", "cloud.test", 1)
+	w.env["CLOUD_URL"] = named
+	w.options = func(o *Options) {
+		o.Resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1")}, nil
+		}
+		connect := o.connect
+		o.connect = func(ctx context.Context, addr string) (net.Conn, error) {
+			if strings.HasPrefix(addr, "127.0.0.2:") {
+				<-ctx.Done() // it keeps silent
+				return nil, ctx.Err()
+			}
+			return connect(ctx, addr)
+		}
+	}
+	if a, err := w.guest(t).get(named + "/v2/x"); err != nil || a.body != "here" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	w.options = func(o *Options) {
+		o.Resolve = func(context.Context, string) ([]netip.Addr, error) { return nil, nil }
+	}
+	_, err := w.guest(t).get(named + "/v2/x")
+	wantCode(t, err, sdk.Unavailable, "cloud.test has no address")
 }
 
 // The host reads no further ahead than the guest allows.

@@ -51,7 +51,7 @@ func matchPath(pattern, p string) bool {
 func plainPath(u *url.URL) (string, error) {
 	p := u.Path
 	if p == "" {
-		return "/", nil
+		p = "/"
 	}
 	refuse := func(why string) (string, error) { return "", errors.New("the path " + u.EscapedPath() + " " + why) }
 	raw := strings.ToLower(u.EscapedPath())
@@ -60,6 +60,8 @@ func plainPath(u *url.URL) (string, error) {
 		return refuse("does not begin with /")
 	case strings.Contains(raw, "%2f"), strings.Contains(raw, "%5c"), strings.Contains(p, `\`):
 		return refuse("holds an encoded slash or a backslash")
+	case strings.ContainsFunc(u.RawQuery, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return refuse("has a query that is not encoded")
 	case escapedTwice.MatchString(p):
 		return refuse("is encoded twice")
 	case strings.ContainsFunc(p, func(r rune) bool { return r < ' ' || r == 0x7f }):

@@ -3,6 +3,7 @@ package egress
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -182,6 +183,25 @@ func BenchmarkScrub(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		s.fill(text)
+	}
+}
+
+// What a backend gives without end does not stay without end.
+func TestVaultIsBounded(t *testing.T) {
+	v := newVault(newScrubber())
+	defer v.close()
+	seen := map[string]bool{}
+	for i := range maxCaptured + 10 {
+		seen[v.keep(credential{name: "x", real: fmt.Sprintf("credential-%04d", i)}, false)] = true
+	}
+	if len(seen) != maxCaptured+10 || len(v.kept) != maxCaptured || v.scrub.text("credential-0009") != "credential-0009" ||
+		v.scrub.text("credential-0010") != "[secret x]" {
+		t.Errorf("%d stand-ins, %d kept", len(seen), len(v.kept))
+	}
+	for s := range seen {
+		if strings.Contains(s, "credential") {
+			t.Fatalf("stand-in %q", s)
+		}
 	}
 }
 

@@ -223,6 +223,7 @@ func TestCheck(t *testing.T) {
 		{func(m *sdk.Manifest) { m.Captures[0].GRPC = []string{"/a.B/C"} }, Problem{"captures.0.grpc", "url_field"}},
 		{func(m *sdk.Manifest) { m.Captures[0].Bind = nil }, Problem{"captures.0.bind", "missing"}},
 		{func(m *sdk.Manifest) { m.Captures[0].Bind[0].Destination = "https://x.example" }, Problem{"captures.0.bind.0.destination", "no permission names"}},
+		{func(m *sdk.Manifest) { m.Captures[0].Bind[0] = m.Secrets[0].Bind[0] }, Problem{"captures.0.bind.0.header", "holds the secret api-key already"}},
 		{func(m *sdk.Manifest) { m.Captures[1].URLField = "3.1" }, Problem{"captures.1.url_field", "is the field of the credential"}},
 		{func(m *sdk.Manifest) { m.Captures[1].URLField = "x" }, Problem{"captures.1.url_field", "field numbers"}},
 		{func(m *sdk.Manifest) { m.Captures[1].GRPC = nil }, Problem{"captures.1.grpc", "missing"}},
