@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,10 +95,14 @@ func asks(m sdk.Manifest) []string {
 		lines = append(lines, "to read the model folders that the experiment names")
 	}
 	for _, h := range m.Permissions.HTTP {
-		lines = append(lines, fmt.Sprintf("%s to %s: %s %s", strings.Join(h.Methods, "/"), origin(m, h.Destination), strings.Join(h.Paths, " "), reason(h.Reason)))
+		lines = append(lines, fmt.Sprintf("%s: %s at %s%s", h.Reason, strings.Join(h.Methods, ", "), origin(m, h.Destination), strings.Join(h.Paths, " ")))
 	}
 	for _, g := range m.Permissions.GRPC {
-		lines = append(lines, fmt.Sprintf("gRPC to %s: %s %s", origin(m, g.Destination), strings.Join(g.Methods, " "), reason(g.Reason)))
+		var methods []string
+		for _, method := range g.Methods {
+			methods = append(methods, path.Base(method))
+		}
+		lines = append(lines, fmt.Sprintf("%s: gRPC at %s, %s", g.Reason, origin(m, g.Destination), strings.Join(methods, " ")))
 	}
 	for _, s := range m.Secrets {
 		var where []string
@@ -111,8 +116,6 @@ func asks(m sdk.Manifest) []string {
 	}
 	return lines
 }
-
-func reason(text string) string { return "(" + text + ")" }
 
 // origin is a destination with the setting's default in its place.
 func origin(m sdk.Manifest, destination string) string {
