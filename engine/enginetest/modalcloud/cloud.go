@@ -3,11 +3,14 @@
 // volumes, secrets and snapshots, with faults that can be switched on. The official
 // clients in Go, JavaScript and Python work with it.
 //
-// A sandbox is a real process tree on this computer (package container); it is no
-// isolation, and only paths below /workspace, /models, the volumes and whole
-// arguments are moved to its own folder. No image is built: a build writes the log of
-// one, and fails where a name begins with "no-such-", with `exit N` or `false`. Functions,
-// sidecars and snapshots of memory are Unimplemented, and no network is blocked.
+// A sandbox is a real process tree on this computer (package container) and no
+// isolation: its programs see this computer's files. It has a folder of its own, to
+// which the paths in the words of a command are moved that are below /workspace,
+// /models, /tmp, the working directory or a volume, or that it has there.
+//
+// No image is built: a build writes the log of one, and fails where a name begins
+// with "no-such-", with `exit N` or `false`; COPY has no effect. Functions, sidecars and
+// snapshots of memory are Unimplemented, and no network is blocked.
 package modalcloud
 
 import (

@@ -17,6 +17,8 @@ func (s *controlServer) SandboxCreate(_ context.Context, r *pb.SandboxCreateRequ
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return pb.SandboxCreateResponse_builder{SandboxId: sb.id, Metadata: sb.metadata()}.Build(), nil
 }
 

@@ -27,6 +27,7 @@ type Faults struct {
 	Exhausted  string   // creating a sandbox fails with this text: quota, credit
 	Build      string   // every build that is not cached fails with this text
 
+	StartDelay   time.Duration // from a creation to the task, besides Options.StartTime; of either back end
 	DiesStarting bool          // a machine is lost before it has a task
 	DiesAfter    time.Duration // a machine is lost so long after its start; 0 = not
 

@@ -245,7 +245,7 @@ func TestMachinesThatDie(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the worker was lost") {
 			t.Errorf("while starting: %v", err)
 		}
-		fault(t, cloud, modalcloud.Faults{DiesAfter: 50 * time.Millisecond})
+		fault(t, cloud, modalcloud.Faults{DiesAfter: 50 * time.Millisecond, StartDelay: 100 * time.Millisecond})
 		sb := create(t, client, modal.SandboxCreateParams{GPU: gpu})
 		if code, err := sb.Wait(t.Context(), nil); err != nil || code != 137 {
 			t.Errorf("later: %d %v", code, err)
@@ -259,6 +259,9 @@ func TestMachinesThatDie(t *testing.T) {
 			t.Errorf("killed: %d %v", code, err)
 		}
 		m := cloud.Machines()
+		if waited := m[1].Started.Sub(m[1].Created); waited < 100*time.Millisecond {
+			t.Errorf("a slow start took %v", waited)
+		}
 		if m[0].Result != "INIT_FAILURE" || m[1].Result != "INTERNAL_FAILURE" || m[2].Result != "INTERNAL_FAILURE" {
 			t.Errorf("%+v", m)
 		}

@@ -19,6 +19,7 @@ func (c *Cloud) find(id string, v2 bool) (*sandbox, error) {
 	return nil, notFound("Sandbox '%s' not found", id)
 }
 
+// metadata goes with answers about a sandbox. The caller holds mu.
 func (sb *sandbox) metadata() *pb.SandboxHandleMetadata {
 	return pb.SandboxHandleMetadata_builder{AppId: sb.app.id, Result: sb.result}.Build()
 }

@@ -121,8 +121,10 @@ var (
 
 // schedule waits for a machine.
 func (sb *sandbox) schedule() error {
+	var delay time.Duration
 	for {
 		f, changed := sb.cloud.faults.wait()
+		delay = f.StartDelay
 		if f.DiesStarting {
 			return errLost
 		}
@@ -137,11 +139,11 @@ func (sb *sandbox) schedule() error {
 			return errEnded
 		}
 	}
-	if sb.v2 {
-		return nil // it has its machine when its creation is answered
+	if !sb.v2 { // the other has its machine when its creation is answered
+		delay += sb.cloud.opts.StartTime
 	}
 	select {
-	case <-time.After(sb.cloud.opts.StartTime):
+	case <-time.After(delay):
 		return nil
 	case <-sb.stopping:
 		return errEnded
