@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,7 +95,7 @@ func (c *Client) pushPiece(ctx context.Context, p *push, offset, n int64) (int64
 		Have int64 `json:"have"`
 	}
 	err := c.loader(ctx, http.MethodPost, "/push", header, bytes.NewReader(data), &answer)
-	if err != nil && context.Cause(ctx) == error(errPiece) {
+	if err != nil && errors.Is(context.Cause(ctx), errPiece) {
 		err = errPiece
 	}
 	if err == nil && p.progress != nil && n > 0 {
