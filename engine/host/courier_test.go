@@ -14,10 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	pb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -444,9 +446,10 @@ func courierSnapshot(t *testing.T, _ *destination, p sdk.Provider) {
 	}
 }
 
-// BenchmarkCourier measures what the way through the host costs.
+// BenchmarkCourier measures what the way through the host costs, beside the direct one.
 func BenchmarkCourier(b *testing.B) {
-	p := newDestination(b).courier()
+	d := newDestination(b)
+	p := d.courier()
 	r, err := carry(context.Background(), p, "latency")
 	for b.Loop() {
 		if err == nil {
@@ -457,5 +460,26 @@ func BenchmarkCourier(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(r.any["unary_ms"].(float64)*1000, "µs/unary")
+	b.ReportMetric(float64(direct(b, d).Microseconds()), "µs/direct")
 	b.ReportMetric(r.any["late_ms"].(float64), "ms-late/sleep")
+}
+
+// direct is how long a call takes without Wasm.
+func direct(b *testing.B, d *destination) time.Duration {
+	conn, err := grpc.NewClient(strings.TrimPrefix(d.serveGRPC(), "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	const n = 200
+	var start time.Time
+	for i := range n + 1 {
+		if i == 1 { // the first connects
+			start = time.Now()
+		}
+		if _, err := pb.NewTestServiceClient(conn).UnaryCall(context.Background(), &pb.SimpleRequest{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(start) / n
 }

@@ -72,19 +72,16 @@ const (
 // run is the only goroutine that waits in the host. It goes on between two streams
 // of one call, for that is how the call learns that it was given up.
 func (p *Pump) run() {
-	var slice time.Duration
+	slice := firstSlice
 	for p.wanted() {
-		if yield() > busy {
+		if yield() > busy { // they may have more to do: only look
 			slice = 0
 		}
-		switch events := p.host.Wait(slice); {
-		case len(events) > 0:
+		if events := p.host.Wait(slice); len(events) > 0 {
 			p.dispatch(events)
-			slice = 0
-		case slice == 0:
 			slice = firstSlice
-		default:
-			slice = min(2*slice, lastSlice)
+		} else {
+			slice = min(max(2*slice, firstSlice), lastSlice)
 		}
 	}
 }
