@@ -9,11 +9,10 @@ import (
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
-// credentials finds what the host adds to the requests of plugins: in the
-// environment, else in .env beside an experiment that this engine has seen or that
-// has a live sandbox. A sandbox can so be ended from any folder.
+// credentials finds what the host adds to the requests of plugins, where the
+// environment does not have it: in .env beside an experiment that this engine has
+// seen or that has a live sandbox. A sandbox can so be ended from any folder.
 type credentials struct {
-	lookup func(string) (string, bool)
 	ledger func() ([]machine.Record, error)
 
 	mu   sync.Mutex
@@ -33,9 +32,6 @@ func (c *credentials) saw(file string) {
 }
 
 func (c *credentials) find(name string) (value, where string, ok bool) {
-	if value, ok = c.lookup(name); ok && value != "" {
-		return value, "environment", true
-	}
 	for _, dir := range c.folders() {
 		env, err := preflight.ReadEnv(dir, nil) // one that cannot be read is an error of its experiment
 		if err != nil {

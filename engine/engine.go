@@ -96,7 +96,7 @@ func New(o Options) (*Engine, error) {
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.credentials = &credentials{lookup: o.LookupEnv, ledger: e.ledger.List}
+	e.credentials = &credentials{ledger: e.ledger.List}
 	e.driver = machine.NewDriver(machine.Options{
 		Ledger: e.ledger, Providers: e.provider, AskLease: e.askLease, Clock: clock, Logger: o.Logger.Named("machine"),
 	})
@@ -133,6 +133,11 @@ func (c engineClock) Sleep(ctx context.Context, d time.Duration) error {
 func (e *Engine) getenv(name string) string {
 	v, _ := e.opts.LookupEnv(name)
 	return v
+}
+
+func (e *Engine) environment(name string) (value, where string, ok bool) {
+	value, ok = e.opts.LookupEnv(name)
+	return value, "environment", ok
 }
 
 // beside is a folder next to the running program, also when that was started
@@ -198,7 +203,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 	}
 	h, err := host.New(host.Options{
 		Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
-		Env: e.credentials.find, Home: e.getenv("HOME"),
+		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
 	})
 	if err != nil {
 		return nil, err

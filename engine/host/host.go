@@ -36,9 +36,10 @@ type Options struct {
 	Remember bool                // keep surfaces in CacheDir, so that an unchanged interface needs no plugin
 	Scrub    func(string) string // takes further secrets out of logs and error texts; nil = none known
 
-	// Env looks up the variables of plugins' settings and secrets, in the environment or
-	// a .env file; where says in which, for people. nil = there are none.
-	Env func(name string) (value, where string, ok bool)
+	// Env looks up the variables of plugins' settings and secrets in the environment;
+	// where says in which, for people. nil = there are none. SecretEnv is asked for
+	// secrets after that, such as in a .env file; see [egress.Options].
+	Env, SecretEnv func(name string) (value, where string, ok bool)
 
 	Home  string             // folder of the profiles that plugins name by ~/; "" = there are none
 	Audit func(egress.Audit) // is told of every request of a plugin when it has ended; nil = nobody. Calls may overlap
@@ -85,7 +86,7 @@ func New(o Options) (*Host, error) {
 		limits:   o.Limits.withDefaults(),
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
-		outside:  egress.Options{Env: o.Env, Home: o.Home, Audit: o.Audit},
+		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit},
 	}
 	h.outside.Limits.ResponseMB = h.limits.ResponseMB
 	h.digests.dir = filepath.Join(cache, "digests")

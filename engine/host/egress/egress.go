@@ -34,9 +34,13 @@ import (
 type Options struct {
 	Manifest sdk.Manifest // must have passed [Check]
 
-	// Env looks a variable up, in the environment or a .env file; where says in which,
-	// for people. nil = there are none.
+	// Env looks a variable up in the environment; where says in which, for people. nil =
+	// there is none.
 	Env func(name string) (value, where string, ok bool)
+
+	// SecretEnv is where secrets, and nothing else, are looked for after Env: a file that
+	// comes with a project must not say where a credential is sent. nil = nowhere.
+	SecretEnv func(name string) (value, where string, ok bool)
 
 	Home   string      // folder of the profiles that a manifest names by ~/; "" = there are none
 	Limits Limits      // zero fields take the defaults

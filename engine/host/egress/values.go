@@ -37,11 +37,13 @@ type values struct {
 	err      error // of the profile
 }
 
-func (o Options) env(name string) (text, where string) {
-	if o.Env == nil || name == "" {
+func (o Options) env(name string) (text, where string) { return lookup(o.Env, name) }
+
+func lookup(in func(string) (string, string, bool), name string) (text, where string) {
+	if in == nil || name == "" {
 		return "", ""
 	}
-	text, where, ok := o.Env(name)
+	text, where, ok := in(name)
 	if !ok || text == "" {
 		return "", ""
 	}
@@ -64,7 +66,7 @@ func (o Options) read() values {
 		v.settings[s.Name] = value{text: text, where: where, users: !sameValue(text, s.Default)}
 	}
 	for _, s := range o.Manifest.Secrets {
-		text, where := o.find(s.Env, s.Profile, profile)
+		text, where := o.find(s.Env, s.Profile, profile, o.SecretEnv)
 		text = strings.TrimSpace(text)
 		v.secrets[s.Name] = value{text: text, where: where, users: true, problem: unusable(s.Name, text, where)}
 	}
@@ -79,10 +81,12 @@ func sameValue(a, b string) bool {
 }
 
 // find takes a variable, else the profile.
-func (o Options) find(env []string, key string, profile section) (text, where string) {
-	for _, name := range env {
-		if text, where = o.env(name); text != "" {
-			return text, name + " of " + where
+func (o Options) find(env []string, key string, profile section, more ...func(string) (string, string, bool)) (text, where string) {
+	for _, in := range append([]func(string) (string, string, bool){o.Env}, more...) {
+		for _, name := range env {
+			if text, where = lookup(in, name); text != "" {
+				return text, name + " of " + where
+			}
 		}
 	}
 	return profile.get(key)

@@ -251,3 +251,20 @@ func addHTTP(m *sdk.Manifest, destination string) {
 	p.Destination = destination
 	m.Permissions.HTTP = append(m.Permissions.HTTP, p)
 }
+
+// A .env file that comes with somebody's project brings credentials, but does not
+// say where they are sent.
+func TestOnlyTheEnvironmentSays(t *testing.T) {
+	o := Options{Manifest: sdk.Manifest{
+		Profile:  &sdk.Profile{File: "~/.cloud.toml", FileEnv: "CLOUD_FILE"},
+		Settings: []sdk.Setting{{Name: "url", Env: []string{"CLOUD_URL"}, Default: "https://cloud.test"}},
+		Secrets:  []sdk.Secret{{Name: "key", Env: []string{"CLOUD_KEY"}}},
+	}, SecretEnv: func(name string) (string, string, bool) { return "from-dotenv", "/x/.env", true }}
+	v := o.read()
+	if got := v.settings["url"]; got.text != "https://cloud.test" || got.users {
+		t.Errorf("the destination is %+v", got)
+	}
+	if got := v.secrets["key"]; got.text != "from-dotenv" || got.where != "CLOUD_KEY of /x/.env" || v.err != nil {
+		t.Errorf("the secret is %+v, %v", got, v.err)
+	}
+}
