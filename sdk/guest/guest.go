@@ -91,9 +91,10 @@ func ProviderSnapshot(p sdk.Snapshotter) int32 {
 // plugin with streams learns at once. The host enforces both, and all time limits,
 // by ending the instance.
 func call[In, Out any](f func(context.Context, In) (Out, error)) int32 {
+	in := input()
 	ctx, end := running.Instance.Begin()
 	defer end()
-	output(answer(ctx, input(), f))
+	output(answer(ctx, in, f))
 	return 0
 }
 

@@ -63,4 +63,13 @@ func TestFolderNatively(t *testing.T) {
 	}
 }
 
+func TestSettingsNatively(t *testing.T) {
+	if _, err := Settings(); sdk.CodeOf(err) != sdk.Unsupported {
+		t.Error(err)
+	}
+	if v := Setting("server_url"); v != "" {
+		t.Errorf("Setting = %q", v)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }

@@ -53,13 +53,16 @@ func (c Conn) Invoke(ctx context.Context, method string, args, reply any, opts .
 func (c Conn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	o, err := readOptions(opts)
 	if err != nil {
-		return nil, o.finished(err)
+		o.finished(err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s, err := c.open(ctx, method)
 	if err != nil {
+		err = toStatus(ctx, err)
 		cancel()
-		return nil, o.finished(toStatus(ctx, err))
+		o.finished(err)
+		return nil, err
 	}
 	return &clientStream{stream: s, ctx: ctx, cancel: cancel, desc: desc, options: o}, nil
 }
@@ -102,12 +105,4 @@ func (c Conn) interceptUnary(ctx context.Context, method string, req, reply any,
 
 func (c Conn) interceptStream(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string, _ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	return c.NewStream(ctx, desc, method, opts...)
-}
-
-// finished tells the options' callbacks of a call that did not begin.
-func (o options) finished(err error) error {
-	for _, f := range o.onFinish {
-		f(err)
-	}
-	return err
 }

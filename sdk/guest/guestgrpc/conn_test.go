@@ -345,3 +345,21 @@ func TestNatively(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// FuzzMetadata sends a pair there and back, and reads what a host may send.
+func FuzzMetadata(f *testing.F) {
+	f.Add("key", "value")
+	f.Add("Key-Bin", "\x00\xff")
+	f.Add("raw-bin", "AA==")
+	f.Add("k", "\n")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		decode(map[string][]string{key: {value}})
+		sent, err := encode(metadata.Pairs(key, value))
+		if err != nil {
+			return
+		}
+		if got := decode(sent).Get(key); len(got) != 1 || got[0] != value {
+			t.Errorf("%q: %q became %q", key, value, got)
+		}
+	})
+}

@@ -64,3 +64,10 @@ func refuse(opt grpc.CallOption) error {
 	}
 	return nil
 }
+
+// finished tells those who want to know that the call is over.
+func (o options) finished(err error) {
+	for _, f := range o.onFinish {
+		f(err)
+	}
+}

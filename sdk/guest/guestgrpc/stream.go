@@ -36,11 +36,16 @@ type clientStream struct {
 func (c *clientStream) Context() context.Context { return c.ctx }
 
 func (c *clientStream) Header() (metadata.MD, error) {
+	return c.head(), nil // the status is RecvMsg's to tell
+}
+
+// head is nil if the stream ended without one.
+func (c *clientStream) head() metadata.MD {
 	head := c.stream.Head()
-	if head == nil {
-		return nil, nil // the status is RecvMsg's to tell
+	if head == nil || len(head.Headers) == 0 {
+		return nil
 	}
-	return decode(head.Headers), nil
+	return decode(head.Headers)
 }
 
 func (c *clientStream) Trailer() metadata.MD {
@@ -146,10 +151,8 @@ func (c *clientStream) finish(err error) {
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
-		if head := c.stream.Head(); head != nil {
-			for _, to := range c.options.header {
-				*to = decode(head.Headers)
-			}
+		for _, to := range c.options.header {
+			*to = c.head()
 		}
 		for _, to := range c.options.trailer {
 			*to = c.Trailer()

@@ -1,5 +1,5 @@
 // Package guesthttp gives a plugin HTTP: a [Transport] for an [http.Client]. It is
-// apart from package guest because net/http makes a plugin half as large again.
+// apart from package guest because net/http makes a plugin three times as large.
 //
 // The plugin's manifest names what may be requested, and the host sends it: it
 // resolves names, checks addresses, follows the redirects of GET and HEAD, and adds
