@@ -233,7 +233,7 @@ func TestRPCDeadlineAndCancel(t *testing.T) {
 	url, w := rpcWorld(t, func(_ string, _ metadata.MD, rpc grpc.ServerStream) error {
 		<-rpc.Context().Done()
 		gone <- struct{}{}
-		return nil
+		return status.FromContextError(rpc.Context().Err()).Err()
 	})
 	g := w.guest(t)
 	a, err := g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", TimeoutSeconds: 0.05}, "x")

@@ -414,6 +414,7 @@ func TestMalformedAnswer(t *testing.T) {
 			if err != nil {
 				return
 			}
+			c.Read(make([]byte, 4096)) // before that it would be no answer
 			io.WriteString(c, "SSH-2.0-\x00\x01"+token+"\r\n\r\n")
 			c.Close()
 		}
