@@ -12,7 +12,7 @@ TESTFLAGS ?= -race
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
-.PHONY: build seer runtime plugins demo test unit cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
+.PHONY: build seer runtime plugins demo test unit test-clouds cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
 
 build: setup-build seer runtime plugins
 
@@ -56,6 +56,21 @@ cross:
 
 e2e: setup-e2e build
 	scripts/e2e
+
+# Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
+# a kill at some steps. `soak` takes every step.
+CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/... ./plugins/provider-runpod/... \
+	./engine/host/... ./engine/machine ./engine/protocol/... ./engine/environment ./sdk/...
+
+test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+test-clouds: setup-test build
+	$(GO) test $(TESTFLAGS) -timeout 20m $(CLOUDS)
+	$(GO) test $(TESTFLAGS) -timeout 20m -run Cloud ./internal/acceptance
+
+soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+soak: export SEER_SOAK = 1
+soak: setup-test build
+	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed' ./internal/acceptance
 
 bench: setup-test build
 	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper

@@ -234,8 +234,8 @@ func TestBadInputOnACloud(t *testing.T) {
 	})
 }
 
-// TestCapacityIsGone: the next choice is taken, and the reasons are told.
-func TestCapacityIsGone(t *testing.T) {
+// TestCapacityIsGoneOnACloud: the next choice is taken, and the reasons are told.
+func TestCapacityIsGoneOnACloud(t *testing.T) {
 	eachCloud(t, func(t *testing.T, c *cloud) {
 		p := c.at(t)
 		if c.modal != nil {
@@ -305,8 +305,8 @@ func (c *cloud) outage(t *testing.T) (down, up func()) {
 	return set(true), set(false)
 }
 
-// TestTwoComputersOneAccount: each sees and ends its own machines only.
-func TestTwoComputersOneAccount(t *testing.T) {
+// TestTwoComputersOneCloud: each sees and ends its own machines only.
+func TestTwoComputersOneCloud(t *testing.T) {
 	eachCloud(t, func(t *testing.T, c *cloud) {
 		a, b := c.at(t), c.at(t)
 		a.ok("up", "exp.yaml", "--name", "lab", "-q")
