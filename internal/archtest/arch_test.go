@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"cmd/...":      {"..."},
 	"examples/...": {"sdk", "engine", "engine/..."},
 	"internal/...": {"..."},
+	"e2e/...":      {"engine/enginetest/..."},
 	"bench/...":    {"sdk", "engine", "engine/...", "plugins/expose-library/library"},
 }
 
