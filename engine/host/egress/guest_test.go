@@ -165,11 +165,14 @@ func (g *guest) send(id int64, data string, flags uint32) {
 		case sdk.SendOver:
 			return
 		}
+		var others []happened
 		for e := g.next(id); e.Kind != sdk.EventRoom; e = g.next(id) {
+			others = append(others, e)
 			if e.Kind == sdk.EventEnd {
 				g.t.Fatalf("ended with %v", e.Error)
 			}
 		}
+		g.kept[id] = append(others, g.kept[id]...)
 	}
 }
 
