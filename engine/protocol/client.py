@@ -272,11 +272,11 @@ def _read_info(path: str) -> _Info:
     return info
 
 
-def _dial(info: _Info) -> socket.socket:
+def _dial(info: _Info, timeout: float = _CONNECT_SECONDS) -> socket.socket:
     if info.endpoint.startswith("unix:"):
         return _dial_unix(info.endpoint[len("unix:"):])
     url = urlsplit(info.endpoint)
-    sock = socket.create_connection((url.hostname or "", url.port or 80), _CONNECT_SECONDS)
+    sock = socket.create_connection((url.hostname or "", url.port or 80), timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return sock
@@ -644,9 +644,9 @@ def _http_connection(info: _Info) -> Any:
     import http.client
     url = urlsplit(info.endpoint)
     if url.scheme != "https":
-        plain = http.client.HTTPConnection("sandbox" if url.scheme == "unix" else url.netloc)
+        plain = http.client.HTTPConnection("sandbox" if url.scheme == "unix" else url.netloc, timeout=_CONNECT_SECONDS)
         # The same sockets as for frames, whatever they need.
-        plain.connect = lambda: setattr(plain, "sock", _dial(info))  # type: ignore[method-assign]
+        plain.connect = lambda: setattr(plain, "sock", _dial(info, plain.timeout))  # type: ignore[method-assign]
         return plain
     from urllib.request import getproxies, proxy_bypass
     host, port = url.hostname or "", url.port or 443

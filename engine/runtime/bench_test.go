@@ -77,6 +77,45 @@ func BenchmarkProxiedCall(b *testing.B) {
 	}
 }
 
+// BenchmarkLinkedCall is the same through a link, over loopback.
+func BenchmarkLinkedCall(b *testing.B) {
+	m := upLinked(b)
+	ctx := context.Background()
+	for b.Loop() {
+		if _, err := m.client.Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkLinkedHandedOverCall is a call on a connection of its own to the worker,
+// through a link.
+func BenchmarkLinkedHandedOverCall(b *testing.B) {
+	m := upLinked(b)
+	ctx := context.Background()
+	conn, err := m.client.Connect(ctx, "tools")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	for b.Loop() {
+		if _, err := conn.Call(ctx, "echo", kibibyte, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func upLinked(b *testing.B) *machine {
+	b.Helper()
+	m := startIn(b, nil, func(m *machine) {
+		m.boot.Listen = "tcp:127.0.0.1:" + freePort(b)
+		m.env = append(m.env, realWorkerVariable+"=1")
+	})
+	m.push()
+	m.mustServe("tools", echoCode)
+	return m
+}
+
 // BenchmarkRun is a whole command with its output.
 func BenchmarkRun(b *testing.B) {
 	m := up(b, nil)

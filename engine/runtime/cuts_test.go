@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -296,6 +297,32 @@ func TestShutdownReachesLinks(t *testing.T) {
 	}
 	if code := m.ended(); code != 0 {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// TestDial speaks HTTP on a connection of one's own, by a socket and by a tunnel.
+func TestDial(t *testing.T) {
+	t.Parallel()
+	tunnelled, _ := upBehindCuts(t, 100*time.Millisecond, 200*time.Millisecond, false)
+	for name, m := range map[string]*machine{"socket": up(t, nil), "tunnel": tunnelled} {
+		conn, err := m.client.Dial(testContext(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(conn)
+		for _, token := range []string{m.token, m.token, "wrong"} {
+			fmt.Fprintf(conn, "GET /v1/health HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			if token == m.token != (resp.StatusCode == 200) {
+				t.Errorf("%s: %s", name, resp.Status)
+			}
+			time.Sleep(150 * time.Millisecond) // for a cut
+		}
+		conn.Close()
 	}
 }
 
