@@ -33,24 +33,22 @@ func (d *Driver) ending(ctx context.Context) (context.Context, context.CancelFun
 
 // release ends every machine of the record: the one it knows and, as a start may
 // have died between renting and writing, any that the provider lists under its
-// key. With search they are looked for even where one is known.
+// key. With search they are looked for even where one is known, which comes first: a
+// list may fail for as long as there is time.
 func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search bool) error {
 	var errs []error
-	handles := map[string]bool{}
 	if r.Handle != "" {
-		handles[r.Handle] = true
+		errs = append(errs, p.Terminate(ctx, r.Handle))
 	}
-	if search || r.Handle == "" {
-		listed, err := p.List(ctx, r.Owner)
-		errs = append(errs, err)
-		for _, m := range listed {
-			if m.Key == r.Key {
-				handles[m.Handle] = true
-			}
+	if !search && r.Handle != "" {
+		return errors.Join(errs...)
+	}
+	listed, err := p.List(ctx, r.Owner)
+	errs = append(errs, err)
+	for _, m := range listed {
+		if m.Key == r.Key && m.Handle != r.Handle {
+			errs = append(errs, p.Terminate(ctx, m.Handle))
 		}
-	}
-	for h := range handles {
-		errs = append(errs, p.Terminate(ctx, h))
 	}
 	return errors.Join(errs...)
 }

@@ -29,12 +29,20 @@ func observe(ctx context.Context, p sdk.Provider, handles []string) (map[string]
 	return seen, nil
 }
 
-// observed takes over what the provider says of a machine that lives.
+// observed takes over what the provider says of a machine that lives. A provider that
+// does not know the price leaves the one that is known.
 func (r *Record) observed(o sdk.Observation) {
-	r.State, r.Message, r.Endpoints, r.CostPerHour = o.State, o.Message, o.Endpoints, o.CostPerHour
+	r.State, r.Message, r.Endpoints, r.CostPerHour = o.State, o.Message, o.Endpoints, r.price(o)
 	if o.Isolation != "" {
 		r.Isolation = o.Isolation
 	}
+}
+
+func (r *Record) price(o sdk.Observation) float64 {
+	if o.CostPerHour > 0 {
+		return o.CostPerHour
+	}
+	return r.CostPerHour
 }
 
 // reachable is the state of a machine for its user: it only runs once its runtime
@@ -125,7 +133,7 @@ func (d *Driver) apply(ctx context.Context, r *Record, o sdk.Observation) error 
 // same reports that an observation brings nothing new, so that looking does not
 // write.
 func same(r *Record, o sdk.Observation) bool {
-	if r.State != reachable(o, r.Port) || r.Message != o.Message || r.CostPerHour != o.CostPerHour || len(r.Endpoints) != len(o.Endpoints) {
+	if r.State != reachable(o, r.Port) || r.Message != o.Message || r.CostPerHour != r.price(o) || len(r.Endpoints) != len(o.Endpoints) {
 		return false
 	}
 	for i := range o.Endpoints {

@@ -267,13 +267,17 @@ func (q *queue) see(o sdk.Observation) error {
 	return sdk.Errorf(sdk.NoCapacity, "nothing was free within %s%s", q.limit, because(o.Message))
 }
 
-// onTime ends a start that was cancelled or takes too long.
+// onTime ends a start that was cancelled or takes too long. The machine itself can
+// keep its time only once its program runs.
 func (s *start) onTime(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if s.d.Clock.Now().After(s.deadline) {
+	switch now := s.d.Clock.Now(); {
+	case now.After(s.deadline):
 		return sdk.Errorf(sdk.Unavailable, "the machine was not ready within %s", s.d.StartTimeout)
+	case !s.rec.HardEnd.IsZero() && now.After(s.rec.HardEnd):
+		return sdk.Errorf(sdk.Invalid, "the machine's time was over before it could be reached; raise timeout, or the budget that shortens it")
 	}
 	return nil
 }

@@ -1,0 +1,76 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// rent starts a machine with a short life, as a budget or a timeout makes it.
+func (b *bench) rent(life time.Duration, change func(*machine.Record)) (machine.Record, error) {
+	r := machine.NewRecord()
+	r.Lease = machine.NewLease(machine.Attached, time.Minute, b.clock.Now())
+	if change != nil {
+		change(&r)
+	}
+	spec := sdk.MachineSpec{Command: []string{"true"}, Port: 7070, TimeoutSeconds: int64(life.Seconds())}
+	return b.driver.Start(context.Background(), r, []machine.Choice{{Provider: "cloud", Spec: spec, CostPerHour: 2}}, nil)
+}
+
+// TestTimeIsOverBeforeItRuns: a machine that is still pulling its image when its
+// time is over has nothing on it that could end it.
+func TestTimeIsOverBeforeItRuns(t *testing.T) {
+	b := newBench(t, enginetest.Script{Boot: 20 * time.Minute, CostPerHour: 2})
+	began := b.clock.Now()
+	_, err := b.rent(2*time.Minute, nil)
+	if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "timeout") {
+		t.Errorf("the error is %v", err)
+	}
+	if took := b.clock.Now().Sub(began); took > 3*time.Minute {
+		t.Errorf("a machine for two minutes was paid for %s", took)
+	}
+	b.nothingLeft()
+}
+
+// TestPriceIsNotForgotten: a provider that does not know what a machine costs does
+// not make it free.
+func TestPriceIsNotForgotten(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 0})
+	r, err := b.rent(2*time.Hour, func(r *machine.Record) { r.Budget = 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := r.RentedAt.Add(30 * time.Minute); r.CostPerHour != 2 || !r.HardEnd.Equal(want) {
+		t.Errorf("it costs %v an hour and ends at %s, not at %s", r.CostPerHour, r.HardEnd, want)
+	}
+	b.clock.Advance(time.Minute)
+	if all, err := b.driver.Refresh(context.Background()); err != nil || all[0].CostPerHour != 2 {
+		t.Errorf("after a look: %+v, %v", all, err)
+	}
+}
+
+// TestKnownMachineIsEndedFirst: a list that fails for as long as there is time to end
+// the machine does not keep it alive.
+func TestKnownMachineIsEndedFirst(t *testing.T) {
+	var b *bench
+	b = newBench(t, enginetest.Script{Boot: time.Hour, Before: func(c enginetest.Call) error {
+		if c.Op != enginetest.OpList {
+			return nil
+		}
+		if b.cloud.Calls(enginetest.OpTerminate) == 0 {
+			t.Error("the list was asked for before the machine that is known was ended")
+		}
+		return sdk.Errorf(sdk.Invalid, "the list is out of order")
+	}})
+	_, err := b.rent(2*time.Minute, nil)
+	var leftover *machine.LeftoverError
+	if !errors.As(err, &leftover) || len(b.cloud.Live()) != 0 {
+		t.Errorf("%v; left: %+v", err, b.cloud.Live())
+	}
+}
