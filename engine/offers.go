@@ -23,7 +23,7 @@ type ProviderOffer struct {
 // asks all that are installed. The error tells which could not be asked, or which
 // name nobody has; the offers of the others are returned nevertheless. See
 // [OfferQueries].
-func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery) ([]ProviderOffer, error) {
+func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery, progress Progress) ([]ProviderOffer, error) {
 	if len(providers) == 0 {
 		plugins, broken := e.Plugins(ctx)
 		for _, err := range broken {
@@ -32,6 +32,7 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		providers = append(slices.Collect(maps.Keys(e.opts.Providers)), provided(plugins, "provider")...)
 		slices.Sort(providers)
 	}
+	e.announce(ctx, providers, reporter{e.now, progress})
 	answers := e.askOffers(ctx, slices.Compact(providers), func(string) []sdk.OfferQuery { return queries })
 	offers := []ProviderOffer{}
 	var errs []error
@@ -47,6 +48,24 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		return cmp.Or(cmp.Compare(a.CostPerHour, b.CostPerHour), strings.Compare(a.Provider, b.Provider), strings.Compare(a.GPU, b.GPU))
 	})
 	return offers, as(KindProvider, errors.Join(errs...))
+}
+
+// announce tells of plugins whose first use on this computer is about to come, for
+// that takes a while.
+func (e *Engine) announce(ctx context.Context, providers []string, report reporter) {
+	h, err := e.host()
+	if err != nil {
+		return // whoever needs it will be told
+	}
+	plugins, _ := h.Plugins(ctx)
+	for _, p := range plugins {
+		wanted := func(name string) bool {
+			return e.opts.Providers[name] == nil && slices.Contains(p.Manifest.Provides, name)
+		}
+		if slices.ContainsFunc(providers, wanted) && !h.Compiled(p) {
+			report.info(StagePreflight, "preparing the plugin %s; this is done once", p.Manifest.ID)
+		}
+	}
 }
 
 // OfferQueries are the questions for any of several GPUs; without one, for machines

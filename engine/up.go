@@ -32,6 +32,10 @@ const (
 // endTimeout bounds the ending of a sandbox whose start has failed.
 const endTimeout = time.Minute
 
+// furnishing is how long a machine outlives a program that dies while it fills it. Only
+// a sandbox that is whole gets a lease of its own.
+const furnishing = 2 * time.Minute
+
 // UpOptions say how a sandbox is made.
 type UpOptions struct {
 	// Name is another way to find the sandbox. Two live sandboxes cannot have the same
@@ -83,6 +87,7 @@ type up struct {
 // prepare does everything that needs no machine.
 func (u *up) prepare(ctx context.Context) error {
 	u.report.info(StagePreflight, "checking %s", u.exp.Name)
+	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
 		return err
@@ -191,13 +196,18 @@ func (u *up) start(ctx context.Context) error {
 
 func (u *up) lease() machine.Lease {
 	idle := int64(u.exp.Sandbox.IdleTimeout / time.Second)
-	kind, ttl := machine.Detached, u.exp.Sandbox.Timeout
-	if u.opts.Attached > 0 {
-		kind, ttl = machine.Attached, u.opts.Attached
-	}
-	l := machine.NewLease(kind, ttl, u.engine.now())
+	l := machine.NewLease(machine.Attached, u.attached(), u.engine.now())
 	l.IdleSeconds = idle
 	return l
+}
+
+// attached is how long the machine lives without a sign of this program, until it is
+// furnished.
+func (u *up) attached() time.Duration {
+	if u.opts.Attached > 0 {
+		return u.opts.Attached
+	}
+	return min(furnishing, u.exp.Sandbox.Timeout)
 }
 
 // choice is what the driver needs to know of one.
@@ -285,30 +295,34 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	if u.chosen.HostMounts {
 		limit = bootTimeout
 	}
-	boot, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
-		return nil, err
-	}
-	lease := u.rec.Lease
-	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
-		Kind: protocol.LeaseKind(lease.Kind), IdleSeconds: float64(lease.IdleSeconds),
-		TTLSeconds: u.engine.within(time.Duration(lease.TTLSeconds)*time.Second, u.rec).Seconds(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
-		return nil, err
-	}
-	if u.opts.Attached > 0 { // from here on, things may take longer than the lease lasts
-		s.beat(ctx, u.opts.Attached, u.exp.Sandbox.IdleTimeout)
-	}
-	if err := u.equip(ctx, s); err != nil {
+	// The ledger's lease began before the machine did, and a boot may outlast it.
+	s.beat(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
+	if err := u.settle(ctx, s, limit); err != nil {
 		s.stopHeartbeat()
 		return nil, err
 	}
 	return s, nil
+}
+
+// settle boots the runtime and equips the sandbox, which then gets the lease that was
+// asked for.
+func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error {
+	boot, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
+		return err
+	}
+	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
+		return err
+	}
+	s.booted.Store(true)
+	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
+		return err
+	}
+	if err := u.equip(ctx, s); err != nil || u.opts.Attached > 0 {
+		return err
+	}
+	return s.Detach(ctx, u.exp.Sandbox.Timeout)
 }
 
 // equip installs and uploads what the experiment wants to have on the machine.

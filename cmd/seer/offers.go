@@ -57,7 +57,7 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 	if err != nil {
 		return err
 	}
-	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus))
+	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.ui.progress)
 	shown := []engine.ProviderOffer{}
 	for _, o := range offers {
 		if most <= 0 || o.CostPerHour <= most {

@@ -27,7 +27,7 @@ const sealFile = "seal"
 // openCache locks and checks the folder; another process that wants the same
 // plugin waits and then finds the work done.
 func (h *Host) openCache(p Plugin) (*diskCache, error) {
-	dir := filepath.Join(h.cacheDir, "wasm", strings.TrimPrefix(p.Digest, "sha256:"))
+	dir := h.codeDir(p)
 	for _, d := range []string{h.cacheDir, filepath.Dir(dir), dir} {
 		if err := privateDir(d); err != nil {
 			return nil, &Error{Fault: FaultCache, File: d, Err: err}
