@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/sdk"
@@ -151,7 +152,24 @@ func TestNativeContractsOnARentedMachine(t *testing.T) {
 		"interface.py": "@expose\ndef read():\n    return open(get_model_path('shelf:tiny') + '/w.txt').read()\n",
 	})
 	var log []string
-	s := up(t, e, exp, engine.UpOptions{Progress: func(ev engine.Event) { log = append(log, ev.Message) }})
+	var filling []machine.LeaseKind
+	lease := func() machine.LeaseKind {
+		all, err := e.Sandboxes(t.Context(), false)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		return all[0].Lease.Kind
+	}
+	s := up(t, e, exp, engine.UpOptions{Progress: func(ev engine.Event) {
+		log = append(log, ev.Message)
+		if ev.Stage == engine.StageUpload {
+			filling = append(filling, lease())
+		}
+	}})
+	// A program that dies half-way leaves nothing that lives as long as a whole sandbox.
+	if len(filling) == 0 || filling[0] != machine.Attached || lease() != machine.Detached {
+		t.Errorf("while it is filled the lease is %q, then %q", filling, lease())
+	}
 	v, err := s.Serve(t.Context(), engine.ServeOptions{File: exp.Serve[0].File})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
@@ -24,6 +26,7 @@ type Sandbox struct {
 	runtime *protocol.Client
 
 	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
+	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
 	beating  sync.WaitGroup
 	stopOnce sync.Once
 }
@@ -111,10 +114,15 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return as(KindInternal, err)
 	}
-	_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
-		Kind: protocol.LeaseDetached, TTLSeconds: s.engine.within(ttl, rec).Seconds(), IdleSeconds: float64(rec.Lease.IdleSeconds),
+	return as(KindProvider, s.putLease(ctx, rec, machine.Detached, ttl, seconds(rec.Lease.IdleSeconds)))
+}
+
+// putLease tells the runtime how long it may live from now on.
+func (s *Sandbox) putLease(ctx context.Context, r machine.Record, kind machine.LeaseKind, ttl, idle time.Duration) error {
+	_, err := s.runtime.PutLease(ctx, protocol.LeaseRequest{
+		Kind: protocol.LeaseKind(kind), TTLSeconds: s.engine.within(ttl, r).Seconds(), IdleSeconds: idle.Seconds(),
 	})
-	return as(KindProvider, err)
+	return err
 }
 
 // within is a lease that does not outlive what the budget pays for, which may end a
@@ -135,29 +143,34 @@ func (s *Sandbox) stopHeartbeat() {
 	s.beating.Wait()
 }
 
-// beat keeps an attached lease alive, at the runtime and in the ledger.
-func (s *Sandbox) beat(ctx context.Context, ttl, idle time.Duration) {
+// beat keeps an attached lease alive, in the ledger and, once it has booted, at the
+// runtime. Neither waits for the other: a full disk here ends no machine there.
+func (s *Sandbox) beat(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	pulse := func() error {
+		fresh, err := s.engine.ledger.Heartbeat(ctx, s.id)
+		if err == nil {
+			rec = fresh
+		}
+		if s.booted.Load() {
+			err = errors.Join(err, s.putLease(ctx, rec, machine.Attached, ttl, idle))
+		}
+		return err
+	}
 	s.beating.Add(1)
 	go func() {
 		defer s.beating.Done()
 		tick := time.NewTicker(max(ttl/4, time.Second))
 		defer tick.Stop()
 		for {
+			// A missed beat is made up by the next; the lease outlives three.
+			if err := pulse(); err != nil && ctx.Err() == nil {
+				s.engine.log.Warn("heartbeat failed", "sandbox", s.id, "error", err)
+			}
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-			}
-			// A missed beat is made up by the next; the lease outlives three.
-			rec, err := s.engine.ledger.Heartbeat(ctx, s.id)
-			if err == nil {
-				_, err = s.runtime.PutLease(ctx, protocol.LeaseRequest{
-					Kind: protocol.LeaseAttached, TTLSeconds: s.engine.within(ttl, rec).Seconds(), IdleSeconds: idle.Seconds(),
-				})
-			}
-			if err != nil && ctx.Err() == nil {
-				s.engine.log.Warn("heartbeat failed", "sandbox", s.id, "error", err)
 			}
 		}
 	}()

@@ -76,6 +76,13 @@ func (r *Record) tooDear(c *Choice, o sdk.Observation) error {
 	return sdk.Errorf(sdk.NoCapacity, "it costs $%.2f an hour, not $%.2f as offered", o.CostPerHour, c.CostPerHour)
 }
 
+// ready begins the life of a machine that can be reached. Until now its start has
+// kept it, however long that took.
+func (r *Record) ready(now time.Time) {
+	r.ReadyAt, r.Lease = now, r.Lease.Extend(now)
+	r.keepBudget()
+}
+
 // keepBudget brings the hard end forward to when the budget is spent at the price
 // that the machine really has.
 func (r *Record) keepBudget() {

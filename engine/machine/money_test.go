@@ -74,3 +74,21 @@ func TestKnownMachineIsEndedFirst(t *testing.T) {
 		t.Errorf("%v; left: %+v", err, b.cloud.Live())
 	}
 }
+
+// TestLeaseBeginsWithTheMachine: a start that took longer than the lease lasts is not
+// ended by the collector of another program the moment it is done.
+func TestLeaseBeginsWithTheMachine(t *testing.T) {
+	b := newBench(t, enginetest.Script{Boot: 10 * time.Minute, CostPerHour: 2})
+	r, err := b.rent(time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := b.gc(); len(report.Ended) != 0 || len(b.cloud.Live()) != 1 {
+		t.Errorf("a machine that has just started was ended: %+v", report)
+	}
+	b.clock.Advance(2 * time.Minute)
+	if report := b.gc(); len(report.Ended) != 1 || report.Ended[0].ID != r.ID {
+		t.Errorf("a machine whose program has died was kept: %+v", report)
+	}
+	b.nothingLeft()
+}

@@ -232,7 +232,7 @@ func (s *start) look(ctx context.Context, o sdk.Observation, q *queue) (ready bo
 		return false, err
 	}
 	if o.State == sdk.Running && hasPort(o.Endpoints, s.spec.Port) {
-		return true, s.record(ctx, func(r *Record) { r.observed(o); r.ReadyAt = s.d.Clock.Now(); r.keepBudget() })
+		return true, s.record(ctx, func(r *Record) { r.observed(o); r.ready(s.d.Clock.Now()) })
 	}
 	if state := reachable(o, s.spec.Port); state != s.rec.State || o.Message != s.rec.Message {
 		if err := s.record(ctx, func(r *Record) { r.observed(o); r.State = state }); err != nil {
