@@ -63,8 +63,8 @@ func exchange(c *Conn, data []byte) error {
 // byte in one direction or the other.
 func TestCutAtEveryByte(t *testing.T) {
 	s := newServer(t, ServerOptions{}, echo)
-	data := randomBytes(1, 300)
-	const most = 900 // beyond the handshake and all that is sent
+	data := randomBytes(1, 150)
+	const most = 650 // beyond the handshake and all that is sent
 	step := 1
 	if testing.Short() {
 		step = 7

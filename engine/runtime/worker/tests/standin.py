@@ -27,7 +27,7 @@ class Front:
         self._tcp = tcp
         self._connections: List[socket.socket] = []
         self._threads: List[threading.Thread] = []
-        self.named: Dict[str, "_Named"] = {}
+        self.named: Dict[str, _Named] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "Front":
