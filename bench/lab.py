@@ -13,6 +13,7 @@ TOP = Path(__file__).resolve().parent.parent
 HERE = TOP / "bench"
 
 EXPERIMENT = "name: bench\nsandbox: {provider: local, isolation: %s, timeout: 15m}\n"
+ON_CLOUD = "name: bench\nsandbox: {provider: %s, timeout: 15m}\n"
 
 
 class Lab:
@@ -88,6 +89,14 @@ class Lab:
 
     def timed(self, op: str, **request: Any) -> Callable[[], float]:
         return lambda: float(self.helper(op, **request)["seconds"])
+
+    def repeated(self, op: str, **request: Any) -> Callable[[int], List[float]]:
+        return lambda n: list(self.helper(op, count=n, **request)["samples"])
+
+    def cloud(self, name: str) -> Dict[str, str]:
+        """Starts the stand-in for a cloud and returns the variables that lead to it."""
+        self.experiment(name).write_text(ON_CLOUD % name)
+        return dict(self.helper("start", cloud=name, dir=str(self.root / ("cloud-" + name))))
 
     def up(self, name: str, isolation: str) -> None:
         self.run(self.seer, "up", str(self.experiment(isolation)), "--name", name, "--quiet")

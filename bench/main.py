@@ -7,6 +7,7 @@ import time
 from typing import Dict, List
 
 import calls
+import clouds
 import commands
 import plugins
 import ready
@@ -15,10 +16,10 @@ import start
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "plugins", "commands"]
+GROUPS = ["start", "ready", "calls", "plugins", "commands", "clouds"]
 TITLES = {
     "start": "Commands that start nothing", "ready": report.READY, "calls": "A call of 1 KiB",
-    "plugins": "Plugins", "commands": "Commands and files",
+    "plugins": "Plugins", "commands": "Commands and files", "clouds": "Clouds, on their stand-ins",
 }
 
 
@@ -34,7 +35,7 @@ def main() -> None:
             if name == "ready":
                 groups[TITLES[name]], stages = ready.measure(lab)
             else:
-                module = {"start": start, "calls": calls, "plugins": plugins, "commands": commands}[name]
+                module = {"start": start, "calls": calls, "plugins": plugins, "commands": commands, "clouds": clouds}[name]
                 groups[TITLES[name]] = module.measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages)

@@ -5,6 +5,7 @@ import statistics
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
 Step = Callable[[], float]  # does the work once and returns the seconds that count
+Steps = Callable[[int], List[float]]  # does the work that often and returns the seconds of each time
 Samples = Dict[str, List[List[float]]]  # side -> rounds -> seconds
 
 
@@ -19,20 +20,27 @@ class Row(NamedTuple):
 
 
 def rounds(sides: Dict[str, Step], count: int, batch: int = 1, warm: int = 1) -> Samples:
+    """Runs every side in every round; see in_turns."""
+    return in_turns({name: each(step) for name, step in sides.items()}, count, batch, warm)
+
+
+def each(step: Step) -> Steps:
+    return lambda n: [step() for _ in range(n)]
+
+
+def in_turns(sides: Dict[str, Steps], count: int, batch: int, warm: int) -> Samples:
     """Runs every side in every round, each round beginning with another one.
 
     What disturbs the machine for a while then disturbs all sides, and a round's ratio stays what it is.
     """
     names = list(sides)
     for name in names:
-        for _ in range(warm):
-            sides[name]()
+        sides[name](warm)
     found: Samples = {name: [] for name in names}
     for n in range(count):
         at = n % len(names)
         for name in names[at:] + names[:at]:
-            step = sides[name]
-            found[name].append([step() for _ in range(batch)])
+            found[name].append(sides[name](batch))
     return found
 
 

@@ -12,6 +12,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/seer-engine/seer/engine"
 )
 
@@ -20,9 +22,14 @@ type request struct {
 	Op        string   `json:"op"`
 	Argv      []string `json:"argv"`      // bare, spawn, exec
 	Isolation string   `json:"isolation"` // bare
-	File      string   `json:"file"`      // ready: the experiment
-	Interface string   `json:"interface"` // ready, native: the file, or its description
-	Sandbox   string   `json:"sandbox"`   // exec
+	Plugin    string   `json:"plugin"`    // compile, load; default expose-library
+	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
+	Native    bool     `json:"native"`    // observe: without Wasm
+	Service   string   `json:"service"`   // call
+	Count     int      `json:"count"`     // where samples are answered: how many in a row
+	File      string   `json:"file"`      // ready: the experiment; put: what is sent
+	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
+	Sandbox   string   `json:"sandbox"`   // exec, call
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
 	Remember  bool     `json:"remember"`  // surface
 }
@@ -33,7 +40,21 @@ type helper struct {
 	python             string
 
 	sandboxes map[string]*engine.Sandbox
+	services  map[string]*engine.Service // by sandbox and name
 	plugin    *plugin
+	clouds    map[string]*cloud
+	machines  int // so far
+	socket    *websocket.Conn
+}
+
+// close ends the clouds, and with them their machines.
+func (h *helper) close(ctx context.Context) {
+	for _, c := range h.clouds {
+		if c.host != nil {
+			_ = c.host.Close(ctx)
+		}
+		c.close()
+	}
 }
 
 func main() {
@@ -47,10 +68,13 @@ func serve(ctx context.Context) error {
 	if len(os.Args) != 4 {
 		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON")
 	}
-	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}}
+	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, services: map[string]*engine.Service{}, clouds: map[string]*cloud{}}
+	defer h.close(ctx)
 	ops := map[string]func(context.Context, request) (any, error){
 		"bare": h.bare, "spawn": h.spawn, "ready": h.ready, "exec": h.exec,
 		"compile": h.compile, "load": h.load, "expose": h.expose, "native": h.native, "surface": h.surface,
+		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
+		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)
@@ -80,3 +104,20 @@ type took struct {
 }
 
 func since(t time.Time) took { return took{time.Since(t).Seconds()} }
+
+// samples is the answer of a measurement that was taken several times in a row.
+type samples struct {
+	Samples []float64 `json:"samples"` // seconds
+}
+
+func repeat(count int, do func() error) (any, error) {
+	var all samples
+	for range max(1, count) {
+		begin := time.Now()
+		if err := do(); err != nil {
+			return nil, err
+		}
+		all.Samples = append(all.Samples, time.Since(begin).Seconds())
+	}
+	return all, nil
+}

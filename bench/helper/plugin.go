@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -22,8 +24,10 @@ func (h *helper) host(cache string, remember bool) (*host.Host, error) {
 	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache, Remember: remember})
 }
 
-// prepare finds and loads expose-library with the compiled code in a cache folder.
-func (h *helper) prepare(ctx context.Context, cache string) (*host.Host, error) {
+// prepare finds and loads a plugin, by default expose-library, with the compiled code
+// in a cache folder.
+func (h *helper) prepare(ctx context.Context, cache, id string) (*host.Host, error) {
+	id = cmp.Or(id, "expose-library")
 	x, err := h.host(cache, false)
 	if err != nil {
 		return nil, err
@@ -33,11 +37,11 @@ func (h *helper) prepare(ctx context.Context, cache string) (*host.Host, error) 
 		return nil, errors.Join(faults...)
 	}
 	for _, p := range all {
-		if p.Manifest.ID == "expose-library" {
+		if p.Manifest.ID == id {
 			return x, x.Compile(ctx, p)
 		}
 	}
-	return nil, errors.New("expose-library is not there")
+	return nil, fmt.Errorf("the plugin %s is not there", id)
 }
 
 // compile is the first load of a plugin on this computer.
@@ -51,7 +55,7 @@ func (h *helper) compile(ctx context.Context, r request) (any, error) {
 // load is the first load of a process: folders are searched, digests are checked.
 func (h *helper) load(ctx context.Context, r request) (any, error) {
 	begin := time.Now()
-	x, err := h.prepare(ctx, r.Dir)
+	x, err := h.prepare(ctx, r.Dir, r.Plugin)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +102,7 @@ func (h *helper) expose(ctx context.Context, r request) (any, error) {
 }
 
 func (h *helper) warm(ctx context.Context, r request) error {
-	x, err := h.prepare(ctx, r.Dir)
+	x, err := h.prepare(ctx, r.Dir, r.Plugin)
 	if err != nil {
 		return err
 	}

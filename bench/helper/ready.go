@@ -12,16 +12,18 @@ import (
 )
 
 // engine makes one that finds nothing out twice, as every invocation of seer does.
-// Its folders come from the environment.
-func (h *helper) engine() (*engine.Engine, error) {
-	return engine.New(engine.Options{ArtifactsDir: h.artifacts, PluginDirs: []string{h.plugins}, Python: h.python})
+// Its folders come from the environment, with the user's account at a cloud; "" = none.
+func (h *helper) engine(cloud string) (*engine.Engine, error) {
+	return engine.New(engine.Options{
+		ArtifactsDir: h.artifacts, PluginDirs: []string{h.plugins}, Python: h.python, LookupEnv: h.lookup(cloud),
+	})
 }
 
 func (h *helper) open(ctx context.Context, id string) (*engine.Sandbox, error) {
 	if s, ok := h.sandboxes[id]; ok {
 		return s, nil
 	}
-	e, err := h.engine()
+	e, err := h.engine("")
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +60,7 @@ func (h *helper) ready(ctx context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.engine()
+	e, err := h.engine(r.Cloud)
 	if err != nil {
 		return nil, err
 	}
