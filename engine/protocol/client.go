@@ -27,6 +27,7 @@ type Client struct {
 	http     *http.Client // to the runtime
 	plain    *http.Client // one short request each, for a loader
 	dial     func(ctx context.Context) (net.Conn, error)
+	settle   func() // waits a moment for connections that are being closed
 }
 
 // NewClient makes a client for an endpoint: unix:/path, http://host:port or
@@ -41,10 +42,12 @@ func NewClient(endpoint, token string) (*Client, error) {
 		c.dial = e.dialUnix
 		c.http = newHTTP(e.over(c.dial))
 		c.plain = c.http
+		c.settle = func() {}
 		return c, nil
 	}
 	c.plain = newHTTP(e.transport())
-	c.dial = (&tunnel{endpoint: e, token: token, http: c.plain}).dial
+	t := &tunnel{endpoint: e, token: token, http: c.plain}
+	c.dial, c.settle = t.dial, t.settle
 	c.http = newHTTP(e.over(c.dial))
 	return c, nil
 }
@@ -70,9 +73,11 @@ func (c *Client) Dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Close drops idle connections. Requests under way are not touched.
+// Close drops idle connections, and waits up to a second for a tunnel to say so.
+// Requests under way are not touched.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
+	c.settle()
 	c.plain.CloseIdleConnections()
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol/link"
@@ -18,6 +20,9 @@ type tunnel struct {
 	token    string
 	http     *http.Client
 	patience time.Duration // while it does not get through; 0 = the link's own
+
+	mu    sync.Mutex
+	conns []*link.Conn // that may still have something to deliver
 }
 
 func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
@@ -27,7 +32,25 @@ func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, t.explain(err)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.conns = slices.DeleteFunc(t.conns, (*link.Conn).Ended)
+	t.conns = append(t.conns, conn)
 	return conn, nil
+}
+
+// settle lets the last words of closed connections leave: a machine that hears
+// them need not wait for what never comes.
+func (t *tunnel) settle() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	t.mu.Lock()
+	conns := t.conns
+	t.conns = nil
+	t.mu.Unlock()
+	for _, c := range conns {
+		c.Delivered(ctx)
+	}
 }
 
 // explain says what a refused websocket means.

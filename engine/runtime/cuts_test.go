@@ -349,3 +349,31 @@ func (m *machine) answerOf(method, path, body string, header ...string) (int, ma
 	}
 	return resp.StatusCode, v
 }
+
+// TestCloseIsHeard closes a client whose call runs: the machine stops it at once.
+func TestCloseIsHeard(t *testing.T) {
+	t.Parallel()
+	m, c := upBehindCuts(t, time.Minute, time.Minute, false)
+	m.mustServe("tools", realCode)
+	ctx, cancel := context.WithCancel(testContext(t))
+	client := newClient(t, c.URL, serviceToken+"tools")
+	done := make(chan error, 1)
+	go func() {
+		_, err := client.Call(ctx, "tools", "forever", nil, nil)
+		done <- err
+	}()
+	eventually(t, "the call to begin", func() error {
+		if h, err := m.client.Health(testContext(t)); err != nil || !h.Busy {
+			return errors.New("idle")
+		}
+		return nil
+	})
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	client.Close()
+	if got, err := m.call("add", 1, 1); err != nil || got != "2" {
+		t.Errorf("the next call: %s %v", got, err)
+	}
+}

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -132,6 +133,21 @@ func (c *Conn) Close() error {
 	return nil
 }
 
+// Delivered waits until a connection that has been closed has delivered what was
+// written to it, or will not any more, or ctx ends. It does not wait for an open one.
+func (c *Conn) Delivered(ctx context.Context) {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if !closed {
+		return
+	}
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+	}
+}
+
 // lingerOn gives a closed session up that makes no progress.
 func (c *Conn) lingerOn(acked uint64) {
 	time.AfterFunc(c.linger, func() {
@@ -199,7 +215,8 @@ func (c *Conn) fail(err error, tell bool) {
 	c.finish(err, tell)
 }
 
-func (c *Conn) isOver() bool {
+// Ended reports whether the session is over, in both directions.
+func (c *Conn) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.over

@@ -112,7 +112,7 @@ func (s *session) replace(old *carrier) *carrier {
 		case <-ctx.Done():
 		}
 	}()
-	for b := (backoff{}); !s.conn.isOver(); {
+	for b := (backoff{}); !s.conn.Ended(); {
 		k, err := s.connect(ctx, false)
 		if err == nil {
 			return k

@@ -231,7 +231,7 @@ func TestCloseDelivers(t *testing.T) {
 		if n := <-got; n != 500_000 {
 			t.Errorf("%d bytes arrived", n)
 		}
-		eventually(t, "both ends to forget the session", func() bool { return c.isOver() && len(s.list()) == 0 })
+		eventually(t, "both ends to forget the session", func() bool { return c.Ended() && len(s.list()) == 0 })
 	}
 }
 
