@@ -19,16 +19,15 @@ type credentials struct {
 	dirs []string
 }
 
-// saw adds the folder of an experiment.
+// saw adds the folder of an experiment, before all others.
 func (c *credentials) saw(file string) {
 	if file == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if dir := filepath.Dir(file); !slices.Contains(c.dirs, dir) {
-		c.dirs = append(c.dirs, dir)
-	}
+	dir := filepath.Dir(file)
+	c.dirs = slices.Insert(slices.DeleteFunc(c.dirs, func(have string) bool { return have == dir }), 0, dir)
 }
 
 func (c *credentials) find(name string) (value, where string, ok bool) {

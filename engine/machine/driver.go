@@ -19,6 +19,10 @@ type Options struct {
 	// there without the ledger knowing. Nil, or an error, leaves the ledger's word.
 	AskLease func(ctx context.Context, r Record) (Lease, error)
 
+	// Account tells apart the accounts with which a provider is asked now; empty = there
+	// is only one, or it is not known. Nil is the same.
+	Account func(ctx context.Context, provider string) string
+
 	Clock  Clock        // nil is real time
 	Logger hclog.Logger // nil is silent
 

@@ -18,7 +18,10 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	if err != nil {
 		return d.finish(ctx, r, sdk.Stopped, why, err)
 	}
-	leftover := d.release(ctx, p, &r, false)
+	leftover := d.known(ctx, p, &r)
+	if leftover == nil {
+		leftover = d.release(ctx, p, &r, false)
+	}
 	final := sdk.Stopped
 	if !r.Live() {
 		final, why = r.State, r.Message // it had ended by itself; that is the truth to keep

@@ -68,6 +68,22 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+// AccountError says that a machine is not to be found with the credentials that are
+// set now, and was rented with others. Its code is [sdk.Unauthorized].
+type AccountError struct {
+	ID       string
+	Provider string
+}
+
+func (e *AccountError) Error() string {
+	return fmt.Sprintf("the sandbox %s was rented with other credentials or settings of %s than those that are set now, which do not show it; set those again", e.ID, e.Provider)
+}
+
+// Unwrap makes [sdk.CodeOf] see the code.
+func (e *AccountError) Unwrap() error {
+	return &sdk.Error{Code: sdk.Unauthorized, Message: "another account"}
+}
+
 // LeftoverError says that a machine could not be ended and may still cost money.
 type LeftoverError struct {
 	ID     string

@@ -256,7 +256,9 @@ func (g *collector) clockTime(unix int64) string {
 func (g *collector) failed(r Record, err error) {
 	g.report.Failed = append(g.report.Failed, item(r, err.Error()))
 	var missing *providerError
+	var foreign *AccountError
 	switch code := sdk.CodeOf(err); {
+	case errors.As(err, &foreign): // of this one alone
 	case errors.As(err, &missing), code == sdk.Unauthorized, code == sdk.Unavailable, code == sdk.RateLimited:
 		g.away[r.Provider] = true // it would say the same of everything else
 	}

@@ -92,3 +92,55 @@ func TestLeaseBeginsWithTheMachine(t *testing.T) {
 	}
 	b.nothingLeft()
 }
+
+// TestAnotherAccountKnowsNothing: credentials of another account prove nothing about a
+// machine, and another key of the same one ends it.
+func TestAnotherAccountKnowsNothing(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 2})
+	account, cloud := "mine", b.cloud
+	b.driver = machine.NewDriver(machine.Options{
+		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) string { return account },
+	})
+	r, err := b.rent(time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, b.cloud = "another", enginetest.NewProvider("cloud", b.clock, enginetest.Script{})
+	var foreign *machine.AccountError
+	if all, err := b.driver.Refresh(t.Context()); !errors.As(err, &foreign) || !all[0].Live() {
+		t.Errorf("refresh: %v, %+v", err, all)
+	}
+	if _, err := b.driver.End(t.Context(), r, "asked to"); !errors.As(err, &foreign) {
+		t.Errorf("end: %v", err)
+	}
+	if report := b.gc(); len(report.Ended)+len(report.Cleaned) != 0 || len(report.Failed) == 0 {
+		t.Errorf("gc: %+v", report)
+	}
+	if r, err = b.ledger.Get(r.ID); err != nil || !r.Live() || len(cloud.Live()) != 1 {
+		t.Errorf("the ledger has %+v, %v", r, err)
+	}
+
+	account, b.cloud = "mine with a new key", cloud
+	if _, err := b.driver.End(t.Context(), r, "asked to"); err != nil {
+		t.Errorf("end with a new key: %v", err)
+	}
+	b.nothingLeft()
+}
+
+// TestAnotherAccountIsNotAskedForEver: a machine whose time is over has ended itself.
+func TestAnotherAccountIsNotAskedForEver(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 2})
+	account := "mine"
+	b.driver = machine.NewDriver(machine.Options{
+		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) string { return account },
+	})
+	if _, err := b.rent(time.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	account, b.cloud = "another", enginetest.NewProvider("cloud", b.clock, enginetest.Script{})
+	b.clock.Advance(2 * time.Hour)
+	if report := b.gc(); len(report.Failed) != 0 {
+		t.Errorf("gc: %+v", report)
+	}
+	b.nothingLeft()
+}

@@ -97,7 +97,11 @@ func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed
 		}
 	}
 	for i := range all {
-		if o, ok := seen[all[i].Provider][all[i].Handle]; ok && all[i].Live() {
+		switch o, ok := seen[all[i].Provider][all[i].Handle]; {
+		case !ok || !all[i].Live():
+		case !o.State.Live() && d.foreign(ctx, &all[i]):
+			errs = append(errs, &AccountError{all[i].ID, all[i].Provider})
+		default:
 			errs = append(errs, d.apply(ctx, &all[i], o))
 		}
 	}

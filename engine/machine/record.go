@@ -24,6 +24,7 @@ type Record struct {
 	Key     string `json:"key"`            // one key, one machine
 
 	Provider  string `json:"provider"`
+	Account   string `json:"account,omitempty"`   // with which it was rented; see [Options].Account
 	Handle    string `json:"handle,omitempty"`    // empty until the provider gave one
 	Isolation string `json:"isolation,omitempty"` // as asked; then what it really got
 	Network   string `json:"network,omitempty"`

@@ -326,6 +326,33 @@ func TestTwoComputersOneCloud(t *testing.T) {
 	})
 }
 
+// TestAnotherAccount: the credentials of another account do not make a machine one
+// that has ended.
+func TestAnotherAccount(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		p := c.at(t)
+		p.ok("up", "exp.yaml", "--name", "lab", "-q")
+		open := openRunPod
+		if c.modal != nil {
+			open = openModal
+		}
+		maps.Copy(p.env, open(t).env)
+		for _, handle := range c.alive() { // it cannot end itself when it is asked to
+			c.freeze(t, handle)
+		}
+		p.exits(10, []string{"ls", "--refresh"}, "other credentials", "lab")
+		p.exits(10, []string{"down", "lab"}, "other credentials", "seer gc")
+		if len(c.alive()) != 1 || len(p.ls()) != 1 {
+			t.Errorf("alive: %v, in the ledger: %v", c.alive(), p.ls())
+		}
+		maps.Copy(p.env, c.env)
+		p.ok("down", "lab")
+		if len(c.alive()) != 0 {
+			t.Errorf("left: %v", c.alive())
+		}
+	})
+}
+
 // end ends a machine whose owner has lost its ledger.
 func (c *cloud) end(t *testing.T, handle string) {
 	t.Helper()

@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 
@@ -18,6 +20,17 @@ type SecretStatus struct {
 	Found    bool     `json:"found"`
 	Optional bool     `json:"optional,omitempty"`
 	Problem  string   `json:"problem,omitempty"` // why one that was found, or its file, cannot be used
+
+	// Mark is another one for another credential, and says nothing else of it.
+	Mark string `json:"-"`
+}
+
+func markOf(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("seer mark of a credential\x00" + secret))
+	return hex.EncodeToString(sum[:8])
 }
 
 // shortestSecret is what can be taken out of an answer without taking it apart.
@@ -124,7 +137,7 @@ func (g *Gateway) Secrets() []SecretStatus {
 	out := []SecretStatus{}
 	for _, s := range g.o.Manifest.Secrets {
 		have := v.secrets[s.Name]
-		st := SecretStatus{Name: s.Name, Doc: s.Doc, Env: s.Env, Where: have.where, Optional: s.Optional, Problem: have.problem}
+		st := SecretStatus{Name: s.Name, Doc: s.Doc, Env: s.Env, Where: have.where, Optional: s.Optional, Problem: have.problem, Mark: markOf(have.text)}
 		if v.err != nil && have.text == "" {
 			st.Problem = v.err.Error()
 		}
