@@ -3,8 +3,10 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +22,7 @@ import (
 // runtime is as much of a runtime as a connection sees: one service.
 type runtime struct {
 	*httptest.Server
+	endpoint  string
 	mu        sync.Mutex
 	face      sdk.Interface
 	answer    func(r *http.Request, fn string, body []byte) (int, string)
@@ -32,7 +35,15 @@ func newRuntime(t *testing.T, functions ...sdk.Function) *runtime {
 	r.answer = func(_ *http.Request, _ string, body []byte) (int, string) {
 		return 200, `{"result":` + string(body) + `}`
 	}
-	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
+	_ = r.Listener.Close()
+	r.Listener, r.endpoint = l, "unix:"+socket
+	r.Start()
 	t.Cleanup(r.Close)
 	return r
 }
@@ -71,7 +82,7 @@ func (r *runtime) answers(status int, text string) {
 }
 
 func (r *runtime) connection() protocol.Connection {
-	return protocol.Connection{Version: 1, Sandbox: "sb-test", Service: "tools", Endpoint: r.URL, Token: "secret"}
+	return protocol.Connection{Version: 1, Sandbox: "sb-test", Service: "tools", Endpoint: r.endpoint, Token: "secret"}
 }
 
 // connect serves the source to an official client.
