@@ -144,3 +144,30 @@ func TestAnotherAccountIsNotAskedForEver(t *testing.T) {
 	}
 	b.nothingLeft()
 }
+
+// TestCancelledStepComesToItsEnd: a request that was made is not given up while the
+// cloud works on it, for what it rents then would be found only later.
+func TestCancelledStepComesToItsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := newBench(t, enginetest.Script{Before: func(c enginetest.Call) error {
+		if c.Op == enginetest.OpCreate {
+			cancel()
+		}
+		return nil
+	}})
+	b.driver = machine.NewDriver(machine.Options{Ledger: b.ledger, Clock: b.clock, Providers: func(context.Context, string) (sdk.Provider, error) {
+		return late{b.cloud}, nil
+	}})
+	if _, err := b.start(ctx, ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if b.cloud.Calls(enginetest.OpTerminate) == 0 {
+		t.Error("nothing was ended")
+	}
+	b.nothingLeft()
+}
+
+// late is a cloud whose list does not show new machines yet.
+type late struct{ *enginetest.Provider }
+
+func (late) List(context.Context, string) ([]sdk.Listed, error) { return nil, nil }

@@ -35,7 +35,29 @@ func (r *retrier) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, er
 }
 
 func (r *retrier) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (sdk.CreateStep, error) {
-	return repeat(ctx, r, "create", func() (sdk.CreateStep, error) { return r.next.Create(ctx, spec, cursor) })
+	return repeat(ctx, r, "create", func() (sdk.CreateStep, error) {
+		patient, cancel := outlast(ctx, stepTime)
+		defer cancel()
+		return r.next.Create(patient, spec, cursor)
+	})
+}
+
+// stepTime is what a step of a creation has to come to its end when its start has been
+// cancelled: a request that is given up half-way may rent a machine that nothing shows
+// until later. It is longer than a cloud takes to answer.
+const stepTime = 25 * time.Second
+
+// outlast is ctx, but ends only some time after it.
+func outlast(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(d):
+			cancel()
+		}
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 func (r *retrier) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {

@@ -353,6 +353,23 @@ func TestAnotherAccount(t *testing.T) {
 	})
 }
 
+// TestCancelledWhileItIsRented: a cloud that is slow to rent a machine has not rented
+// one that nobody hears of.
+func TestCancelledWhileItIsRented(t *testing.T) {
+	t.Parallel()
+	c := openRunPod(t)
+	p := c.at(t)
+	c.runpod.Inject(runpodcloud.Fault{Method: http.MethodPost, Path: "/v2/pods", Latency: 2 * time.Second})
+	j := p.seer("up", "exp.yaml")
+	p.eventually("it is rented", func() bool { return c.runpod.Requests()["POST /v2/pods"] > 0 })
+	j.signal(syscall.SIGINT)
+	p.check(j.wait(), 130, "ending what was")
+	p.eventually("the cloud has answered", func() bool { return len(c.runpod.Pods()) > 0 })
+	if len(c.alive()) != 0 {
+		t.Errorf("left: %v", c.alive())
+	}
+}
+
 // end ends a machine whose owner has lost its ledger.
 func (c *cloud) end(t *testing.T, handle string) {
 	t.Helper()
