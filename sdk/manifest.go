@@ -21,6 +21,11 @@ type Manifest struct {
 const ManifestSection = "seer.manifest"
 
 // Permissions is what a plugin asks for. What is not listed is denied.
+//
+// A destination, wherever one is named, is an origin, https://host[:port], or
+// {setting}: the value of one of the plugin's [Setting]s. Addresses of private
+// networks and of this computer, and http://, are refused unless the user has
+// configured them: a setting that has its default is not the user's.
 type Permissions struct {
 	// Folders lets a fetcher list and read the folders that the user names as
 	// models in the experiment, and no others.
@@ -29,11 +34,6 @@ type Permissions struct {
 	HTTP []HTTPPermission `json:"http,omitempty" yaml:"http,omitempty"`
 	GRPC []GRPCPermission `json:"grpc,omitempty" yaml:"grpc,omitempty"`
 }
-
-// A destination, wherever one is named, is an origin, https://host[:port], or
-// {setting}: the value of one of the plugin's [Setting]s. Addresses of private
-// networks and of this computer, and http://, are refused unless the user has
-// configured them: a setting that has its default is not the user's.
 
 // HTTPPermission lets a plugin make requests.
 type HTTPPermission struct {
@@ -62,7 +62,8 @@ type Profile struct {
 }
 
 // Setting is a value that the user may set and the plugin may read. The first of
-// these counts: a variable, the profile, the default.
+// these counts: a variable that is not empty, the profile, the default. It never comes
+// from a .env file.
 type Setting struct {
 	Name    string   `json:"name" yaml:"name"`
 	Doc     string   `json:"doc" yaml:"doc"`
@@ -72,7 +73,9 @@ type Setting struct {
 }
 
 // Secret is a credential of the user's that the host adds to requests. The plugin
-// never sees it. Values come from the environment, a .env file or the profile.
+// never sees it. Values come from the environment, a .env file beside the experiment,
+// or the profile. Where there is none, a request that needs it fails as [Unauthorized]
+// with Doc, unless the secret is Optional.
 type Secret struct {
 	Name     string    `json:"name" yaml:"name"`
 	Doc      string    `json:"doc" yaml:"doc"` // how to get one; shown when it is missing

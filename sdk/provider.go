@@ -17,13 +17,15 @@ type Provider interface {
 	Describe(ctx context.Context) (ProviderInfo, error)
 
 	// Offers lists what can be rented, cheapest first. An empty list means that
-	// nothing fits; it is not an error.
+	// nothing fits; it is not an error. It notices a bad credential, and options
+	// that the backend does not have.
 	Offers(ctx context.Context, q OfferQuery) ([]Offer, error)
 
 	// Create makes progress towards a machine for spec. The first call has a nil
 	// cursor; the engine repeats the call with the returned cursor until there is
 	// a handle. However often it is called with one spec.Key, there is at most one
-	// machine. NoCapacity means that the engine may try another choice.
+	// machine. NoCapacity means that the engine may try another choice. What the
+	// backend cannot do of spec is Unsupported, never left out.
 	Create(ctx context.Context, spec MachineSpec, cursor json.RawMessage) (CreateStep, error)
 
 	// Observe reports the present state of the given handles in one go. A handle
@@ -31,8 +33,9 @@ type Provider interface {
 	// entry for each handle, in any order.
 	Observe(ctx context.Context, handles []string) ([]Observation, error)
 
-	// List finds the machines of owner that still exist, whatever their state.
-	// It is how the engine finds a machine whose creation it did not see end.
+	// List finds the machines of owner that still exist, whatever their state: also
+	// ended ones that the backend still shows. It is how the engine finds a machine
+	// whose creation it did not see end.
 	List(ctx context.Context, owner string) ([]Listed, error)
 
 	// Terminate ends a machine and everything it bills for. It is idempotent:
@@ -64,7 +67,7 @@ const (
 
 // ProviderInfo describes a backend.
 type ProviderInfo struct {
-	Name       string      `json:"name"`  // the value of `provider:` in an experiment
+	Name       string      `json:"name"`  // the value of `provider:` in an experiment; one of the manifest's provides
 	Title      string      `json:"title"` // for people
 	Features   []Feature   `json:"features,omitempty"`
 	GPUs       []string    `json:"gpus,omitempty"`       // accepted GPU names, canonical spelling; empty = ask for offers
@@ -141,7 +144,9 @@ const (
 )
 
 // MachineSpec is what to rent. It carries no secret: secrets travel from the
-// engine to the runtime after boot.
+// engine to the runtime after boot. Command is about 10 KB and listens at
+// 0.0.0.0:Port; Env is added to what the image has. Key and Owner are short: small
+// letters, digits and one hyphen.
 type MachineSpec struct {
 	Key            string            `json:"key"`   // one key, one machine
 	Owner          string            `json:"owner"` // who will look for it with List
@@ -213,7 +218,8 @@ type SnapshotStep struct {
 	AfterSeconds float64         `json:"after_seconds,omitempty"`
 }
 
-// State is where a machine is in its life.
+// State is where a machine is in its life. One that the engine does not know counts
+// as [State.Live], and is waited for.
 type State string
 
 // The states of a machine.
@@ -236,7 +242,7 @@ type Observation struct {
 	Message     string     `json:"message,omitempty"`
 	Code        Code       `json:"code,omitempty"` // of one that failed: [NoCapacity] lets the engine take the next choice
 	Endpoints   []Endpoint `json:"endpoints,omitempty"`
-	CostPerHour float64    `json:"cost_per_hour,omitempty"` // USD
+	CostPerHour float64    `json:"cost_per_hour,omitempty"` // USD; 0 = that of the offer
 	Isolation   string     `json:"isolation,omitempty"`     // what it really got
 }
 
