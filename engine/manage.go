@@ -25,7 +25,7 @@ func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	return &Sandbox{engine: e, id: r.ID, runtime: client}, nil
+	return &Sandbox{engine: e, id: r.ID, runtime: client, lost: make(chan struct{})}, nil
 }
 
 // Open finds a live sandbox by its ID, an unambiguous beginning of it, or its name.

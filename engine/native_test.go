@@ -15,6 +15,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/machine"
@@ -193,5 +194,28 @@ func TestNativeContractsOnARentedMachine(t *testing.T) {
 	}
 	if err := s.Terminate(t.Context()); err != nil || len(cloud.machines) != 0 {
 		t.Errorf("terminate: %v, %d machines left", err, len(cloud.machines))
+	}
+}
+
+// TestMachineIsLost: whoever works with a machine hears that it has ended, before every
+// request to it has been tried for minutes.
+func TestMachineIsLost(t *testing.T) {
+	cloud := &rented{dir: t.TempDir(), machines: map[string]*exec.Cmd{}, ports: map[string]int{}}
+	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented}\n"})
+	s := up(t, e, exp, engine.UpOptions{Attached: 4 * time.Second})
+	living, stop := s.While(t.Context())
+	defer stop()
+	for handle := range cloud.machines {
+		if err := cloud.Terminate(t.Context(), handle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-living.Done()
+	if err := context.Cause(living); engine.KindOf(err) != engine.KindProvider || !strings.Contains(err.Error(), "the machine ended") {
+		t.Errorf("the cause is %v", err)
+	}
+	if err := s.Terminate(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

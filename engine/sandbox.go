@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +27,8 @@ type Sandbox struct {
 	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
 	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
 	beating  sync.WaitGroup
+	lost     chan struct{} // closed once loss is known
+	loss     error
 	stopOnce sync.Once
 }
 
@@ -147,26 +148,13 @@ func (s *Sandbox) stopHeartbeat() {
 // runtime. Neither waits for the other: a full disk here ends no machine there.
 func (s *Sandbox) beat(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	pulse := func() error {
-		fresh, err := s.engine.ledger.Heartbeat(ctx, s.id)
-		if err == nil {
-			rec = fresh
-		}
-		if s.booted.Load() {
-			err = errors.Join(err, s.putLease(ctx, rec, machine.Attached, ttl, idle))
-		}
-		return err
-	}
+	b := &heart{s: s, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
 	s.beating.Add(1)
 	go func() {
 		defer s.beating.Done()
-		tick := time.NewTicker(max(ttl/4, time.Second))
+		tick := time.NewTicker(b.pause)
 		defer tick.Stop()
-		for {
-			// A missed beat is made up by the next; the lease outlives three.
-			if err := pulse(); err != nil && ctx.Err() == nil {
-				s.engine.log.Warn("heartbeat failed", "sandbox", s.id, "error", err)
-			}
+		for b.pulse(ctx) {
 			select {
 			case <-ctx.Done():
 				return

@@ -416,15 +416,23 @@ func (u *up) explain(ctx context.Context, cause error) error {
 
 // ended is nil unless the machine is known to have ended.
 func (u *up) ended(ctx context.Context) error {
-	p, err := u.engine.provider(ctx, u.rec.Provider)
+	if err := u.engine.ended(ctx, u.rec); err != nil {
+		return &Error{KindProvider, fmt.Errorf("while it was started, %w", err)}
+	}
+	return nil
+}
+
+// ended is nil unless the machine of a record that lives is known to have ended.
+func (e *Engine) ended(ctx context.Context, r machine.Record) error {
+	p, err := e.provider(ctx, r.Provider)
 	if err != nil {
 		return nil
 	}
-	seen, err := p.Observe(ctx, []string{u.rec.Handle})
+	seen, err := p.Observe(ctx, []string{r.Handle})
 	if err != nil || len(seen) != 1 || seen[0].State.Live() {
 		return nil
 	}
-	return &Error{KindProvider, fmt.Errorf("the machine ended while it was started: %s", orText(seen[0].Message, "its provider does not say why"))}
+	return &Error{KindProvider, fmt.Errorf("the machine ended: %s", orText(seen[0].Message, "its provider does not say why"))}
 }
 
 // undo ends a sandbox whose start has failed. The start's own context may be the
@@ -433,7 +441,11 @@ func (u *up) undo(ctx context.Context, cause error) error {
 	u.report.info(StageEnd, "the start failed; ending what was rented")
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	_, err := u.engine.driver.End(ctx, u.rec, cause.Error())
+	why := cause.Error()
+	if errors.Is(cause, context.Canceled) {
+		why = "the start was cancelled"
+	}
+	_, err := u.engine.driver.End(ctx, u.rec, why)
 	return errors.Join(cause, err)
 }
 
