@@ -193,7 +193,7 @@ func TestUnknownModelSource(t *testing.T) {
 func TestMisbehaviour(t *testing.T) {
 	dir := guests(t, "rogue")
 	h := open(t, host.Options{Dirs: []string{dir},
-		Limits: host.Limits{CallTime: time.Second, OutputMB: 1},
+		Limits: host.Limits{CallTime: 4 * time.Second, OutputMB: 1},
 		Scrub:  func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }})
 	for _, tc := range []struct {
 		option string
@@ -201,8 +201,8 @@ func TestMisbehaviour(t *testing.T) {
 		texts  []string
 	}{
 		{"panic", host.FaultCrash, []string{"panicked: boom, and a secret: ***"}},
-		{"endless", host.FaultTime, []string{"longer than 1s"}},
-		{"sleep", host.FaultTime, []string{"longer than 1s"}},
+		{"endless", host.FaultTime, []string{"longer than 4s"}},
+		{"sleep", host.FaultTime, []string{"longer than 4s"}},
 		{"exit", host.FaultCrash, []string{"exit code 3"}},
 		{"nothing", host.FaultOutput, []string{"answered nothing"}},
 		{"no json", host.FaultOutput, []string{"no JSON object"}},

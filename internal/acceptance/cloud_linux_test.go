@@ -223,12 +223,12 @@ func TestBadInputOnACloud(t *testing.T) {
 			}
 			good := p.env[name]
 			p.env[name] = "wrong-credential"
-			r := p.exits(8, []string{"up", "exp.yaml"})
+			r := p.exits(10, []string{"up", "exp.yaml"})
 			if strings.Contains(r.err, "wrong-credential") {
 				t.Errorf("the credential is shown: %s", r.err)
 			}
 			delete(p.env, name)
-			p.exits(8, []string{"up", "exp.yaml"}, name)
+			p.exits(10, []string{"up", "exp.yaml"}, name)
 			p.env[name] = good
 		}
 	})

@@ -178,6 +178,9 @@ func (c *Conn) next(k *carrier, buf []byte) (b []byte, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
+		// What was on its way over the carrier before may have arrived, and been
+		// acknowledged, after the hello of this one was written.
+		k.sent = max(k.sent, c.acked)
 		switch {
 		case k.isDead() || c.carrier != k:
 			return nil, true

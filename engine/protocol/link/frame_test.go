@@ -87,3 +87,23 @@ func TestRing(t *testing.T) {
 		}
 	}
 }
+
+// The hello of a new carrier may be older than an ack that comes behind it: what the
+// carrier before had on its way was read meanwhile.
+func TestAckBehindAnOlderHello(t *testing.T) {
+	c := newConn("test", 0)
+	text := bytes.Repeat([]byte("0123456789"), 100)
+	if _, err := c.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	k := &carrier{dead: make(chan struct{}), sent: 100} // as attach leaves it after a hello of 100
+	c.carrier = k
+	if err := c.receive(k, frame{kind: kindAck, number: 309}); err != nil {
+		t.Fatal(err)
+	}
+	b, last := c.next(k, make([]byte, 0, maxFrame))
+	f, err := parseFrame(b)
+	if err != nil || last || f.kind != kindData || f.number != 309 || !bytes.Equal(f.data, text[309:]) {
+		t.Errorf("next is %d at %d with %d bytes, %v, %v", f.kind, f.number, len(f.data), last, err)
+	}
+}
