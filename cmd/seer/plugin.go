@@ -136,6 +136,13 @@ func pluginText(w io.Writer, p host.Plugin) error {
 	for _, what := range asks(m) {
 		lines = append(lines, [2]string{"asks for", what})
 	}
+	for _, set := range m.Settings {
+		text := fmt.Sprintf("%s, set with %s", set.Doc, strings.Join(set.Env, " or "))
+		if set.Default != "" {
+			text += "; default " + set.Default
+		}
+		lines = append(lines, [2]string{"reads", text})
+	}
 	for _, l := range append(lines, [2]string{"file", p.File}, [2]string{"digest", p.Digest}) {
 		if l[1] == "" {
 			continue
