@@ -3,11 +3,12 @@
 import importlib
 import os
 import sys
-from typing import Callable, List
+from typing import Callable, Dict, List, Tuple
 
 from calls import KEPT, TEXT, kept_connection, timed
 from lab import HERE, Lab
-from measure import Row, each, in_turns, rounds
+from measure import Row, Step, Steps, each, in_turns, rounds
+from ready import middle
 
 SIZE = 64 << 20
 INTERFACE = str(HERE / "interface.py")
@@ -15,41 +16,44 @@ BARE = "`python3 -I -S -c pass`"
 CLOUDS = (("modal", "Modal"), ("runpod", "RunPod"))
 
 
-def measure(lab: Lab) -> List[Row]:
-    modal = lab.cloud("modal")
-    lab.cloud("runpod")
-    lab.cloud("page")
+def measure(lab: Lab) -> Tuple[List[Row], Dict[str, Dict[str, float]]]:
+    for name, _ in CLOUDS + (("page", ""),):
+        lab.cloud(name)
     rows = loads(lab) + questions(lab)
-    rows += ready(lab)
+    starts, stages = ready(lab)
+    rows += starts
     lab.up("near", "none")
-    lab.run(lab.seer, "up", str(lab.experiment("modal")), "--name", "far", "--quiet", **modal)
-    try:
-        rows += calls(lab) + files(lab)
-    finally:
-        lab.run(lab.seer, "down", "near", "far", **modal)
-    return rows
+    lab.up("far", "modal")
+    rows += calls(lab) + files(lab)
+    for name in ("near", "far"):
+        lab.run(lab.seer, "down", name)
+    return rows, stages
 
 
 def loads(lab: Lab) -> List[Row]:
-    cold, rows = str(lab.root / "cold-clouds"), []
+    """The first load compiles; all later ones of this group, in this program and in seer, find that in the same cache."""
+    cache, rows = compiled_code(lab), []
     for name, _ in CLOUDS:
-        plugin, cache = "provider-" + name, str(lab.root / "warm-clouds")
-        compiled = [[lab.timed("compile", dir=cold, plugin=plugin)()]]
-        found = rounds({
-            "load": lab.timed("load", dir=cache, plugin=plugin),
-            "python": lambda: lab.run(lab.python, "-I", "-S", "-c", "pass"),
-        }, 7)
+        plugin = "provider-" + name
+        load = lab.timed("load", dir=cache, plugin=plugin)
+        first = [[load()]]
+        found = rounds({"load": load, "python": lambda: lab.run(lab.python, "-I", "-S", "-c", "pass")}, 10)
         rows += [
-            Row("%s, first load on a computer (compiled), measured once" % plugin, "Wasm", compiled, "its load from the cache", found["load"]),
+            Row("%s, first load on a computer (compiled), measured once" % plugin, "Wasm", first, "its load from the cache", found["load"]),
             Row("%s, load from the cache" % plugin, "Wasm", found["load"], BARE, found["python"]),
         ]
     return rows
 
 
-def questions(lab: Lab) -> List[Row]:
-    cache = str(lab.root / "warm-clouds")
+def compiled_code(lab: Lab) -> str:
+    """Where seer keeps it."""
+    return str(lab.cache / "wasm")
 
-    def observe(cloud: str, native: bool) -> Callable[[int], List[float]]:
+
+def questions(lab: Lab) -> List[Row]:
+    cache = compiled_code(lab)
+
+    def observe(cloud: str, native: bool) -> Steps:
         return lab.repeated("observe", cloud=cloud, native=native, dir=cache)
 
     found = in_turns({
@@ -66,22 +70,30 @@ def questions(lab: Lab) -> List[Row]:
     ]
 
 
-def ready(lab: Lab) -> List[Row]:
+def ready(lab: Lab) -> Tuple[List[Row], Dict[str, Dict[str, float]]]:
     """From nothing to the first result on both clouds, in turns with the same machine without a cloud."""
     out, bare = str(lab.folder("library-clouds")), str(lab.folder("containers"))
-    sides = {name: lab.timed("ready", cloud=name, file=str(lab.experiment(name)), interface=INTERFACE, dir=out) for name, _ in CLOUDS}
-    found = rounds(dict(sides, **{
-        "boot": lab.timed("machine", dir=bare),
-        "call": lab.timed("machine", dir=bare, interface=INTERFACE),
-    }), 5)
+    seen: Dict[str, List[Dict[str, float]]] = {}
+
+    def start(cloud: str) -> Step:
+        def step() -> float:
+            answer = lab.helper("ready", cloud=cloud, file=str(lab.experiment(cloud)), interface=INTERFACE, dir=out)
+            seen.setdefault(cloud, []).append(answer["stages"])
+            return float(answer["seconds"])
+        return step
+
+    found = rounds({
+        "modal": start("modal"), "runpod": start("runpod"),
+        "boot": lab.timed("machine", dir=bare), "call": lab.timed("machine", dir=bare, interface=INTERFACE),
+    }, 7)
     rows = []
     for name, title in CLOUDS:
         what = "up → first call on %s's stand-in, one Go process" % title
         rows += [
-            Row(what, "container", found[name], "the same container without a cloud: loader, push, runtime", found["boot"]),
-            Row(what, "container", found[name], "the same, and the interface served and called", found["call"]),
+            Row(what, "container", found[name], "the same container without a cloud: loader, runtime pushed and started", found["boot"]),
+            Row(what, "container", found[name], "the same, the interface served and called", found["call"]),
         ]
-    return rows
+    return rows, {name: middle(seen[name][1:]) for name, _ in CLOUDS}
 
 
 def calls(lab: Lab) -> List[Row]:
@@ -91,15 +103,19 @@ def calls(lab: Lab) -> List[Row]:
     go = in_turns({
         "near": lab.repeated("call", sandbox="near", service="tools_near"),
         "far": lab.repeated("call", sandbox="far", service="tools_far"),
+        "near direct": lab.repeated("call", sandbox="near", service="tools_near", direct=True),
+        "far direct": lab.repeated("call", sandbox="far", service="tools_far", direct=True),
         "pong": lab.repeated("pong"),
     }, 20, 100, 20)
     python = in_turns({
         "near": each(timed(library["near"])), "far": each(timed(library["far"])), "kept": each(timed(kept)),
     }, 20, 50, 20)
-    what, generated = "`Service.Call` through a link, 1 KiB, Go", "call through the generated library over http://, 1 KiB"
+    what, direct = "`Service.Call` through a link, 1 KiB, Go", "call on a connection of its own through a link (`Client.Connect`), 1 KiB, Go"
+    generated = "call through the generated library over http://, 1 KiB"
     return [
         Row(what, "container", go["far"], "the same over a Unix socket, isolation none", go["near"]),
-        Row(what, "container", go["far"], "floor: 1 KiB ping-pong over a WebSocket, Go", go["pong"]),
+        Row(direct, "container", go["far direct"], "the same over a Unix socket, isolation none", go["near direct"]),
+        Row(direct, "container", go["far direct"], "floor: 1 KiB ping-pong over a WebSocket, Go", go["pong"]),
         Row(generated, "container", python["far"], "the same over a Unix socket, isolation none", python["near"]),
         Row(generated, "container", python["far"], KEPT, python["kept"]),
     ]

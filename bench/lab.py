@@ -47,8 +47,9 @@ class Lab:
         path.mkdir(exist_ok=True)
         return path
 
-    def experiment(self, isolation: str) -> Path:
-        return self.root / (isolation + ".yaml")
+    def experiment(self, name: str) -> Path:
+        """That of an isolation or of a cloud."""
+        return self.root / (name + ".yaml")
 
     def run(self, *argv: str, **environment: str) -> float:
         """Runs a process to its end, with all its output thrown away, and returns how long that took."""
@@ -93,20 +94,21 @@ class Lab:
     def repeated(self, op: str, **request: Any) -> Callable[[int], List[float]]:
         return lambda n: list(self.helper(op, count=n, **request)["samples"])
 
-    def cloud(self, name: str) -> Dict[str, str]:
-        """Starts the stand-in for a cloud and returns the variables that lead to it."""
+    def cloud(self, name: str) -> None:
+        """Starts the stand-in for a cloud, and leads all commands to it."""
         self.experiment(name).write_text(ON_CLOUD % name)
-        return dict(self.helper("start", cloud=name, dir=str(self.root / ("cloud-" + name))))
+        self.env.update(self.helper("start", cloud=name, dir=str(self.root / ("cloud-" + name))))
 
-    def up(self, name: str, isolation: str) -> None:
-        self.run(self.seer, "up", str(self.experiment(isolation)), "--name", name, "--quiet")
+    def up(self, name: str, experiment: str) -> None:
+        self.run(self.seer, "up", str(self.experiment(experiment)), "--name", name, "--quiet")
 
     def close(self) -> None:
+        down = [self.seer, "down", "--all"]
+        subprocess.run(down, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         if self._helper is not None and self._helper.stdin:
-            self._helper.stdin.close()
+            self._helper.stdin.close()  # and with it the clouds end
             self._helper.wait()
         for process in self.processes:
             process.kill()
             process.wait()
-        subprocess.run([self.seer, "down", "--all"], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         shutil.rmtree(self.root, ignore_errors=True)

@@ -14,16 +14,13 @@ from ready import STAGES
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
-def text(lab: Lab, groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, float]]) -> str:
+def text(lab: Lab, groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str, float]]]) -> str:
     parts = [machine(lab)]
     for title, rows in groups.items():
         parts.append("### %s\n\n%s" % (title, table(rows)))
-        if rows and title == READY and stages:
-            parts.append(shares(stages))
+        if stages.get(title):
+            parts.append(shares(stages[title]))
     return "\n\n".join(parts)
-
-
-READY = "From nothing to the first result"
 
 
 def table(rows: List[Row]) -> str:
@@ -38,7 +35,7 @@ def table(rows: List[Row]) -> str:
 
 def shares(stages: Dict[str, Dict[str, float]]) -> str:
     kinds = list(stages)
-    lines = ["Where that time goes, in one Go process (medians):", "", "| stage | %s |" % " | ".join(kinds), "|---|%s" % ("--:|" * len(kinds))]
+    lines = ["Where the time from up to the first call goes, in one Go process (medians):", "", "| stage | %s |" % " | ".join(kinds), "|---|%s" % ("--:|" * len(kinds))]
     for name, what in STAGES:
         lines.append("| %s | %s |" % (what, " | ".join(span(stages[kind][name]) for kind in kinds)))
     return "\n".join(lines)

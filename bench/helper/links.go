@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,29 +62,51 @@ func (h *helper) machine(ctx context.Context, r request) (any, error) {
 	return since(begin), nil
 }
 
-// call calls a served function with a KiB.
+// caller makes one call of a served function.
+type caller func(ctx context.Context, fn string, args []any, out *string) error
+
+// call calls a served function with a KiB: through the runtime, or with Direct on a
+// connection of its own to the worker.
 func (h *helper) call(ctx context.Context, r request) (any, error) {
-	key := r.Sandbox + "/" + r.Service
-	v := h.services[key]
-	if v == nil {
-		s, err := h.open(ctx, r.Sandbox)
-		if err != nil {
+	key := fmt.Sprint(r.Sandbox, "/", r.Service, " ", r.Direct)
+	call := h.callers[key]
+	if call == nil {
+		var err error
+		if call, err = h.newCaller(ctx, r); err != nil {
 			return nil, err
 		}
-		if v, err = s.Service(ctx, r.Service); err != nil {
-			return nil, err
-		}
-		h.services[key] = v
+		h.callers[key] = call
 	}
 	text := strings.Repeat("x", 1024)
 	return repeat(r.Count, func() error {
 		var got string
-		err := v.Call(ctx, "echo", []any{text}, nil, &got)
+		err := call(ctx, "echo", []any{text}, &got)
 		if err == nil && got != text {
 			err = fmt.Errorf("a call answered %.60q", got)
 		}
 		return err
 	})
+}
+
+func (h *helper) newCaller(ctx context.Context, r request) (caller, error) {
+	s, err := h.open(ctx, r.Sandbox)
+	if err != nil {
+		return nil, err
+	}
+	if !r.Direct {
+		v, err := s.Service(ctx, r.Service)
+		return func(ctx context.Context, fn string, args []any, out *string) error {
+			return v.Call(ctx, fn, args, nil, out)
+		}, err
+	}
+	conn, err := s.Runtime().Connect(ctx, r.Service) // until this program ends
+	return func(ctx context.Context, fn string, args []any, out *string) error {
+		result, err := conn.Call(ctx, fn, args, nil)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(result, out)
+	}, err
 }
 
 // pong sends a KiB over a WebSocket and reads it back, both ends in this program.

@@ -26,6 +26,7 @@ type request struct {
 	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
 	Native    bool     `json:"native"`    // observe: without Wasm
 	Service   string   `json:"service"`   // call
+	Direct    bool     `json:"direct"`    // call
 	Count     int      `json:"count"`     // where samples are answered: how many in a row
 	File      string   `json:"file"`      // ready: the experiment; put: what is sent
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
@@ -40,7 +41,7 @@ type helper struct {
 	python             string
 
 	sandboxes map[string]*engine.Sandbox
-	services  map[string]*engine.Service // by sandbox and name
+	callers   map[string]caller // by sandbox, service and way
 	plugin    *plugin
 	clouds    map[string]*cloud
 	machines  int // so far
@@ -68,7 +69,7 @@ func serve(ctx context.Context) error {
 	if len(os.Args) != 4 {
 		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON")
 	}
-	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, services: map[string]*engine.Service{}, clouds: map[string]*cloud{}}
+	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
 	ops := map[string]func(context.Context, request) (any, error){
 		"bare": h.bare, "spawn": h.spawn, "ready": h.ready, "exec": h.exec,
