@@ -219,3 +219,20 @@ func TestMachineIsLost(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEndedWhileItIsFilled: what somebody else has ended is not handed over as ready.
+func TestEndedWhileItIsFilled(t *testing.T) {
+	cloud := &rented{dir: t.TempDir(), machines: map[string]*exec.Cmd{}, ports: map[string]int{}}
+	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented, models: [./tiny]}\n", "tiny/w.txt": "1"})
+	s, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
+		if ev.Stage == engine.StageUpload {
+			if err := e.Terminate(t.Context(), "lab"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "ended") || len(cloud.machines) != 0 {
+		t.Errorf("%+v, %v, %d machines", s, err, len(cloud.machines))
+	}
+}

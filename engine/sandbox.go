@@ -107,6 +107,9 @@ func (s *Sandbox) Close() error {
 func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 	s.stopHeartbeat()
 	rec, err := s.engine.ledger.Update(ctx, s.id, func(r *machine.Record) error {
+		if !r.Live() {
+			return &Error{KindProvider, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
+		}
 		idle := r.Lease.IdleSeconds
 		r.Lease = machine.NewLease(machine.Detached, ttl, s.engine.now())
 		r.Lease.IdleSeconds = idle
