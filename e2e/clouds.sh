@@ -1,8 +1,12 @@
 # scripts/check-cloud, which is for a real account, on both stand-ins: RunPod's with a
-# proxy that cuts every request after three seconds.
+# proxy that cuts every request after three seconds. Before that, the example's results
+# are those of a local run.
 go build -C "$TOP" -o "$PWD/standin" ./internal/standin
 export SEER_PYTHON SEER_CHECK_SECONDS=8
 SEER_PYTHON=$("$TOP/scripts/python")
+cp -r "$TOP/examples/induction-heads" demo
+"$SEER" run demo/seer.yaml -q >local.txt
+cp demo/outputs/report.md local.md
 for cloud in modal runpod; do
   ./standin "$cloud" -cut 3s >"$cloud.env" 2>"$cloud.left" &
   pid=$!
@@ -12,7 +16,13 @@ for cloud in modal runpod; do
     sleep 0.1
   done
   # shellcheck disable=SC1090
-  (. "./$cloud.env" && "$TOP/scripts/check-cloud" "$cloud" </dev/null)
+  (
+    . "./$cloud.env"
+    "$SEER" run demo/seer.yaml -q --set "sandbox.provider=$cloud" >"$cloud.txt"
+    cmp demo/outputs/report.md local.md # the local run's results
+    cmp "$cloud.txt" local.txt
+    "$TOP/scripts/check-cloud" "$cloud" </dev/null
+  )
   kill "$pid"
   wait "$pid" || { cat "$cloud.left"; exit 1; } # it counts what was left running
   trap - EXIT
