@@ -63,7 +63,7 @@ var onlyImporters = map[string][]string{
 	"github.com/extism/go-pdk":               {"sdk/guest"},
 	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer"},
 	"github.com/modal-labs/modal-client":     {"plugins/provider-modal", "engine/enginetest/modalcloud"},
-	"google.golang.org/grpc":                 {"engine/host", "sdk/guest/guestgrpc", "plugins/provider-modal", "engine/enginetest/modalcloud"},
+	"google.golang.org/grpc":                 {"bench/helper", "engine/host", "sdk/guest/guestgrpc", "plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"github.com/spf13/cobra":                 {"cmd/seer"},
 	"github.com/jedib0t/go-pretty":           {"cmd/seer"},
 }
