@@ -121,6 +121,17 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	r.result.Sandbox = r.sandbox.ID()
+	living, stop := r.sandbox.While(ctx)
+	defer stop()
+	err = r.work(living)
+	if err != nil && ctx.Err() == nil && living.Err() != nil {
+		return context.Cause(living) // not what it led to
+	}
+	return err
+}
+
+// work is what needs the sandbox.
+func (r *runner) work(ctx context.Context) error {
 	for _, s := range r.exp.Serve {
 		served, err := r.sandbox.Serve(ctx, engine.ServeOptions{File: s.File, Name: s.Name, ExposeAs: s.ExposeAs, Progress: r.opts.Progress})
 		if err != nil {
@@ -132,6 +143,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	r.tell(engine.LevelInfo, engine.StageAgent, false, "running the agent, isolation %s, network %s", r.agent.isolation, r.exp.Agent.Network)
+	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	if err == nil {
 		r.tell(engine.LevelInfo, engine.StageAgent, true, "the agent has finished with exit code %d", r.result.ExitCode)

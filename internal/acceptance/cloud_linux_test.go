@@ -464,3 +464,26 @@ func (p *place) knows(key string) bool {
 		return strings.Contains(string(data), `"`+key+`"`)
 	})
 }
+
+// TestMachineIsLostInARunOnACloud: the user is told, and nothing is left to pay.
+func TestMachineIsLostInARunOnACloud(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		p := c.at(t)
+		p.write("tools.py", "import time\n\n@expose\ndef double(x: int) -> int:\n    time.sleep(600)\n")
+		j := p.seer("run", "exp.yaml")
+		p.eventually("the agent runs", func() bool { return strings.Contains(j.said(), "running the agent") })
+		for _, handle := range c.alive() {
+			c.end(t, handle)
+		}
+		// A tunnel that hiccups looks the same at first, so this takes a while.
+		for end := time.Now().Add(3 * patience); !j.over() && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		}
+		// Where the tunnel is gone at once, it is the agent that fails first.
+		if r := j.wait(); r.code != 6 && !(r.code == 11 && strings.Contains(r.err, "cannot be reached")) {
+			t.Errorf("ended with %d: %s", r.code, clip(r.err))
+		}
+		if len(c.alive()) != 0 || len(p.ls()) != 0 {
+			t.Errorf("left: %v %v", c.alive(), p.ls())
+		}
+	})
+}
