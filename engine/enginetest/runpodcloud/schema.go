@@ -29,15 +29,17 @@ func newSchemas() (schemas, error) {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("bodies.json", doc); err != nil {
+	// A name without a scheme would be taken as a file in the present folder.
+	const name = "seer:bodies"
+	if err := c.AddResource(name, doc); err != nil {
 		return nil, err
 	}
 	all := schemas{}
-	for _, name := range []string{
+	for _, body := range []string{
 		"createPod", "updatePod", "podAction", "createVolume", "updateVolume",
 		"createTemplate", "updateTemplate", "createRegistry", "sshKeys",
 	} {
-		if all[name], err = c.Compile("bodies.json#/$defs/" + name); err != nil {
+		if all[body], err = c.Compile(name + "#/$defs/" + body); err != nil {
 			return nil, err
 		}
 	}

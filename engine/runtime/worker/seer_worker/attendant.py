@@ -26,8 +26,9 @@ class Attendant:
     the attendant, as does a connection while a result is unsent.
     """
 
-    def __init__(self, control: Control, gate: Gate, adopt: Callable[[Connection], None], leave: Callable[[], None]) -> None:
-        self._control, self._gate, self._adopt, self._leave = control, gate, adopt, leave
+    def __init__(self, control: Control, gate: Gate, adopt: Callable[[Connection], None], leave: Callable[[], None],
+                 parent: int) -> None:
+        self._control, self._gate, self._adopt, self._leave, self._parent = control, gate, adopt, leave, parent
         self._poller = Poller()
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._wake, False)
@@ -92,7 +93,7 @@ class Attendant:
 
     def _run(self) -> None:
         try:
-            _die_with_parent()
+            _die_with_parent(self._parent)
             while True:
                 pause = self._pause()
                 for fd, gone in self._poller.wait(pause):
@@ -208,8 +209,10 @@ class Attendant:
             pass
 
 
-def _die_with_parent() -> None:
+def _die_with_parent(parent: int) -> None:
     """For a parent that is killed while code that holds the interpreter is at work here."""
     if sys.platform.startswith("linux"):
         import ctypes  # slow to import: here it costs the main thread nothing
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # it was killed before we asked to be told
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -20,6 +20,7 @@ _CONTROL, _PAGE = 3, 4
 
 
 def main() -> int:
+    parent = os.getppid()
     control = Control(_CONTROL)
     page = Page(_PAGE)
     os.close(_PAGE)  # the mapping stays
@@ -30,7 +31,7 @@ def main() -> int:
     except ControlClosed:
         return 0
     gate, service = Gate(), Service(page)
-    attendant = Attendant(control, gate, service.adopt, service.leave)
+    attendant = Attendant(control, gate, service.adopt, service.leave, parent)
     scrubber = Scrubber(_secrets(message.get("secrets") or []))
     attendant.begin_load(message)
     attendant.start(rest)
