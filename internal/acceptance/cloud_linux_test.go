@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -384,7 +385,8 @@ func (c *cloud) end(t *testing.T, handle string) {
 
 // TestKilledAtEveryStepOnACloud kills, and cancels, the program at each of its
 // requests to the cloud. Whatever lives then is in the ledger, and ends by itself.
-// SEER_SOAK=1 takes every request; otherwise some are taken.
+// SEER_SOAK=1 takes every request, and then a hundred moments by chance; otherwise
+// some requests are taken.
 func TestKilledAtEveryStepOnACloud(t *testing.T) {
 	eachCloud(t, func(t *testing.T, c *cloud) {
 		p := c.at(t)
@@ -396,11 +398,19 @@ func TestKilledAtEveryStepOnACloud(t *testing.T) {
 			t.Fatalf("a run has only %d requests", steps)
 		}
 		var places []*place
+		signals := []syscall.Signal{syscall.SIGKILL, syscall.SIGINT}
 		for _, n := range someOf(steps) {
-			for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+			for _, s := range signals {
 				places = append(places, c.killAt(t, n, s))
 			}
 		}
+		if os.Getenv("SEER_SOAK") != "" {
+			for n := range 100 {
+				after := rand.N(4 * time.Second)
+				places = append(places, c.killed(t, fmt.Sprintf("after %v", after), signals[n%2], func(kill func()) { time.AfterFunc(after, kill) }))
+			}
+		}
+		t.Logf("%d programs were killed or interrupted", len(places))
 		// The timeout of each ends it, without anybody's help.
 		p.eventually(fmt.Sprintf("%v end by themselves", c.alive()), func() bool { return len(c.alive()) == 0 })
 		for _, p := range places {
@@ -425,32 +435,43 @@ func someOf(steps int) []int {
 	return some
 }
 
+// killAt sends the signal at the n-th request.
 func (c *cloud) killAt(t *testing.T, n int, s syscall.Signal) *place {
+	t.Helper()
+	defer c.onCall(nil)
+	return c.killed(t, fmt.Sprintf("at request %d", n), s, func(kill func()) {
+		c.onCall(func(at int) {
+			if at == n {
+				kill()
+			}
+		})
+	})
+}
+
+// killed is a run that gets the signal at a moment.
+func (c *cloud) killed(t *testing.T, when string, s syscall.Signal, arrange func(kill func())) *place {
 	t.Helper()
 	p := c.at(t)
 	var j *job
 	begun := make(chan struct{})
-	c.onCall(func(at int) {
-		if at == n {
-			<-begun
-			_ = j.cmd.Process.Signal(s)
-		}
+	arrange(func() {
+		<-begun
+		_ = j.cmd.Process.Signal(s) // it may be over
 	})
 	before := c.alive()
 	j = p.seer("run", "exp.yaml", "--set", "sandbox.timeout=20s")
 	close(begun)
 	r := j.wait()
-	c.onCall(nil)
 	if s == syscall.SIGINT && r.code != 130 && r.code != 0 {
-		t.Errorf("interrupted at request %d it ended with %d: %s", n, r.code, clip(r.err))
+		t.Errorf("interrupted %s it ended with %d: %s", when, r.code, clip(r.err))
 	}
 	for key, handle := range c.alive() {
 		switch _, old := before[key]; {
 		case old:
 		case s == syscall.SIGINT:
-			t.Errorf("interrupted at request %d it left %s running:\n%s", n, handle, clip(r.err))
+			t.Errorf("interrupted %s it left %s running:\n%s", when, handle, clip(r.err))
 		case !p.knows(key):
-			t.Errorf("killed at request %d it left %s, which the ledger does not know", n, handle)
+			t.Errorf("killed %s it left %s, which the ledger does not know", when, handle)
 		}
 	}
 	return p
