@@ -67,15 +67,18 @@ func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) er
 
 // reach makes the services reachable for the agent: through one socket that
 // carries nothing but requests with its own tokens.
-func (a *agentSetup) reach(_ context.Context, services []*engine.Service) error {
+func (a *agentSetup) reach(e *engine.Engine, sandbox string, services []*engine.Service) error {
 	if !a.confined() || len(services) == 0 {
 		return nil
 	}
 	connection := services[0].Connection()
 	socket, direct := strings.CutPrefix(connection.Endpoint, "unix:")
 	if !direct {
-		var err error
-		if a.relay, err = newRelay(connection); err != nil {
+		dir, err := e.RelayDir(sandbox)
+		if err == nil {
+			a.relay, err = newRelay(dir, connection)
+		}
+		if err != nil {
 			return fmt.Errorf("make the agent's way to its services: %w", err)
 		}
 		socket = a.relay.socket

@@ -27,13 +27,10 @@ type relay struct {
 	wg       sync.WaitGroup
 }
 
-// newRelay leads to the machine of a connection, whose token opens the way.
-func newRelay(to protocol.Connection) (*relay, error) {
+// newRelay leads to the machine of a connection, whose token opens the way. The
+// folder is the relay's own.
+func newRelay(dir string, to protocol.Connection) (*relay, error) {
 	client, err := to.Client()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "seer-relay-")
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.space.save(); err != nil { // before the surfaces, so that a crash leaves no stranger's files
 		return err
 	}
-	if err := r.agent.reach(ctx, r.services); err != nil {
+	if err := r.agent.reach(r.engine, r.sandbox.ID(), r.services); err != nil {
 		return err
 	}
 	prompt, servers := r.exp.Agent.Prompt, map[string]sdk.MCPServer{}
