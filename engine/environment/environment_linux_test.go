@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -90,9 +89,6 @@ func index(t *testing.T) string {
 }
 
 func TestInstall(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the containers of the tests are Linux")
-	}
 	artifacts, err := testbuild.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
