@@ -35,7 +35,7 @@ def described(lab: Lab) -> str:
     """The description of the interface, as its worker gives it."""
     code = ("import json, sys\nfrom seer_worker import inject, load\nfrom seer_worker.describe import describe\n"
             "print(json.dumps(describe(load.load(sys.argv[1], 'interface.py', inject.Models([])))))")
-    worker = str(HERE.parent / "engine/runtime/worker")
+    worker = str(HERE.parent / "engine/python")
     text = subprocess.run([lab.python, "-c", code, str(HERE / "interface.py")], env=dict(lab.env, PYTHONPATH=worker, PYTHONDONTWRITEBYTECODE="1"),
                           check=True, stdout=subprocess.PIPE).stdout
     json.loads(text)

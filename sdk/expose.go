@@ -75,11 +75,25 @@ type Function struct {
 	Name         string          `json:"name"`
 	Doc          string          `json:"doc,omitempty"`
 	Async        bool            `json:"async,omitempty"`
+	Stream       bool            `json:"stream,omitempty"`          // a generator: it gives items one after the other; OutputSchema is of one
+	Concurrent   int             `json:"concurrent,omitempty"`      // how many may run side by side; 0 = one at a time
+	Batch        int             `json:"batch,omitempty"`           // calls that one run may answer; annotations and schemas are of one call
+	Timeout      float64         `json:"timeout_seconds,omitempty"` // of every call
+	Title        string          `json:"title,omitempty"`
+	Hints        Hints           `json:"hints,omitzero"`
 	Params       []Param         `json:"params"`
 	Returns      string          `json:"returns,omitempty"`       // the annotation as source text
 	InputSchema  json.RawMessage `json:"input_schema"`            // JSON Schema 2020-12 of an object, one property for each parameter
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"` // of the returned value; absent = unknown
 	Line         int             `json:"line,omitempty"`          // 1-based line of the definition
+}
+
+// Hints tell an agent what a function does to the world. A missing one is unknown.
+type Hints struct {
+	ReadOnly    *bool `json:"read_only,omitempty"`   // it changes nothing
+	Destructive *bool `json:"destructive,omitempty"` // what it changes may be lost
+	Idempotent  *bool `json:"idempotent,omitempty"`  // a second call with the same arguments changes nothing more
+	OpenWorld   *bool `json:"open_world,omitempty"`  // it reaches beyond the sandbox
 }
 
 // ParamKind is Python's kind of parameter.

@@ -213,7 +213,7 @@ func errorIn(status int, data []byte) error {
 func isCallCode(c CallCode) bool {
 	switch c {
 	case CallRaised, CallLoadFailed, CallUnknownFunction, CallBadArguments, CallUnserialisable,
-		CallTimeout, CallCancelled, CallInterrupted, CallExited:
+		CallTimeout, CallCancelled, CallInterrupted, CallExited, CallRefused, CallHandleGone, CallUnknown, CallBusy:
 		return true
 	}
 	return false

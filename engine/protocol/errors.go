@@ -104,8 +104,12 @@ const (
 	CallUnserialisable  CallCode = "unserialisable"   // the result cannot be sent
 	CallTimeout         CallCode = "timeout"          // it took longer than the caller allowed
 	CallCancelled       CallCode = "cancelled"        // the caller went away
-	CallInterrupted     CallCode = "interrupted"      // the worker died in the middle; never repeated by Seer
+	CallInterrupted     CallCode = "interrupted"      // it may have had effects and has no result; never repeated by Seer
 	CallExited          CallCode = "exited"           // the function called exit()
+	CallRefused         CallCode = "refused"          // the token's limits forbid it; it did not run
+	CallHandleGone      CallCode = "handle_gone"      // a handle that was released, has expired or was in a worker that died
+	CallUnknown         CallCode = "unknown_call"     // no call has the name, or its answer is not kept any more
+	CallBusy            CallCode = "busy"             // it did not run, and may be sent again
 )
 
 // CallError is a call, or the loading of an interface, that failed in the

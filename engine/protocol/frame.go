@@ -11,7 +11,7 @@ import (
 // Limits of a frame. One that is larger closes its connection.
 const (
 	MaxFrameHeader = 1 << 20
-	MaxFrameBody   = 4 << 30
+	MaxFrameBody   = 64 << 30
 )
 
 // FrameKind is what a frame is for.
@@ -20,19 +20,57 @@ type FrameKind string
 // The kinds of frames.
 const (
 	FrameCall   FrameKind = "call"
+	FrameAttach FrameKind = "attach" // as a repeated call, but never begins one
 	FrameCancel FrameKind = "cancel"
-	FrameResult FrameKind = "result"
-	FrameError  FrameKind = "error"
+	FrameAck    FrameKind = "ack"   // the answer has arrived
+	FrameMore   FrameKind = "more"  // items have been used: there is room again
+	FrameCalls  FrameKind = "calls" // asks for the calls, and answers
+
+	FrameQueued  FrameKind = "queued"
+	FrameOutput  FrameKind = "output"
+	FrameItem    FrameKind = "item"
+	FrameResult  FrameKind = "result"
+	FrameError   FrameKind = "error"
+	FrameWaiting FrameKind = "waiting" // over HTTP: ask again
+
+	// Of a journal only.
+	FrameBegin   FrameKind = "begin"
+	FrameStarted FrameKind = "started"
+	FrameAcked   FrameKind = "acked"
+	FrameRefused FrameKind = "refused"
 )
 
-// FrameHeader is the JSON header of a frame.
+// FrameHeader is the JSON header of a frame. Which fields a kind has is said in
+// docs/protocol.md.
 type FrameHeader struct {
-	Kind    FrameKind  `json:"t"`
-	ID      string     `json:"id"`
-	Fn      string     `json:"fn,omitempty"`
-	Timeout float64    `json:"timeout,omitempty"` // seconds; 0 = none
-	Tagged  bool       `json:"tagged,omitempty"`
-	Error   *CallError `json:"error,omitempty"`
+	Kind FrameKind `json:"t"`
+	ID   string    `json:"id,omitempty"`
+	Fn   string    `json:"fn,omitempty"`
+	CallOptions
+	N        int        `json:"n,omitempty"`
+	Position *int       `json:"position,omitempty"` // calls that go first
+	Stream   int        `json:"stream,omitempty"`   // 1 stdout, 2 stderr
+	Seconds  float64    `json:"seconds,omitempty"`  // that it ran
+	Error    *CallError `json:"error,omitempty"`
+	Token    string     `json:"token,omitempty"` // whose call it is: between runtime and worker, and in a journal
+	Time     float64    `json:"time,omitempty"`  // unix seconds; in a journal
+	Reason   string     `json:"reason,omitempty"`
+	Missing  bool       `json:"missing,omitempty"` // the body was too large to be kept
+}
+
+// CallOptions are how a call is made. The zero value is a plain call.
+type CallOptions struct {
+	Tagged      bool     `json:"tagged,omitempty"`       // there are tags in the body
+	Timeout     float64  `json:"timeout,omitempty"`      // seconds that it may run; 0 = no limit
+	Output      bool     `json:"output,omitempty"`       // the caller wants what is printed
+	HandleAbove *int64   `json:"handle_above,omitempty"` // a result of as many bytes stays in the sandbox; nil = none does
+	Linger      *float64 `json:"linger,omitempty"`       // seconds that it goes on with nobody waiting
+	Detach      bool     `json:"detach,omitempty"`       // it goes on with nobody waiting
+	Age         float64  `json:"age,omitempty"`          // seconds since it was first sent; only on a repeat
+	From        int      `json:"from,omitempty"`         // the first event that is wanted
+	Deflate     bool     `json:"deflate,omitempty"`      // the way is slow
+	Ack         []string `json:"ack,omitempty"`          // calls whose answers have arrived
+	Client      string   `json:"client,omitempty"`       // whose turn in the queue it takes
 }
 
 const framePrefix = 12 // u32 header length, u64 body length

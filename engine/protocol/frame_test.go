@@ -5,12 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"reflect"
 	"testing"
 )
 
 func TestFrameRoundTrip(t *testing.T) {
 	var b bytes.Buffer
-	want := FrameHeader{Kind: FrameCall, ID: "1", Fn: "f", Timeout: 1.5, Tagged: true}
+	want := FrameHeader{Kind: FrameCall, ID: "1", Fn: "f", CallOptions: CallOptions{Timeout: 1.5, Tagged: true}}
 	bodies := [][]byte{nil, []byte("{}"), bytes.Repeat([]byte("x"), 200<<10)}
 	for _, body := range bodies {
 		if err := WriteFrame(&b, want, body); err != nil {
@@ -19,7 +20,7 @@ func TestFrameRoundTrip(t *testing.T) {
 	}
 	for _, body := range bodies {
 		h, n, err := ReadFrameHeader(&b)
-		if err != nil || h != want || n != int64(len(body)) {
+		if err != nil || !reflect.DeepEqual(h, want) || n != int64(len(body)) {
 			t.Fatalf("%+v %d %v", h, n, err)
 		}
 		got := make([]byte, n)

@@ -37,7 +37,7 @@ func (c *Client) Connect(ctx context.Context, service string) (*FrameConn, error
 }
 
 // FrameProtocol is the value of the Upgrade header of a handed-over connection.
-const FrameProtocol = "seer-frames/1"
+const FrameProtocol = "seer-frames/2"
 
 func (c *Client) upgrade(req *http.Request) (io.ReadWriteCloser, error) {
 	resp, err := c.http.Do(req)

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"encoding/json"
+
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -23,6 +25,7 @@ type Config struct {
 	Models  []Model           `json:"models,omitempty"`
 	Python  string            `json:"python,omitempty"`  // default: the interpreter that ran the loader
 	Workdir string            `json:"workdir,omitempty"` // default /workspace
+	Price   float64           `json:"price,omitempty"`   // of the machine, US dollars an hour; for tokens that limit the spend
 }
 
 // ConfigInfo is a [Config] as the runtime tells it: without secret values.
@@ -141,6 +144,21 @@ type ServiceSpec struct {
 	Code               string  `json:"code"`
 	TokenSHA256        string  `json:"token_sha256"` // hex; see [HashToken]
 	LoadTimeoutSeconds float64 `json:"load_timeout_seconds,omitempty"`
+	Limits             Limits  `json:"limits,omitzero"`
+	Record             bool    `json:"record,omitempty"`   // the journal keeps everything until it has been read
+	InPlace            bool    `json:"in_place,omitempty"` // the running worker takes the edited file over, if that is safe
+}
+
+// Limits bound what a service keeps. 0 means the default, which docs/protocol.md
+// names.
+type Limits struct {
+	KeepSeconds   float64 `json:"keep_seconds,omitempty"`   // an answer that nobody has acknowledged
+	KeepCalls     int     `json:"keep_calls,omitempty"`     // that are remembered
+	KeepBytes     int64   `json:"keep_bytes,omitempty"`     // of answers
+	HandleSeconds float64 `json:"handle_seconds,omitempty"` // since the last use
+	HandleCount   int     `json:"handle_count,omitempty"`
+	HandleBytes   int64   `json:"handle_bytes,omitempty"`
+	Queue         int     `json:"queue,omitempty"` // calls that wait
 }
 
 // ServiceState is where a service is in its life.
@@ -164,4 +182,82 @@ type Service struct {
 	Error       *CallError     `json:"error,omitempty"`
 	Restarts    int            `json:"restarts"`
 	StartedUnix int64          `json:"started_unix"`
+	InPlace     *InPlace       `json:"in_place,omitempty"` // of the last edit that was to be taken over
+}
+
+// InPlace says what became of an edited file that the running worker was to take
+// over.
+type InPlace struct {
+	Kept   bool   `json:"kept"`             // the worker goes on, with what it has loaded
+	Reason string `json:"reason,omitempty"` // why not
+}
+
+// CallState is where a call is in its life.
+type CallState string
+
+// The states of a [Call].
+const (
+	CallQueued       CallState = "queued"
+	CallRunning      CallState = "running"
+	CallDone         CallState = "done"
+	CallFailed       CallState = "failed"
+	CallWasCancelled CallState = "cancelled"
+	CallWasCut       CallState = "interrupted"
+)
+
+// Call is a call of a service, as the sandbox knows it. Times are unix seconds.
+type Call struct {
+	ID         string     `json:"id"`
+	Function   string     `json:"function"`
+	State      CallState  `json:"state"`
+	Position   *int       `json:"position,omitempty"` // calls that go first
+	Token      string     `json:"token,omitempty"`
+	Client     string     `json:"client,omitempty"`
+	Detached   bool       `json:"detached"`
+	Followed   bool       `json:"followed"` // somebody waits for it
+	QueuedUnix float64    `json:"queued_unix"`
+	Started    float64    `json:"started_unix,omitempty"`
+	Ended      float64    `json:"ended_unix,omitempty"`
+	Seconds    float64    `json:"seconds,omitempty"`
+	Bytes      int64      `json:"bytes,omitempty"` // of the answer that is kept
+	Error      *CallError `json:"error,omitempty"` // code and message
+}
+
+// Token lets its holder call one service, within limits. Zero values are no limit.
+type Token struct {
+	ID        string                                `json:"id"`
+	Name      string                                `json:"name,omitempty"`
+	SHA256    string                                `json:"sha256"` // hex; see [HashToken]
+	Functions []string                              `json:"functions,omitempty"`
+	Calls     int                                   `json:"calls,omitempty"`
+	Rate      []float64                             `json:"rate,omitempty"` // calls, seconds
+	Expires   int64                                 `json:"expires_unix,omitempty"`
+	SpendUSD  float64                               `json:"spend,omitempty"`
+	Arguments map[string]map[string]json.RawMessage `json:"arguments,omitempty"` // function → parameter → schema
+	Use       *TokenUse                             `json:"use,omitempty"`       // only in answers
+}
+
+// MainToken is the id of the token that a service was served with. It has no limits.
+const MainToken = "main"
+
+// TokenUse is what a token has been used for.
+type TokenUse struct {
+	Calls    int     `json:"calls"`
+	Seconds  float64 `json:"seconds"`
+	SpendUSD float64 `json:"spend_usd"`
+	Refused  int     `json:"refused"`
+	Last     float64 `json:"last_unix,omitempty"`
+}
+
+// Handle is a value that stayed in the sandbox.
+type Handle struct {
+	ID      string             `json:"id"`
+	Kind    string             `json:"kind"` // array, tensor, frame, image, bytes, value
+	Type    string             `json:"type,omitempty"`
+	Shape   []int64            `json:"shape,omitempty"`
+	DType   string             `json:"dtype,omitempty"`
+	Device  string             `json:"device,omitempty"`
+	Bytes   int64              `json:"bytes"`
+	Preview string             `json:"preview,omitempty"`
+	Stats   map[string]float64 `json:"stats,omitempty"` // min, max, mean, std, nan
 }

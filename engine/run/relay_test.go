@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
-	"github.com/seer-engine/seer/engine/runtime/worker"
 )
 
 // upAlone runs a runtime in this process and serves an interface on it.
 func upAlone(t *testing.T, code string) (address, token string) {
 	t.Helper()
 	admin := protocol.NewToken()
-	s, err := runtime.New(runtime.Options{AdminSHA256: protocol.HashToken(admin), Scratch: t.TempDir(), Worker: worker.Files, WorkerEntry: worker.Main})
+	s, err := runtime.New(runtime.Options{AdminSHA256: protocol.HashToken(admin), Scratch: t.TempDir(), Worker: python.Files, WorkerEntry: python.Main})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "client.py"), protocol.PythonClient(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "client.py"), python.Client(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	inside := protocol.Connection{Sandbox: "sb", Service: "tools", Endpoint: "unix:" + r.socket, Token: token}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
 )
 
 func noise(seed byte, n int) []byte {
@@ -171,7 +172,7 @@ func TestTwoClientsAreNotMixed(t *testing.T) {
 func (m *machine) python(endpoint, program string, env ...string) (string, error) {
 	m.t.Helper()
 	dir := m.t.TempDir()
-	writeFile(m.t, filepath.Join(dir, "client.py"), string(protocol.PythonClient()))
+	writeFile(m.t, filepath.Join(dir, "client.py"), string(python.Client()))
 	c := protocol.Connection{Sandbox: "sb-test", Service: "tools", Endpoint: endpoint, Token: serviceToken + "tools"}
 	if err := c.Write(filepath.Join(dir, "connection.json")); err != nil {
 		m.t.Fatal(err)

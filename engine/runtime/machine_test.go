@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
-	"github.com/seer-engine/seer/engine/runtime/worker"
 )
 
 //go:embed testdata/worker
@@ -29,7 +29,7 @@ var fakeWorker embed.FS
 func TestMain(m *testing.M) {
 	if os.Getenv(loader.BootVariable) != "" {
 		if os.Getenv(realWorkerVariable) != "" {
-			os.Exit(runtime.Main(worker.Files, worker.Main))
+			os.Exit(runtime.Main(python.Files, python.Main))
 		}
 		files, err := fs.Sub(fakeWorker, "testdata/worker")
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -97,7 +98,7 @@ func check(s sdk.Surface) error {
 func content(f sdk.SurfaceFile, c protocol.Connection) ([]byte, fs.FileMode, error) {
 	switch f.Kind {
 	case sdk.FilePythonClient:
-		return protocol.PythonClient(), 0o644, nil
+		return python.Client(), 0o644, nil
 	case sdk.FileConnection:
 		data, err := json.MarshalIndent(c, "", "  ")
 		return append(data, '\n'), 0o600, err

@@ -199,7 +199,7 @@ func TestProxyRefusesOtherUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET /%s-%s/v1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: seer-frames/1\r\n\r\n", id, port)
+	fmt.Fprintf(conn, "GET /%s-%s/v1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\n\r\n", id, port)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || resp.StatusCode != 400 {
 		t.Errorf("%v, %v", resp, err)

@@ -5,8 +5,8 @@ package main
 import (
 	"os"
 
+	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
-	"github.com/seer-engine/seer/engine/runtime/worker"
 )
 
-func main() { os.Exit(runtime.Main(worker.Files, worker.Main)) }
+func main() { os.Exit(runtime.Main(python.Files, python.Main)) }

@@ -1,7 +1,7 @@
-// Package worker holds the Python program that serves one interface file: it
+// Package python holds the Python programs of Seer. The worker serves one interface file: it
 // loads the file, describes what is exposed and runs the calls. The runtime
-// starts one for each service; docs/protocol.md, section 5, is their contract.
-package worker
+// starts one for each service; docs/protocol.md, section 6, is their contract. The client is what a generated library calls through.
+package python
 
 import (
 	"embed"

@@ -1,4 +1,4 @@
-package worker_test
+package python_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/runtime/worker"
+	"github.com/seer-engine/seer/engine/python"
 )
 
-func python() string {
+func interpreter() string {
 	if p := os.Getenv("SEER_PYTHON"); p != "" {
 		return p
 	}
@@ -24,7 +24,7 @@ func python() string {
 func TestPython(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, python(), "-B", "-m", "unittest", "discover", "-s", "tests")
+	cmd := exec.CommandContext(ctx, interpreter(), "-B", "-m", "unittest", "discover", "-s", "tests")
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 	cmd.WaitDelay = 5 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -34,12 +34,12 @@ func TestPython(t *testing.T) {
 
 func TestWriteMakesAProgramThatStarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "worker")
-	main, err := worker.Write(dir)
+	main, err := python.Write(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Without its descriptors it gets no further than the first of them.
-	out, err := exec.CommandContext(t.Context(), python(), "-I", "-B", main).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-B", main).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Bad file descriptor") {
 		t.Fatalf("it said %q, %v", out, err)
 	}
@@ -49,7 +49,7 @@ func TestWriteMakesAProgramThatStarts(t *testing.T) {
 }
 
 func TestFilesHoldTheProgramAndNothingElse(t *testing.T) {
-	err := fs.WalkDir(worker.Files, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(python.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -61,7 +61,7 @@ func TestFilesHoldTheProgramAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fs.Stat(worker.Files, worker.Main); err != nil {
+	if _, err := fs.Stat(python.Files, python.Main); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +71,7 @@ func TestWriteSaysWhere(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := worker.Write(filepath.Join(file, "worker")); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := python.Write(filepath.Join(file, "worker")); err == nil || !strings.Contains(err.Error(), file) {
 		t.Fatalf("%v", err)
 	}
 }

@@ -356,7 +356,7 @@ class _Frames:
 
     def _upgrade(self, info: _Info) -> None:
         host = "sandbox" if info.endpoint.startswith("unix:") else urlsplit(info.endpoint).netloc
-        request = "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: seer-frames/1\r\n\r\n"
+        request = "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\n\r\n"
         self._sock.sendall((request % (info.path("connect"), host, info.token)).encode("latin-1"))
         answer = b""
         while b"\r\n\r\n" not in answer:

@@ -132,7 +132,7 @@ class Front:
     def _connect(self, sock: socket.socket) -> bool:
         if not self.hand_over:
             return self._say(sock, 426, {"error": {"code": "unsupported", "message": "use call"}})
-        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: seer-frames/1\r\n\r\n")
+        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\n\r\n")
         self.worker.tell({"t": "conn"}, sock.fileno())
         return False
 

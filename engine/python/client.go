@@ -1,0 +1,34 @@
+package python
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+//go:embed seer_client/*.py seer_worker/values.py
+var clientFiles embed.FS
+
+// clientModules are joined in this order: each uses only those before it.
+var clientModules = []string{"seer_client/client.py"}
+
+// Client is client.py: one file that calls a service from any Python 3.8 or newer
+// with nothing installed. Its docstring says how a generated module uses it. It is
+// put together from the modules of seer_client and the worker's own values.py, of
+// which the imports from each other are left out; so no two of them may give
+// different things the same name.
+func Client() []byte {
+	var out strings.Builder
+	for _, name := range clientModules {
+		data, err := clientFiles.ReadFile(name)
+		if err != nil {
+			panic(fmt.Sprintf("an embedded file is missing: %v", err))
+		}
+		out.WriteString(relativeImport.ReplaceAllString(string(data), ""))
+	}
+	return []byte(out.String())
+}
+
+// relativeImport is one line, or one with a list in parentheses.
+var relativeImport = regexp.MustCompile(`(?m)^from \.\w* import (?:\([^)]*\)|.*)\n`)
