@@ -194,3 +194,18 @@ def _hint(value: Any) -> str:
     if callable(getattr(value, "__fspath__", None)):
         return "use str(…)"
     return "return lists, dicts, strings and numbers"
+
+# The API that is being built (values*.py; docs/protocol.md, section 4). In one-file programs the modules are joined in
+# this order: values_types, values_body, values_encode, values_pandas, values_decode, values.
+#
+#   encode(value, scrub=str, secrets=()) -> Encoded(data, tagged, buffers)     as now; raises Unserialisable (.at("result"))
+#       Encoded.data: bytes, the JSON; .tagged; .buffers: the other parts, memoryviews of the caller's own memory
+#       Encoded.body(deflate=False) -> list of buffers for sendmsg;  Encoded.size -> bytes of body() without deflate
+#   value_parts(body) -> parts;  BodyReader(size)                               values_body.py
+#   decode(parts, tagged, handle=None, tensors=False) -> value                  parts: list of buffers, or the JSON bytes alone
+#   untag(value, parts=(), handle=None, tensors=False) -> value                 the same for JSON that has been loaded
+#       handle(info: dict) -> object for a handle tag; without it a HandleRef
+#       tensors=True: arrays of lib "torch" become torch tensors; otherwise NumPy arrays, or Array without NumPy
+#   Array(dtype, shape, data, lib), Image(format, mode, size, data), DataFrame(…), Series(…), HandleRef(info)
+#   An object with the method __seer_handle__() -> dict (with "id") is sent as a handle.
+#   All that is malformed is a ValueError.
