@@ -3,9 +3,10 @@
 import inspect
 import os
 import posixpath
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Union
 
 from .errors import InterfaceError
+from .options import Options, options_of
 
 
 class ModelNotConfigured(KeyError):
@@ -72,23 +73,34 @@ class Registry:
 
     def __init__(self) -> None:
         self.functions: Dict[str, Callable[..., Any]] = {}
+        self.options: Dict[str, Options] = {}
         self._open = True
 
     def close(self) -> None:
         self._open = False
 
-    def expose(self, function: Optional[Callable[..., Any]] = None) -> Any:
-        """Marks a function that may be called from outside. Works as @expose and as @expose()."""
-        if function is None:
-            return self.expose
-        name = _exposable(function)
+    def expose(
+        self, function: Optional[Callable[..., Any]] = None, *, concurrent: Union[bool, int] = False, batch: Optional[int] = None,
+        batch_wait: Optional[float] = None, timeout: Optional[float] = None, title: str = "", read_only: Optional[bool] = None,
+        destructive: Optional[bool] = None, idempotent: Optional[bool] = None, open_world: Optional[bool] = None,
+    ) -> Any:
+        """Marks a function that may be called from outside. Works as @expose, and with options as @expose(…)."""
+        hints = {"read_only": read_only, "destructive": destructive, "idempotent": idempotent, "open_world": open_world}
+
+        def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+            name = _exposable(function)
+            self._add(name, function, options_of(function, concurrent, batch, batch_wait, timeout, title, hints))
+            return function
+
+        return mark if function is None else mark(function)
+
+    def _add(self, name: str, function: Callable[..., Any], options: Options) -> None:
         if not self._open:
             raise InterfaceError("@expose on %s came too late: it works only while the file is loaded" % name)
         if name in self.functions:
             raise InterfaceError("%s is exposed twice, in line %s and line %s; rename one of them"
                                  % (name, line_of(self.functions[name]), line_of(function)))
-        self.functions[name] = function
-        return function
+        self.functions[name], self.options[name] = function, options
 
 
 def _exposable(function: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, NamedTuple
 from . import inject
 from .errors import CallErrorDict, InterfaceError, Script, call_error, from_exception
 from .gate import Interrupted
+from .validate import Binder, prepare
 from .values import type_name
 
 
@@ -19,6 +20,7 @@ class Interface(NamedTuple):
     registry: inject.Registry
     script: Script
     code_hash: str
+    binders: Dict[str, Binder]  # by the name of the function
 
 
 class LoadFailed(Exception):
@@ -42,12 +44,13 @@ def load(path: str, filename: str, models: inject.Models) -> Interface:
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         _check(registry, filename)
+        binders = {name: prepare(f, registry.options[name]) for name, f in registry.functions.items()}
     except BaseException as e:
         sys.modules.pop(module.__name__, None)
         raise _failure(e, script) from None
     finally:
         registry.close()
-    return Interface(module, registry, script, "sha256:" + hashlib.sha256(code).hexdigest())
+    return Interface(module, registry, script, "sha256:" + hashlib.sha256(code).hexdigest(), binders)
 
 
 def _failure(e: BaseException, script: Script) -> BaseException:
