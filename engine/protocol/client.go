@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol/link"
@@ -28,6 +29,10 @@ type Client struct {
 	plain    *http.Client // one short request each, for a loader
 	dial     func(ctx context.Context) (net.Conn, error)
 	settle   func() // waits a moment for connections that are being closed
+
+	name  string       // whose turns in a queue the calls share
+	calls atomic.Int64 // that have been named
+	pool  pool         // of connections to workers
 }
 
 // NewClient makes a client for an endpoint: unix:/path, http://host:port or
@@ -37,7 +42,7 @@ func NewClient(endpoint, token string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{endpoint: e, token: token}
+	c := &Client{endpoint: e, token: token, name: newID("c")}
 	if e.unix != "" {
 		c.dial = e.dialUnix
 		c.http = newHTTP(e.over(c.dial))
@@ -73,9 +78,10 @@ func (c *Client) Dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Close drops idle connections, and waits up to a second for a tunnel to say so.
+// Close drops idle connections, tells workers that their answers have arrived, and waits up to a second for a tunnel to say so.
 // Requests under way are not touched.
 func (c *Client) Close() {
+	c.empty()
 	c.http.CloseIdleConnections()
 	c.settle()
 	c.plain.CloseIdleConnections()

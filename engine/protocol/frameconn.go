@@ -1,113 +1,152 @@
 package protocol
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
+	"net"
 	"net/http"
-	"strconv"
+	"sync/atomic"
+	"time"
 )
-
-// Connect asks for a connection of its own to the worker of a service: calls on
-// it take one hop less. Where the machine cannot hand one over, the error has
-// code [Unsupported].
-func (c *Client) Connect(ctx context.Context, service string) (*FrameConn, error) {
-	// The context of an upgraded request must live as long as the connection.
-	connCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
-	req, err := c.request(connCtx, http.MethodGet, servicePath(service)+"/connect", nil, nil)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	req.Header.Set("Connection", "Upgrade")
-	req.Header.Set("Upgrade", FrameProtocol)
-	resp, err := c.upgrade(req)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	if !stop() {
-		resp.Close()
-		cancel()
-		return nil, ctx.Err()
-	}
-	return &FrameConn{rw: resp, cancel: cancel}, nil
-}
 
 // FrameProtocol is the value of the Upgrade header of a handed-over connection.
 const FrameProtocol = "seer-frames/2"
 
-func (c *Client) upgrade(req *http.Request) (io.ReadWriteCloser, error) {
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, c.unreachable(err)
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols {
-		defer drain(resp.Body)
-		return nil, c.readError(resp)
-	}
-	rw, ok := resp.Body.(io.ReadWriteCloser)
-	if !ok {
-		resp.Body.Close()
-		return nil, Errorf(Internal, "the connection to the sandbox could not be upgraded")
-	}
-	return rw, nil
-}
+// HeaderClient names the client of a handed-over connection, which shares a turn
+// in the queue with others of the name.
+const HeaderClient = "Seer-Client"
 
 // FrameConn is a connection straight to the worker of a service. Calls on it
-// are answered one after the other; it is not safe for concurrent use. After an
-// error other than a [*CallError] it must be closed.
+// are made one after the other; it is not safe for concurrent use. [Client.Do] does
+// all that is needed: this is for who must have the connection itself.
 type FrameConn struct {
-	rw     io.ReadWriteCloser
-	cancel context.CancelFunc
+	conn   net.Conn
+	r      *bufio.Reader
+	client string
 	calls  int
+	broken atomic.Bool // by the end of a context
+	unread string      // the call whose answer the worker has not been told to have arrived
+	idle   *time.Timer
 }
 
-// Close gives the connection up; a running call is cancelled.
-func (f *FrameConn) Close() error {
-	defer f.cancel()
-	return f.rw.Close()
-}
-
-// Call calls a function. When ctx ends, the connection is closed, which cancels
-// the call.
-func (f *FrameConn) Call(ctx context.Context, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
-	stop := context.AfterFunc(ctx, func() { f.rw.Close() })
-	defer stop()
-	result, err := f.call(fn, args, kwargs)
-	if err != nil && ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return result, err
-}
-
-func (f *FrameConn) call(fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
-	if args == nil {
-		args = []any{}
-	}
-	if kwargs == nil {
-		kwargs = map[string]any{}
-	}
-	body, err := json.Marshal(callBody{Args: args, Kwargs: kwargs})
+// Connect makes a connection of its own to the worker of a service: calls on
+// it take one hop less. Where the machine cannot hand one over, the error has
+// code [Unsupported]. ctx limits the making alone.
+func (c *Client) Connect(ctx context.Context, service string) (*FrameConn, error) {
+	conn, err := c.Dial(ctx)
 	if err != nil {
-		return nil, Errorf(Invalid, "the arguments of %s cannot be written as JSON: %v", fn, err)
-	}
-	f.calls++
-	if err := WriteFrame(f.rw, FrameHeader{Kind: FrameCall, ID: strconv.Itoa(f.calls), Fn: fn}, body); err != nil {
 		return nil, err
 	}
-	h, size, err := ReadFrameHeader(f.rw)
+	f := &FrameConn{conn: conn, r: bufio.NewReaderSize(conn, 16<<10), client: newID("f")}
+	stop := context.AfterFunc(ctx, f.interrupt)
+	err = c.upgrade(ctx, f, service)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
-		return nil, &CallError{Code: CallInterrupted, Message: fmt.Sprintf("the worker went away during the call of %s: %v", fn, err)}
+		conn.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
 	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(f.rw, data); err != nil {
-		return nil, &CallError{Code: CallInterrupted, Message: fmt.Sprintf("the worker went away during the answer of %s: %v", fn, err)}
+	return f, nil
+}
+
+func (c *Client) upgrade(ctx context.Context, f *FrameConn, service string) error {
+	req, err := c.request(ctx, http.MethodGet, servicePath(service)+"/connect", nil, nil)
+	if err != nil {
+		return err
 	}
-	if h.Kind == FrameError && h.Error != nil {
-		return nil, h.Error
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", FrameProtocol)
+	req.Header.Set(HeaderClient, c.name)
+	if err := req.Write(f.conn); err != nil {
+		return c.unreachable(err)
 	}
-	return data, nil
+	resp, err := http.ReadResponse(f.r, req)
+	if err != nil {
+		return c.unreachable(noEOF(err))
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		defer resp.Body.Close()
+		return c.readError(resp)
+	}
+	return nil
+}
+
+// Close gives the connection up. A call that runs on it goes on for as long as it
+// lingers.
+func (f *FrameConn) Close() error {
+	if f.idle != nil {
+		f.idle.Stop()
+	}
+	return f.conn.Close()
+}
+
+// interrupt ends what waits on the connection.
+func (f *FrameConn) interrupt() {
+	f.broken.Store(true)
+	_ = f.conn.SetDeadline(time.Unix(1, 0))
+}
+
+// tell sends a frame that nobody answers, and does not wait long for it.
+func (f *FrameConn) tell(kind FrameKind, id string) error {
+	_ = f.conn.SetDeadline(time.Now().Add(2 * time.Second))
+	err := WriteFrame(f.conn, FrameHeader{Kind: kind, ID: id}, nil)
+	_ = f.conn.SetDeadline(time.Time{})
+	return err
+}
+
+// retire closes a connection that nobody needs any more.
+func (f *FrameConn) retire() {
+	if f.unread != "" && !f.broken.Load() {
+		_ = f.tell(FrameAck, f.unread) // it is forgotten in the end without
+	}
+	f.Close()
+}
+
+// Call calls a function and reads its answer as JSON. It is made on this connection
+// alone: when that breaks, the error tells. When ctx ends, the call is cancelled and
+// the connection of no more use.
+func (f *FrameConn) Call(ctx context.Context, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+	f.calls++
+	r := CallRequest{Function: fn, Args: args, Kwargs: kwargs, ID: callName(f.client, f.calls)}
+	w, err := newFollower(nil, r, CallHandler{})
+	if err != nil {
+		return nil, err
+	}
+	answer, err := w.on(ctx, f)
+	var c *cutError
+	switch {
+	case errors.As(err, &c) && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.As(err, &c):
+		return nil, interrupted("the connection of the call of "+fn+" broke", c.err)
+	}
+	return answer.JSON(), err
+}
+
+// readBody grows with what arrives: a header alone makes nobody reserve gigabytes.
+func readBody(r io.Reader, size int64) ([]byte, error) {
+	const trusted = 64 << 20
+	if size <= trusted {
+		data := make([]byte, size)
+		_, err := io.ReadFull(r, data)
+		return data, noEOF(err)
+	}
+	data := make([]byte, trusted)
+	for have := int64(0); ; {
+		n, err := io.ReadFull(r, data[have:])
+		have += int64(n)
+		if err != nil || have == size {
+			return data[:have], noEOF(err)
+		}
+		grown := make([]byte, min(size, 4*have))
+		copy(grown, data)
+		data = grown
+	}
 }

@@ -2,8 +2,6 @@ package protocol
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -76,33 +74,29 @@ func (c *Client) ServiceLogs(ctx context.Context, name string, offset int64, fol
 	return next, err
 }
 
-// Call calls a function of a service and returns its result. It is sent once: a
-// call that gets no answer is not repeated. A call that failed in the sandbox
-// is a [*CallError]. When ctx ends, the call is cancelled.
-func (c *Client) Call(ctx context.Context, service, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
-	if args == nil {
-		args = []any{}
+// WaitChange waits until a service has other functions than those of the interface
+// with the given code hash, and returns what it then is. The service's own token is
+// enough.
+func (c *Client) WaitChange(ctx context.Context, name, codeHash string) (Service, error) {
+	q := url.Values{"wait": {strconv.Itoa(int(followWait / time.Second))}, "unless": {codeHash}}
+	for b, last := (backoff{}), time.Now(); ; {
+		var s Service
+		err := c.json(ctx, http.MethodGet, servicePath(name), q, nil, &s)
+		switch {
+		case err == nil && s.Interface != nil && s.Interface.CodeHash != codeHash:
+			return s, nil
+		case err == nil && time.Since(last) > time.Second:
+			last = time.Now()
+			b.reset()
+			continue
+		case err == nil: // a runtime that does not wait
+		case !passing(err) || Ended(err) || time.Since(last) > maxSilence:
+			return s, err
+		}
+		if werr := b.wait(ctx); werr != nil {
+			return s, werr
+		}
 	}
-	if kwargs == nil {
-		kwargs = map[string]any{}
-	}
-	var answer struct {
-		Result json.RawMessage `json:"result"`
-	}
-	path := servicePath(service) + "/call/" + url.PathEscape(fn)
-	err := c.json(ctx, http.MethodPost, path, nil, callBody{Args: args, Kwargs: kwargs}, &answer)
-	if lost(err) {
-		return nil, &CallError{Code: CallInterrupted, Message: fmt.Sprintf("the call of %s was cut off (%v); it may have had effects and was not repeated", fn, err)}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return answer.Result, nil
-}
-
-type callBody struct {
-	Args   []any          `json:"args"`
-	Kwargs map[string]any `json:"kwargs"`
 }
 
 func servicePath(name string) string { return "/v1/services/" + url.PathEscape(name) }
