@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -91,6 +92,24 @@ func (c *Client) Calls(ctx context.Context, service string) ([]Call, error) {
 		Calls []Call `json:"calls"`
 	}
 	return list.Calls, c.json(ctx, http.MethodGet, servicePath(service)+"/calls", nil, nil, &list)
+}
+
+// CallState reads the state of one call. One that is not known is a [*CallError] with
+// code [CallUnknown].
+func (c *Client) CallState(ctx context.Context, service, id string) (Call, error) {
+	var list struct {
+		Calls []Call `json:"calls"`
+	}
+	err := c.json(ctx, http.MethodGet, servicePath(service)+"/calls", url.Values{"id": {id}}, nil, &list)
+	if err != nil {
+		return Call{}, err
+	}
+	for _, call := range list.Calls {
+		if call.ID == id {
+			return call, nil
+		}
+	}
+	return Call{}, &CallError{Code: CallUnknown, Message: fmt.Sprintf("the service %s knows no call %s: it has never been made, or its answer is not kept any more", service, id)}
 }
 
 // CancelCall ends a call wherever it is, and gives up the answer of one that has

@@ -60,13 +60,16 @@ func newFollower(c *Client, r CallRequest, on CallHandler) (*follower, error) {
 func (f *follower) run(ctx context.Context) (Answer, error) {
 	f.heard = time.Now()
 	for b := (backoff{}); ; {
-		before := f.heard
+		heard, next := f.heard, f.next
 		answer, err := f.try(ctx)
 		if err == nil || !f.again(ctx, &err) {
 			return answer, err
 		}
-		if f.heard != before {
+		if f.heard != heard {
 			b.reset()
+		}
+		if f.next > next {
+			continue
 		}
 		if b.wait(ctx) != nil {
 			return answer, f.end(ctx)
@@ -163,7 +166,6 @@ func (f *follower) talk(conn *FrameConn) (Answer, error) {
 
 // ackAbove is the size of an answer that is not kept until the next call.
 const ackAbove = 64 << 10
-
 
 // follow reads the frames of the call up to its last. used tells the worker that an
 // item has been; nil where nobody wants to know.
