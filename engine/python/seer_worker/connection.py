@@ -39,8 +39,8 @@ class Call:
                 raise ValueError("they must be an object with the list args and the object kwargs")
             self.args, self.kwargs = body.get("args", []), body.get("kwargs", {})
             if self.tagged or body.get("tagged") is True:
-                self.args = [values.decode(v) for v in self.args]
-                self.kwargs = {k: values.decode(v) for k, v in self.kwargs.items()}
+                self.args = [values.untag(v) for v in self.args]
+                self.kwargs = {k: values.untag(v) for k, v in self.kwargs.items()}
             if not self.timeout and body.get("timeout_seconds"):
                 self.timeout = body["timeout_seconds"]
                 if not _is_seconds(self.timeout):

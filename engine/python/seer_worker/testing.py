@@ -17,7 +17,6 @@ import types
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
 from . import inject, load, values
-from .frames import load_json
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -72,8 +71,7 @@ def as_sent(value: Any) -> Any:
         encoded = values.encode(value)
     except values.Unserialisable as e:
         raise TypeError(e.at("result")) from None
-    plain = load_json(encoded.data)
-    return values.decode(plain) if encoded.tagged else plain
+    return values.decode([encoded.data, *map(bytearray, encoded.buffers)], encoded.tagged)
 
 
 def _models(models: Mapping[str, PathLike]) -> List[Dict[str, Any]]:
