@@ -104,8 +104,12 @@ func kindOfCall(err error) (Kind, bool) {
 		return KindCancelled, true
 	case protocol.CallLoadFailed:
 		return KindService, true
-	case protocol.CallUnknownFunction:
+	case protocol.CallUnknownFunction, protocol.CallUnknown, protocol.CallHandleGone:
 		return KindNotFound, true
+	case protocol.CallRefused:
+		return KindUnauthorized, true
+	case protocol.CallBusy:
+		return KindProvider, true
 	}
 	return KindCall, true
 }

@@ -30,6 +30,9 @@ type Sandbox struct {
 	lost     chan struct{} // closed once loss is known
 	loss     error
 	stopOnce sync.Once
+
+	mu      sync.Mutex
+	clients []*protocol.Client // of its services
 }
 
 // ID is the sandbox's identity: "sb-" and ten characters.
@@ -98,8 +101,22 @@ func (s *Sandbox) Terminate(ctx context.Context) error {
 // itself when the lease runs out; one with a detached lease lives on.
 func (s *Sandbox) Close() error {
 	s.stopHeartbeat()
+	s.mu.Lock()
+	clients := s.clients
+	s.clients = nil
+	s.mu.Unlock()
+	for _, c := range clients {
+		c.Close()
+	}
 	s.runtime.Close()
 	return nil
+}
+
+// closes has a client of a service closed with the sandbox.
+func (s *Sandbox) closes(c *protocol.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients = append(s.clients, c)
 }
 
 // Detach gives the sandbox a lease of its own that ends after ttl, so that it

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/service"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -17,7 +16,8 @@ type Service struct {
 	sandbox    *Sandbox
 	connection protocol.Connection
 	face       sdk.Interface
-	client     *protocol.Client // can only call this service
+	client     *protocol.Client  // can only call this service
+	inPlace    *protocol.InPlace // of the serving that made it
 }
 
 func newService(s *Sandbox, c protocol.Connection, face sdk.Interface) (*Service, error) {
@@ -25,6 +25,7 @@ func newService(s *Sandbox, c protocol.Connection, face sdk.Interface) (*Service
 	if err != nil {
 		return nil, err
 	}
+	s.closes(client)
 	return &Service{sandbox: s, connection: c, face: face, client: client}, nil
 }
 
@@ -38,22 +39,9 @@ func (v *Service) Interface() sdk.Interface { return v.face }
 // else.
 func (v *Service) Connection() protocol.Connection { return v.connection }
 
-// Call calls one function and decodes its JSON result into out, which may be nil.
-// When the function fails, the error is a [*protocol.CallError]; the function is
-// never called twice. When ctx ends, the call is cancelled in the sandbox.
-func (v *Service) Call(ctx context.Context, fn string, args []any, kwargs map[string]any, out any) error {
-	result, err := v.client.Call(ctx, v.Name(), fn, args, kwargs)
-	if err != nil {
-		return as(KindProvider, err)
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(result, out); err != nil {
-		return as(KindCall, fmt.Errorf("the result of %s.%s does not fit: %w", v.Name(), fn, err))
-	}
-	return nil
-}
+// InPlace tells whether the worker that ran has taken the edited file over; nil where
+// that was not asked for.
+func (v *Service) InPlace() *protocol.InPlace { return v.inPlace }
 
 // Expose asks the expose mode (library, mcp, prompt or a plugin's) for the
 // surface of this service. Nothing is written; see package surface.
@@ -94,60 +82,6 @@ func (v *Service) Stop(ctx context.Context) error {
 		return nil
 	})
 	return as(KindInternal, err)
-}
-
-// ServeOptions say what to serve.
-type ServeOptions struct {
-	File        string // the interface on this computer
-	Name        string // default: the file's stem
-	ExposeAs    string // noted in the ledger; see [Service.Expose]
-	LoadTimeout int64  // seconds; 0 = 1800
-	Progress    Progress
-}
-
-// Serve loads an interface in a worker of its own and returns when its functions
-// can be called. Serving a name again replaces it once the new version has
-// loaded; connections made for the old one go on working. An interface that does
-// not load is a [*service.LoadError] with the user's own traceback.
-func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
-	name, err := serviceName(o)
-	if err != nil {
-		return nil, err
-	}
-	if o.ExposeAs != "" { // before a load that may take minutes
-		if _, err := s.engine.exposer(ctx, o.ExposeAs); err != nil {
-			return nil, as(KindPlugin, err)
-		}
-	}
-	rec, err := s.engine.ledger.Get(s.ID())
-	if err != nil {
-		return nil, as(KindNotFound, err)
-	}
-	spec := service.Spec{Sandbox: s.ID(), Endpoint: s.runtime.Endpoint(), Name: name, File: o.File, LoadTimeout: seconds(o.LoadTimeout)}
-	if before, ok := rec.Service(name); ok {
-		spec.Token = before.Token
-	}
-	report := reporter{s.engine.now, o.Progress}
-	report.info(StageService, "loading %s as %s", o.File, name)
-	served, err := service.Serve(ctx, s.runtime, spec)
-	if err != nil {
-		return nil, as(KindService, err)
-	}
-	face, err := json.Marshal(served.Interface)
-	if err != nil {
-		return nil, as(KindInternal, err)
-	}
-	_, err = s.engine.ledger.Update(ctx, s.ID(), func(r *machine.Record) error {
-		r.SetService(machine.Service{
-			Name: name, File: o.File, ExposeAs: o.ExposeAs, Token: served.Connection.Token, Interface: face, ServedAt: s.engine.now(),
-		})
-		return nil
-	})
-	if err != nil {
-		return nil, as(KindInternal, err)
-	}
-	report.done(StageService, "serving %s: %s", name, countText(len(served.Interface.Functions), "function"))
-	return newService(s, served.Connection, served.Interface)
 }
 
 // Service finds an interface that the sandbox serves.

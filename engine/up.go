@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -346,7 +347,7 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 }
 
 func (u *up) config() protocol.Config {
-	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python}
+	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python, Price: cmp.Or(u.rec.CostPerHour, costOf(u.chosen))}
 	maps.Copy(c.Env, u.env.Env)
 	maps.Copy(c.Env, u.exp.Sandbox.Env)
 	for _, m := range u.models {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"iter"
 	"strconv"
+
+	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
 // CallRequest is a call to be made.
@@ -181,10 +183,21 @@ func callName(client string, n int) string { return client + "-" + strconv.Itoa(
 // NewCallID makes a name for a call.
 func NewCallID() string { return newID("c") + "-1" }
 
-// plainBody is a result as JSON with tags.
+// plainBody is a result as JSON: with its tags, or as anybody can read it where there
+// are buffers behind it.
 func plainBody(b Body) (json.RawMessage, error) {
 	if data := b.JSON(); data != nil {
 		return data, nil
 	}
-	return nil, Errorf(Unsupported, "the result has buffers, which JSON cannot say")
+	v, err := b.Value()
+	if err != nil {
+		return nil, err
+	}
+	return v.Plain(value.PlainOptions{Limit: plainLimit})
 }
+
+// plainLimit is far above what anybody wants to have as JSON.
+const plainLimit = 256 << 20
+
+// Value takes the body apart.
+func (b Body) Value() (value.Value, error) { return value.Parse(b.Data, b.Tagged, value.Limits{}) }

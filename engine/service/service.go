@@ -26,12 +26,16 @@ type Spec struct {
 	File        string        // the interface on this computer
 	Token       string        // of the service served before under this name, to keep its connections; empty = new
 	LoadTimeout time.Duration // 0 = the runtime's own, 30 minutes
+	Limits      protocol.Limits
+	Record      bool // the journal keeps everything until it has been read
+	InPlace     bool // the running worker takes the file over, if that is safe
 }
 
 // Served is a loaded interface and the way to it.
 type Served struct {
 	Connection protocol.Connection
 	Interface  sdk.Interface
+	InPlace    *protocol.InPlace // what became of the wish to take the file over; nil = there was none
 }
 
 // Serve loads the interface in a worker of its own and waits until it answers.
@@ -49,7 +53,7 @@ func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error
 	}
 	put, err := runtime.PutService(ctx, s.Name, protocol.ServiceSpec{
 		Filename: filepath.Base(s.File), Code: code, TokenSHA256: protocol.HashToken(token),
-		LoadTimeoutSeconds: s.LoadTimeout.Seconds(),
+		LoadTimeoutSeconds: s.LoadTimeout.Seconds(), Limits: s.Limits, Record: s.Record, InPlace: s.InPlace,
 	})
 	if err != nil {
 		return Served{}, err
@@ -68,7 +72,7 @@ func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error
 		Connection: protocol.Connection{
 			Version: protocol.ConnectionVersion, Sandbox: s.Sandbox, Service: s.Name, Endpoint: s.Endpoint, Token: token,
 		},
-		Interface: *got.Interface,
+		Interface: *got.Interface, InPlace: got.InPlace,
 	}, nil
 }
 

@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/value"
+)
+
+// Call calls one function and decodes its result into out: a pointer to what
+// encoding/json or package value can fill, a [*value.Value], or nil.
+// When the function fails, the error is a [*protocol.CallError]; the function is
+// never called twice. When ctx ends, the call is cancelled in the sandbox.
+func (v *Service) Call(ctx context.Context, fn string, args []any, kwargs map[string]any, out any) error {
+	answer, err := v.Do(ctx, protocol.CallRequest{Function: fn, Args: args, Kwargs: kwargs}, protocol.CallHandler{})
+	if err != nil || out == nil {
+		return err
+	}
+	if err := decode(answer.Body, out); err != nil {
+		return as(KindCall, fmt.Errorf("the result of %s.%s does not fit: %w", v.Name(), fn, err))
+	}
+	return nil
+}
+
+func decode(b protocol.Body, out any) error {
+	if data := b.JSON(); data != nil && !b.Tagged {
+		if _, whole := out.(*value.Value); !whole {
+			return json.Unmarshal(data, out)
+		}
+	}
+	got, err := b.Value()
+	if err != nil {
+		return err
+	}
+	if whole, ok := out.(*value.Value); ok {
+		*whole = got
+		return nil
+	}
+	return got.Decode(out)
+}
+
+// Do makes a call of the service and follows it to its end; see [protocol.Client.Do].
+func (v *Service) Do(ctx context.Context, r protocol.CallRequest, on protocol.CallHandler) (protocol.Answer, error) {
+	r.Service = v.Name()
+	answer, err := v.client.Do(ctx, r, on)
+	return answer, as(KindProvider, err)
+}
+
+// Start makes a call and follows it in the background.
+func (v *Service) Start(ctx context.Context, r protocol.CallRequest, on protocol.CallHandler) (*protocol.PendingCall, error) {
+	r.Service = v.Name()
+	p, err := v.client.Start(ctx, r, on)
+	return p, as(KindProvider, err)
+}
+
+// Submit makes a call that goes on with nobody waiting for it, and returns once the
+// sandbox has it.
+func (v *Service) Submit(ctx context.Context, r protocol.CallRequest) (protocol.Call, error) {
+	r.Service = v.Name()
+	call, err := v.client.Submit(ctx, r)
+	return call, as(KindProvider, err)
+}
+
+// Attach follows a call of the service that somebody has made, whoever that was, from
+// event number from on.
+func (v *Service) Attach(ctx context.Context, id string, from int, on protocol.CallHandler) *protocol.PendingCall {
+	return v.sandbox.runtime.Attach(ctx, v.Name(), id, from, on)
+}
+
+// Calls lists the calls of the service that are remembered, whoever made them.
+func (v *Service) Calls(ctx context.Context) ([]protocol.Call, error) {
+	calls, err := v.sandbox.runtime.Calls(ctx, v.Name())
+	return calls, as(KindProvider, err)
+}
+
+// Cancel ends a call of the service wherever it is, whoever made it.
+func (v *Service) Cancel(ctx context.Context, id string) error {
+	return as(KindProvider, v.sandbox.runtime.CancelCall(ctx, v.Name(), id))
+}

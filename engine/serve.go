@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/service"
+)
+
+// ServeOptions say what to serve.
+type ServeOptions struct {
+	File        string // the interface on this computer
+	Name        string // default: the file's stem
+	ExposeAs    string // noted in the ledger; see [Service.Expose]
+	LoadTimeout int64  // seconds; 0 = 1800
+	Limits      protocol.Limits
+	Record      bool // every call stays in the journal until it has been read; see [protocol.Client.Journal]
+	InPlace     bool // a worker that runs takes the edited file over, if that is safe; see [Service.InPlace]
+	Progress    Progress
+}
+
+// Serve loads an interface in a worker of its own and returns when its functions
+// can be called. Serving a name again replaces it once the new version has
+// loaded; connections made for the old one go on working. An interface that does
+// not load is a [*service.LoadError] with the user's own traceback.
+func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
+	name, err := serviceName(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.ExposeAs != "" { // before a load that may take minutes
+		if _, err := s.engine.exposer(ctx, o.ExposeAs); err != nil {
+			return nil, as(KindPlugin, err)
+		}
+	}
+	rec, err := s.engine.ledger.Get(s.ID())
+	if err != nil {
+		return nil, as(KindNotFound, err)
+	}
+	spec := service.Spec{Sandbox: s.ID(), Endpoint: s.runtime.Endpoint(), Name: name, File: o.File, LoadTimeout: seconds(o.LoadTimeout),
+		Limits: o.Limits, Record: o.Record, InPlace: o.InPlace}
+	if before, ok := rec.Service(name); ok {
+		spec.Token = before.Token
+	}
+	report := reporter{s.engine.now, o.Progress}
+	report.info(StageService, "loading %s as %s", o.File, name)
+	served, err := service.Serve(ctx, s.runtime, spec)
+	if err != nil {
+		return nil, as(KindService, err)
+	}
+	face, err := json.Marshal(served.Interface)
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	_, err = s.engine.ledger.Update(ctx, s.ID(), func(r *machine.Record) error {
+		r.SetService(machine.Service{
+			Name: name, File: o.File, ExposeAs: o.ExposeAs, Token: served.Connection.Token, Interface: face, ServedAt: s.engine.now(),
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	report.done(StageService, "serving %s: %s", name, countText(len(served.Interface.Functions), "function"))
+	v, err := newService(s, served.Connection, served.Interface)
+	if err == nil {
+		v.inPlace = served.InPlace
+	}
+	return v, err
+}
