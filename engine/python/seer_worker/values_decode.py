@@ -6,7 +6,7 @@ import io
 import json
 import math
 import re
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Union
+from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Union
 
 from .values_array import Array, numpy_array, torch_tensor
 from .values_body import Buffer

@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Optional, Sequence
 from .values_array import Array
 from .values_types import Unserialisable, installed
 
-_PLAIN_DTYPE = re.compile(r"bool|boolean|string|category|[iIuU]{1,2}nt(8|16|32|64)|[fF]loat(16|32|64)|complex(64|128)|(datetime64|timedelta64)\[[a-z]+\]")
+_PLAIN_DTYPE = re.compile(r"bool|boolean|string|category|[iIuU]{1,2}nt(8|16|32|64)|[fF]loat(16|32|64)|complex(64|128)"
+                          r"|(datetime64|timedelta64)\[[a-z]+\]")
 _ZONED_DTYPE = re.compile(r"datetime64\[[a-z]+, ([A-Za-z0-9_+:/-]{1,64})\]")
 
 
@@ -159,7 +160,8 @@ def read_series(content: Any) -> Any:
     if pandas is None:
         return Series(name, data, index, dtype, names)
     try:
-        return _pandas_column(pandas, data, dtype, _pandas_index(pandas, index, names, len(data)), tuple(name) if isinstance(name, list) else name)
+        labels = _pandas_index(pandas, index, names, len(data))
+        return _pandas_column(pandas, data, dtype, labels, tuple(name) if isinstance(name, list) else name)
     except Exception as e:
         raise ValueError("a series cannot be made: %s" % e) from None
 
