@@ -31,6 +31,7 @@ type Field struct {
 	Default  string   // as YAML; what a left-out field means
 	Note     string   // the default in words, where it is not a constant
 	Enum     []string // the only values allowed
+	Pattern  string   // of KindString, for the schema; a validator checks it
 	Nullable bool     // null is the same as leaving it out
 	Required bool
 	Short    string // of KindMaps: the key that a bare string stands for

@@ -91,6 +91,27 @@ type inputServe struct {
 	ExposeAs string         `koanf:"expose_as"`
 	Name     string         `koanf:"name"`
 	Options  map[string]any `koanf:"options"`
+	Limits   inputLimits    `koanf:"limits"`
+	Access   *inputAccess   `koanf:"access"`
+}
+
+type inputLimits struct {
+	Keep       time.Duration `koanf:"keep"`
+	KeepCalls  int           `koanf:"keep_calls"`
+	KeepSize   float64       `koanf:"keep_size"`
+	HandleKeep time.Duration `koanf:"handle_keep"`
+	Handles    int           `koanf:"handles"`
+	HandleSize float64       `koanf:"handle_size"`
+	Queue      int           `koanf:"queue"`
+}
+
+type inputAccess struct {
+	Functions []string                  `koanf:"functions"`
+	Calls     int                       `koanf:"calls"`
+	Rate      string                    `koanf:"rate"`
+	Expires   time.Duration             `koanf:"expires"`
+	Spend     float64                   `koanf:"spend"`
+	Arguments map[string]map[string]any `koanf:"arguments"`
 }
 
 type inputWorkspace struct {
@@ -132,7 +153,8 @@ func (in input) experiment() *Experiment {
 		Workspace: Workspace(in.Workspace),
 	}
 	for _, s := range in.Serve {
-		e.Serve = append(e.Serve, Serve(s))
+		e.Serve = append(e.Serve, Serve{File: s.File, ExposeAs: s.ExposeAs, Name: s.Name, Options: s.Options,
+			Limits: ServiceLimits(s.Limits), Access: (*Access)(s.Access)})
 	}
 	if in.Agent != nil {
 		agent := Agent(*in.Agent)

@@ -30,7 +30,7 @@ func (r *reference) section(title string, fields []Field, path string) {
 		case f.Kind == KindMaps, f.Kind == KindPairs:
 			r.section(at+"[]", f.Fields, at+".*")
 		case f.Fields != nil && f.Kind == KindMap:
-			r.section(at, f.Fields, at)
+			r.section(strings.ReplaceAll(at, ".*.", "[]."), f.Fields, at)
 		}
 	}
 }

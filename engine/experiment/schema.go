@@ -97,6 +97,9 @@ func typeOf(f Field) object {
 		if f.Enum != nil {
 			return object{"type": "string", "enum": f.Enum}
 		}
+		if f.Pattern != "" {
+			return object{"type": "string", "pattern": f.Pattern}
+		}
 		return text
 	case KindInt:
 		return integerOf(f)

@@ -116,6 +116,8 @@ func serveFields() []Field {
 			Doc: "What the agent gets: `library` (to import), `mcp` (tools), `prompt` (text), or the value of an expose plugin."},
 		{Key: "name", Kind: KindString, Note: "the file's name without `.py`", Example: "model_tools", Doc: "Name of the library or server; a Python identifier."},
 		{Key: "options", Kind: KindFree, Doc: "Options of the expose mode, passed on as they are."},
+		{Key: "limits", Kind: KindMap, Doc: "How much the service keeps, and how long.", Fields: limitFields()},
+		{Key: "access", Kind: KindMap, Nullable: true, Note: "no limits", Doc: "Limits of what the agent may call: it then gets a token of its own.", Fields: accessFields()},
 	}
 }
 

@@ -112,6 +112,8 @@ type Serve struct {
 	ExposeAs string         // default library
 	Name     string         // default the file's stem
 	Options  map[string]any // passed to the expose mode as they are
+	Limits   ServiceLimits  //
+	Access   *Access        // nil = the agent may do what the functions do, without limits
 }
 
 // Workspace is what the agent finds in its folder.

@@ -206,6 +206,7 @@ func (v *validator) serve() {
 			v.fail(at+".name", quote(s.Name)+" is served twice", "give each its own name")
 		}
 		names[s.Name] = true
+		v.access(at+".access", s.Access)
 	}
 }
 
