@@ -17,6 +17,7 @@ type input struct {
 	Workspace inputWorkspace `koanf:"workspace"`
 	Agent     *inputAgent    `koanf:"agent"`
 	Outputs   string         `koanf:"outputs"`
+	Record    *bool          `koanf:"record"`
 }
 
 type inputSandbox struct {
@@ -149,7 +150,7 @@ func decodeInput(values map[string]any) (input, error) {
 // experiment is the file's meaning, before defaults that depend on the folder.
 func (in input) experiment() *Experiment {
 	e := &Experiment{
-		Name: in.Name, Outputs: in.Outputs, Sandbox: in.Sandbox.sandbox(),
+		Name: in.Name, Outputs: in.Outputs, NoRecord: in.Record != nil && !*in.Record, Sandbox: in.Sandbox.sandbox(),
 		Workspace: Workspace(in.Workspace),
 	}
 	for _, s := range in.Serve {

@@ -17,6 +17,7 @@ type Experiment struct {
 	Workspace Workspace //
 	Agent     *Agent    // nil = nothing to run
 	Outputs   string    // folder for results; default ./outputs
+	NoRecord  bool      // the calls of a run are not recorded
 
 	shown string // the file as the user named it, for messages
 	marks marks  // where each value was written; nil when built in code
