@@ -2,9 +2,9 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -84,13 +84,32 @@ func (l *link) describe(ctx context.Context) (sdk.Interface, error) {
 	return *s.Interface, nil
 }
 
-func (l *link) call(ctx context.Context, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+// mayReadLogs reports whether the connection may see what the service prints. Those
+// that seer serve writes may not.
+func (l *link) mayReadLogs(ctx context.Context) bool {
+	_, err := l.logs(ctx, 0, io.Discard)
+	return err == nil
+}
+
+// logs copies what the service has printed from an offset on.
+func (l *link) logs(ctx context.Context, offset int64, w io.Writer) (int64, error) {
 	client, name, err := l.get()
 	if err != nil {
-		return nil, err
+		return offset, err
 	}
-	value, err := client.Call(ctx, name, fn, args, kwargs)
-	return value, explain(ctx, name, err)
+	return client.ServiceLogs(ctx, name, offset, false, w, w)
+}
+
+// ask calls one of the functions that every service has.
+func (l *link) ask(ctx context.Context, fn string, handleAbove *int64, args ...any) (protocol.Body, error) {
+	client, name, err := l.get()
+	if err != nil {
+		return protocol.Body{}, err
+	}
+	answer, err := client.Do(ctx, protocol.CallRequest{
+		Service: name, Function: fn, Args: args, CallOptions: protocol.CallOptions{HandleAbove: handleAbove},
+	}, protocol.CallHandler{})
+	return answer.Body, explain(ctx, name, err)
 }
 
 // explain says what a fault of the way to the service means for the caller.

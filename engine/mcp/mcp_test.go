@@ -3,12 +3,8 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,80 +15,21 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// runtime is as much of a runtime as a connection sees: one service.
-type runtime struct {
-	*httptest.Server
-	endpoint  string
-	mu        sync.Mutex
-	face      sdk.Interface
-	answer    func(r *http.Request, fn string, body []byte) (int, string)
-	cancelled chan struct{}
-}
-
-func newRuntime(t *testing.T, functions ...sdk.Function) *runtime {
-	t.Helper()
-	r := &runtime{face: sdk.Interface{Module: "tools", Doc: "Tools of a test.", Functions: functions, CodeHash: "1"}, cancelled: make(chan struct{}, 1)}
-	r.answer = func(_ *http.Request, _ string, body []byte) (int, string) {
-		return 200, `{"result":` + string(body) + `}`
-	}
-	socket := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(r.serve))
-	_ = r.Listener.Close()
-	r.Listener, r.endpoint = l, "unix:"+socket
-	r.Start()
-	t.Cleanup(r.Close)
-	return r
-}
-
-func (r *runtime) serve(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	face, answer := r.face, r.answer
-	r.mu.Unlock()
-	fn, isCall := strings.CutPrefix(req.URL.Path, "/v1/services/tools/call/")
-	switch {
-	case req.Header.Get("Authorization") != "Bearer secret":
-		w.WriteHeader(http.StatusUnauthorized)
-		w.Write([]byte(`{"error":{"code":"unauthorized","message":"no"}}`))
-	case isCall:
-		var body json.RawMessage
-		if err := json.NewDecoder(req.Body).Decode(&body); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		status, text := answer(req, fn, body)
-		w.WriteHeader(status)
-		w.Write([]byte(text))
-	case req.URL.Path == "/v1/services/tools":
-		json.NewEncoder(w).Encode(protocol.Service{Name: "tools", State: protocol.ServiceReady, Interface: &face})
-	default:
-		w.WriteHeader(http.StatusNotFound)
-		w.Write([]byte(`{"error":{"code":"not_found","message":"no such service"}}`))
-	}
-}
-
-// answers makes every call answer this from now on.
-func (r *runtime) answers(status int, text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = func(*http.Request, string, []byte) (int, string) { return status, text }
-}
-
-func (r *runtime) connection() protocol.Connection {
-	return protocol.Connection{Version: 1, Sandbox: "sb-test", Service: "tools", Endpoint: r.endpoint, Token: "secret"}
-}
+const patience = 20 * time.Second
 
 // connect serves the source to an official client.
 func connect(t *testing.T, source mcp.Source) *sdkmcp.ClientSession {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	return connectAs(t, source, "test", mcp.Options{Version: "1.2.3"}, nil)
+}
+
+func connectAs(t *testing.T, source mcp.Source, name string, o mcp.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	here, there := sdkmcp.NewInMemoryTransports()
 	served := make(chan error, 1)
-	go func() { served <- mcp.Serve(ctx, source, there, mcp.Options{Version: "1.2.3"}) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(ctx, here, nil)
+	go func() { served <- mcp.Serve(ctx, source, there, o) }()
+	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,6 +39,20 @@ func connect(t *testing.T, source mcp.Source) *sdkmcp.ClientSession {
 		<-served
 	})
 	return session
+}
+
+func toolNames(t *testing.T, s *sdkmcp.ClientSession) string {
+	t.Helper()
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " ")
 }
 
 func call(t *testing.T, s *sdkmcp.ClientSession, name string, args any) *sdkmcp.CallToolResult {
@@ -152,16 +103,16 @@ func TestToolsAreTheFunctions(t *testing.T) {
 	for _, tool := range list.Tools {
 		byName[tool.Name] = tool
 	}
-	if len(byName) != 3 || byName["add"].Description != "Does add." {
+	if len(byName) != 6 || byName["add"].Description != "Does add." {
 		t.Fatalf("tools: %s", asJSON(t, list.Tools))
 	}
 	if got := asJSON(t, byName["add"].InputSchema); got != `{"properties":{"a":{"type":"integer"}},"required":["a"],"type":"object"}` {
 		t.Errorf("input schema %s", got)
 	}
-	if got := asJSON(t, byName["add"].OutputSchema); got != `{"properties":{"result":{"type":"integer"}},"required":["result"],"type":"object"}` {
+	if got := asJSON(t, byName["add"].OutputSchema); got != answerOf(`{"properties":{"result":{"type":"integer"}},"required":["result"],"type":"object"}`) {
 		t.Errorf("wrapped output schema %s", got)
 	}
-	if got := asJSON(t, byName["info"].OutputSchema); got != `{"type":"object"}` {
+	if got := asJSON(t, byName["info"].OutputSchema); got != answerOf(`{"type":"object"}`) {
 		t.Errorf("object output schema %s", got)
 	}
 	if byName["any"].OutputSchema != nil {
@@ -169,10 +120,17 @@ func TestToolsAreTheFunctions(t *testing.T) {
 	}
 }
 
+// answerOf is the schema of a tool whose result has this one: clients must accept
+// handles and calls that go on.
+func answerOf(own string) string {
+	return `{"anyOf":[` + own + `,{"description":"the result is large and stayed in the sandbox","properties":{"handle":{"properties":{"id":{"type":"string"}},"required":["id"],"type":"object"}},"required":["handle"],"type":"object"},` +
+		`{"description":"the call goes on; call-result waits for it","properties":{"call":{"type":"string"},"state":{"type":"string"}},"required":["call","state"],"type":"object"}],"type":"object"}`
+}
+
 func TestStructuredContentIsAlwaysAnObject(t *testing.T) {
 	for _, tt := range []struct{ name, schema, value, structured, text string }{
 		{"number", ``, `3`, `{"result":3}`, `3`},
-		{"string", `{"type":"string"}`, `"a"`, `{"result":"a"}`, `"a"`},
+		{"string", `{"type":"string"}`, `"a"`, `{"result":"a"}`, `a`},
 		{"null", ``, `null`, `{"result":null}`, `null`},
 		{"list", `{"type":"array"}`, `[1,2]`, `{"result":[1,2]}`, `[1,2]`},
 		{"object", `{"type":"object"}`, `{"a":1}`, `{"a":1}`, `{"a":1}`},
@@ -186,7 +144,7 @@ func TestStructuredContentIsAlwaysAnObject(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRuntime(t, function("f", tt.schema))
-			r.answers(200, `{"result":`+tt.value+`}`)
+			r.returns(tt.value)
 			got := call(t, connect(t, mcp.Fixed(r.connection())), "f", nil)
 			if got.IsError {
 				t.Fatalf("error: %s", text(got))
@@ -212,7 +170,7 @@ func TestAValueThatBreaksItsAnnotationIsSaid(t *testing.T) {
 	f := function("f", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
 	f.Returns = "Info"
 	r := newRuntime(t, f)
-	r.answers(200, `{"result":null}`)
+	r.returns(`null`)
 	got := call(t, connect(t, mcp.Fixed(r.connection())), "f", nil)
 	if !got.IsError || got.StructuredContent != nil || !strings.Contains(text(got), "not the Info its annotation promises") {
 		t.Errorf("got %s", asJSON(t, got))
@@ -222,7 +180,9 @@ func TestAValueThatBreaksItsAnnotationIsSaid(t *testing.T) {
 func TestFailuresAreToolErrors(t *testing.T) {
 	r := newRuntime(t, function("f", `{"type":"integer"}`))
 	s := connect(t, mcp.Fixed(r.connection()))
-	r.answers(422, `{"error":{"code":"raised","type":"ValueError","message":"no layer 9","traceback":"Traceback:\n  line 3"}}`)
+	r.answers(func(c *served) {
+		c.fails(protocol.CallError{Code: protocol.CallRaised, Type: "ValueError", Message: "no layer 9", Traceback: "Traceback:\n  line 3"})
+	})
 	got := call(t, s, "f", nil)
 	if want := "ValueError: no layer 9\n\nTraceback:\n  line 3"; !got.IsError || text(got) != want || got.StructuredContent != nil {
 		t.Errorf("got %s", asJSON(t, got))
@@ -230,11 +190,11 @@ func TestFailuresAreToolErrors(t *testing.T) {
 	if meta, ok := got.Meta[mcp.MetaError].(map[string]any); !ok || meta["code"] != "raised" || meta["type"] != "ValueError" {
 		t.Errorf("meta %v", got.Meta)
 	}
-	r.answers(404, `{"error":{"code":"not_found","message":"no such service"}}`)
+	r.refuses(protocol.NotFound)
 	if got := call(t, s, "f", nil); !got.IsError || !strings.Contains(text(got), "not served any more") {
 		t.Errorf("got %s", asJSON(t, got))
 	}
-	r.answers(401, `{"error":{"code":"unauthorized","message":"no"}}`)
+	r.refuses(protocol.Unauthorized)
 	if got := call(t, s, "f", nil); !got.IsError || !strings.Contains(text(got), "token") {
 		t.Errorf("got %s", asJSON(t, got))
 	}
@@ -244,7 +204,7 @@ func TestALargeResultIsCutInTheTextOnly(t *testing.T) {
 	r := newRuntime(t, function("f", ""))
 	s := connect(t, mcp.Fixed(r.connection()))
 	long := strings.Repeat("é", mcp.MaxText)
-	r.answers(200, `{"result":"`+long+`"}`)
+	r.returns(`"` + long + `"`)
 	got := call(t, s, "f", nil)
 	if whole := got.StructuredContent.(map[string]any)["result"]; whole != long {
 		t.Errorf("structured content was cut")
@@ -252,7 +212,7 @@ func TestALargeResultIsCutInTheTextOnly(t *testing.T) {
 	if n := len(text(got)); n > mcp.MaxText+200 || !strings.Contains(text(got), "cut by Seer") || !strings.Contains(text(got), "é\n[") {
 		t.Errorf("text of %d bytes ends with %q", n, text(got)[n-100:])
 	}
-	r.answers(200, `{"result":"`+strings.Repeat("x", mcp.MaxResult)+`"}`)
+	r.returns(`"` + strings.Repeat("x", mcp.MaxResult) + `"`)
 	if got := call(t, s, "f", nil); !got.IsError || !strings.Contains(text(got), "Let it return less") {
 		t.Errorf("a huge result gave %.200s", text(got))
 	}
@@ -287,41 +247,42 @@ func TestArgumentsKeepTheirPlaces(t *testing.T) {
 
 func TestCancellationReachesTheCall(t *testing.T) {
 	r := newRuntime(t, function("f", ""))
-	started, cancelled := make(chan struct{}), make(chan struct{})
-	r.answer = func(req *http.Request, _ string, _ []byte) (int, string) {
-		close(started)
-		<-req.Context().Done()
-		close(cancelled)
-		return 200, "{}"
-	}
-	s := connect(t, mcp.Fixed(r.connection()))
+	started := make(chan *served, 1)
+	r.answers(func(c *served) { started <- c })
+	s := connect(t, r.fixed())
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
 	go func() {
-		<-started
-		cancel()
+		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "f"})
+		done <- err
 	}()
-	if _, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "f"}); err == nil {
+	c := <-started
+	cancel()
+	if err := <-done; err == nil {
 		t.Error("a cancelled call succeeded")
 	}
 	select {
-	case <-cancelled:
-	case <-time.After(10 * time.Second):
+	case <-c.cancelled:
+	case <-time.After(patience):
 		t.Error("the call went on in the sandbox")
 	}
 }
 
 func TestAServiceServedAnewShowsItsNewFunctions(t *testing.T) {
 	r := newRuntime(t, function("old", ""))
-	s := connect(t, mcp.Fixed(r.connection()))
-	r.mu.Lock()
-	r.face = sdk.Interface{Module: "tools", CodeHash: "2", Functions: []sdk.Function{function("new", "")}}
-	r.mu.Unlock()
-	list, err := s.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
+	changed := make(chan struct{}, 10)
+	s := connectAs(t, r.fixed(), "test", mcp.Options{}, &sdkmcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) { changed <- struct{}{} },
+	})
+	r.serveAgain("2", function("new", ""))
+	select {
+	case <-changed:
+	case <-time.After(patience):
+		t.Fatal("the client was not told")
 	}
-	if len(list.Tools) != 1 || list.Tools[0].Name != "new" {
-		t.Errorf("tools: %s", asJSON(t, list.Tools))
+	if got := toolNames(t, s); got != "call-cancel call-result handle-read new" {
+		t.Errorf("tools: %s", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
 // Limits of a tool's result.
@@ -28,31 +30,99 @@ const MetaError = "seer-engine.github.io/error"
 
 const resultKey = "result"
 
-func (t *tool) success(raw json.RawMessage) *mcp.CallToolResult {
-	if len(raw) > MaxResult {
-		return problem(fmt.Sprintf("%s returned %d bytes of JSON; at most %d can be passed on. Let it return less, or write a file in the sandbox and return its path. The result begins:\n%s",
-			t.fn.Name, len(raw), MaxResult, head(raw)))
+// result is the answer of a tool whose call has ended.
+func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
+	j.mu.Lock()
+	answer, err, items, omitted := j.answer, j.err, j.items, j.omitted
+	j.mu.Unlock()
+	switch {
+	case err != nil:
+		s.log.Debug("call failed", "function", j.tool.fn.Name, "error", err)
+		r := failure(err)
+		if len(items) > 0 {
+			r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf("Before that it gave %d items:\n%s", len(items)+omitted, cut(string(list(items)), MaxText))})
+		}
+		return r
+	case j.tool.fn.Stream || len(items) > 0:
+		return j.tool.stream(items, omitted)
 	}
-	value, text, err := plain(raw)
+	return s.success(ctx, j.tool, answer.Body)
+}
+
+func list(items []json.RawMessage) json.RawMessage {
+	data := bytes.Join(asBytes(items), []byte(","))
+	return append(append([]byte("["), data...), ']')
+}
+
+func asBytes(items []json.RawMessage) [][]byte {
+	out := make([][]byte, len(items))
+	for i, item := range items {
+		out[i] = item
+	}
+	return out
+}
+
+// stream is the answer of a generator.
+func (t *tool) stream(items []json.RawMessage, omitted int) *mcp.CallToolResult {
+	structured := map[string]any{resultKey: list(items)}
+	text := string(list(items))
+	if omitted > 0 {
+		structured["omitted"] = omitted
+		text += fmt.Sprintf("\n[the first %d of %d items; the others are not kept]", len(items), len(items)+omitted)
+	}
+	if r := t.unfit(structured, text); r != nil {
+		return r
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: shorten(text)}}, StructuredContent: structured}
+}
+
+// success is the answer of a function that has returned.
+func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.CallToolResult {
+	v, err := show(body)
+	switch {
+	case errors.Is(err, value.ErrTooLarge), len(v.json) > MaxResult:
+		return problem(fmt.Sprintf("%s returned a value of more than %d bytes of JSON; at most as many can be passed on. Let it return less, or an array, which stays in the sandbox as a handle. %s",
+			t.fn.Name, MaxResult, cut(string(v.json), MaxText)))
+	case err != nil:
+		return problem(fmt.Sprintf("the result of %s cannot be read: %v", t.fn.Name, err))
+	case v.whole != nil:
+		return s.handleResult(ctx, v.whole, v.json)
+	}
+	value, err := decode(v.json)
 	if err != nil {
 		return problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
 	}
-	structured, ok := value.(map[string]any)
-	if !ok || t.wrap {
+	structured, isObject := value.(map[string]any)
+	if !isObject || t.wrap {
 		structured = map[string]any{resultKey: value}
 	}
+	text := string(v.json)
+	if plain, ok := value.(string); ok {
+		text = plain // which reads better without quotes
+	}
+	if r := t.unfit(structured, text); r != nil && len(v.images) == 0 {
+		return r
+	}
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: shorten(text)}}, StructuredContent: structured}
+	for _, image := range v.images {
+		r.Content = append(r.Content, image)
+	}
+	for _, id := range v.ids {
+		r.Content = append(r.Content, s.linkTo(&handle{ID: id}))
+	}
+	return r
+}
+
+// unfit does what clients do with the output schema, so that a wrong annotation
+// costs the agent an explanation and not the value.
+func (t *tool) unfit(structured any, text string) *mcp.CallToolResult {
 	if err := t.check(structured); err != nil {
 		return problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
 			t.fn.Name, t.fn.Returns, err, shorten(text)))
 	}
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: shorten(text)}},
-		StructuredContent: structured,
-	}
+	return nil
 }
 
-// check does what clients do with the output schema, so that a wrong annotation
-// costs the agent an explanation and not the value.
 func (t *tool) check(structured any) error {
 	if t.output == nil {
 		return nil
@@ -70,19 +140,18 @@ func (t *tool) check(structured any) error {
 }
 
 // shorten cuts a long text and says so.
-func shorten(text []byte) string {
-	if len(text) <= MaxText {
-		return string(text)
-	}
-	return fmt.Sprintf("%s\n[cut by Seer: the first %d of %d bytes; the whole is in structuredContent]", head(text), MaxText, len(text))
-}
-
-// head is the beginning of a text, cut between two characters.
-func head(text []byte) []byte {
+func shorten(text string) string {
 	if len(text) <= MaxText {
 		return text
 	}
-	n := MaxText
+	return fmt.Sprintf("%s\n[cut by Seer: the first %d of %d bytes; the whole is in structuredContent]", cut(text, MaxText), MaxText, len(text))
+}
+
+// cut is the beginning of a text, cut between two characters.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
@@ -106,17 +175,4 @@ func failure(err error) *mcp.CallToolResult {
 	r := problem(text)
 	r.Meta = mcp.Meta{MetaError: call}
 	return r
-}
-
-// plain reads a value of the protocol. Large whole numbers stay exact.
-func plain(raw json.RawMessage) (any, []byte, error) {
-	text, err := protocol.Plain(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	err = d.Decode(&v)
-	return v, text, err
 }

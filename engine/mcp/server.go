@@ -2,14 +2,18 @@
 // official Go SDK. It can do what the connection can: call one service.
 //
 // A tool's structuredContent is always an object: the function's own where it
-// returns one, {"result": value} otherwise. Its text is the same JSON.
+// returns one, {"result": value} otherwise. A large result stays in the sandbox
+// and is a handle, and a call that takes longer than its client waits goes on while
+// the tool answers with the call's name: {"handle": …} and {"call": …}, which the
+// output schemas allow. docs/mcp.md tells it all.
 package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,27 +22,29 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// DefaultHandleAbove is the size of a result that stays in the sandbox: about what an
+// agent can read at once.
+const DefaultHandleAbove = 16 << 10
+
 // Options change how a connection is served. The zero value is fine.
 type Options struct {
-	Version string       // of the program, told to the client
-	Logger  hclog.Logger // nil = discard; must not write to the transport's stream
+	Version     string        // of the program, told to the client
+	Logger      hclog.Logger  // nil = discard; must not write to the transport's stream
+	Wait        time.Duration // after which a call is handed over; 0 = as the client's name says
+	HandleAbove int64         // bytes of a result that stays in the sandbox; 0 = DefaultHandleAbove
 }
 
 // Serve serves the functions of a connection until the client goes away or ctx
 // ends. The service must answer when Serve begins; if it goes away later, calls
-// fail with a tool error until it is back. Its functions are asked for again at
-// every tools/list, so that a service that is served anew shows its new ones.
+// fail with a tool error until it is back. Clients are told when the interface is
+// served again. Calls that still run when Serve returns are not cancelled: they
+// linger in the sandbox as those of every client that vanishes.
 func Serve(ctx context.Context, source Source, transport mcp.Transport, o Options) error {
-	s := newServer(source, o)
-	defer s.link.close()
-	face, err := s.link.describe(ctx)
+	s, err := open(ctx, source, o)
 	if err != nil {
 		return err
 	}
-	s.start(face)
-	if err := s.update(face); err != nil {
-		return err
-	}
+	defer s.close()
 	session, err := s.mcp.Connect(ctx, transport, nil)
 	if err != nil {
 		return err
@@ -52,33 +58,90 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 	return err
 }
 
-type server struct {
-	link *link
-	log  hclog.Logger
-	opts Options
-	mcp  *mcp.Server
-
-	mu    sync.Mutex
-	hash  string // of the code behind the tools
-	names []string
+// Handler serves the functions of a connection over streamable HTTP, until ctx ends,
+// as [Serve] does. The function that comes with the handler ends
+// what it has begun, once nobody is served any more.
+func Handler(ctx context.Context, source Source, guard Guard, o Options) (http.Handler, func(), error) {
+	if err := guard.valid(); err != nil {
+		return nil, nil, err
+	}
+	s, err := open(ctx, source, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return guard.protect(s.overHTTP()), s.close, nil
 }
 
-func newServer(source Source, o Options) *server {
+type server struct {
+	link  *link
+	log   hclog.Logger
+	opts  Options
+	mcp   *mcp.Server
+	calls *calls
+	seen  *seen // handles
+
+	ctx  context.Context // ends with the server
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	face  sdk.Interface
+	tools map[string]*tool
+}
+
+// open asks for the functions and starts to watch them.
+func open(ctx context.Context, source Source, o Options) (*server, error) {
 	log := o.Logger
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
-	return &server{link: &link{source: source}, log: log, opts: o}
+	s := &server{link: &link{source: source}, log: log, opts: o, calls: newCalls(), seen: newSeen()}
+	face, err := s.link.describe(ctx)
+	if err != nil {
+		s.link.close()
+		return nil, err
+	}
+	s.start(face)
+	if err := s.update(face); err != nil {
+		s.link.close()
+		return nil, err
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if s.link.mayReadLogs(ctx) {
+		s.addLogs()
+	}
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		s.watch(s.ctx)
+	}()
+	return s, nil
+}
+
+func (s *server) close() {
+	s.calls.leave()
+	s.stop()
+	s.wg.Wait()
+	s.link.close()
 }
 
 func (s *server) start(face sdk.Interface) {
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: s.link.service(), Title: "Seer: " + s.link.service(), Version: version(s.opts.Version)},
 		&mcp.ServerOptions{
-			Instructions: face.Doc,
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+			Instructions:       face.Doc,
+			SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
+			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+			Capabilities: &mcp.ServerCapabilities{
+				Logging:   &mcp.LoggingCapabilities{},
+				Tools:     &mcp.ToolCapabilities{ListChanged: true},
+				Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			},
 		})
 	s.mcp.AddReceivingMiddleware(s.refreshBeforeList)
+	s.addCallTools()
+	s.addHandleTool()
+	s.addResources()
 }
 
 func version(v string) string {
@@ -86,6 +149,14 @@ func version(v string) string {
 		return "dev"
 	}
 	return v
+}
+
+func (s *server) handleAbove() *int64 {
+	n := s.opts.HandleAbove
+	if n <= 0 {
+		n = DefaultHandleAbove
+	}
+	return &n
 }
 
 // refreshBeforeList keeps the tools of the last answer when the service is away.
@@ -108,60 +179,85 @@ func (s *server) refresh(ctx context.Context) {
 	}
 }
 
-// update makes the tools those of face. Nothing changes when one of them cannot
-// be a tool.
+// update makes the tools those of face, and tells the clients. Nothing changes when
+// one of them cannot be a tool.
 func (s *server) update(face sdk.Interface) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.names != nil && face.CodeHash == s.hash {
-		return nil
+	tools, err := newTools(face)
+	if err != nil {
+		return err
 	}
-	tools := make([]*tool, len(face.Functions))
-	for i, fn := range face.Functions {
-		t, err := newTool(fn)
-		if err != nil {
-			return err
-		}
-		tools[i] = t
-	}
-	s.mcp.RemoveTools(s.names...)
-	s.names, s.hash = []string{}, face.CodeHash
-	for _, t := range tools {
-		s.mcp.AddTool(t.mcp, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.call(ctx, t, req), nil
-		})
-		s.names = append(s.names, t.fn.Name)
+	if s.replace(face, tools) {
+		s.updated(docsURI)
 	}
 	return nil
 }
 
-func (s *server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	args, kwargs, err := bind(t.fn, req.Params.Arguments)
-	if err != nil {
-		return failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
+// replace reports whether it has replaced other tools.
+func (s *server) replace(face sdk.Interface, tools map[string]*tool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tools != nil && face.CodeHash == s.face.CodeHash {
+		return false
 	}
-	done := keepAlive(ctx, req)
-	value, err := s.link.call(ctx, t.fn.Name, args, kwargs)
-	done()
-	if errors.Is(err, &protocol.CallError{Code: protocol.CallUnknownFunction}) {
-		s.refresh(ctx)
+	for name := range s.tools {
+		if tools[name] == nil {
+			s.mcp.RemoveTools(name)
+		}
 	}
-	if err != nil {
-		s.log.Debug("call failed", "function", t.fn.Name, "error", err)
-		return failure(err)
+	for _, t := range tools {
+		s.mcp.AddTool(t.mcp, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, t, req), nil
+		})
 	}
-	return t.success(value)
+	again := s.tools != nil
+	s.tools, s.face = tools, face
+	return again
 }
 
-// Tools is how the functions of an interface appear as MCP tools.
-func Tools(face sdk.Interface) ([]*mcp.Tool, error) {
-	tools := make([]*mcp.Tool, len(face.Functions))
-	for i, fn := range face.Functions {
+// tool is the one of a function, for calls that were begun elsewhere.
+func (s *server) tool(name string) *tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tools[name]; t != nil {
+		return t
+	}
+	return &tool{fn: sdk.Function{Name: name}}
+}
+
+func newTools(face sdk.Interface) (map[string]*tool, error) {
+	tools := make(map[string]*tool, len(face.Functions))
+	for _, fn := range face.Functions {
 		t, err := newTool(fn)
 		if err != nil {
 			return nil, fmt.Errorf("interface %s: %w", face.Module, err)
 		}
-		tools[i] = t.mcp
+		tools[fn.Name] = t
 	}
 	return tools, nil
+}
+
+// Tools is how the functions of an interface appear as MCP tools.
+func Tools(face sdk.Interface) ([]*mcp.Tool, error) {
+	tools, err := newTools(face)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*mcp.Tool, len(face.Functions))
+	for i, fn := range face.Functions {
+		list[i] = tools[fn.Name].mcp
+	}
+	return list, nil
+}
+
+// call is a tool call of a function of the interface.
+func (s *server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest) *mcp.CallToolResult {
+	body, err := arguments(t.fn, req.Params.Arguments)
+	if err != nil {
+		return failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
+	}
+	j, err := s.begin(t, body, s.clientOf(req.Session))
+	if err != nil {
+		return failure(err)
+	}
+	return s.attend(ctx, req, j, s.waitOf(req.Session))
 }

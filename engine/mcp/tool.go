@@ -7,7 +7,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -15,7 +14,7 @@ import (
 type tool struct {
 	fn     sdk.Function
 	mcp    *mcp.Tool
-	output *jsonschema.Resolved // what a result must be like; nil = anything
+	output *jsonschema.Resolved // what a result must be like that has come as a whole; nil = anything
 	wrap   bool                 // the result goes into {"result": …} whatever it is
 }
 
@@ -24,7 +23,7 @@ func newTool(fn sdk.Function) (*tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tool{fn: fn, mcp: &mcp.Tool{Name: fn.Name, Description: fn.Doc, InputSchema: input}}
+	t := &tool{fn: fn, mcp: &mcp.Tool{Name: fn.Name, Title: fn.Title, Description: fn.Doc, InputSchema: input, Annotations: annotations(fn)}}
 	if len(fn.OutputSchema) == 0 {
 		return t, nil
 	}
@@ -32,15 +31,32 @@ func newTool(fn sdk.Function) (*tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the output schema of %s: %w", fn.Name, err)
 	}
-	if schema["type"] != "object" {
+	delete(schema, "$schema") // MCP's default is the one that Seer writes
+	switch {
+	case fn.Stream:
+		schema, t.wrap = streamSchema(schema), true
+	case schema["type"] != "object":
 		schema, t.wrap = wrapSchema(schema), true
 	}
 	loosenNumbers(schema)
 	if t.output, err = resolve(schema); err != nil {
 		return nil, fmt.Errorf("the output schema of %s: %w", fn.Name, err)
 	}
-	t.mcp.OutputSchema = schema
+	t.mcp.OutputSchema = answerSchema(schema)
 	return t, nil
+}
+
+// annotations are the author's hints. MCP has no unknown for two of them, so that they
+// are only there where something is known.
+func annotations(fn sdk.Function) *mcp.ToolAnnotations {
+	h := fn.Hints
+	if h == (sdk.Hints{}) && fn.Title == "" {
+		return nil
+	}
+	is := func(b *bool) bool { return b != nil && *b }
+	return &mcp.ToolAnnotations{
+		Title: fn.Title, ReadOnlyHint: is(h.ReadOnly), IdempotentHint: is(h.Idempotent), DestructiveHint: h.Destructive, OpenWorldHint: h.OpenWorld,
+	}
 }
 
 // inputSchema is the function's own, which the SDK wants to be of type object.
@@ -52,6 +68,8 @@ func inputSchema(fn sdk.Function) (map[string]any, error) {
 	if schema["type"] != "object" {
 		return nil, fmt.Errorf("the input schema of %s is not that of an object", fn.Name)
 	}
+	delete(schema, "$schema")
+	admitHandles(schema)
 	return schema, nil
 }
 
@@ -61,59 +79,4 @@ func object(raw json.RawMessage) (map[string]any, error) {
 		return nil, fmt.Errorf("it is no JSON object: %w", err)
 	}
 	return m, nil
-}
-
-// wrapSchema is the schema of {"result": value}. Definitions stay at the root,
-// where references look for them.
-func wrapSchema(inner map[string]any) map[string]any {
-	outer := map[string]any{
-		"type": "object", "properties": map[string]any{resultKey: inner}, "required": []any{resultKey},
-	}
-	for _, key := range []string{"$schema", "$defs"} {
-		if v, ok := inner[key]; ok {
-			outer[key] = v
-			delete(inner, key)
-		}
-	}
-	return outer
-}
-
-// loosenNumbers admits what a Python float may also be. JSON cannot say it, so
-// that it travels as a string; see [protocol.Plain]. A client that checks results would
-// refuse it otherwise.
-func loosenNumbers(schema any) {
-	switch s := schema.(type) {
-	case []any:
-		for _, v := range s {
-			loosenNumbers(v)
-		}
-	case map[string]any:
-		for _, v := range s {
-			loosenNumbers(v)
-		}
-		if s["type"] == "number" {
-			number := map[string]any{}
-			for _, key := range numberKeys {
-				if v, ok := s[key]; ok {
-					number[key] = v
-					delete(s, key)
-				}
-			}
-			s["anyOf"] = []any{number, map[string]any{"enum": []any{protocol.NaN, protocol.Infinity, protocol.MinusInfinity}}}
-		}
-	}
-}
-
-var numberKeys = []string{"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "anyOf"}
-
-func resolve(schema map[string]any) (*jsonschema.Resolved, error) {
-	data, err := json.Marshal(schema)
-	if err != nil {
-		return nil, err
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, err
-	}
-	return s.Resolve(nil)
 }

@@ -1,0 +1,89 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// attend waits for a call on behalf of a client, which is kept informed. It answers
+// with the result, or after a while with the state of the call, which goes on.
+func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration) *mcp.CallToolResult {
+	stop := s.report(ctx, req, j)
+	defer stop()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		return s.result(ctx, j)
+	case <-timer.C:
+		select {
+		case <-j.done:
+			return s.result(ctx, j)
+		default:
+			return j.handedOver()
+		}
+	case <-ctx.Done():
+	}
+	// A client that has vanished is a fault of the connection: its calls linger.
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		if err := s.cancel(ctx, j); err != nil {
+			s.log.Warn("a call could not be cancelled", "call", j.id(), "error", err)
+		}
+	}
+	return failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
+}
+
+// handedOver is the answer of a tool whose call goes on.
+func (j *job) handedOver() *mcp.CallToolResult {
+	p := j.progress()
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: p.text()}},
+		StructuredContent: p,
+	}
+}
+
+// text is the state as an agent reads it.
+func (p progress) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s has not ended after %.0f s and goes on as the call %s", p.Function, p.Seconds, p.Call)
+	if p.Position != nil {
+		fmt.Fprintf(&b, "; it is queued, %s", before(*p.Position))
+	}
+	b.WriteString(".")
+	if p.Progress != nil {
+		fmt.Fprintf(&b, " It is at %s.", p.Progress.text())
+	}
+	if p.Items > 0 {
+		fmt.Fprintf(&b, " It has given %d items.", p.Items)
+	}
+	fmt.Fprintf(&b, "\nUse the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)
+	if p.Tail != "" {
+		b.WriteString("\nIt has printed:\n" + p.Tail)
+	}
+	return b.String()
+}
+
+func (b *bar) text() string {
+	text := fmt.Sprintf("%g/%g", b.N, b.Total)
+	if b.Message != "" {
+		text += " " + b.Message
+	}
+	return text
+}
+
+func before(position int) string {
+	switch position {
+	case 0:
+		return "it is the next"
+	case 1:
+		return "1 call goes first"
+	}
+	return fmt.Sprintf("%d calls go first", position)
+}

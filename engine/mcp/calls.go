@@ -1,0 +1,181 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// keptCalls is how many calls that have ended can be asked for again here. Older ones
+// may still be known to the sandbox.
+const keptCalls = 50
+
+// calls are those that this server has made or has been asked for.
+type calls struct {
+	name string // under which they take their turns
+
+	mu    sync.Mutex
+	jobs  map[string]*job
+	ended []string
+	left  bool
+}
+
+func newCalls() *calls { return &calls{name: "mcp-" + rand.Text()[:8], jobs: map[string]*job{}} }
+
+// clientOf is the name under which a session takes its turns. It tells nothing of
+// the session's id, which is a secret.
+func (s *server) clientOf(session *mcp.ServerSession) string {
+	if session == nil || session.ID() == "" {
+		return s.calls.name
+	}
+	sum := sha256.Sum256([]byte(s.calls.name + session.ID()))
+	return s.calls.name + "-" + hex.EncodeToString(sum[:4])
+}
+
+// begin makes a call, which goes on whoever waits for it.
+func (s *server) begin(t *tool, body *protocol.Body, client string) (*job, error) {
+	c, service, err := s.link.get()
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(t)
+	req := protocol.CallRequest{
+		Service: service, Function: t.fn.Name, Body: body, ID: protocol.NewCallID(),
+		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.handleAbove(), Client: client},
+	}
+	ready := make(chan struct{})
+	if j.pending, err = c.Start(s.ctx, req, waitFor(ready, j.handler())); err != nil {
+		return nil, explain(s.ctx, service, err)
+	}
+	close(ready)
+	s.follow(j, service)
+	return j, nil
+}
+
+// waitFor holds the first event until the job is complete.
+func waitFor(ready <-chan struct{}, h protocol.CallHandler) protocol.CallHandler {
+	queued, output, item := h.Queued, h.Output, h.Item
+	h.Queued = func(n int) { <-ready; queued(n) }
+	h.Output = func(stream int, text string) { <-ready; output(stream, text) }
+	h.Item = func(b protocol.Body) error { <-ready; return item(b) }
+	return h
+}
+
+// find is the call of that name: one of this server's, or one that the sandbox still
+// knows, of a server that is gone.
+func (s *server) find(ctx context.Context, id string) (*job, error) {
+	s.calls.mu.Lock()
+	j := s.calls.jobs[id]
+	s.calls.mu.Unlock()
+	if j != nil {
+		return j, nil
+	}
+	c, service, err := s.link.get()
+	if err != nil {
+		return nil, err
+	}
+	known, err := c.CallState(ctx, service, id)
+	if err != nil {
+		return nil, explain(ctx, service, err)
+	}
+	j = newJob(s.tool(known.Function))
+	ready := make(chan struct{})
+	j.pending = c.Attach(s.ctx, service, id, 1, waitFor(ready, j.handler()))
+	close(ready)
+	s.follow(j, service)
+	return j, nil
+}
+
+// follow keeps the job's end.
+func (s *server) follow(j *job, service string) {
+	s.calls.add(j)
+	s.wg.Add(2)
+	go func() {
+		defer s.wg.Done()
+		answer, err := j.pending.Wait(context.Background())
+		j.end(answer, explain(s.ctx, service, err))
+		s.calls.keep(j.id())
+		if isCall(err, protocol.CallUnknownFunction) {
+			s.refresh(s.ctx)
+		}
+	}()
+	go func() {
+		defer s.wg.Done()
+		s.announce(j)
+	}()
+}
+
+func (c *calls) add(j *job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jobs[j.id()] = j
+}
+
+// keep forgets the oldest that have ended.
+func (c *calls) keep(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = append(c.ended, id)
+	for len(c.ended) > keptCalls {
+		delete(c.jobs, c.ended[0])
+		c.ended = c.ended[1:]
+	}
+}
+
+// leave stops following. What runs lingers in the sandbox.
+func (c *calls) leave() {
+	c.mu.Lock()
+	running := make([]*job, 0, len(c.jobs))
+	for _, j := range c.jobs {
+		running = append(running, j)
+	}
+	c.mu.Unlock()
+	for _, j := range running {
+		j.pending.Leave()
+	}
+}
+
+// announceEvery bounds how often subscribers hear of a call.
+const announceEvery = time.Second
+
+// announce tells those who have subscribed to the call's resource.
+func (s *server) announce(j *job) {
+	for over := false; !over; {
+		j.mu.Lock()
+		changed := j.changed
+		j.mu.Unlock()
+		select {
+		case <-j.done:
+			over = true
+		case <-changed:
+			select {
+			case <-j.done:
+				over = true
+			case <-time.After(announceEvery):
+			}
+		}
+		s.updated(callsURI + j.id())
+	}
+}
+
+// cancelPatience is how long the end of a cancelled call is waited for.
+const cancelPatience = 10 * time.Second
+
+// cancel ends the call in the sandbox.
+func (s *server) cancel(ctx context.Context, j *job) error {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer stop()
+	return j.pending.Cancel(ctx)
+}
+
+func isCall(err error, code protocol.CallCode) bool {
+	return errors.Is(err, &protocol.CallError{Code: code})
+}

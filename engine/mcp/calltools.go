@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const callSchema = `{
+ "type": "object",
+ "properties": {"call": {"type": "string", "description": "the id that the tool has answered"}},
+ "required": ["call"],
+ "additionalProperties": false
+}`
+
+// strict reads the arguments of one of Seer's own tools.
+func strict(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage(`{}`)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one object")
+	}
+	return nil
+}
+
+// addCallTools adds the tools for calls that go on after their tool has answered.
+func (s *server) addCallTools() {
+	yes, no := true, false
+	s.mcp.AddTool(&mcp.Tool{
+		Name: callResultTool, Title: "Wait for a call", InputSchema: json.RawMessage(callSchema),
+		Description: "Waits for a call that goes on after its tool has answered with its id. Gives the result, or again the state after a while: its place in the queue, its progress, and the end of what it has printed.",
+		Annotations: &mcp.ToolAnnotations{Title: "Wait for a call", ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
+	}, s.onCall(callResultTool, func(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
+		return s.attendOther(ctx, req, j)
+	}))
+	s.mcp.AddTool(&mcp.Tool{
+		Name: callCancelTool, Title: "End a call", InputSchema: json.RawMessage(callSchema),
+		Description: "Ends a call that goes on after its tool has answered, and gives what has come of it.",
+		Annotations: &mcp.ToolAnnotations{Title: "End a call", DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
+	}, s.onCall(callCancelTool, func(ctx context.Context, _ *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
+		return s.endCall(ctx, j)
+	}))
+}
+
+func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolRequest, *job) *mcp.CallToolResult) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in struct {
+			Call string `json:"call"`
+		}
+		if err := strict(req.Params.Arguments, &in); err != nil {
+			return badArguments(name, err), nil
+		}
+		j, err := s.find(ctx, in.Call)
+		if err != nil {
+			return failure(err), nil
+		}
+		return f(ctx, req, j), nil
+	}
+}
+
+// attendOther waits for a call that another request has begun: giving up the waiting
+// is not giving up the call.
+func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
+	stop := s.report(ctx, req, j)
+	defer stop()
+	select {
+	case <-j.done:
+		return s.result(ctx, j)
+	case <-time.After(s.waitOf(req.Session)):
+	case <-ctx.Done():
+	}
+	return j.handedOver()
+}
+
+// endCall cancels a call and tells what has come of it.
+func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
+	select {
+	case <-j.done:
+	default:
+		if err := s.cancel(ctx, j); err != nil {
+			return failure(err)
+		}
+	}
+	select {
+	case <-j.done:
+	case <-ctx.Done():
+	case <-time.After(cancelPatience):
+	}
+	p := j.progress()
+	j.mu.Lock()
+	items := list(j.items)
+	j.mu.Unlock()
+	answer := struct {
+		progress
+		Result json.RawMessage `json:"result,omitempty"`
+	}{progress: p}
+	text := "The call " + p.Call + " of " + p.Function + " is " + string(p.State) + "."
+	if p.Items > 0 {
+		answer.Result = items
+		text += " It had given:\n" + shorten(string(items))
+	}
+	if p.Tail != "" {
+		text += "\nIt had printed:\n" + p.Tail
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: answer}
+}

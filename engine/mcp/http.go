@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// MinToken is the shortest token that is taken.
+	MinToken = 16
+	// sessionIdle is how long a session of HTTP may be silent.
+	sessionIdle = time.Hour
+	// keptEvents is what is kept for clients that come back to a stream that broke.
+	keptEvents = 16 << 20
+)
+
+// Guard says who may use a [Handler].
+type Guard struct {
+	Token   string   // that every request has to bring
+	Hosts   []string // names in Host besides those of this machine: "mcp.example.org", "10.0.0.7"
+	Origins []string // pages of which sites may ask, besides those of this machine: "https://app.example.org"
+}
+
+func (g Guard) valid() error {
+	if len(g.Token) < MinToken {
+		return errors.New("the token for MCP over HTTP needs at least 16 characters")
+	}
+	return nil
+}
+
+// protect lets those in who bring the token. Pages of other sites, and names that
+// have been made to lead here, are refused before anything is looked at.
+func (g Guard) protect(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(g.Token))
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		got := sha256.Sum256([]byte(token))
+		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: "owner"}, nil
+	}
+	inner := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !g.mayHost(r.Host) {
+			http.Error(w, "the Host of the request is not this server", http.StatusForbidden)
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" && !g.mayOrigin(origin) {
+			http.Error(w, "pages of that Origin may not ask", http.StatusForbidden)
+			return
+		}
+		inner.ServeHTTP(challenge{w}, r)
+	})
+}
+
+// challenge says how to be let in, which the SDK does only for OAuth.
+type challenge struct{ http.ResponseWriter }
+
+func (c challenge) WriteHeader(status int) {
+	if status == http.StatusUnauthorized && c.Header().Get("WWW-Authenticate") == "" {
+		c.Header().Set("WWW-Authenticate", `Bearer realm="seer"`)
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (c challenge) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Flush is for streams.
+func (c challenge) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
+
+func (g Guard) mayHost(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	return local(name) || slices.ContainsFunc(g.Hosts, func(h string) bool {
+		return strings.EqualFold(h, name) || strings.EqualFold(h, host)
+	})
+}
+
+func (g Guard) mayOrigin(origin string) bool {
+	if slices.ContainsFunc(g.Origins, func(o string) bool { return strings.EqualFold(strings.TrimSuffix(o, "/"), origin) }) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && local(strings.ToLower(u.Hostname()))
+}
+
+// local reports whether a name is always this machine.
+func local(name string) bool {
+	if name == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(name)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (s *server) overHTTP() http.Handler {
+	events := mcp.NewMemoryEventStore(nil)
+	events.SetMaxBytes(keptEvents)
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+		EventStore: events, SessionTimeout: sessionIdle,
+		PropagateRequestCancellation: true,
+		DisableLocalhostProtection:   true, // Guard does it, and knows which names are allowed
+	})
+}

@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// job is a call that this server follows. It is safe for concurrent use.
+type job struct {
+	tool    *tool
+	started time.Time
+	pending *protocol.PendingCall
+	done    chan struct{} // closed when it has ended
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and made anew with every news
+	position *int          // calls that go first
+	running  bool          // something has come of it
+	screen   screen
+	items    []json.RawMessage // of a stream, plain
+	itemSize int
+	omitted  int // items that were too many
+	answer   protocol.Answer
+	err      error
+	over     bool
+}
+
+func newJob(t *tool) *job {
+	return &job{tool: t, started: time.Now(), done: make(chan struct{}), changed: make(chan struct{})}
+}
+
+func (j *job) id() string { return j.pending.ID() }
+
+// change alters the job and wakes those who wait for news.
+func (j *job) change(f func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	f()
+	close(j.changed)
+	j.changed = make(chan struct{})
+}
+
+func (j *job) handler() protocol.CallHandler {
+	return protocol.CallHandler{
+		Queued: func(position int) { j.change(func() { j.position = &position }) },
+		Output: func(_ int, text string) {
+			j.change(func() {
+				j.begun()
+				j.screen.write(text)
+			})
+		},
+		Item: func(b protocol.Body) error {
+			item, err := readItem(b)
+			j.change(func() {
+				j.begun()
+				j.take(item)
+			})
+			return err
+		},
+	}
+}
+
+func (j *job) begun() { j.running, j.position = true, nil }
+
+// Limits of what is kept of a stream. Later items are counted only.
+const (
+	MaxItems     = 1000
+	maxItemsSize = 1 << 20
+)
+
+func (j *job) take(item json.RawMessage) {
+	if len(j.items) >= MaxItems || j.itemSize+len(item) > maxItemsSize {
+		j.omitted++
+		return
+	}
+	j.items, j.itemSize = append(j.items, item), j.itemSize+len(item)
+}
+
+func (j *job) end(answer protocol.Answer, err error) {
+	j.change(func() {
+		j.position, j.over = nil, true
+		j.answer, j.err = answer, err
+		if len(j.screen.line) > 0 {
+			j.screen.end()
+		}
+	})
+	close(j.done)
+}
+
+// progress is what is known of a call that has not been answered.
+type progress struct {
+	Call     string             `json:"call"`
+	Function string             `json:"function"`
+	State    protocol.CallState `json:"state"`
+	Position *int               `json:"position,omitempty"`
+	Progress *bar               `json:"progress,omitempty"`
+	Seconds  float64            `json:"seconds"`
+	Items    int                `json:"items,omitempty"`
+	Tail     string             `json:"output_tail,omitempty"`
+}
+
+func (j *job) progress() progress {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p := progress{
+		Call: j.id(), Function: j.tool.fn.Name, State: j.state(), Position: j.position, Progress: j.screen.bar,
+		Seconds: time.Since(j.started).Round(100 * time.Millisecond).Seconds(), Items: len(j.items) + j.omitted, Tail: j.screen.text(),
+	}
+	return p
+}
+
+func (j *job) state() protocol.CallState {
+	switch {
+	case j.over:
+		return endState(j.err)
+	case j.position != nil:
+		return protocol.CallQueued
+	}
+	return protocol.CallRunning
+}
+
+func endState(err error) protocol.CallState {
+	switch {
+	case err == nil:
+		return protocol.CallDone
+	case isCall(err, protocol.CallCancelled):
+		return protocol.CallWasCancelled
+	case isCall(err, protocol.CallInterrupted):
+		return protocol.CallWasCut
+	}
+	return protocol.CallFailed
+}
