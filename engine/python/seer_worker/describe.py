@@ -1,14 +1,18 @@
 """Describes what an interface exposes: the JSON of sdk.Interface."""
 
-import ast
 import inspect
-from typing import Any, Callable, Dict, List, Optional, Union
+from typing import Any, Callable, Dict, List, Optional
 
-from .docs import param_docs
+from .docs import Docs, docs_of
 from .load import Interface
-from .schema import Schema, hints_of, schema_of
+from .nodes import Defs, Node, Schema
+from .options import Options
+from .schema import node_schema
+from .source import Source, arguments
+from .validate import Binder, Parameter, signature_of
 
-_Definition = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+__all__ = ["describe", "is_async", "signature_of"]
+
 _LONGEST_REPR = 500
 _KINDS = {
     inspect.Parameter.POSITIONAL_ONLY: "positional_only",
@@ -20,10 +24,11 @@ _KINDS = {
 
 
 def describe(interface: Interface) -> Dict[str, Any]:
-    source = _Source(interface.script.source)
+    source = Source(interface.script.source)
+    options, binders = interface.registry.options, interface.binders
     described: Dict[str, Any] = {
         "module": interface.module.__name__,
-        "functions": [_function(name, f, source) for name, f in interface.registry.functions.items()],
+        "functions": [_function(name, f, options[name], binders[name], source) for name, f in interface.registry.functions.items()],
         "code_hash": interface.code_hash,
     }
     if interface.module.__doc__:
@@ -31,77 +36,54 @@ def describe(interface: Interface) -> Dict[str, Any]:
     return described
 
 
-class _Source:
-    """Finds the definition of a function in the text, for annotations as they were written."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._definitions: Dict[Any, _Definition] = {}
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-                self._definitions[node.name, first] = node
-
-    def definition(self, function: Callable[..., Any]) -> Optional[_Definition]:
-        code = getattr(inspect.unwrap(function), "__code__", None)
-        return self._definitions.get((code.co_name, code.co_firstlineno)) if code else None
-
-    def annotation(self, node: Optional[ast.AST]) -> str:
-        if node is None:
-            return ""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
-        text = ast.get_source_segment(self._text, node) or ""
-        return ast.unparse(node) if "\n" in text and hasattr(ast, "unparse") else " ".join(text.split())
+def is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
 
 
-def _function(name: str, function: Callable[..., Any], source: _Source) -> Dict[str, Any]:
+def _function(name: str, function: Callable[..., Any], options: Options, binder: Binder, source: Source) -> Dict[str, Any]:
     definition = source.definition(function)
-    annotations = {a.arg: source.annotation(a.annotation) for a in _arguments(definition)}
-    hints = hints_of(inspect.unwrap(function))
+    one = options.batch > 0  # what is said is about one call of a batch
+    annotations = {a.arg: source.annotation(a.annotation, one) for a in arguments(definition)}
     doc = inspect.getdoc(function) or ""
-    docs = param_docs(doc)
-    signature = signature_of(function)
-    params = [_param(p, annotations, hints, docs) for p in signature.parameters.values()] if signature else _anything()
-    described: Dict[str, Any] = {"name": name, "params": params, "input_schema": _input_schema(params)}
-    if doc:
-        described["doc"] = doc
-    if is_async(function):
-        described["async"] = True
+    docs = docs_of(doc)
+    for place, shape in (source.shapes(definition) if definition else {}).items():
+        for node in [binder.returns] if place == "return" else [p.node for p in binder.parameters if p.name == place]:
+            node.take_shape(shape)
+    described: Dict[str, Any] = {"name": name, "doc": doc, **_options(options)}
     if definition is not None:
         described["line"] = definition.lineno
-        described["returns"] = source.annotation(definition.returns)
-    output = schema_of(hints["return"]) if "return" in hints else {}
+        described["returns"] = source.annotation(definition.returns, one)
+    described.update(_inputs(binder, annotations, docs, one))
+    output = _output(binder.returns, docs)
     if output:
         described["output_schema"] = output
     return {k: v for k, v in described.items() if v != ""}
 
 
-def signature_of(function: Callable[..., Any]) -> Optional[inspect.Signature]:
-    """None for a callable that does not tell."""
-    try:
-        return inspect.signature(function)
-    except NameError:  # Python 3.14 evaluates annotations now, and one of them names something unknown
-        import annotationlib  # type: ignore[import-not-found, unused-ignore]
-        return inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)  # type: ignore[call-arg, unused-ignore]
-    except (TypeError, ValueError):
-        return None
+def _options(options: Options) -> Dict[str, Any]:
+    said = {"async": options.is_async, "stream": options.stream, "concurrent": options.concurrent, "batch": options.batch,
+            "timeout_seconds": options.timeout, "title": options.title, "hints": dict(options.hints)}
+    return {k: v for k, v in said.items() if v}
 
 
-def is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
+def _inputs(binder: Binder, annotations: Dict[str, str], docs: Docs, one: bool) -> Dict[str, Any]:
+    if binder.signature is None:
+        params: List[Dict[str, Any]] = [{"name": "args", "kind": "var_positional", "schema": {"type": "array"}},
+                                        {"name": "kwargs", "kind": "var_keyword", "schema": {"type": "object"}}]
+        return {"params": params, "input_schema": _input_schema(params, {p["name"]: p["schema"] for p in params}, Defs())}
+    defs = Defs()
+    params, properties = [], {}
+    for p in binder.parameters:
+        described = _param(p, annotations, docs, one)
+        params.append(described)
+        properties[p.name] = _completed(_given(p, _schema(p.node, defs)), p, described.get("doc", ""))
+    return {"params": params, "input_schema": _input_schema(params, properties, defs)}
 
 
-def _arguments(definition: Optional[_Definition]) -> List[ast.arg]:
-    if definition is None:
-        return []
-    a = definition.args
-    return [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
-
-
-def _param(p: inspect.Parameter, annotations: Dict[str, str], hints: Dict[str, Any], docs: Dict[str, str]) -> Dict[str, Any]:
+def _param(parameter: Parameter, annotations: Dict[str, str], docs: Docs, one: bool) -> Dict[str, Any]:
+    p = parameter.shape
     described: Dict[str, Any] = {"name": p.name, "kind": _KINDS[p.kind]}
-    annotation = annotations.get(p.name) or _shown(p.annotation)
+    annotation = annotations.get(p.name) or ("" if one else _shown(p.annotation))
     if annotation:
         described["annotation"] = annotation
     if p.default is not p.empty:
@@ -109,16 +91,61 @@ def _param(p: inspect.Parameter, annotations: Dict[str, str], hints: Dict[str, A
         described["default_repr"] = _repr(p.default)
         if _is_json(p.default):
             described["default"] = p.default
-    schema = _param_schema(p, hints)
-    doc = docs.get(p.name) or schema.get("description", "")
+    schema = node_schema(parameter.node)
+    defs = schema.pop("$defs", None)
+    doc = docs.params.get(p.name) or schema.get("description", "")
     if doc:
         described["doc"] = doc
-        schema["description"] = doc
-    if "default" in described:
-        schema["default"] = p.default
+    schema = _completed(_given(parameter, schema), parameter, doc)
     if schema:
-        described["schema"] = schema
+        described["schema"] = {**schema, "$defs": defs} if defs else schema
     return described
+
+
+def _schema(node: Node, defs: Defs) -> Schema:
+    try:
+        return node.schema(defs)
+    except Exception:  # as node_schema
+        return {}
+
+
+def _given(parameter: Parameter, schema: Schema) -> Schema:
+    """Of what a caller gives under the parameter's name: a list for *args, an object for **kwargs."""
+    p = parameter.shape
+    if p.kind is p.VAR_POSITIONAL:
+        return {"type": "array", "items": schema} if schema else {"type": "array"}
+    if p.kind is p.VAR_KEYWORD and not parameter.whole:
+        return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
+    return dict(schema)
+
+
+def _completed(schema: Schema, parameter: Parameter, doc: str) -> Schema:
+    p = parameter.shape
+    if doc:
+        schema["description"] = doc
+    if p.default is not p.empty and _is_json(p.default):
+        schema["default"] = p.default
+    return schema
+
+
+def _input_schema(params: List[Dict[str, Any]], properties: Dict[str, Schema], defs: Defs) -> Schema:
+    schema: Schema = {"type": "object", "properties": properties}
+    variable = ("var_positional", "var_keyword")
+    required = [p["name"] for p in params if "has_default" not in p and p["kind"] not in variable]
+    if required:
+        schema["required"] = required
+    extra = [p["name"] for p in params if p["kind"] == "var_keyword"]
+    schema["additionalProperties"] = properties[extra[0]].get("additionalProperties", True) if extra else False
+    if defs.found:
+        schema["$defs"] = defs.found
+    return schema
+
+
+def _output(node: Node, docs: Docs) -> Optional[Schema]:
+    schema = node_schema(node)
+    if schema and docs.returns and "description" not in schema:
+        schema["description"] = docs.returns
+    return schema
 
 
 def _shown(annotation: Any) -> str:
@@ -126,32 +153,6 @@ def _shown(annotation: Any) -> str:
     if annotation is inspect.Parameter.empty:
         return ""
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-
-
-def _param_schema(p: inspect.Parameter, hints: Dict[str, Any]) -> Schema:
-    """Of what a caller gives under the parameter's name: a list for *args, an object for **kwargs."""
-    schema = schema_of(hints[p.name]) if p.name in hints else {}
-    if p.kind is p.VAR_POSITIONAL:
-        return {"type": "array", "items": schema} if schema else {"type": "array"}
-    if p.kind is p.VAR_KEYWORD:
-        return {"type": "object", "additionalProperties": schema} if schema else {"type": "object"}
-    return schema
-
-
-def _input_schema(params: List[Dict[str, Any]]) -> Schema:
-    schema: Schema = {"type": "object", "properties": {p["name"]: p.get("schema", {}) for p in params}}
-    variable = ("var_positional", "var_keyword")
-    required = [p["name"] for p in params if "has_default" not in p and p["kind"] not in variable]
-    if required:
-        schema["required"] = required
-    extra = [p for p in params if p["kind"] == "var_keyword"]
-    schema["additionalProperties"] = extra[0].get("schema", {}).get("additionalProperties", True) if extra else False
-    return schema
-
-
-def _anything() -> List[Dict[str, Any]]:
-    return [{"name": "args", "kind": "var_positional", "schema": {"type": "array"}},
-            {"name": "kwargs", "kind": "var_keyword", "schema": {"type": "object"}}]
 
 
 def _repr(value: Any) -> str:

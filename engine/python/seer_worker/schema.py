@@ -1,139 +1,140 @@
-"""JSON Schema 2020-12 for the common types of annotations. A type it does not know is {}: anything."""
+"""From annotations to what they mean, and to JSON Schema 2020-12. A type that it does not know is {}: anything."""
 
 import collections.abc
-import dataclasses
 import enum
+import numbers
+import os
+import pathlib
 import types
 import typing
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
-Schema = Dict[str, Any]
+from .arrays import Array, array
+from .constraints import Constrained, notes_of
+from .containers import container
+from .nodes import ANYTHING, BOOL, FLOAT, INT, NONE, STR, Defs, Named, Node, Schema, Union
+from .records import qualifier, record
+from .scalars import enumeration, literal, parsed
 
-_SIMPLE: Dict[Any, str] = {int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null", None: "null"}
-_LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence, collections.abc.Iterable, collections.abc.Collection)
-_SETS = (set, frozenset, collections.abc.Set, collections.abc.MutableSet)
-_DICTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_SIMPLE: Dict[Any, Node] = {
+    int: INT, float: FLOAT, str: STR, bool: BOOL, type(None): NONE, None: NONE, numbers.Integral: INT, numbers.Real: FLOAT,
+    numbers.Number: FLOAT, getattr(typing, "LiteralString", str): STR}
 _UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
+_STREAMS = (collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator, collections.abc.AsyncIterator,
+            collections.abc.AsyncIterable, collections.abc.AsyncGenerator)
+_AWAITED = (collections.abc.Awaitable, collections.abc.Coroutine)
+
+
+class Builder:
+    """Builds the nodes of one function's annotations. namespace is where names that are left in them are looked up."""
+
+    def __init__(self, namespace: Optional[Dict[str, Any]] = None) -> None:
+        self._namespace = namespace or {}
+        self._named: Dict[Any, Named] = {}
+
+    def node(self, annotation: Any) -> Node:
+        """Never fails: an annotation may be any object, and raise anything when it is looked at."""
+        try:
+            return self._build(annotation)
+        except Exception:
+            return ANYTHING
+
+    def _build(self, t: Any) -> Node:
+        if t is Any or t is object or t is typing.Optional:
+            return ANYTHING
+        if isinstance(t, typing.Hashable) and t in _SIMPLE:
+            return _SIMPLE[t]
+        if isinstance(t, (str, typing.ForwardRef)):
+            return self._forward(t if isinstance(t, str) else t.__forward_arg__)
+        if hasattr(t, "__metadata__"):
+            return self._annotated(t)
+        if hasattr(t, "__supertype__"):  # NewType
+            return self._build(t.__supertype__)
+        origin, args = typing.get_origin(t), typing.get_args(t)
+        if origin is None and not isinstance(t, type):
+            origin, args = getattr(t, "__origin__", None), getattr(t, "__args__", ())
+        return self._special(t, origin, args) or self._class(origin or t, args)
+
+    def _special(self, t: Any, origin: Any, args: Tuple[Any, ...]) -> Optional[Node]:
+        if origin in _UNIONS:
+            return self._union(args)
+        if getattr(origin, "_name", "") == "Literal" or origin is typing.Literal:
+            return literal(args)
+        if qualifier(t):
+            return self._build(args[0])
+        if isinstance(t, typing.TypeVar):
+            return self._union(t.__constraints__) if t.__constraints__ else self._build(t.__bound__) if t.__bound__ else ANYTHING
+        alias = origin if hasattr(origin, "__value__") else t
+        if hasattr(alias, "__value__") and hasattr(alias, "__type_params__"):  # type X = …
+            value = alias.__value__
+            return self._once((alias, args), alias.__name__, lambda: self._build(value[args] if args else value))
+        return None
+
+    def _class(self, t: Any, args: Tuple[Any, ...]) -> Node:
+        found = container(t, args, self.node) or parsed(t) or array(t, args)
+        if found is not None:
+            return found
+        if isinstance(t, type) and issubclass(t, enum.Enum):
+            return enumeration(t)
+        if t is os.PathLike:
+            return parsed(pathlib.Path) or ANYTHING
+        return record(t, self.node, self._once) or ANYTHING
+
+    def _union(self, args: Tuple[Any, ...]) -> Node:
+        options = [self._build(a) for a in args]
+        return ANYTHING if any(o.anything and not isinstance(o, Named) for o in options) else Union(options)
+
+    def _annotated(self, t: Any) -> Node:
+        inner, notes = self._build(t.__origin__), notes_of(t.__metadata__)
+        if isinstance(inner, Array) and notes.texts:
+            inner.shape = notes.texts.pop(0)
+        said = notes.checks or notes.texts or notes.description or notes.title
+        return Constrained(inner, notes) if said else inner
+
+    def _once(self, key: Any, name: str, make: Callable[[], Node]) -> Node:
+        if key not in self._named:
+            self._named[key] = Named(name)
+            self._named[key].set(make())
+        return self._named[key]
+
+    def _forward(self, name: str) -> Node:
+        value = eval(name, dict(self._namespace))  # what typing.get_type_hints does, one level further down
+        return self._once(("forward", name), name if name.isidentifier() else "Type", lambda: self._build(value))
 
 
 def schema_of(annotation: Any) -> Schema:
-    """The schema of a resolved annotation."""
+    """The schema of a resolved annotation on its own."""
+    return node_schema(Builder().node(annotation))
+
+
+def node_schema(node: Node) -> Schema:
+    """With the $defs that it needs."""
+    defs = Defs()
     try:
-        return _schema(annotation, ())
-    except Exception:  # an annotation may be any object, and raise anything when it is looked at
+        schema = node.schema(defs)
+    except Exception:  # pydantic has no schema for some fields
         return {}
+    return {**schema, "$defs": defs.found} if defs.found else schema
 
 
-def hints_of(obj: Any) -> Dict[str, Any]:
-    """The resolved annotations of a function or class; those that do not resolve are left out."""
-    extras: Dict[str, Any] = {"include_extras": True} if hasattr(typing, "Annotated") else {}
-    try:
-        return typing.get_type_hints(obj, **extras)
-    except Exception:  # one that does not resolve, or anything that evaluating it may raise
-        return _hints_one_by_one(obj, extras)
+def origin_of(annotation: Any) -> Any:
+    """list of list[int], and of list."""
+    return typing.get_origin(annotation) or annotation
 
 
-def _hints_one_by_one(obj: Any, extras: Dict[str, Any]) -> Dict[str, Any]:
-    namespace = getattr(obj, "__globals__", None) or vars(typing)
-    found: Dict[str, Any] = {}
-    for name, annotation in (getattr(obj, "__annotations__", None) or {}).items():
-        holder = types.SimpleNamespace(__annotations__={name: annotation})
-        try:
-            found.update(typing.get_type_hints(holder, namespace, **extras))
-        except Exception:
-            continue
-    return found
+def element_of(annotation: Any) -> Any:
+    """X of list[X] and its like; Any where there is none."""
+    args = [a for a in typing.get_args(annotation) if not isinstance(a, typing.TypeVar)]
+    return args[0] if args else Any
 
 
-def _schema(t: Any, inside: Tuple[Any, ...]) -> Schema:
-    if t is Any or t is typing.Optional:
-        return {}
-    if isinstance(t, typing.Hashable) and t in _SIMPLE:
-        return {"type": _SIMPLE[t]}
-    origin, args = typing.get_origin(t), typing.get_args(t)
-    if hasattr(t, "__metadata__"):  # Annotated
-        return _annotated(t, inside)
-    if origin in _UNIONS:
-        return _union(args, inside)
-    if origin is typing.Literal:
-        return _enumeration(list(args))
-    if hasattr(t, "__supertype__"):  # NewType
-        return _schema(t.__supertype__, inside)
-    return _container(origin or t, args, inside) or _class(t, inside)
-
-
-def _annotated(t: Any, inside: Tuple[Any, ...]) -> Schema:
-    schema = _schema(t.__origin__, inside)
-    docs = [m for m in t.__metadata__ if isinstance(m, str)]
-    return {**schema, "description": docs[0]} if docs else schema
-
-
-def _union(args: Tuple[Any, ...], inside: Tuple[Any, ...]) -> Schema:
-    options: List[Schema] = []
-    for arg in args:
-        option = _schema(arg, inside)
-        if not option:
-            return {}
-        if option not in options:
-            options.append(option)
-    return options[0] if len(options) == 1 else {"anyOf": options}
-
-
-def _enumeration(values: List[Any]) -> Schema:
-    values = [v.value if isinstance(v, enum.Enum) else v for v in values]
-    if not all(v is None or isinstance(v, (bool, int, float, str)) for v in values):
-        return {}
-    names = {_SIMPLE[type(v)] for v in values if type(v) in _SIMPLE}
-    return {"type": names.pop(), "enum": values} if len(names) == 1 else {"enum": values}
-
-
-def _container(t: Any, args: Tuple[Any, ...], inside: Tuple[Any, ...]) -> Schema:
-    if t in _LISTS:
-        return _array(args, inside)
-    if t in _SETS:
-        return {**_array(args, inside), "uniqueItems": True}
-    if t in _DICTS:
-        values = _schema(args[1], inside) if len(args) == 2 else {}
-        return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
-    if t is tuple:
-        return _tuple(args, inside)
-    return {}
-
-
-def _array(args: Tuple[Any, ...], inside: Tuple[Any, ...]) -> Schema:
-    items = _schema(args[0], inside) if args and not isinstance(args[0], typing.TypeVar) else {}
-    return {"type": "array", "items": items} if items else {"type": "array"}
-
-
-def _tuple(args: Tuple[Any, ...], inside: Tuple[Any, ...]) -> Schema:
-    if not args:
-        return {"type": "array"}
-    if len(args) == 2 and args[1] is Ellipsis:
-        return _array(args, inside)
-    parts = [] if args == ((),) else [_schema(a, inside) for a in args]
-    return {"type": "array", "prefixItems": parts, "minItems": len(parts), "maxItems": len(parts)}
-
-
-def _class(t: Any, inside: Tuple[Any, ...]) -> Schema:
-    if not isinstance(t, type) or t in inside:  # a type that contains itself is described once
-        return {}
-    if issubclass(t, enum.Enum):
-        return _enumeration([m.value for m in t])
-    if dataclasses.is_dataclass(t):
-        fields = [f for f in dataclasses.fields(t) if f.init]
-        missing = dataclasses.MISSING
-        required = [f.name for f in fields if f.default is missing and f.default_factory is missing]
-        return _object(t, [f.name for f in fields], required, inside)
-    if hasattr(t, "__total__"):  # TypedDict
-        names = list(t.__annotations__)
-        required = getattr(t, "__required_keys__", names if t.__total__ else [])
-        return _object(t, names, [n for n in names if n in required], inside)
-    return {}
-
-
-def _object(t: type, names: List[str], required: List[str], inside: Tuple[Any, ...]) -> Schema:
-    hints = hints_of(t)
-    schema: Schema = {"type": "object", "properties": {n: _schema(hints.get(n, Any), (*inside, t)) for n in names}}
-    if required:
-        schema["required"] = required
-    return schema
+def result_of(annotation: Any, stream: bool, batch: bool) -> Any:
+    """The annotation of what one caller gets: of an item of a generator, of one element of a batch."""
+    while hasattr(annotation, "__metadata__") and (stream or batch):
+        annotation = annotation.__origin__
+    origin = origin_of(annotation)
+    if origin in _AWAITED and typing.get_args(annotation):
+        return result_of(typing.get_args(annotation)[-1], stream, batch)
+    if stream:
+        return element_of(annotation) if origin in _STREAMS else Any
+    return element_of(annotation) if batch else annotation
