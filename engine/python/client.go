@@ -7,15 +7,36 @@ import (
 	"strings"
 )
 
-//go:embed seer_client/*.py seer_worker/values.py
+//go:embed seer_client/*.py seer_worker/values_*.py
 var clientFiles embed.FS
 
 // clientModules are joined in this order: each uses only those before it.
-var clientModules = []string{"seer_client/client.py"}
+var clientModules = []string{
+	"seer_client/errors.py",
+	"seer_worker/values_types.py",
+	"seer_worker/values_body.py",
+	"seer_worker/values_array.py",
+	"seer_worker/values_frames.py",
+	"seer_worker/values_foreign.py",
+	"seer_worker/values_plain.py",
+	"seer_worker/values_encode.py",
+	"seer_worker/values_decode.py",
+	"seer_client/settings.py",
+	"seer_client/where.py",
+	"seer_client/wire.py",
+	"seer_client/web.py",
+	"seer_client/direct.py",
+	"seer_client/posted.py",
+	"seer_client/call.py",
+	"seer_client/handle.py",
+	"seer_client/pending.py",
+	"seer_client/client.py",
+	"seer_client/library.py",
+}
 
 // Client is client.py: one file that calls a service from any Python 3.8 or newer
 // with nothing installed. Its docstring says how a generated module uses it. It is
-// put together from the modules of seer_client and the worker's own values.py, of
+// put together from the modules of seer_client and the worker's own of values, of
 // which the imports from each other are left out; so no two of them may give
 // different things the same name.
 func Client() []byte {
@@ -31,4 +52,4 @@ func Client() []byte {
 }
 
 // relativeImport is one line, or one with a list in parentheses.
-var relativeImport = regexp.MustCompile(`(?m)^from \.\w* import (?:\([^)]*\)|.*)\n`)
+var relativeImport = regexp.MustCompile(`(?m)^from (?:\.\w*|seer_worker\.\w+) import (?:\([^)]*\)|.*)\n`)
