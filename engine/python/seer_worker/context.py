@@ -3,8 +3,6 @@
 import contextvars
 import itertools
 import os
-import sys
-import threading
 import time
 from typing import Any, Callable, Optional
 

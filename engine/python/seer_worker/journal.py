@@ -7,8 +7,8 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .journal_entry import GONE, Again, Entry, Event, Place
-from .journal_history import History
 from .journal_heir import Heir, end_with
+from .journal_history import History
 from .journal_segments import SEGMENT_SIZE, Body, Segments
 from .journal_writer import UNDRAINED, JournalFull, Writer, to_json
 
@@ -206,17 +206,6 @@ class Journal:
             if entry is not None:
                 self._history.event(entry, self._writer.place(n, kind, header, body))
         return header
-
-    def _place(self, n: int, kind: str, header: bytes, body: Body) -> Place:
-        size = len(body) if type(body) is bytes else parts_of(body)[1]
-        if size > _LARGEST and kind == "result" and not self._record:
-            self._writer.write(header[:-1] + b',"missing":true}', b"")
-            return n, kind, 0, header, body, size
-        written = self._writer.write(header, body)
-        if written is None or self._store is None:
-            return n, kind, 0, header, body, size
-        self._store.need(written[0])
-        return n, kind, written[0], written[1], len(header), size
 
     def _read(self, place: Place) -> Event:
         n, kind, segment, at, length, size = place

@@ -20,7 +20,7 @@ class History:
         self._keep_seconds = limits.get("keep_seconds") or KEEP_SECONDS
         self._keep_calls = limits.get("keep_calls") or KEEP_CALLS
         self._keep_bytes = limits.get("keep_bytes") or KEEP_BYTES
-        self._answers: "OrderedDict[str, Entry]" = OrderedDict()  # as they ended
+        self._answers: OrderedDict[str, Entry] = OrderedDict()  # as they ended
         self._names: Deque[Tuple[float, Entry]] = deque()  # without an answer, since when
         self._bytes = 0
         self._next_sweep = 0.0

@@ -16,7 +16,7 @@ class Replay:
     def __init__(self, store: Segments, history: History) -> None:
         self._store, self._history = store, history
         self._read: Dict[int, int] = {}  # how far each segment has been read
-        self._arguments: Dict[str, "tuple[int, Record]"] = {}
+        self._arguments: Dict[str, tuple[int, Record]] = {}
         self._last = 0.0  # time of the last record
         self._count = self._begun = False
         self.others: List[int] = []  # segments that another worker writes
@@ -88,7 +88,8 @@ class Replay:
         elif kind == "started":
             known = history.entries.get(header["id"])
             if known is None or known.state in ("queued", "running"):
-                entry = history.started(_text(header["id"]), _text(header["fn"]), _text(header["token"]), _text(header.get("client", "")), now)
+                names = (_text(header["id"]), _text(header["fn"]), _text(header["token"]), _text(header.get("client", "")))
+                entry = history.started(*names, now)
                 if self._count:
                     history.count(entry.token, now, calls=1)
         elif kind == "acked":

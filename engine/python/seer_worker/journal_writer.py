@@ -24,7 +24,8 @@ class JournalFull(Exception):
 class Writer:
     """Not thread-safe: the journal has the lock. store None = nothing is written, all is kept in memory."""
 
-    def __init__(self, store: Optional[Segments], history: History, about: Callable[[], Mapping[str, Any]], record: bool, undrained: int) -> None:
+    def __init__(self, store: Optional[Segments], history: History, about: Callable[[], Mapping[str, Any]], record: bool,
+                 undrained: int) -> None:
         """about gives what the first record of a segment says besides the calls."""
         self.store, self._history, self._about, self._record, self._undrained = store, history, about, record, undrained
         self.others: Sequence[int] = ()  # segments of another worker
@@ -41,8 +42,8 @@ class Writer:
         try:
             return self._append(store, header, body)[0]
         except OSError as e:
-            raise JournalFull("the journal of calls in %s cannot be written (%s); the call did not run: make room on the disk and send it again"
-                              % (store.folder, e.strerror)) from None
+            raise JournalFull("the journal of calls in %s cannot be written (%s); the call did not run: make room on the disk "
+                              "and send it again" % (store.folder, e.strerror)) from None
 
     def write(self, header: bytes, body: Body = b"") -> Optional[Tuple[int, int]]:
         """The same for what may be lost; returns the segment and where the header is."""
