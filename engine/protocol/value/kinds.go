@@ -18,7 +18,7 @@ type Image struct {
 	Data          []byte
 }
 
-// Frame is a table of pandas. Each of Data is the column's Array or []any.
+// Frame is a table of pandas. Each of Data is the column's [Array] or []any.
 type Frame struct {
 	Columns []any
 	Data    []any
@@ -34,10 +34,12 @@ type Series struct {
 	Names             []any
 }
 
-// Handle is a value that stayed in the sandbox; Info is HANDLE of section 8.
+// Handle is a value that stayed in the sandbox; Info is HANDLE of section 8, as plain
+// JSON.
 type Handle struct{ Info json.RawMessage }
 
-// Text is a value of Python that Go tells by its text: Kind is "date", "time" or "decimal".
+// Text is a value of Python that Go tells by its text. Kind is "date", "time" or
+// "decimal", or "datetime" for one without a time zone.
 type Text struct{ Kind, Text string }
 
 // Timedelta is Python's.

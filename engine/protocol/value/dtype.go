@@ -1,0 +1,211 @@
+package value
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const maxDimensions = 64
+
+var (
+	dateDType = regexp.MustCompile(`^(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]$`)
+	textDType = regexp.MustCompile(`^(str|bytes)([1-9][0-9]{0,8})$`)
+)
+
+// ItemSize is how many bytes an element has.
+func ItemSize(dtype string) (int64, error) {
+	switch dtype {
+	case "bool", "int8", "uint8", "float8_e4m3fn", "float8_e5m2":
+		return 1, nil
+	case "int16", "uint16", "float16", "bfloat16":
+		return 2, nil
+	case "int32", "uint32", "float32":
+		return 4, nil
+	case "int64", "uint64", "float64", "complex64":
+		return 8, nil
+	case "complex128":
+		return 16, nil
+	}
+	if dateDType.MatchString(dtype) {
+		return 8, nil
+	}
+	if m := textDType.FindStringSubmatch(dtype); m != nil {
+		n, _ := strconv.ParseInt(m[2], 10, 64) // at most nine digits
+		if m[1] == "str" {
+			n *= 4
+		}
+		return n, nil
+	}
+	return 0, malformed("an array has the dtype %q, which is unknown here", shorten(dtype))
+}
+
+// Size is how many bytes of data the array must have.
+func (a Array) size() (int64, error) {
+	size, err := ItemSize(a.DType)
+	if err != nil {
+		return 0, err
+	}
+	if len(a.Shape) > maxDimensions {
+		return 0, malformed("an array has %d dimensions", len(a.Shape))
+	}
+	extent := size // also an empty one must be possible
+	for _, n := range a.Shape {
+		if n < 0 {
+			return 0, malformed("an array has the shape %v", a.Shape)
+		}
+		if n > 0 && extent > (1<<62)/n {
+			return 0, malformed("an array has the shape %v, which is too large for any machine", a.Shape)
+		}
+		extent *= max(n, 1)
+		size *= n
+	}
+	return size, nil
+}
+
+// Check tells whether dtype, shape and data fit each other.
+func (a Array) Check() error {
+	size, err := a.size()
+	if err == nil && size != int64(len(a.Data)) {
+		err = malformed("an array of %s with the shape %v has %d bytes, not %d", a.DType, a.Shape, size, len(a.Data))
+	}
+	return err
+}
+
+// elements writes single elements as plain JSON.
+type elements func(out []byte, item []byte) []byte
+
+// writer is how elements of a dtype are written.
+func (a Array) writer() elements {
+	switch a.DType {
+	case "bool":
+		return func(out, b []byte) []byte { return strconv.AppendBool(out, b[0] != 0) }
+	case "int8", "int16", "int32", "int64":
+		return func(out, b []byte) []byte { return strconv.AppendInt(out, signed(b), 10) }
+	case "uint8", "uint16", "uint32", "uint64":
+		return func(out, b []byte) []byte { return strconv.AppendUint(out, unsigned(b), 10) }
+	case "complex64", "complex128":
+		return func(out, b []byte) []byte {
+			half, bits := len(b)/2, len(b)*4
+			return append(out, quote(complexText(float(b[:half]), float(b[half:]), bits))...)
+		}
+	}
+	if m := dateDType.FindStringSubmatch(a.DType); m != nil {
+		return dateWriter(m[1], m[2])
+	}
+	switch {
+	case strings.HasPrefix(a.DType, "str"):
+		return func(out, b []byte) []byte { return append(out, quote(ucs4(b))...) }
+	case strings.HasPrefix(a.DType, "bytes"):
+		return func(out, b []byte) []byte {
+			return append(out, quote(base64.StdEncoding.EncodeToString([]byte(strings.TrimRight(string(b), "\x00"))))...)
+		}
+	}
+	toFloat, bits := floatReader(a.DType)
+	return func(out, b []byte) []byte { return appendFloat(out, toFloat(b), bits) }
+}
+
+func floatReader(dtype string) (func([]byte) float64, int) {
+	switch dtype {
+	case "float16":
+		return func(b []byte) float64 { return half(binary.LittleEndian.Uint16(b)) }, 32
+	case "bfloat16":
+		return func(b []byte) float64 {
+			return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(b)) << 16))
+		}, 32
+	case "float8_e5m2":
+		return func(b []byte) float64 { return half(uint16(b[0]) << 8) }, 32
+	case "float8_e4m3fn":
+		return func(b []byte) float64 { return eighth(b[0]) }, 32
+	case "float32":
+		return float, 32
+	}
+	return float, 64
+}
+
+func unsigned(b []byte) uint64 {
+	var buf [8]byte
+	copy(buf[:], b)
+	return binary.LittleEndian.Uint64(buf[:])
+}
+
+func signed(b []byte) int64 {
+	shift := 64 - 8*len(b)
+	return int64(unsigned(b)<<shift) >> shift //nolint:gosec // the sign is meant
+}
+
+// float reads a float32 or a float64.
+func float(b []byte) float64 {
+	if len(b) == 4 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
+
+func half(v uint16) float64 {
+	sign, exponent, fraction := 1-2*float64(v>>15), int(v>>10&31), float64(v&1023)
+	switch exponent {
+	case 0:
+		return sign * math.Ldexp(fraction, -24)
+	case 31:
+		if fraction != 0 {
+			return math.NaN()
+		}
+		return sign * math.Inf(1)
+	}
+	return sign * math.Ldexp(1024+fraction, exponent-25)
+}
+
+// eighth reads a float8_e4m3fn: no infinity, two NaNs.
+func eighth(v byte) float64 {
+	sign, exponent, fraction := 1-2*float64(v>>7), int(v>>3&15), float64(v&7)
+	switch {
+	case v&127 == 127:
+		return math.NaN()
+	case exponent == 0:
+		return sign * math.Ldexp(fraction, -9)
+	}
+	return sign * math.Ldexp(8+fraction, exponent-10)
+}
+
+// ucs4 reads text of NumPy; what is no character becomes U+FFFD.
+func ucs4(b []byte) string {
+	var out []byte
+	for ; len(b) >= 4; b = b[4:] {
+		r := binary.LittleEndian.Uint32(b)
+		if r > utf8.MaxRune {
+			r = utf8.RuneError
+		}
+		out = utf8.AppendRune(out, rune(r)) //nolint:gosec // checked above
+	}
+	return strings.TrimRight(string(out), "\x00")
+}
+
+// Floats is an array of numbers as float64s, in C order.
+func (a Array) Floats() ([]float64, error) {
+	size, err := ItemSize(a.DType)
+	if err == nil {
+		err = a.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	read, _ := floatReader(a.DType)
+	switch {
+	case strings.HasPrefix(a.DType, "int"):
+		read = func(b []byte) float64 { return float64(signed(b)) }
+	case strings.HasPrefix(a.DType, "uint"), a.DType == "bool":
+		read = func(b []byte) float64 { return float64(unsigned(b)) }
+	case !strings.Contains(a.DType, "float"):
+		return nil, malformed("an array of %s has no floats", a.DType)
+	}
+	out := make([]float64, 0, int64(len(a.Data))/size)
+	for b := a.Data; len(b) > 0; b = b[size:] {
+		out = append(out, read(b[:size]))
+	}
+	return out, nil
+}
