@@ -108,3 +108,9 @@ func (e *encoder) copyFields(n node, each func(key string, field node)) {
 	}
 	e.out.WriteByte('}')
 }
+
+// buffer is the number that data gets as a part.
+func (e *encoder) buffer(data []byte) string {
+	e.parts = append(e.parts, data)
+	return strconv.Itoa(len(e.parts))
+}
