@@ -254,6 +254,17 @@ func (e *Engine) exposer(ctx context.Context, mode string) (sdk.Exposer, error) 
 	return h.Exposer(ctx, mode)
 }
 
+// Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
+// interface. Nothing is written; see package surface.
+func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
+	exposer, err := e.exposer(ctx, mode)
+	if err != nil {
+		return sdk.Surface{}, as(KindPlugin, err)
+	}
+	s, err := exposer.Expose(ctx, req)
+	return s, as(KindPlugin, err)
+}
+
 // Plugins lists the installed plugins without running their code. The errors are
 // those of plugins that cannot be used.
 func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) {

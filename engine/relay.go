@@ -4,10 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 )
 
-const relayPrefix = "relay-"
+const (
+	relayPrefix  = "relay-"
+	replayPrefix = "replay-"
+)
 
 // RelayDir makes a private folder with a short path for the socket through which an
 // agent of this computer reaches a sandbox elsewhere. Whoever made it removes it;
@@ -15,6 +20,16 @@ const relayPrefix = "relay-"
 func (e *Engine) RelayDir(sandbox string) (string, error) {
 	dir := filepath.Join(e.store.RuntimeDir(), relayPrefix+sandbox)
 	return dir, as(KindInternal, os.MkdirAll(dir, 0o700))
+}
+
+// ReplayDir makes a private folder with a short path for the socket of a record that
+// this program replays. Whoever made it removes it; after a crash, [Engine.GC] does.
+func (e *Engine) ReplayDir() (string, error) {
+	if err := os.MkdirAll(e.store.RuntimeDir(), 0o700); err != nil {
+		return "", as(KindInternal, err)
+	}
+	dir, err := os.MkdirTemp(e.store.RuntimeDir(), replayPrefix+strconv.Itoa(os.Getpid())+"-")
+	return dir, as(KindInternal, err)
 }
 
 // sweepRelays removes what the runs of ended sandboxes have left.
@@ -25,6 +40,10 @@ func (e *Engine) sweepRelays() error {
 	}
 	errs := []error{err}
 	for _, entry := range entries {
+		if abandoned(entry.Name()) {
+			errs = append(errs, os.RemoveAll(filepath.Join(e.store.RuntimeDir(), entry.Name())))
+			continue
+		}
 		id, ours := strings.CutPrefix(entry.Name(), relayPrefix)
 		if !ours {
 			continue
@@ -35,4 +54,12 @@ func (e *Engine) sweepRelays() error {
 		errs = append(errs, os.RemoveAll(filepath.Join(e.store.RuntimeDir(), entry.Name())))
 	}
 	return errors.Join(errs...)
+}
+
+// abandoned tells the folder of a replay whose program is gone.
+func abandoned(name string) bool {
+	rest, ours := strings.CutPrefix(name, replayPrefix)
+	pid, _, _ := strings.Cut(rest, "-")
+	n, err := strconv.Atoi(pid)
+	return ours && err == nil && n > 0 && errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
 }

@@ -46,18 +46,14 @@ func (v *Service) InPlace() *protocol.InPlace { return v.inPlace }
 // Expose asks the expose mode (library, mcp, prompt or a plugin's) for the
 // surface of this service. Nothing is written; see package surface.
 func (v *Service) Expose(ctx context.Context, mode string, options map[string]any) (sdk.Surface, error) {
-	exposer, err := v.sandbox.engine.exposer(ctx, mode)
-	if err != nil {
-		return sdk.Surface{}, as(KindPlugin, err)
-	}
 	req := sdk.ExposeRequest{Name: v.Name(), Interface: v.face}
 	if len(options) > 0 {
+		var err error
 		if req.Options, err = json.Marshal(options); err != nil {
 			return sdk.Surface{}, as(KindConfig, err)
 		}
 	}
-	s, err := exposer.Expose(ctx, req)
-	return s, as(KindPlugin, err)
+	return v.sandbox.engine.Expose(ctx, mode, req)
 }
 
 // Logs copies what the service has printed to w; with follow until ctx ends or

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -106,7 +107,7 @@ func (a *app) serve(ctx context.Context, ref, file, mode, name, out string) erro
 
 // writeSurface writes the files of a surface, and for the parts that are no files
 // those that agents usually read.
-func writeSurface(out string, made sdk.Surface, service *engine.Service) (surface.Written, error) {
+func writeSurface(out string, made sdk.Surface, service interface{ Connection() protocol.Connection }) (surface.Written, error) {
 	seer, err := os.Executable()
 	if err != nil {
 		return surface.Written{}, err

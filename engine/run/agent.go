@@ -67,7 +67,7 @@ func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) er
 
 // reach makes the services reachable for the agent: through one socket that
 // carries nothing but requests with its own tokens.
-func (a *agentSetup) reach(e *engine.Engine, sandbox string, services []*engine.Service) error {
+func (a *agentSetup) reach(e *engine.Engine, sandbox string, services []served) error {
 	if !a.confined() || len(services) == 0 {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 		return 0, err
 	}
 	a.python = python
-	a.mark = runMark + "=" + r.sandbox.ID()
+	a.mark = runMark + "=" + r.id
 	if err := r.space.room(outputsName + "/" + agentLog); err != nil {
 		return 0, err
 	}

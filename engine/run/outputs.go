@@ -6,6 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/record"
 )
 
 // outputsName is the folder of the workspace that is collected after a run.
@@ -42,24 +45,25 @@ func collect(space *os.Root, to string, warn func(string, ...any)) (int, error) 
 	defer dst.Close()
 	files := 0
 	err = fs.WalkDir(src.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+		if err != nil || p == "." {
 			return err
-		case p == ".":
-			return nil
+		}
+		name := p
+		if first, rest, _ := strings.Cut(p, "/"); first == agentLog || first == recordName || first == record.Name {
+			name = "agent-" + p
+			if rest == "" {
+				warn("outputs: %s is a name of Seer's own; the agent's is collected as %s", p, name)
+			}
+		}
+		switch {
 		case d.IsDir():
-			return dst.MkdirAll(p, 0o755)
+			return dst.MkdirAll(name, 0o755)
 		case !d.Type().IsRegular():
 			warn("outputs: %s is not a plain file and was not collected", p)
 			return nil
 		}
-		if p == agentLog || p == recordName {
-			warn("outputs: %s is a name of Seer's own; the agent's file is collected as agent-%s", p, p)
-			files++
-			return copyFile(src, dst, p, "agent-"+p)
-		}
 		files++
-		return copyFile(src, dst, p, p)
+		return copyFile(src, dst, p, name)
 	})
 	if err != nil {
 		return files, fmt.Errorf("collect the outputs from %s (they are still there): %w", src.Name(), err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -44,6 +45,7 @@ type Result struct {
 	ExitCode int           `json:"exit_code"` // of the agent
 	Outputs  string        `json:"outputs"`   // folder of the results
 	Files    int           `json:"files"`     // collected from the agent
+	Calls    int           `json:"calls"`     // in the record
 	Kept     bool          `json:"kept"`      // the sandbox still runs
 	Duration time.Duration `json:"-"`
 	Seconds  float64       `json:"seconds"`
@@ -79,6 +81,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// served is a service as the agent is to get it.
+type served interface {
+	Name() string
+	Interface() sdk.Interface
+	Connection() protocol.Connection
+	Expose(ctx context.Context, mode string, options map[string]any) (sdk.Surface, error)
+}
+
 // runner is one run.
 type runner struct {
 	engine  *engine.Engine
@@ -86,8 +96,10 @@ type runner struct {
 	opts    Options
 	started time.Time
 
+	id        string // of the sandbox, or of the replay
 	sandbox   *engine.Sandbox
-	services  []*engine.Service
+	services  []served
+	recording *recording // nil = there is none
 	space     *workspace
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
@@ -120,7 +132,8 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.result.Sandbox = r.sandbox.ID()
+	r.id = r.sandbox.ID()
+	r.result.Sandbox = r.id
 	living, stop := r.sandbox.While(ctx)
 	defer stop()
 	err = r.work(living)
@@ -133,11 +146,9 @@ func (r *runner) run(ctx context.Context) error {
 // work is what needs the sandbox.
 func (r *runner) work(ctx context.Context) error {
 	for _, s := range r.exp.Serve {
-		served, err := r.sandbox.Serve(ctx, engine.ServeOptions{File: s.File, Name: s.Name, ExposeAs: s.ExposeAs, Progress: r.opts.Progress})
-		if err != nil {
+		if err := r.serve(ctx, s); err != nil {
 			return err
 		}
-		r.services = append(r.services, served)
 	}
 	if err := r.fill(ctx); err != nil {
 		return err
@@ -151,6 +162,32 @@ func (r *runner) work(ctx context.Context) error {
 	return err
 }
 
+// serve makes the functions of one file callable, within the agent's limits.
+func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
+	o := engine.ServeOptionsOf(s)
+	o.Progress, o.Record = r.opts.Progress, !r.exp.NoRecord
+	served, err := r.sandbox.Serve(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.Record && r.recording == nil {
+		if r.recording, err = startRecording(r.exp.Outputs, r.warn); err != nil {
+			return err
+		}
+	}
+	if o.Record {
+		if err := r.recording.service(r.sandbox, served); err != nil {
+			return err
+		}
+	}
+	held, err := served.Limited(ctx, s.Access)
+	if err != nil {
+		return err
+	}
+	r.services = append(r.services, held)
+	return nil
+}
+
 // fill puts everything the agent needs into its workspace.
 func (r *runner) fill(ctx context.Context) error {
 	for _, source := range append(append([]string{}, r.exp.Workspace.Libraries...), r.exp.Workspace.Files...) {
@@ -161,7 +198,7 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.space.save(); err != nil { // before the surfaces, so that a crash leaves no stranger's files
 		return err
 	}
-	if err := r.agent.reach(r.engine, r.sandbox.ID(), r.services); err != nil {
+	if err := r.agent.reach(r.engine, r.id, r.services); err != nil {
 		return err
 	}
 	prompt, servers := r.exp.Agent.Prompt, map[string]sdk.MCPServer{}
@@ -183,7 +220,7 @@ func (r *runner) fill(ctx context.Context) error {
 	return r.texts(prompt, servers)
 }
 
-func (r *runner) expose(ctx context.Context, s *engine.Service, spec experiment.Serve) (surface.Written, error) {
+func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (surface.Written, error) {
 	made, err := s.Expose(ctx, spec.ExposeAs, spec.Options)
 	if err != nil {
 		return surface.Written{}, err
@@ -244,6 +281,9 @@ func (r *runner) cleanup(ctx context.Context) error {
 		n, err := collect(r.space.root, r.exp.Outputs, r.warn)
 		r.result.Files = n
 		errs = append(errs, err)
+	}
+	if r.recording != nil {
+		r.result.Calls = r.recording.finish(ctx)
 	}
 	if r.sandbox != nil {
 		errs = append(errs, r.endSandbox(ctx))

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/run"
+)
+
+type replayFlags struct {
+	set                []string
+	outputs, out, mode string
+}
+
+func newReplay(a *app) *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay RUN [FILE] [-- COMMAND…]",
+		Short: "Run an agent again, with the recorded answers of a run",
+		Long: `Run the agent of a run once more. Its functions answer from the record that the run
+has left in RUN, its outputs folder: no machine, no GPU, no cost. A call gets the
+answer that the same call with exactly the same arguments got in the run, and fails
+if the run did not make it.
+
+The experiment is the run's own, or FILE; COMMAND replaces its agent. Results go to
+replay/ in RUN.
+
+With --out, no agent is run: what an agent needs to call the functions is written
+into a folder, as seer serve does, and they answer until Ctrl-C.`,
+		Example: `  seer replay outputs
+  seer replay outputs -- python3 analysis.py
+  seer replay outputs --out /tmp/tools --as mcp`,
+		Args: func(cmd *cobra.Command, given []string) error {
+			before := len(given)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				before = dash
+			}
+			if before < 1 || before > 2 {
+				return usagef("seer replay needs the outputs folder of a run: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, given []string) error {
+			var command []string
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				given, command = given[:dash], given[dash:]
+			}
+			if f.out != "" {
+				return a.stage(cmd.Context(), given[0], f)
+			}
+			file := ""
+			if len(given) > 1 {
+				file = given[1]
+			}
+			return a.replay(cmd.Context(), given[0], file, command, f)
+		},
+	}
+	addSet(c, &f.set)
+	c.Flags().StringVar(&f.outputs, "outputs", "", "the `DIR` for the results (default RUN/replay)")
+	c.Flags().StringVar(&f.out, "out", "", "run no agent; write what one needs into `DIR` and answer until Ctrl-C")
+	c.Flags().StringVar(&f.mode, "as", "library", "with --out: library, mcp, prompt, or a plugin's `MODE`")
+	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
+	return c
+}
+
+// openRecord finds the record in the outputs of a run.
+func openRecord(dir string) (*record.Folder, error) {
+	f, err := record.Open(filepath.Join(dir, record.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		if itself, err := record.Open(dir); err == nil {
+			return itself, nil
+		}
+	}
+	if err != nil {
+		return nil, &codeError{code: exitNotFound, kind: "not_found", err: err}
+	}
+	return f, nil
+}
+
+func (a *app) replay(ctx context.Context, dir, file string, command []string, f replayFlags) error {
+	folder, err := openRecord(dir)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		if file, err = experimentOf(dir); err != nil {
+			return err
+		}
+	}
+	exp, err := loadExperiment(ctx, file, f.set)
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 && exp.Agent != nil {
+		exp.Agent.Command = command
+	}
+	if f.outputs == "" {
+		f.outputs = filepath.Join(dir, "replay")
+	}
+	if exp.Outputs, err = filepath.Abs(f.outputs); err != nil {
+		return err
+	}
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	seer, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	a.stop.cleans("asking the agent to end and collecting its results")
+	stdout, stderr, end := a.streams()
+	result, err := run.Replay(ctx, e, exp, folder, run.Options{Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
+	if ferr := end(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return err
+	}
+	if a.jsonOut {
+		if err := a.printJSON(map[string]run.Result{"result": result}); err != nil {
+			return err
+		}
+	}
+	if result.ExitCode != 0 {
+		return agentFailed(result)
+	}
+	a.ui.tell("Results: %s", result.Outputs)
+	return nil
+}
+
+// experimentOf is the file that a run was made from.
+func experimentOf(dir string) (string, error) {
+	path := filepath.Join(dir, "run.json")
+	data, err := os.ReadFile(path)
+	var ran struct {
+		File string `json:"file"`
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &ran)
+	}
+	if err != nil || ran.File == "" {
+		return "", usagef("%s does not tell which experiment was run; name it: seer replay %s FILE", path, dir)
+	}
+	return ran.File, nil
+}
+
+// stage answers from a record until ctx ends.
+func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
+	folder, err := openRecord(dir)
+	if err != nil {
+		return err
+	}
+	e, err := a.engine()
+	if err != nil {
+		return err
+	}
+	stage, err := run.OpenStage(e, folder)
+	if err != nil {
+		return err
+	}
+	defer stage.Close()
+	names := stage.Services()
+	slices.Sort(names)
+	var files []string
+	for _, name := range names {
+		v, err := stage.Service(name)
+		if err != nil {
+			return err
+		}
+		made, err := v.Expose(ctx, f.mode, nil)
+		if err != nil {
+			return err
+		}
+		w, err := writeSurface(f.out, made, v)
+		if err != nil {
+			return err
+		}
+		files = append(files, w.Files...)
+	}
+	err = a.print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strings.Join(files, "\n"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.ui.tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
+	<-ctx.Done()
+	return nil
+}

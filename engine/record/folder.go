@@ -1,0 +1,118 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	callsName    = "calls.jsonl"
+	bodiesName   = "bodies"
+	servicesName = "services"
+)
+
+// Folder is a record on disk.
+type Folder struct{ dir string }
+
+// Open opens a record that a run has made.
+func Open(dir string) (*Folder, error) {
+	info, err := os.Stat(filepath.Join(dir, callsName))
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no record of calls: it has no %s; a run makes one in the folder %s of its outputs: %w", dir, callsName, Name, fs.ErrNotExist)
+	}
+	return &Folder{dir: dir}, nil
+}
+
+// Name is the folder of the record in the outputs of a run.
+const Name = "record"
+
+// Dir is where the record is.
+func (f *Folder) Dir() string { return f.dir }
+
+// Entries reads the calls in the order in which they ended. A last line that is cut
+// is not there: the program that wrote it was killed.
+func (f *Folder) Entries() ([]Entry, error) {
+	file, err := os.Open(filepath.Join(f.dir, callsName))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var all []Entry
+	r := bufio.NewReaderSize(file, 256<<10)
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var e Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s:%d: the line is no call: %w", file.Name(), n, err)
+		}
+		all = append(all, e)
+	}
+}
+
+// Services are the names of the services in the record.
+func (f *Folder) Services() ([]string, error) {
+	found, err := os.ReadDir(filepath.Join(f.dir, servicesName))
+	if err != nil {
+		return nil, fmt.Errorf("the record %s tells nothing of its services: %w", f.dir, err)
+	}
+	var names []string
+	for _, e := range found {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// Interface describes a service as it was when the run began to use it, or served
+// it again last.
+func (f *Folder) Interface(service string) (sdk.Interface, error) {
+	var face sdk.Interface
+	data, err := os.ReadFile(filepath.Join(f.dir, servicesName, filepath.Base(service)+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return face, fmt.Errorf("the record %s has no service %q", f.dir, service)
+	}
+	if err != nil {
+		return face, err
+	}
+	if err := json.Unmarshal(data, &face); err != nil {
+		return face, fmt.Errorf("the service %s in the record %s: %w", service, f.dir, err)
+	}
+	return face, nil
+}
+
+// Body reads a value by its hash.
+func (f *Folder) Body(hash string) (value.Value, error) {
+	path, err := f.bodyPath(hash)
+	if err != nil {
+		return value.Value{}, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("the record lacks a value: %w", err)
+	}
+	return value.Parse(data, true, value.Limits{})
+}
+
+func (f *Folder) bodyPath(hash string) (string, error) {
+	if len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return "", fmt.Errorf("%q is not the hash of a value", hash)
+	}
+	return filepath.Join(f.dir, bodiesName, hash[:2], hash), nil
+}

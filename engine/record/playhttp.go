@@ -1,0 +1,377 @@
+package record
+
+import (
+	"bufio"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/value"
+)
+
+// Serve answers on l, as a runtime does, whoever has the token, until ctx ends. It
+// has the part of the protocol that clients of services use.
+func (p *Player) Serve(ctx context.Context, l net.Listener, token string) error {
+	h := &playHandler{player: p, token: []byte(token)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/services/{service}", h.describe)
+	mux.HandleFunc("GET /v1/services/{service}/connect", h.connect)
+	mux.HandleFunc("GET /v1/services/{service}/calls", h.calls)
+	mux.HandleFunc("GET /v1/services/{service}/calls/{id}", h.callAgain)
+	mux.HandleFunc("DELETE /v1/services/{service}/calls/{id}", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, struct{}{}) })
+	mux.HandleFunc("POST /v1/services/{service}/call/{function}", h.call)
+	srv := &http.Server{Handler: h.guard(mux), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() {
+		_ = srv.Close()
+		h.closeAll()
+	})
+	defer stop()
+	err := srv.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+type playHandler struct {
+	player *Player
+	token  []byte
+	mu     sync.Mutex
+	over   bool
+	conns  map[net.Conn]bool // that have left HTTP
+}
+
+func (h *playHandler) closeAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.over = true
+	for c := range h.conns {
+		c.Close()
+	}
+}
+
+func (h *playHandler) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Seer", "1")
+		given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(given), h.token) != 1 {
+			fail(w, protocol.Errorf(protocol.Unauthorized, "this is not the token of the replayed services"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// service answers for a service that the record lacks.
+func (h *playHandler) service(w http.ResponseWriter, r *http.Request) *played {
+	name := r.PathValue("service")
+	s := h.player.services[name]
+	if s == nil {
+		fail(w, protocol.Errorf(protocol.NotFound, "the record has no service %q", name))
+	}
+	return s
+}
+
+func (h *playHandler) describe(w http.ResponseWriter, r *http.Request) {
+	s := h.service(w, r)
+	if s == nil {
+		return
+	}
+	if wait := waitOf(r); wait > 0 && r.URL.Query().Get("unless") == s.face.CodeHash {
+		select { // it never changes
+		case <-time.After(wait):
+		case <-r.Context().Done():
+		}
+	}
+	writeJSON(w, http.StatusOK, protocol.Service{Name: r.PathValue("service"), Generation: 1, State: protocol.ServiceReady, Interface: &s.face})
+}
+
+func waitOf(r *http.Request) time.Duration {
+	n, err := strconv.ParseFloat(r.URL.Query().Get("wait"), 64)
+	if err != nil || n < 0 || n > 600 {
+		return 0
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+func (h *playHandler) calls(w http.ResponseWriter, r *http.Request) {
+	s := h.service(w, r)
+	if s == nil {
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"calls": s.list(r.URL.Query().Get("id"))})
+}
+
+// list are the calls that have been answered; with an id only that one.
+func (s *played) list(id string) []protocol.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := []protocol.Call{}
+	for name, e := range s.ids {
+		if id == "" || id == name {
+			list = append(list, protocol.Call{ID: name, Function: e.Function, State: e.State, QueuedUnix: e.Queued, Started: e.Started, Ended: e.Ended, Seconds: e.Seconds, Error: e.Error})
+		}
+	}
+	return list
+}
+
+func (h *playHandler) callAgain(w http.ResponseWriter, r *http.Request) {
+	s := h.service(w, r)
+	if s == nil {
+		return
+	}
+	id := r.PathValue("id")
+	s.mu.Lock()
+	e := s.ids[id]
+	s.mu.Unlock()
+	if e == nil {
+		fail(w, unknown(id))
+		return
+	}
+	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+	h.send(w, r, id, e, protocol.CallOptions{From: from, Output: true})
+}
+
+func unknown(id string) *protocol.CallError {
+	return &protocol.CallError{Code: protocol.CallUnknown, Message: "there is no call " + strconv.Quote(id)}
+}
+
+func (h *playHandler) call(w http.ResponseWriter, r *http.Request) {
+	s := h.service(w, r)
+	if s == nil {
+		return
+	}
+	var options protocol.CallOptions
+	if text := r.Header.Get("Seer-Call-Options"); text != "" {
+		if err := json.Unmarshal([]byte(text), &options); err != nil {
+			fail(w, protocol.Errorf(protocol.Invalid, "Seer-Call-Options is no JSON object of options: %v", err))
+			return
+		}
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		fail(w, protocol.Errorf(protocol.Invalid, "the arguments did not arrive whole: %v", err))
+		return
+	}
+	v, err := arguments(body, options.Tagged)
+	if err != nil {
+		fail(w, protocol.Errorf(protocol.Invalid, "the arguments cannot be read: %v", err))
+		return
+	}
+	id := r.Header.Get("Seer-Call-Id")
+	e, cerr := s.answer(id, r.PathValue("function"), v)
+	if cerr != nil {
+		e = &Entry{State: protocol.CallFailed, Error: cerr}
+	}
+	h.send(w, r, id, e, options)
+}
+
+// arguments reads the body of a call: what may stand beside args and kwargs is no
+// part of them.
+func arguments(body []byte, tagged bool) (value.Value, error) {
+	if len(body) == 0 {
+		return value.Arguments(nil, nil)
+	}
+	if body[0] == 0 || tagged {
+		return value.Parse(body, tagged, value.Limits{})
+	}
+	var call struct {
+		Args   json.RawMessage `json:"args"`
+		Kwargs json.RawMessage `json:"kwargs"`
+		Tagged bool            `json:"tagged"`
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		return value.Value{}, err
+	}
+	if call.Args == nil {
+		call.Args = json.RawMessage("[]")
+	}
+	if call.Kwargs == nil {
+		call.Kwargs = json.RawMessage("{}")
+	}
+	data, err := json.Marshal(map[string]json.RawMessage{"args": call.Args, "kwargs": call.Kwargs})
+	if err != nil {
+		return value.Value{}, err
+	}
+	return value.Parse(data, call.Tagged, value.Limits{})
+}
+
+func (h *playHandler) send(w http.ResponseWriter, r *http.Request, id string, e *Entry, o protocol.CallOptions) {
+	events, err := h.player.events(id, e, o.Output)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	if r.Header.Get("Accept") == value.MediaTypeFrames {
+		w.Header().Set("Content-Type", value.MediaTypeFrames)
+		_ = h.player.writeAll(w, events, o.From) // a client that is gone asks again
+		return
+	}
+	last := events[len(events)-1]
+	if last.header.Error != nil {
+		fail(w, last.header.Error)
+		return
+	}
+	v, err := h.player.folder.Body(last.body)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	plain, err := v.Plain(value.PlainOptions{})
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"result": plain, "tagged": false})
+}
+
+func (p *Player) writeAll(w io.Writer, events []event, from int) error {
+	for _, ev := range events {
+		if ev.header.N < from {
+			continue
+		}
+		if err := p.write(w, ev); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect answers frames until the client goes.
+func (h *playHandler) connect(w http.ResponseWriter, r *http.Request) {
+	s := h.service(w, r)
+	if s == nil {
+		return
+	}
+	if r.Header.Get("Upgrade") != protocol.FrameProtocol {
+		fail(w, protocol.Errorf(protocol.Unsupported, "this is no request for %s", protocol.FrameProtocol))
+		return
+	}
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		fail(w, protocol.Errorf(protocol.Internal, "%v", err))
+		return
+	}
+	defer conn.Close()
+	if !h.enter(conn) {
+		return
+	}
+	defer h.leave(conn)
+	_ = conn.SetDeadline(time.Time{})
+	if _, err := rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\nSeer: 1\r\n\r\n"); err != nil {
+		return
+	}
+	for rw.Flush() == nil && h.frame(rw, s) == nil { //nolint:revive // the loop is its head
+	}
+}
+
+func (h *playHandler) enter(conn net.Conn) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.conns == nil {
+		h.conns = map[net.Conn]bool{}
+	}
+	h.conns[conn] = true
+	return !h.over
+}
+
+func (h *playHandler) leave(conn net.Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, conn)
+}
+
+// frame answers one frame.
+func (h *playHandler) frame(rw *bufio.ReadWriter, s *played) error {
+	head, size, err := protocol.ReadFrameHeader(rw)
+	if err != nil {
+		return err
+	}
+	body := make([]byte, 0, min(size, 1<<20))
+	if body, err = appendAll(body, io.LimitReader(rw, size), size); err != nil {
+		return err
+	}
+	switch head.Kind {
+	case protocol.FrameCalls:
+		data, err := json.Marshal(s.list(""))
+		if err != nil {
+			return err
+		}
+		return protocol.WriteFrame(rw, protocol.FrameHeader{Kind: protocol.FrameCalls}, data)
+	case protocol.FrameCall:
+		v, err := arguments(body, head.Tagged)
+		if err != nil {
+			return err
+		}
+		e, cerr := s.answer(head.ID, head.Fn, v)
+		return h.reply(rw, head, e, cerr)
+	case protocol.FrameAttach:
+		s.mu.Lock()
+		e := s.ids[head.ID]
+		s.mu.Unlock()
+		if e == nil {
+			return h.reply(rw, head, nil, unknown(head.ID))
+		}
+		return h.reply(rw, head, e, nil)
+	}
+	return nil // everything has been answered
+}
+
+func (h *playHandler) reply(w io.Writer, head protocol.FrameHeader, e *Entry, cerr *protocol.CallError) error {
+	if cerr != nil {
+		e = &Entry{State: protocol.CallFailed, Error: cerr}
+	}
+	events, err := h.player.events(head.ID, e, head.Output)
+	if err != nil {
+		return err
+	}
+	return h.player.writeAll(w, events, head.From)
+}
+
+// appendAll reads exactly size bytes; memory grows with what arrives.
+func appendAll(to []byte, r io.Reader, size int64) ([]byte, error) {
+	for {
+		if len(to) == cap(to) {
+			to = append(to, 0)[:len(to)]
+		}
+		n, err := r.Read(to[len(to):cap(to)])
+		to = to[:len(to)+n]
+		if errors.Is(err, io.EOF) {
+			if int64(len(to)) < size {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return to, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a client that is gone
+}
+
+func fail(w http.ResponseWriter, err error) {
+	var call *protocol.CallError
+	if errors.As(err, &call) {
+		writeJSON(w, protocol.Failed.Status(), map[string]any{"error": call})
+		return
+	}
+	var e *protocol.Error
+	if !errors.As(err, &e) {
+		e = protocol.Errorf(protocol.Internal, "%v", err)
+	}
+	writeJSON(w, e.Code.Status(), map[string]any{"error": e})
+}

@@ -1,0 +1,63 @@
+package run
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/record"
+)
+
+// recording keeps the calls of a run while it goes on, so that they are there when
+// the machine is not.
+type recording struct {
+	writer    *record.Writer
+	recorders []*record.Recorder
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup
+	warn      func(format string, args ...any)
+}
+
+// startRecording begins a record in the outputs. One of an earlier run is replaced.
+func startRecording(outputs string, warn func(string, ...any)) (*recording, error) {
+	w, err := record.Create(filepath.Join(outputs, record.Name))
+	if err != nil {
+		return nil, err
+	}
+	c := &recording{writer: w, warn: warn}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// service records the calls of a service from its first on.
+func (c *recording) service(s *engine.Sandbox, v *engine.Service) error {
+	if err := c.writer.Service(v.Name(), v.Interface()); err != nil {
+		return err
+	}
+	r := record.NewRecorder(s.Runtime(), v.Name(), c.writer, c.warn)
+	c.recorders = append(c.recorders, r)
+	c.wg.Go(func() {
+		if err := r.Follow(c.ctx); err != nil {
+			c.warn("the calls of %s are no longer recorded: %v", v.Name(), err)
+		}
+	})
+	return nil
+}
+
+// finish brings the record to its end, while the machine is still there, and tells how
+// many calls it has.
+func (c *recording) finish(ctx context.Context) int {
+	c.cancel()
+	c.wg.Wait()
+	for _, r := range c.recorders {
+		if err := r.Finish(ctx); err != nil {
+			c.warn("%v", err)
+		}
+	}
+	if err := c.writer.Close(); err != nil {
+		c.warn("the record of calls may not be whole: %v", err)
+	}
+	return c.writer.Calls()
+}

@@ -1,0 +1,157 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Replay runs the experiment's agent once more, and answers its calls from the record
+// of a run: no machine, no model. A call that the run did not make fails; see
+// [record.Player]. Of the experiment, only serve, workspace, agent and outputs count.
+func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, folder *record.Folder, o Options) (Result, error) {
+	if exp.Agent == nil {
+		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run again", exp.Name)}
+	}
+	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	r.result.Outputs = exp.Outputs
+	stage, err := OpenStage(e, folder)
+	if err != nil {
+		return r.result, err
+	}
+	err = r.replay(ctx, stage)
+	err = errors.Join(err, r.cleanup(ctx), stage.Close())
+	r.result.Duration = time.Since(r.started)
+	r.result.Seconds = r.result.Duration.Seconds()
+	return r.result, err
+}
+
+func (r *runner) replay(ctx context.Context, stage *Stage) error {
+	if err := r.agent.prepare(ctx, r.exp); err != nil {
+		return err
+	}
+	if r.agent.warning != "" {
+		r.warn("%s", r.agent.warning)
+	}
+	var err error
+	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
+		return kindOf(err)
+	}
+	r.id = filepath.Base(stage.dir)
+	for _, s := range r.exp.Serve {
+		v, err := stage.Service(s.Name)
+		if err != nil {
+			return err
+		}
+		if s.Access != nil && len(s.Access.Functions) > 0 {
+			v.face.Functions = slices.DeleteFunc(slices.Clone(v.face.Functions), func(f sdk.Function) bool {
+				return !slices.Contains(s.Access.Functions, f.Name)
+			})
+		}
+		r.services = append(r.services, v)
+	}
+	if err := r.fill(ctx); err != nil {
+		return err
+	}
+	r.tell(engine.LevelInfo, engine.StageAgent, false, "replaying %s: running the agent, isolation %s", stage.folder.Dir(), r.agent.isolation)
+	r.result.ExitCode, err = r.agent.run(ctx, r)
+	return err
+}
+
+// Stage answers calls from a record on a socket of this computer.
+type Stage struct {
+	engine *engine.Engine
+	folder *record.Folder
+	player *record.Player
+	dir    string
+	token  string
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	err    error
+}
+
+// OpenStage begins to answer. It must be closed.
+func OpenStage(e *engine.Engine, folder *record.Folder) (*Stage, error) {
+	player, err := record.NewPlayer(folder)
+	if err != nil {
+		return nil, &engine.Error{Kind: engine.KindConfig, Err: err}
+	}
+	dir, err := e.ReplayDir()
+	if err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	s := &Stage{engine: e, folder: folder, player: player, dir: dir, token: protocol.NewToken()}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	s.wg.Go(func() { s.err = player.Serve(ctx, l, s.token) })
+	return s, nil
+}
+
+// Close ends it.
+func (s *Stage) Close() error {
+	s.cancel()
+	s.wg.Wait()
+	return errors.Join(s.err, os.RemoveAll(s.dir))
+}
+
+// Services are the names of what the record has.
+func (s *Stage) Services() []string { return s.player.Services() }
+
+// Service is one of the record.
+func (s *Stage) Service(name string) (*Replayed, error) {
+	face, ok := s.player.Interface(name)
+	if !ok {
+		return nil, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("the record %s has no service %q; it has %s", s.folder.Dir(), name, strings.Join(s.player.Services(), ", "))}
+	}
+	return &Replayed{stage: s, name: name, face: face}, nil
+}
+
+// Replayed is a service whose answers come from a record.
+type Replayed struct {
+	stage *Stage
+	name  string
+	face  sdk.Interface
+}
+
+// Name is the name that the interface was served under.
+func (v *Replayed) Name() string { return v.name }
+
+// Interface describes the functions as they were.
+func (v *Replayed) Interface() sdk.Interface { return v.face }
+
+// Connection is where the answers are given.
+func (v *Replayed) Connection() protocol.Connection {
+	return protocol.Connection{Version: protocol.ConnectionVersion, Sandbox: filepath.Base(v.stage.dir), Service: v.name,
+		Endpoint: "unix:" + filepath.Join(v.stage.dir, "s"), Token: v.stage.token}
+}
+
+// Expose is [engine.Service.Expose].
+func (v *Replayed) Expose(ctx context.Context, mode string, options map[string]any) (sdk.Surface, error) {
+	req := sdk.ExposeRequest{Name: v.name, Interface: v.face}
+	if len(options) > 0 {
+		var err error
+		if req.Options, err = json.Marshal(options); err != nil {
+			return sdk.Surface{}, &engine.Error{Kind: engine.KindConfig, Err: err}
+		}
+	}
+	return v.stage.engine.Expose(ctx, mode, req)
+}
