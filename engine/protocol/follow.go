@@ -322,7 +322,7 @@ func simpleValue(v any) bool {
 	case nil, bool, string, int, int64, json.Number:
 		return true
 	case json.RawMessage:
-		return !bytes.Contains(v, []byte(tag))
+		return !bytes.Contains(v, []byte(value.Tag))
 	}
 	return false
 }
