@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"crypto/subtle"
 	"net/http"
 	"strings"
@@ -13,42 +14,75 @@ type access int
 
 const (
 	adminOnly  access = iota
-	ownService        // also the token of the service in the path
-	anyToken          // also the token of any service
+	ownService        // also the tokens of the service in the path
+	anyToken          // also those of any service
 )
+
+// caller is whose request it is.
+type caller struct {
+	admin bool
+	token protocol.Token
+}
+
+// owner is the token under whose name its calls run.
+func (c caller) owner() string {
+	if c.admin {
+		return protocol.MainToken
+	}
+	return c.token.ID
+}
+
+// scope is the token whose calls it may see; empty for all.
+func (c caller) scope() string {
+	if c.admin {
+		return ""
+	}
+	return c.token.ID
+}
+
+type callerKey struct{}
+
+func callerOf(r *http.Request) caller {
+	c, _ := r.Context().Value(callerKey{}).(caller)
+	return c
+}
 
 // guard lets a request pass that has the right token. What it answers to others
 // does not depend on whether the thing they ask for exists.
 func (s *Server) guard(a access, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := s.authorize(a, r); err != nil {
+		c, err := s.authorize(a, r)
+		if err != nil {
 			w.Header().Set("Connection", "close") // an unread body is not worth reading
 			writeError(w, err)
 			return
 		}
-		next(w, r)
+		next(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	}
 }
 
-func (s *Server) authorize(a access, r *http.Request) error {
+func (s *Server) authorize(a access, r *http.Request) (caller, error) {
 	hash := tokenHash(r)
 	if hash == "" {
-		return protocol.Errorf(protocol.Unauthorized, "this needs a token")
+		return caller{}, protocol.Errorf(protocol.Unauthorized, "this needs a token")
 	}
 	if subtle.ConstantTimeCompare([]byte(strings.ToLower(s.options.AdminSHA256)), []byte(hash)) == 1 {
-		return nil
+		return caller{admin: true}, nil
 	}
 	name := r.PathValue("service")
 	for _, v := range s.services.all() {
-		if !v.accepts(hash) {
+		t, ok := v.tokenOf(hash)
+		switch {
+		case !ok:
 			continue
+		case expired(t):
+			return caller{}, protocol.Errorf(protocol.Unauthorized, "the token %s has expired; ask whoever gave it to you for another", t.ID)
+		case a == anyToken || a == ownService && v.name == name:
+			return caller{token: t}, nil
 		}
-		if a == anyToken || a == ownService && v.name == name {
-			return nil
-		}
-		return protocol.Errorf(protocol.Forbidden, "this token can only call the service %s", v.name)
+		return caller{}, protocol.Errorf(protocol.Forbidden, "this token can only call the service %s", v.name)
 	}
-	return protocol.Errorf(protocol.Unauthorized, "the token is not valid here")
+	return caller{}, protocol.Errorf(protocol.Unauthorized, "the token is not valid here")
 }
 
 // tokenHash is the hash of a request's token; empty where there is none.

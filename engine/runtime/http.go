@@ -62,8 +62,14 @@ func (s *Server) routes() http.Handler {
 	handle("DELETE /v1/services/{service}", adminOnly, s.deleteService)
 	handle("GET /v1/services/{service}/logs", adminOnly, s.getLogs)
 	handle("POST /v1/services/{service}/call/{function}", ownService, s.used(s.postCall))
-	handle("GET /v1/services/{service}/calls/{id}", ownService, s.getKeptCall)
-	handle("DELETE /v1/services/{service}/calls/{id}", ownService, s.deleteKeptCall)
+	handle("POST /v1/services/{service}/arguments/{id}", ownService, s.used(s.postArguments))
+	handle("GET /v1/services/{service}/calls", ownService, s.getCalls)
+	handle("GET /v1/services/{service}/calls/{id}", ownService, s.getCall)
+	handle("DELETE /v1/services/{service}/calls/{id}", ownService, s.deleteCall)
+	handle("GET /v1/services/{service}/tokens", adminOnly, s.getTokens)
+	handle("PUT /v1/services/{service}/tokens/{id}", adminOnly, s.putToken)
+	handle("DELETE /v1/services/{service}/tokens/{id}", adminOnly, s.deleteToken)
+	handle("GET /v1/services/{service}/journal", adminOnly, s.getJournal)
 	handle("GET /v1/services/{service}/connect", ownService, s.used(s.getConnect))
 
 	handle("/", adminOnly, func(_ http.ResponseWriter, r *http.Request) error {
@@ -229,7 +235,12 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	s.configured.Store(&cfg)
+	old := s.configured.Swap(&cfg)
+	if old.Price != cfg.Price {
+		for _, v := range s.services.all() {
+			v.tellTokens()
+		}
+	}
 	s.persist()
 	return writeJSON(w, http.StatusOK, struct{}{})
 }

@@ -1,216 +1,198 @@
 package runtime
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
-// postCall passes a call on to the worker and its answer back, without reading
-// either into memory: the body of the request is the body of the frame. A call that
-// is named by its client may be asked for again; see keptCalls.
-func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
-	if r.URL.Query().Has("wait") {
-		return s.postKeptCall(w, r, v)
-	}
-	body, size, err := s.callBody(r)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	err = s.call(r.Context(), w, v, r.PathValue("function"), body, size)
-	if errors.Is(err, errBegun) {
-		abort(err)
-	}
-	return err
-}
+// Headers of calls.
+const (
+	headerCallID      = "Seer-Call-Id"
+	headerCallAge     = "Seer-Call-Age"       // seconds since the client first sent it; only on a repeat
+	headerCallDone    = "Seer-Call-Done"      // names of calls whose answers have arrived
+	headerCallOptions = "Seer-Call-Options"   // OPTIONS as JSON
+	headerArguments   = "Seer-Call-Arguments" // bytes that have been sent before
+	headerClient      = "Seer-Client"
+)
 
-// call runs one call. With errBegun, a part of its answer has been written.
-func (s *Server) call(ctx context.Context, w http.ResponseWriter, v *service, fn string, body io.Reader, size int64) error {
-	h := protocol.FrameHeader{Kind: protocol.FrameCall, ID: newProcessID(), Fn: fn}
-	wk, err := v.await(ctx)
-	if err != nil {
-		return err
+// httpLinger is how long a named call goes on that nobody asks for.
+const httpLinger = 150
+
+var callID = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
+
+func checkCallID(id string) error {
+	if !callID.MatchString(id) {
+		return protocol.Errorf(protocol.Invalid, "%q is no name for a call: 8 to 100 letters, digits, _ . and -", id)
 	}
-	defer wk.leave()
-	conn, err := wk.get()
-	if err != nil {
-		return interruptedCall(v, wk, h.Fn)
-	}
-	c := &call{server: s, service: v, worker: wk, conn: conn, header: h}
-	return c.run(ctx, w, body, size)
+	return nil
 }
 
 // errBegun marks an answer that broke off.
 var errBegun = errors.New("the answer broke off")
 
-// callBody finds out the size, which a frame must tell before its body.
-func (s *Server) callBody(r *http.Request) (io.ReadCloser, int64, error) {
+// postCall makes a call, or joins the one that has its name.
+func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	h, named, err := callHeader(r)
+	if err != nil {
+		return err
+	}
+	c := s.newRelay(r, v, h)
+	c.named = named
+	if c.args, err = s.callArguments(r, v, &c.header); err != nil {
+		return err
+	}
+	defer c.args.close()
+	return c.answer(w, r)
+}
+
+func (s *Server) newRelay(r *http.Request, v *service, h protocol.FrameHeader) *relay {
+	who := callerOf(r)
+	return &relay{server: s, service: v, name: v.name, who: who, header: h, named: true, since: time.Now(), next: max(h.From, 1)}
+}
+
+// callHeader is the header of the frame with the call.
+func callHeader(r *http.Request) (protocol.FrameHeader, bool, error) {
+	h := protocol.FrameHeader{Kind: protocol.FrameCall, Fn: r.PathValue("function"), Token: callerOf(r).owner()}
+	if text := r.Header.Get(headerCallOptions); text != "" {
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&h.CallOptions); err != nil {
+			return h, false, protocol.Errorf(protocol.Invalid, "%s is not the JSON that is expected: %v", headerCallOptions, err)
+		}
+	}
+	if text := r.Header.Get(headerCallAge); text != "" {
+		age, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(age >= 0) {
+			return h, false, protocol.Errorf(protocol.Invalid, "%s: %q is not a number of seconds", headerCallAge, text)
+		}
+		h.Age = age
+	}
+	h.Ack = append(h.Ack, done(r)...)
+	ids, named := r.Header[headerCallID]
+	if !named {
+		return unnamed(h), false, nil
+	}
+	h.ID = ids[0]
+	if h.Linger == nil {
+		linger := float64(httpLinger)
+		h.Linger = &linger
+	}
+	return h, true, checkCallID(h.ID)
+}
+
+// unnamed makes a name for a call that ends with its request. All such calls of a
+// token share their turns.
+func unnamed(h protocol.FrameHeader) protocol.FrameHeader {
+	h.ID = "http." + newProcessID()
+	if h.Client == "" {
+		h.Client = "http"
+	}
+	linger := 0.0
+	h.Linger, h.Detach = &linger, false
+	return h
+}
+
+// done are the calls whose answers have arrived.
+func done(r *http.Request) []string {
+	var ids []string
+	for name := range strings.SplitSeq(r.Header.Get(headerCallDone), ",") {
+		if name = strings.TrimSpace(name); checkCallID(name) == nil {
+			ids = append(ids, name)
+		}
+	}
+	return ids
+}
+
+// answer sees the call through in the form that the client asks for.
+func (c *relay) answer(w http.ResponseWriter, r *http.Request) error {
+	skip, err := queryInt(r.URL.Query(), "skip")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(r.Header.Get("Accept"), value.MediaTypeFrames) {
+		c.out = &frameAnswer{w: w, id: c.header.ID, from: c.next, skip: skip}
+	} else {
+		c.out = &jsonAnswer{w: w, id: c.header.ID, tagged: r.URL.Query().Get("values") == "tagged"}
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	if r.URL.Query().Has("wait") {
+		cancel()
+		if ctx, cancel, err = queryWait(r); err != nil {
+			return err
+		}
+	}
+	defer cancel()
+	err = c.run(ctx, r.Context())
+	if err != nil && (c.out.begun() || errors.Is(err, errBegun)) {
+		abort(err)
+	}
+	return err
+}
+
+// callArguments takes the arguments in before the call begins: a request that is cut
+// has not begun anything.
+func (s *Server) callArguments(r *http.Request, v *service, h *protocol.FrameHeader) (*store, error) {
+	if text := r.Header.Get(headerArguments); text != "" {
+		return s.sentBefore(r, v, h, text)
+	}
 	if r.ContentLength > protocol.MaxFrameBody {
-		return nil, 0, protocol.Errorf(protocol.Invalid, "the arguments have %d bytes, more than the %d allowed", r.ContentLength, int64(protocol.MaxFrameBody))
+		return nil, protocol.Errorf(protocol.Invalid, "the arguments have %d bytes, more than the %d allowed", r.ContentLength, int64(protocol.MaxFrameBody))
 	}
-	if r.ContentLength > 0 {
-		return r.Body, r.ContentLength, nil
-	}
-	if r.ContentLength == 0 {
-		const none = `{"args":[],"kwargs":{}}`
-		return io.NopCloser(bytes.NewReader([]byte(none))), int64(len(none)), nil
-	}
-	f, err := os.CreateTemp(s.scratch, "call-*")
-	if err != nil {
-		return nil, 0, err
-	}
-	size, err := io.Copy(f, io.LimitReader(r.Body, protocol.MaxFrameBody+1))
-	if err == nil {
-		err = os.Remove(f.Name())
+	args := &store{dir: s.scratch}
+	n, err := io.Copy(args, io.LimitReader(r.Body, protocol.MaxFrameBody+1))
+	switch {
+	case err == nil && n == 0:
+		_, err = io.WriteString(args, `{"args":[],"kwargs":{}}`)
+	case err == nil && n > protocol.MaxFrameBody:
+		err = protocol.Errorf(protocol.Invalid, "the arguments have more than the %d bytes allowed", int64(protocol.MaxFrameBody))
+	case err != nil && errors.Is(err, io.ErrUnexpectedEOF):
+		err = protocol.Errorf(protocol.Unavailable, "the arguments did not arrive whole: %v", err)
 	}
 	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+		err = beside(args, r.Header.Get("Content-Type"), h)
 	}
 	if err != nil {
-		f.Close()
-		os.Remove(f.Name())
-		return nil, 0, err
+		args.close()
+		return nil, err
 	}
-	return f, size, nil
+	return args, nil
 }
 
-// call is one call on its way through the runtime.
-type call struct {
-	server  *Server
-	service *service
-	worker  *worker
-	conn    net.Conn
-	header  protocol.FrameHeader
-}
-
-func (c *call) run(ctx context.Context, w http.ResponseWriter, body io.Reader, size int64) error {
-	// Closing the connection is how a worker learns that its caller has gone.
-	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
-	answer, n, err := c.exchange(body, size)
-	if err == nil && answer.Kind == protocol.FrameError && answer.Error != nil {
-		c.done(stop())
-		return c.scrubbed(answer.Error)
+// beside takes what stands beside the arguments for an option of the call.
+func beside(args *store, contentType string, h *protocol.FrameHeader) error {
+	var first [1]byte
+	if _, err := io.ReadFull(args.reader(), first[:]); err == nil && first[0] == 0 {
+		h.Tagged = true
+		return nil
 	}
-	if err == nil && answer.Kind != protocol.FrameResult {
-		err = fmt.Errorf("a frame of the kind %q is no answer", answer.Kind)
+	if strings.HasPrefix(contentType, value.MediaType) {
+		return nil
 	}
+	found, err := topLevel(args.reader(), "timeout_seconds", "tagged")
 	if err != nil {
-		stop()
-		c.conn.Close()
-		return c.broken(ctx, err)
+		return err
 	}
-	err = c.sendResult(w, answer, n)
-	c.done(stop() && err == nil)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errBegun, err)
+	if text := found["tagged"]; text == "true" {
+		h.Tagged = true
+	}
+	if text := found["timeout_seconds"]; text != "" && text != "null" {
+		if h.Timeout, err = strconv.ParseFloat(text, 64); err != nil || !(h.Timeout >= 0) {
+			return protocol.Errorf(protocol.Invalid, "timeout_seconds is %s and not a number of seconds", text)
+		}
 	}
 	return nil
-}
-
-// exchange sends the call and reads the head of its answer. A client's own
-// fault is an [*protocol.Error].
-func (c *call) exchange(body io.Reader, size int64) (protocol.FrameHeader, int64, error) {
-	if err := protocol.WriteFrameHeader(c.conn, c.header, size); err != nil {
-		return protocol.FrameHeader{}, 0, err
-	}
-	b := &bodyReader{r: body}
-	if _, err := io.CopyN(c.conn, b, size); err != nil {
-		if b.err != nil {
-			err = protocol.Errorf(protocol.Unavailable, "the arguments did not arrive whole: %v", b.err)
-		}
-		return protocol.FrameHeader{}, 0, err
-	}
-	return protocol.ReadFrameHeader(c.conn)
-}
-
-// bodyReader remembers that it was reading which failed, not writing.
-type bodyReader struct {
-	r   io.Reader
-	err error
-}
-
-func (b *bodyReader) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.err = err
-	}
-	return n, err
-}
-
-// done gives the connection back, or up.
-func (c *call) done(whole bool) {
-	if whole {
-		c.worker.put(c.conn)
-		return
-	}
-	c.conn.Close()
-}
-
-func (c *call) broken(ctx context.Context, err error) error {
-	var e *protocol.Error
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.As(err, &e):
-		return e
-	case interrupted(err):
-		return interruptedCall(c.service, c.worker, c.header.Fn)
-	}
-	return fmt.Errorf("the worker of the service %s sent what is not an answer: %w", c.service.name, err)
-}
-
-// interruptedCall waits a moment for the worker's end, to be able to tell it.
-func interruptedCall(v *service, wk *worker, fn string) *protocol.CallError {
-	how := "closed the connection"
-	select {
-	case <-wk.exited:
-		how = wk.ending()
-	case <-time.After(2 * time.Second):
-	}
-	return &protocol.CallError{Code: protocol.CallInterrupted,
-		Message: fmt.Sprintf("the worker of the service %s %s during the call of %s; the call may have had effects and was not repeated", v.name, how, fn)}
-}
-
-func (c *call) scrubber() *scrubber { return newScrubber(c.server.config().Secrets) }
-
-func (c *call) scrubbed(e *protocol.CallError) *protocol.CallError {
-	s := c.scrubber()
-	return &protocol.CallError{Code: e.Code, Type: s.text(e.Type), Message: s.text(e.Message), Traceback: s.text(e.Traceback)}
-}
-
-// sendResult streams the result into the answer.
-func (c *call) sendResult(w http.ResponseWriter, answer protocol.FrameHeader, size int64) error {
-	const before = `{"result":`
-	after := fmt.Sprintf(`,"tagged":%v}`, answer.Tagged)
-	scrub := c.scrubber()
-	w.Header().Set("Content-Type", "application/json")
-	if scrub.empty() {
-		w.Header().Set("Content-Length", strconv.FormatInt(int64(len(before)+len(after))+size, 10))
-	}
-	if _, err := io.WriteString(w, before); err != nil {
-		return err
-	}
-	out := scrub.writer(w)
-	if _, err := io.CopyN(out, c.conn, size); err != nil {
-		return err
-	}
-	if err := out.flush(); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, after)
-	return err
 }

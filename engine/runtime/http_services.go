@@ -50,11 +50,11 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer cancel()
-	d, err := v.wait(ctx, int(generation))
+	d, err := v.wait(ctx, int(generation), r.URL.Query().Get("unless"))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, d)
+	return writeJSON(w, http.StatusOK, forToken(d, callerOf(r).token))
 }
 
 func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
@@ -131,7 +131,7 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 	// The worker itself says yes: a client that has no answer then knows that nothing
 	// of its call can have run in a worker that was dying.
 	yes := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n"
-	if err := wk.send(controlLine{Kind: "conn", Hello: yes}, f); err != nil {
+	if err := wk.send(controlLine{Kind: "conn", Hello: yes, Token: callerOf(r).owner(), Client: r.Header.Get(headerClient)}, f); err != nil {
 		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	}
 	return nil

@@ -26,6 +26,7 @@ const (
 const (
 	listenerFD = 3
 	memoryFD   = 4
+	lifeFD     = 5
 )
 
 // Main is the program of a machine, started by the loader. It returns the exit
@@ -60,7 +61,9 @@ func run(log *slog.Logger, worker fs.FS, workerEntry string) error {
 	o := optionsOf(boot)
 	o.Logger, o.Worker, o.WorkerEntry = log, worker, workerEntry
 	o.Memory = os.NewFile(memoryFD, "memory")
+	o.Life = os.NewFile(lifeFD, "life")
 	syscall.CloseOnExec(memoryFD)
+	syscall.CloseOnExec(lifeFD)
 	if boot.Scratch != "" {
 		if err := os.MkdirAll(boot.Scratch, 0o700); err != nil {
 			return err

@@ -25,7 +25,7 @@ type memory struct {
 }
 
 // savedState is what is remembered. Processes are not: they end with the
-// runtime.
+// runtime, and only the workers of services do not.
 type savedState struct {
 	Config      protocol.Config    `json:"config"`
 	LeaseKind   protocol.LeaseKind `json:"lease_kind"`
@@ -33,14 +33,8 @@ type savedState struct {
 	LeaseIdle   time.Duration      `json:"lease_idle"`
 	LastUse     time.Time          `json:"last_use"`
 	StartedUnix int64              `json:"started_unix"`
-	Services    []savedService     `json:"services"`
-}
-
-// savedService is a generation to be loaded again.
-type savedService struct {
-	Name       string               `json:"name"`
-	Generation int                  `json:"generation"`
-	Spec       protocol.ServiceSpec `json:"spec"`
+	Scratch     string             `json:"scratch"`
+	Services    []*savedService    `json:"services"`
 }
 
 const (

@@ -2,10 +2,12 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,38 @@ import (
 // thread that started it: nothing may outlive a killed runtime.
 func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// workerAttr puts a worker into a group of its own. It outlives the runtime: what
+// ends it with the machine is the pipe that the loader holds.
+func workerAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// raiseFiles allows a worker as many open files as it may have: each connection is
+// one. It keeps what it has where that is not possible.
+func raiseFiles(pid int) {
+	var limit unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit) == nil && limit.Cur < limit.Max {
+		limit.Cur = min(limit.Max, 1<<16)
+		_ = unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil)
+	}
+}
+
+// waitDescriptor waits for the end of a process, and reports whether it could.
+func waitDescriptor(pid int, cookie string) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, syscall.ESRCH)
+	}
+	defer unix.Close(fd)
+	if !hasVariable(pid, cookie) { // another process has the number by now
+		return true
+	}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		if n > 0 || err != nil && !errors.Is(err, syscall.EINTR) {
+			return n > 0
+		}
+	}
 }
 
 // dieWithParent has this program told when the loader dies. The loader may have
@@ -75,14 +109,20 @@ func readStat(dir string) (tableEntry, bool) {
 
 // hasVariable reports whether a process was started with the given NAME=value.
 func hasVariable(pid int, pair string) bool {
+	name, value, _ := strings.Cut(pair, "=")
+	return value != "" && variable(pid, name) == value
+}
+
+// variable is one that a process was started with; empty where there is none.
+func variable(pid int, name string) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return false
+		return ""
 	}
-	for v := range bytes.SplitSeq(data, []byte{0}) {
-		if string(v) == pair {
-			return true
+	for v := range strings.SplitSeq(string(data), "\x00") {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
 		}
 	}
-	return false
+	return ""
 }

@@ -15,6 +15,14 @@ import (
 // end it with its parent; the loader ends what a killed runtime leaves.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
+// workerAttr is the same: here no worker outlives its runtime.
+func workerAttr() *syscall.SysProcAttr { return processAttr() }
+
+// raiseFiles does nothing: only a process itself can do it here.
+func raiseFiles(int) {}
+
+func waitDescriptor(int, string) bool { return false }
+
 // dieWithParent does nothing here: the runtime looks at its parent each second.
 func dieWithParent() error { return nil }
 
@@ -55,3 +63,5 @@ func processTable() (table, error) {
 // hasVariable is always false: the environment of others cannot be read here.
 // Descendants and process groups are still found.
 func hasVariable(int, string) bool { return false }
+
+func variable(int, string) string { return "" }

@@ -12,30 +12,26 @@ const pageSize = 64
 
 // page is the memory in which a worker counts its calls, whoever they come
 // from: calls on a handed-over connection never pass through the runtime.
-type page struct {
-	f    *os.File
-	data []byte
-}
+type page struct{ data []byte }
 
-func newPage(dir string) (*page, error) {
-	f, err := anonymousFile(dir, pageSize)
-	if err != nil {
-		return nil, err
+// mapPage makes the memory of a file visible. The file may be closed afterwards.
+func mapPage(f *os.File) (*page, error) {
+	if info, err := f.Stat(); err != nil || info.Size() < pageSize {
+		return nil, os.ErrInvalid // reading beyond a file's end would end this program
 	}
 	data, err := syscall.Mmap(int(f.Fd()), 0, pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
-		f.Close()
 		return nil, os.NewSyscallError("mmap", err)
 	}
-	return &page{f, data}, nil
+	return &page{data}, nil
 }
 
 func (p *page) word(i int) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&p.data[8*i])))
 }
 
-// busy reports whether a call is running. A worker that has died in the middle
-// of one is not asked.
+// busy reports whether a call is queued or running. A worker that has died in the
+// middle of one is not asked.
 func (p *page) busy() bool { return p.word(0) > p.word(1) }
 
 // lastUse is when a call last began or ended.

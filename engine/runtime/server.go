@@ -32,6 +32,7 @@ type Options struct {
 	HardEnd     time.Time         // zero = none
 	FirstLease  time.Duration     // until a client takes a lease; 0 = 2 minutes
 	Memory      *os.File          // survives the runtime; nil = nothing is remembered
+	Life        *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
 	Worker      fs.FS             // the worker's Python files
 	WorkerEntry string            // the one to start
 	Linger      time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
@@ -47,6 +48,9 @@ type Server struct {
 	workerEntry string
 	handler     http.Handler
 	spawner     *spawner
+	life        *os.File // the end of a pipe that workers watch
+	alive       *os.File // its other one, where it is ours
+	arguments   arguments
 	memory      memory
 	lease       lease
 	processes   processes
@@ -71,12 +75,8 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	scratch, err := os.MkdirTemp(o.Scratch, "seer-runtime-")
-	if err != nil {
-		return nil, fmt.Errorf("make the runtime's folder: %w", err)
-	}
 	now := time.Now()
-	s := &Server{options: o, scratch: scratch, spawner: newSpawner(), memory: memory{f: o.Memory},
+	s := &Server{options: o, spawner: newSpawner(), life: o.Life, memory: memory{f: o.Memory},
 		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
 		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
@@ -86,6 +86,7 @@ func New(o Options) (*Server, error) {
 		s.cleanUp()
 		return nil, err
 	}
+	s.persist()
 	return s, nil
 }
 
@@ -97,18 +98,57 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 }
 
 func (s *Server) prepare() error {
-	if s.options.Worker != nil {
-		dir := filepath.Join(s.scratch, "worker")
-		if err := os.CopyFS(dir, s.options.Worker); err != nil {
-			return fmt.Errorf("store the worker: %w", err)
-		}
-		s.workerEntry = filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
-	}
-	saved, ok, err := s.memory.load()
-	if err != nil || !ok {
+	saved, again, err := s.memory.load()
+	if err != nil {
 		return err
 	}
+	if err := s.settle(saved.Scratch); err != nil {
+		return fmt.Errorf("make the runtime's folder: %w", err)
+	}
+	if s.life == nil {
+		if s.life, s.alive, err = os.Pipe(); err != nil {
+			return err
+		}
+	}
+	if s.options.Worker != nil {
+		if err := s.storeWorker(); err != nil {
+			return fmt.Errorf("store the worker: %w", err)
+		}
+	}
+	if !again {
+		return nil
+	}
 	return s.resume(saved)
+}
+
+// settle goes on in the folder of an earlier runtime: logs, journals and the sockets
+// of workers are there.
+func (s *Server) settle(before string) error {
+	if info, err := os.Stat(before); err == nil && info.IsDir() {
+		s.scratch = before
+		return nil
+	}
+	var err error
+	s.scratch, err = os.MkdirTemp(s.options.Scratch, "seer-runtime-")
+	return err
+}
+
+// storeWorker writes the worker's files, unless an earlier runtime has: a worker that
+// runs may still import from there.
+func (s *Server) storeWorker() error {
+	dir := filepath.Join(s.scratch, "worker")
+	s.workerEntry = filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	part, err := os.MkdirTemp(s.scratch, "worker-*")
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(part, s.options.Worker); err != nil {
+		return err
+	}
+	return os.Rename(part, dir)
 }
 
 // resume takes up the life of a runtime that was killed.
@@ -117,14 +157,7 @@ func (s *Server) resume(saved savedState) error {
 	s.configured.Store(&saved.Config)
 	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
 	s.started = saved.StartedUnix
-	for _, sv := range saved.Services {
-		v, err := s.services.obtain(s, sv.Name)
-		if err != nil {
-			return err
-		}
-		v.serve(sv.Spec, sv.Generation)
-	}
-	return nil
+	return s.resumeServices(saved.Services)
 }
 
 // persist remembers the present state. A failure is logged, not returned: the
@@ -134,28 +167,16 @@ func (s *Server) persist() {
 	defer s.saving.Unlock()
 	s.lease.mu.Lock()
 	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
-		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started}
+		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch}
 	s.lease.mu.Unlock()
 	for _, v := range s.services.all() {
-		state.Services = append(state.Services, v.saved()...)
+		if saved := v.saved(); saved != nil {
+			state.Services = append(state.Services, saved)
+		}
 	}
 	if err := s.memory.save(state); err != nil {
 		s.options.Logger.Error("the state could not be remembered", "error", err)
 	}
-}
-
-// saved is the newest generation that works or may work.
-func (v *service) saved() []savedService {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	g := v.current
-	if v.loading != nil {
-		g = v.loading
-	}
-	if g == nil || v.deleted {
-		return nil
-	}
-	return []savedService{{Name: v.name, Generation: g.number, Spec: g.spec}}
 }
 
 func (s *Server) config() protocol.Config { return *s.configured.Load() }
@@ -220,9 +241,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			return err
 		case <-tick.C:
 			s.processes.tidy(s.options.Linger)
-			for _, v := range s.services.all() {
-				v.calls.tidy(time.Now())
-			}
+			s.arguments.tidy(time.Now())
 			s.busy()
 			if why := s.lease.ended(time.Now()); why != "" {
 				s.End(why)
@@ -239,7 +258,7 @@ func (s *Server) busy() bool {
 	busy, _ := s.lease.used()
 	for _, v := range s.services.all() {
 		for _, w := range v.workers() {
-			s.lease.touch(w.page.lastUse())
+			s.lease.touch(w.lastUse())
 			busy = busy || w.busy()
 		}
 		busy = busy || v.isLoading()
@@ -272,5 +291,9 @@ func (s *Server) endProcesses() {
 
 func (s *Server) cleanUp() {
 	s.spawner.close()
+	s.arguments.close()
+	if s.alive != nil {
+		s.alive.Close()
+	}
 	os.RemoveAll(s.scratch)
 }

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"crypto/subtle"
 	"slices"
 	"sync"
 	"time"
@@ -25,15 +24,18 @@ type service struct {
 	name   string
 	server *Server
 	logs   *spool
-	calls  keptCalls
 
-	mu      sync.Mutex
-	last    int // the generation given out last
-	current *generation
-	loading *generation
-	recent  []*generation // for those who ask how a generation ended
-	deleted bool
-	changed chan struct{} // closed at every change
+	mu       sync.Mutex
+	last     int // the generation given out last
+	current  *generation
+	loading  *generation
+	recent   []*generation // for those who ask how a generation ended
+	retiring []*worker     // of earlier generations, whose calls end
+	leaving  map[string]*worker
+	dead     *worker // that has died and is being replaced
+	tokens   []protocol.Token
+	deleted  bool
+	changed  chan struct{} // closed at every change
 }
 
 // generation is one loading of an interface. Its fields are guarded by
@@ -49,6 +51,7 @@ type generation struct {
 	started    time.Time
 	worker     *worker
 	restarting bool
+	inPlace    *protocol.InPlace
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
@@ -63,8 +66,7 @@ func (v *service) serve(spec protocol.ServiceSpec, number int) protocol.Service 
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.last = max(number, v.last+1)
-	g := &generation{number: v.last, spec: spec, state: protocol.ServiceLoading, started: time.Now()}
-	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g := v.newGeneration(spec, v.last)
 	if old := v.loading; old != nil {
 		old.state = protocol.ServiceStopped
 		old.cancel()
@@ -75,8 +77,18 @@ func (v *service) serve(spec protocol.ServiceSpec, number int) protocol.Service 
 		v.recent = v.recent[n-8:]
 	}
 	v.notify()
-	go v.bring(g)
+	if old := v.current; spec.InPlace && old != nil && old.state == protocol.ServiceReady && old.worker != nil {
+		go v.reload(g, old, old.worker)
+	} else {
+		go v.bring(g)
+	}
 	return v.describe(g)
+}
+
+func (v *service) newGeneration(spec protocol.ServiceSpec, number int) *generation {
+	g := &generation{number: number, spec: spec, state: protocol.ServiceLoading, started: time.Now()}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	return g
 }
 
 // bring loads a generation and puts it in the place of the present one.
@@ -101,38 +113,45 @@ func (v *service) bring(g *generation) {
 	old := v.current
 	v.current = g
 	g.state, g.iface, g.worker = protocol.ServiceReady, iface, w
+	if old != nil {
+		v.dead = nil
+		v.setAside(old)
+	}
 	v.notify()
 	v.mu.Unlock()
 	v.server.persist()
 	go v.watch(g, w)
-	if old != nil {
-		v.replace(old)
+}
+
+// setAside lets a replaced generation end. v.mu is held.
+func (v *service) setAside(old *generation) {
+	old.state, old.restarting = protocol.ServiceStopped, false
+	old.cancel()
+	if w := old.worker; w != nil {
+		v.retiring = append(v.retiring, w)
+		go v.retire(w)
 	}
 }
 
-func (v *service) replace(old *generation) {
+// retire waits until the calls of a worker have ended. Whoever asks for one of them
+// afterwards is told by its journal.
+func (v *service) retire(w *worker) {
+	v.remember(w)
+	w.retire()
 	v.mu.Lock()
-	old.state, old.restarting = protocol.ServiceStopped, false
-	w := old.worker
+	v.retiring = slices.DeleteFunc(v.retiring, func(r *worker) bool { return r == w })
 	v.mu.Unlock()
-	old.cancel()
-	if w != nil {
-		w.retire()
-	}
+	v.server.persist()
 }
 
 // load starts a worker and waits until it is ready. The worker is nil with an
 // error.
 func (v *service) load(g *generation) (*worker, *sdk.Interface, *protocol.CallError) {
-	w, err := v.server.startWorker(v.name, g.number, g.spec, v.logs)
+	w, err := v.server.startWorker(v, g.number, g.spec)
 	if err != nil {
 		return nil, nil, loadFailed("the worker could not be started: %v", err)
 	}
-	timeout := defaultLoadTimeout
-	if g.spec.LoadTimeoutSeconds > 0 {
-		timeout = time.Duration(g.spec.LoadTimeoutSeconds * float64(time.Second))
-	}
-	iface, cerr := w.await(g.ctx, timeout)
+	iface, cerr := w.await(g.ctx, g.patience())
 	if cerr != nil {
 		w.kill()
 		return nil, nil, cerr
@@ -140,14 +159,26 @@ func (v *service) load(g *generation) (*worker, *sdk.Interface, *protocol.CallEr
 	return w, iface, nil
 }
 
+// patience is how long the loading may take.
+func (g *generation) patience() time.Duration {
+	if g.spec.LoadTimeoutSeconds > 0 {
+		return seconds(g.spec.LoadTimeoutSeconds)
+	}
+	return defaultLoadTimeout
+}
+
 // watch starts a worker again that has died, a few times.
 func (v *service) watch(g *generation, w *worker) {
 	for w != nil {
 		<-w.exited
-		if !v.crashed(g, w) {
+		again := v.crashed(g, w)
+		v.server.persist()
+		if !again {
 			return
 		}
-		w = v.restart(g)
+		if w = v.restart(g); w != nil {
+			v.server.persist()
+		}
 	}
 }
 
@@ -158,6 +189,7 @@ func (v *service) crashed(g *generation, w *worker) bool {
 	if v.current != g || v.deleted {
 		return false
 	}
+	v.dead = w
 	now := time.Now()
 	g.crashes = slices.DeleteFunc(g.crashes, func(t time.Time) bool { return now.Sub(t) > restartWindow })
 	g.crashes = append(g.crashes, now)
@@ -190,6 +222,7 @@ func (v *service) restart(g *generation) *worker {
 			return nil
 		case cerr == nil:
 			g.state, g.iface, g.worker, g.err = protocol.ServiceReady, iface, w, nil
+			v.dead = nil
 			g.restarts++
 			g.restarting = false
 		default:
@@ -266,11 +299,12 @@ func (v *service) shown(number int) *generation {
 
 func (v *service) describe(g *generation) protocol.Service {
 	return protocol.Service{Name: v.name, Generation: g.number, State: g.state, Interface: g.iface,
-		Error: g.err, Restarts: g.restarts, StartedUnix: g.started.Unix()}
+		Error: g.err, Restarts: g.restarts, StartedUnix: g.started.Unix(), InPlace: g.inPlace}
 }
 
-// wait describes a generation once it is no longer loading, or when ctx ends.
-func (v *service) wait(ctx context.Context, number int) (protocol.Service, error) {
+// wait describes a generation once it is no longer loading and its code is not the
+// given one, or when ctx ends.
+func (v *service) wait(ctx context.Context, number int, unless string) (protocol.Service, error) {
 	for {
 		v.mu.Lock()
 		g := v.shown(number)
@@ -280,7 +314,8 @@ func (v *service) wait(ctx context.Context, number int) (protocol.Service, error
 		}
 		d, changed := v.describe(g), v.changed
 		v.mu.Unlock()
-		if d.State != protocol.ServiceLoading {
+		same := unless != "" && (d.Interface == nil || d.Interface.CodeHash == unless)
+		if d.State != protocol.ServiceLoading && !same {
 			return d, nil
 		}
 		select {
@@ -291,26 +326,15 @@ func (v *service) wait(ctx context.Context, number int) (protocol.Service, error
 	}
 }
 
-// accepts reports whether a token's hash belongs to the service.
-func (v *service) accepts(hash string) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, g := range []*generation{v.current, v.loading, v.shown(0)} {
-		if g != nil && subtle.ConstantTimeCompare([]byte(g.spec.TokenSHA256), []byte(hash)) == 1 {
-			return true
-		}
-	}
-	return false
-}
-
-// workers are those that live now.
+// workers are those that live now, the present one first.
 func (v *service) workers() []*worker {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var list []*worker
 	if v.current != nil && v.current.worker != nil {
-		return []*worker{v.current.worker}
+		list = append(list, v.current.worker)
 	}
-	return nil
+	return append(list, v.retiring...)
 }
 
 func (v *service) isLoading() bool {
@@ -336,7 +360,7 @@ func (v *service) abandon(number int) bool {
 func (v *service) remove() {
 	v.mu.Lock()
 	v.deleted = true
-	var w *worker
+	ending := slices.Clone(v.retiring)
 	for _, g := range []*generation{v.current, v.loading} {
 		if g == nil {
 			continue
@@ -344,15 +368,16 @@ func (v *service) remove() {
 		g.cancel()
 		g.state = protocol.ServiceStopped
 		if g.worker != nil {
-			w = g.worker
+			ending = append(ending, g.worker)
 		}
 	}
 	v.loading = nil
 	v.notify()
 	v.mu.Unlock()
-	if w != nil {
-		w.kill()
+	var wg sync.WaitGroup
+	for _, w := range ending {
+		wg.Go(w.kill)
 	}
-	v.calls.close()
+	wg.Wait()
 	v.logs.close()
 }

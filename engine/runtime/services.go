@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -46,7 +47,7 @@ func (t *services) obtain(s *Server, name string) (*service, error) {
 	if v := t.table[name]; v != nil {
 		return v, nil
 	}
-	logs, err := newSpool(s.scratch, keepLogs, 0)
+	logs, err := openSpool(filepath.Join(s.scratch, "logs-"+name), keepLogs)
 	if err != nil {
 		return nil, fmt.Errorf("the log of the service %s: %w", name, err)
 	}
@@ -75,6 +76,7 @@ func (t *services) remove(name string) error {
 		return protocol.Errorf(protocol.NotFound, "there is no service %q", name)
 	}
 	v.remove()
+	v.logs.remove()
 	return nil
 }
 

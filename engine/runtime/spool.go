@@ -2,23 +2,26 @@ package runtime
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // spool keeps output records on disk and lets any number of readers follow.
-// Offsets never change. The file has no name: nothing is left of it when the
-// runtime dies.
+// Offsets never change. A file without a name leaves nothing when the runtime dies;
+// one with a name is gone on with.
 type spool struct {
 	keep     int64 // beyond this the oldest records are dropped; 0 = never
 	maxAhead int64 // how far the writer may be ahead of the reader; 0 = any
 
 	mu      sync.Mutex
 	f       *os.File
+	path    string  // where it outlives the runtime; empty = it has no name
 	base    int64   // first byte that is still there
 	size    int64   // bytes on disk
 	marks   []int64 // some beginnings of records, for dropping up to one
@@ -41,6 +44,47 @@ func newSpool(dir string, keep, maxAhead int64) (*spool, error) {
 		return nil, err
 	}
 	return &spool{f: f, keep: keep, maxAhead: maxAhead, changed: make(chan struct{})}, nil
+}
+
+// openSpool goes on with the records that a runtime before this one has written, or
+// makes a new file.
+func openSpool(path string, keep int64) (*spool, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	s := &spool{f: f, path: path, keep: keep, changed: make(chan struct{})}
+	if data, err := os.ReadFile(baseOf(path)); err == nil && len(data) == 8 {
+		s.base = int64(binary.LittleEndian.Uint64(data))
+	}
+	for s.size = s.base; ; {
+		var head [protocol.RecordHeader]byte
+		if _, err := f.ReadAt(head[:], s.size); err != nil || head[0] < 1 || head[0] > 2 {
+			break
+		}
+		end := s.size + protocol.RecordHeader + int64(binary.LittleEndian.Uint32(head[1:]))
+		if info, err := f.Stat(); err != nil || end > info.Size() {
+			break
+		}
+		s.mark()
+		s.size = end
+	}
+	if err := f.Truncate(s.size); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// baseOf is the file that says what has been dropped of a spool.
+func baseOf(path string) string { return filepath.Join(filepath.Dir(path), "base-"+filepath.Base(path)) }
+
+// remove takes the file away.
+func (s *spool) remove() {
+	if s.path != "" {
+		_ = os.Remove(s.path)
+		_ = os.Remove(baseOf(s.path))
+	}
 }
 
 func (s *spool) notify() {
@@ -103,6 +147,9 @@ func (s *spool) drop() {
 	for s.keep > 0 && s.size-s.base > s.keep && len(s.marks) > 1 {
 		s.marks = s.marks[1:]
 		s.base = s.marks[0]
+		if s.path != "" {
+			_ = os.WriteFile(baseOf(s.path), binary.LittleEndian.AppendUint64(nil, uint64(s.base)), 0o600) // at worst, zeros are taken for an end
+		}
 		_ = punch(s.f, s.base)
 	}
 }

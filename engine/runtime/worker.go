@@ -1,17 +1,16 @@
 package runtime
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,14 +18,20 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// worker is the Python process of a service.
+// worker is the Python process of a service. It may have been started by a runtime
+// before this one.
 type worker struct {
-	cookie  string
-	dir     string // with the code; removed at the end
-	cmd     *exec.Cmd
-	page    *page
-	loaded  chan controlLine // its answer to load
+	id      string // value of SEER_PROCESS: service/NAME/GENERATION/…
+	service string
+	dir     string // with the code and the control socket; removed at the end
+	journal string // folder
+	pid     int
+	cmd     *exec.Cmd            // nil = of an earlier runtime
+	page    atomic.Pointer[page] // nil = not told yet
+	loaded  chan controlLine     // its answers to load and reload
 	exited  chan struct{}
+	scrub   *scrubber
+	logs    *spool
 	spawner *spawner
 
 	control sync.Mutex // guards writes to conn
@@ -35,36 +40,30 @@ type worker struct {
 	mu    sync.Mutex
 	idle  []net.Conn
 	calls int // on their way through the runtime
+
+	remaining sync.Once
+	left      *remains
 }
 
-// controlLine is a message between runtime and worker.
-type controlLine struct {
-	Kind      string              `json:"t"`
-	Filename  string              `json:"filename,omitempty"`
-	Path      string              `json:"path,omitempty"`
-	Models    []protocol.Model    `json:"models,omitempty"`
-	Workdir   string              `json:"workdir,omitempty"`
-	Secrets   []string            `json:"secrets,omitempty"` // names; the values are variables
-	Hello     string              `json:"hello,omitempty"`   // what the worker says first on a new connection
-	Interface *sdk.Interface      `json:"interface,omitempty"`
-	Error     *protocol.CallError `json:"error,omitempty"`
-}
+func (w *worker) cookie() string { return processVariable + "=" + w.id }
 
 // startWorker starts the process and asks it to load the code.
-func (s *Server) startWorker(name string, generation int, spec protocol.ServiceSpec, logs *spool) (*worker, error) {
+func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSpec) (*worker, error) {
 	cfg := s.config()
-	id := fmt.Sprintf("service/%s/%d/%s", name, generation, newProcessID())
-	w := &worker{cookie: processVariable + "=" + id, loaded: make(chan controlLine, 1), exited: make(chan struct{}), spawner: s.spawner}
+	w := s.newWorker(v, fmt.Sprintf("service/%s/%d/%s", v.name, generation, newProcessID()))
 	var err error
 	if w.dir, err = os.MkdirTemp(s.scratch, "service-*"); err != nil {
 		return nil, err
 	}
-	code := filepath.Join(w.dir, filepath.Base(spec.Filename))
-	if err = os.WriteFile(code, []byte(spec.Code), 0o600); err == nil {
-		err = w.start(s, cfg, id, newScrubber(cfg.Secrets), logs)
+	code, err := w.write(generation, spec)
+	if err == nil {
+		err = os.MkdirAll(w.journal, 0o700)
 	}
 	if err == nil {
-		err = w.send(s.loadLine(cfg, spec.Filename, code), nil)
+		err = w.start(s, cfg)
+	}
+	if err == nil {
+		err = w.send(s.loadLine(cfg, v, generation, spec, w.journal, code), nil)
 	}
 	if err != nil {
 		w.kill()
@@ -74,8 +73,25 @@ func (s *Server) startWorker(name string, generation int, spec protocol.ServiceS
 	return w, nil
 }
 
-func (s *Server) loadLine(cfg protocol.Config, filename, path string) controlLine {
-	line := controlLine{Kind: "load", Filename: filename, Path: path, Workdir: s.workdir(cfg)}
+func (s *Server) newWorker(v *service, id string) *worker {
+	return &worker{id: id, service: v.name, journal: s.journalOf(v.name), loaded: make(chan controlLine, 1), exited: make(chan struct{}),
+		scrub: newScrubber(s.config().Secrets), logs: v.logs, spawner: s.spawner}
+}
+
+// write puts the code into a folder of its own, for a generation that comes later
+// must not change what an earlier one shows in its tracebacks.
+func (w *worker) write(generation int, spec protocol.ServiceSpec) (string, error) {
+	dir := filepath.Join(w.dir, strconv.Itoa(generation))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, filepath.Base(spec.Filename))
+	return path, os.WriteFile(path, []byte(spec.Code), 0o600)
+}
+
+func (s *Server) loadLine(cfg protocol.Config, v *service, generation int, spec protocol.ServiceSpec, journal, path string) controlLine {
+	line := controlLine{Kind: "load", Filename: spec.Filename, Path: path, Workdir: s.workdir(cfg), Service: v.name, Generation: generation,
+		Journal: journal, Limits: spec.Limits, Record: spec.Record, Tokens: v.limits(), Price: cfg.Price}
 	for _, m := range cfg.Models {
 		m.Path = s.real(m.Path)
 		line.Models = append(line.Models, m)
@@ -86,46 +102,66 @@ func (s *Server) loadLine(cfg protocol.Config, filename, path string) controlLin
 	return line
 }
 
-func (w *worker) start(s *Server, cfg protocol.Config, id string, scrub *scrubber, logs *spool) (err error) {
-	if w.page, err = newPage(s.scratch); err != nil {
+// start starts the process with everything by which a later runtime can take it over.
+func (w *worker) start(s *Server, cfg protocol.Config) error {
+	var files []*os.File // control socket, page, reading ends of stdout and stderr, life
+	keep := func(f *os.File, err error) error {
+		if err == nil {
+			files = append(files, f)
+		}
 		return err
 	}
-	defer w.page.f.Close() // the memory stays
-	conn, far, err := socketPair()
-	if err != nil {
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if err := firstOf(keep(listenControl(w.dir)), keep(anonymousFile(s.scratch, pageSize))); err != nil {
 		return err
 	}
-	w.conn = conn
-	defer far.Close()
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return err
+	var writing [2]*os.File
+	for i := range writing {
+		r, out, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		files, writing[i] = append(files, r), out
 	}
-	defer outW.Close()
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		outR.Close()
-		return err
-	}
-	defer errW.Close()
-	env := s.environment(cfg, id)
+	env := s.environment(cfg, w.id)
 	python, err := lookPath(s.python(cfg), "/", env)
 	if err != nil {
 		return err
 	}
-	dir := s.workdir(cfg)
-	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", s.workerEntry}, Env: env, Dir: dir,
-		Stdout: outW, Stderr: errW, ExtraFiles: []*os.File{far, w.page.f}, SysProcAttr: processAttr()}
+	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", s.workerEntry}, Env: env, Dir: s.workdir(cfg),
+		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life), SysProcAttr: workerAttr()}
 	if err := w.spawner.start(w.cmd); err != nil {
-		outR.Close()
-		errR.Close()
 		w.cmd = nil
 		return protocol.Errorf(protocol.Failed, "the interpreter %s cannot be started: %v", python, err)
 	}
-	go copyLog(scrub.writer(logs.stream(protocol.RecordStdout)), outR)
-	go copyLog(scrub.writer(logs.stream(protocol.RecordStderr)), errR)
-	go w.readControl(scrub)
+	w.pid = w.cmd.Process.Pid
+	raiseFiles(w.pid)
 	go w.wait()
+	if err := w.take(files[1:]); err != nil {
+		return err
+	}
+	return w.connect()
+}
+
+// take makes the page and the output of the worker this runtime's.
+func (w *worker) take(files []*os.File) error {
+	p, err := mapPage(files[0])
+	if err != nil {
+		return err
+	}
+	w.page.Store(p)
+	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr} {
+		r, err := again(files[1+i])
+		if err != nil {
+			return err
+		}
+		go copyLog(w.scrub.writer(w.logs.stream(kind)), r)
+	}
 	return nil
 }
 
@@ -135,37 +171,69 @@ func copyLog(w *scrubWriter, r *os.File) {
 	_ = w.flush()
 }
 
-func (w *worker) readControl(scrub *scrubber) {
-	r := bufio.NewReader(w.conn)
+// connect takes the place of whoever spoke with the worker before.
+func (w *worker) connect() error {
+	conn, err := dialControl(w.dir)
+	if err != nil {
+		return err
+	}
+	w.control.Lock()
+	w.conn = conn
+	w.control.Unlock()
+	go w.readControl(conn)
+	return nil
+}
+
+func (w *worker) readControl(conn *net.UnixConn) {
+	r := &controlReader{conn: conn}
 	for {
-		line, err := r.ReadBytes('\n')
+		msg, files, err := r.next(w.scrub.clean)
 		if err != nil {
 			return
 		}
-		var msg controlLine
-		if json.Unmarshal(scrub.clean(line), &msg) != nil || (msg.Kind != "ready" && msg.Kind != "failed") {
-			continue
-		}
-		select {
-		case w.loaded <- msg:
-		default:
+		switch msg.Kind {
+		case "hello":
+			if w.page.Load() == nil && len(files) == helloFiles {
+				_ = w.take(files) // without them it counts as busy, and is silent
+			}
+			for _, f := range files {
+				f.Close()
+			}
+		case "ready", "failed", "kept_not":
+			select {
+			case w.loaded <- msg:
+			default:
+			}
 		}
 	}
 }
 
 // wait ends what the worker leaves behind: nothing of a service outlives it.
 func (w *worker) wait() {
-	_ = w.cmd.Wait() // the state says it all
-	_ = killTree(0, w.cookie)
+	if w.cmd != nil {
+		_ = w.cmd.Wait() // the state says it all
+	} else {
+		waitProcess(w.pid, w.cookie())
+	}
+	_ = killTree(0, w.cookie())
 	close(w.exited)
-	w.conn.Close()
+	w.hangUp()
+	os.RemoveAll(w.dir)
+}
+
+// hangUp closes every connection to the worker.
+func (w *worker) hangUp() {
+	w.control.Lock()
+	if w.conn != nil {
+		w.conn.Close()
+	}
+	w.control.Unlock()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, c := range w.idle {
 		c.Close()
 	}
 	w.idle = nil
-	w.mu.Unlock()
-	os.RemoveAll(w.dir)
 }
 
 // await waits until the code has been loaded.
@@ -205,65 +273,14 @@ func loadFailed(format string, args ...any) *protocol.CallError {
 
 // ending says how the process ended, for a sentence.
 func (w *worker) ending() string {
+	if w.cmd == nil {
+		return "ended; how is not known, because the runtime has been started again since"
+	}
 	status := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return "was killed by signal " + signalName(status.Signal())
 	}
 	return fmt.Sprintf("ended with exit code %d", status.ExitStatus())
-}
-
-// send writes a control line, and a descriptor that belongs to it.
-func (w *worker) send(line controlLine, f *os.File) error {
-	data, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	var rights []byte
-	if f != nil {
-		rights = syscall.UnixRights(int(f.Fd()))
-	}
-	w.control.Lock()
-	defer w.control.Unlock()
-	_ = w.conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	n, _, err := w.conn.WriteMsgUnix(data, rights, nil)
-	if err == nil && n < len(data) {
-		_, err = w.conn.Write(data[n:])
-	}
-	return err
-}
-
-// get takes a connection to the worker, or makes one.
-func (w *worker) get() (net.Conn, error) {
-	w.mu.Lock()
-	if n := len(w.idle); n > 0 {
-		c := w.idle[n-1]
-		w.idle = w.idle[:n-1]
-		w.mu.Unlock()
-		return c, nil
-	}
-	w.mu.Unlock()
-	near, far, err := socketPair()
-	if err != nil {
-		return nil, err
-	}
-	defer far.Close()
-	if err := w.send(controlLine{Kind: "conn"}, far); err != nil {
-		near.Close()
-		return nil, err
-	}
-	return near, nil
-}
-
-// put gives a connection back after a whole answer.
-func (w *worker) put(c net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.gone() || len(w.idle) >= 16 {
-		c.Close()
-		return
-	}
-	w.idle = append(w.idle, c)
 }
 
 func (w *worker) gone() bool {
@@ -275,9 +292,9 @@ func (w *worker) gone() bool {
 	}
 }
 
-// retire lets running calls end, for as long as they take within reason. Calls
-// that pass through the runtime are waited for before the worker hears of it,
-// because one that it has not read yet would be lost.
+// retire lets the calls that have arrived end, for as long as they take within
+// reason. Those that pass through the runtime are waited for before the worker hears
+// of it, because one that it has not read yet would be lost.
 func (w *worker) retire() {
 	const patience = 10 * time.Minute
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -292,7 +309,7 @@ func (w *worker) retire() {
 		case <-w.exited:
 			return
 		case <-tick.C:
-			if !stopped || w.page.busy() {
+			if !stopped || w.busy() {
 				since = time.Now()
 			}
 		}
@@ -300,7 +317,7 @@ func (w *worker) retire() {
 	w.kill()
 }
 
-// enter counts a call on its way through the runtime; leave ends it.
+// enter counts a call on its way to the worker; leave ends it.
 func (w *worker) enter() {
 	w.mu.Lock()
 	w.calls++
@@ -321,23 +338,28 @@ func (w *worker) calling() bool {
 
 // kill ends the worker with everything it started, and waits for that.
 func (w *worker) kill() {
-	if w.cmd == nil {
-		if w.conn != nil {
-			w.conn.Close()
-		}
+	if w.pid == 0 {
+		w.hangUp()
 		return
 	}
 	if !w.gone() {
-		_ = killTree(w.cmd.Process.Pid, w.cookie)
+		_ = killTree(w.pid, w.cookie())
 	}
 	<-w.exited
 }
 
-func (w *worker) busy() bool { return !w.gone() && w.page.busy() }
+// busy reports whether a call is queued or running. One that has not told yet may be.
+func (w *worker) busy() bool {
+	if w.gone() {
+		return false
+	}
+	p := w.page.Load()
+	return p == nil || p.busy()
+}
 
-// interrupted reports whether an error of a connection means that the worker
-// went away.
-func interrupted(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
+func (w *worker) lastUse() time.Time {
+	if p := w.page.Load(); p != nil {
+		return p.lastUse()
+	}
+	return time.Time{}
 }

@@ -204,3 +204,58 @@ func (f *Folder) Open(v Event) (io.ReadCloser, error) {
 		io.Closer
 	}{io.NewSectionReader(file, v.Body, v.Size), file}, nil
 }
+
+// Use is what the tokens of a service have been used for, as its journal tells; price
+// is that of an hour.
+func Use(dir string, price float64) (map[string]protocol.TokenUse, error) {
+	segments, err := Segments(dir)
+	use := map[string]protocol.TokenUse{}
+	if err != nil || len(segments) == 0 {
+		return use, err
+	}
+	file, err := os.Open(filepath.Join(dir, Name(segments[len(segments)-1])))
+	if err != nil {
+		return use, err
+	}
+	defer file.Close()
+	r, owners := NewReader(file, 0), map[string]string{}
+	for {
+		rec, err := r.Next()
+		if err != nil {
+			return use, nil //nolint:nilerr // what is whole counts
+		}
+		count(use, owners, rec, price)
+	}
+}
+
+func count(use map[string]protocol.TokenUse, owners map[string]string, r Record, price float64) {
+	if r.Kind == protocol.FrameBegin {
+		for token, u := range r.Use {
+			use[token] = u
+		}
+		return
+	}
+	token := r.Token
+	if token == "" {
+		token = owners[r.ID]
+	}
+	u := use[token]
+	switch r.Kind {
+	case protocol.FrameStarted:
+		owners[r.ID] = token
+		u.Calls++
+	case protocol.FrameRefused:
+		u.Refused++
+	case protocol.FrameResult, protocol.FrameError:
+		u.Seconds += r.Seconds
+		u.SpendUSD += r.Seconds * price / 3600
+		delete(owners, r.ID)
+	default:
+		return
+	}
+	if token == "" {
+		return
+	}
+	u.Last = max(u.Last, r.Time)
+	use[token] = u
+}

@@ -51,11 +51,11 @@ def processes_by_ps():
     import subprocess
     ps = subprocess.Popen(["ps", "-axo", "pid=,ppid=,state="], stdout=subprocess.PIPE)
     rows = [line.split() for line in ps.communicate()[0].splitlines()]
-    return {int(pid): (int(parent), False) for pid, parent, state in rows if state[:1] != b"Z" and int(pid) != ps.pid}
+    return {int(pid): (int(parent), False, False) for pid, parent, state in rows if state[:1] != b"Z" and int(pid) != ps.pid}
 
 
 def processes(machine):
-    """pid -> (parent, whether it carries the cookie of this machine)"""
+    """pid -> (parent, whether it carries the cookie of this machine, whether a service has started it)"""
     if not os.path.exists("/proc/self"):
         return processes_by_ps()
     found, cookie = {}, ("SEER_MACHINE=" + machine).encode()
@@ -68,12 +68,13 @@ def processes(machine):
             if state in (b"Z", b"X"):
                 continue
             with open("/proc/%s/environ" % name, "rb") as f:
-                marked = bool(machine) and cookie in f.read().split(b"\0")
+                variables = f.read().split(b"\0")
         except OSError as e:
             if e.errno in (errno.EACCES, errno.EPERM):  # of another user, but perhaps below us
-                found[int(name)] = (int(parent), False)
+                found[int(name)] = (int(parent), False, False)
             continue
-        found[int(name)] = (int(parent), marked)
+        served = any(v.startswith(b"SEER_PROCESS=service/") for v in variables)
+        found[int(name)] = (int(parent), bool(machine) and cookie in variables, served)
     return found
 
 
@@ -86,9 +87,13 @@ def chain(found, pid):
         yield pid
 
 
-def victims(machine):
+def victims(machine, services):
+    """What is to be ended: services, which outlive their runtime, only if it is said."""
     found, me = processes(machine), os.getpid()
     spared = {me}.union(chain(found, me))
+    if not services:
+        served = {pid for pid in found if found[pid][2]}
+        spared.update(pid for pid in found if pid in served or served.intersection(chain(found, pid)))
     if me == 1:
         return [pid for pid in found if pid not in spared]
     return [pid for pid in found if pid not in spared and (found[pid][1] or me in chain(found, pid))]
@@ -107,10 +112,10 @@ def reap():
         gone[pid] = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
-def end_everything(machine):
+def end_everything(machine, services=True):
     """Kills again and again until nothing is left: a process may be forking meanwhile."""
     for _ in range(300):
-        targets = victims(machine)
+        targets = victims(machine, services)
         for pid in targets:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -397,16 +402,19 @@ class Loader:
         self.supervise(*self.await_start())
 
     def place(self, listener):
-        """The runtime finds its socket at 3 and its memory at 4, however often it is started."""
+        """The runtime finds its socket at 3 and its memory at 4, however often it is started, and at 5 the end of a pipe whose
+        other one only we have: the kernel ends workers with us."""
         if hasattr(os, "memfd_create"):
             memory = os.memfd_create("seer-state")
         else:
             memory = os.dup(scratch_files().TemporaryFile().fileno())
-        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (listener.fileno(), memory)]
+        ends = os.pipe()
+        high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in (listener.fileno(), memory) + ends]
         listener.close()
-        os.close(memory)
-        os.dup2(high[0], 3)
-        os.dup2(high[1], 4)
+        for fd in (memory,) + ends:
+            os.close(fd)
+        for i in range(3):
+            os.dup2(high[i], 3 + i)
         self.listener = socket.socket(fileno=high[0])
         self.woken, self.wake = socket.socketpair()
         self.wake.setblocking(False)
@@ -465,7 +473,7 @@ class Loader:
             if pid in gone:
                 if gone[pid] == LEASE_ENDED or asked:
                     self.leave(0)
-                end_everything(self.machine)  # what a dead runtime leaves behind, nobody could stop
+                end_everything(self.machine, services=False)  # what a dead runtime leaves behind, nobody could stop
                 starts = [t for t in starts if t > time.time() - 60]
                 if len(starts) > 5:
                     say("the runtime died %d times in a minute, last with %d; the machine ends", len(starts), gone[pid])

@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/sdk"
+)
+
+func (s *Server) getTokens(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	use, err := journal.Use(s.journalOf(v.name), s.config().Price)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	list := append([]protocol.Token{{ID: protocol.MainToken}}, v.tokens...)
+	if g := v.shown(0); g != nil {
+		list[0].SHA256 = g.spec.TokenSHA256
+	}
+	v.mu.Unlock()
+	for i := range list {
+		u := use[list[i].ID]
+		list[i].Use = &u
+	}
+	return writeJSON(w, http.StatusOK, map[string]any{"tokens": list})
+}
+
+func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	var t protocol.Token
+	if err := readJSON(r, &t); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if t.ID == "" {
+		t.ID = id
+	}
+	if t.ID != id {
+		return protocol.Errorf(protocol.Invalid, "the token is called %s in the request and %s in its path", t.ID, id)
+	}
+	if err := checkToken(t); err != nil {
+		return err
+	}
+	if err := v.putToken(t); err != nil {
+		return err
+	}
+	v.tellTokens()
+	s.persist()
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.services.get(r.PathValue("service"))
+	if err != nil {
+		return err
+	}
+	if !v.removeToken(r.PathValue("id")) {
+		return protocol.Errorf(protocol.NotFound, "the service %s has no token %q that could be revoked", v.name, r.PathValue("id"))
+	}
+	v.tellTokens()
+	s.persist()
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
+
+// forToken leaves out of a description what a token may not call.
+func forToken(d protocol.Service, t protocol.Token) protocol.Service {
+	if len(t.Functions) == 0 || d.Interface == nil {
+		return d
+	}
+	shown := *d.Interface
+	shown.Functions = slices.DeleteFunc(slices.Clone(shown.Functions), func(f sdk.Function) bool {
+		return !slices.Contains(t.Functions, f.Name)
+	})
+	d.Interface = &shown
+	return d
+}
