@@ -17,6 +17,7 @@ const (
 	StageUpload    Stage = "upload"
 	StageService   Stage = "service"
 	StageAgent     Stage = "agent"
+	StageCall      Stage = "call"
 	StageEnd       Stage = "end"
 )
 

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -14,13 +12,17 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
 )
 
 type callFlags struct {
 	args       string
 	connection string
 	timeout    time.Duration
-	raw        bool
+	id         string
+	detach     bool
+	handle     bool
+	show       showFlags
 }
 
 func newCall(a *app) *cobra.Command {
@@ -30,26 +32,48 @@ func newCall(a *app) *cobra.Command {
 		Short: "Call a served function",
 		Long: `Call a function and print its result as JSON. A value that is JSON is passed as
 such, anything else as a string. --args takes all arguments as one JSON object, or
-as a list of those that go by position.
+as a list of those that go by position. key=@FILE passes what is in a file: an array
+(.npy), an image (.png, .jpg), JSON (.json), text (.txt), or else its bytes;
+key=@handle:ID passes a value that stayed in the sandbox.
 
 With --connection, no sandbox is named: the file, which serve wrote, says where the
 service is, and lets it be called from anywhere that it can be reached.
 
-NaN and infinities are printed as the texts "NaN", "Infinity" and "-Infinity".
-Ctrl-C and --timeout cancel the call in the sandbox too.`,
+What the function prints appears on stderr as it comes, and the items of a generator
+one after the other. NaN and infinities are printed as the texts "NaN", "Infinity"
+and "-Infinity", and of large arrays, images and bytes only what they are: --out
+writes them to a file.
+
+A call that loses its connection is taken up again and never runs twice. Ctrl-C and
+--timeout cancel it in the sandbox too. With --detach it goes on alone: its name is
+printed, for seer calls.`,
 		Example: `  seer call lab model_tools.next_words word=the top=3
   seer call lab model_tools.next_words --args '{"word": "the"}'
-  seer call --connection workspace/model_tools/connection.json next_words word=the`,
+  seer call lab model_tools.activations text=@prompt.txt --out layer9.npy
+  seer call --connection workspace/model_tools/connection.json next_words word=the
+  id=$(seer call lab model_tools.train steps=10000 --detach); seer calls wait lab $id`,
 		Args:              f.check,
 		ValidArgsFunction: a.completeCall,
 		RunE:              func(cmd *cobra.Command, given []string) error { return a.call(cmd.Context(), f, given) },
 	}
 	c.Flags().StringVar(&f.args, "args", "", "all arguments as one `JSON` object or list")
-	c.Flags().StringVar(&f.connection, "connection", "", "the connection `FILE` of a service, instead of ID and SERVICE")
+	addConnection(c, &f.connection)
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "cancel the call after this long, as in 90s or 5m")
-	c.Flags().BoolVarP(&f.raw, "raw", "r", false, "print a string without quotes")
+	f.show.add(c)
+	c.Flags().BoolVar(&f.detach, "detach", false, "do not wait: print the call's name, for seer calls wait")
+	c.Flags().StringVar(&f.id, "id", "", "the call's `NAME`: the same one never runs twice, but gives the same answer (8 to 100 of a-z A-Z 0-9 _ . -)")
+	c.Flags().BoolVar(&f.handle, "handle", false, "leave the result in the sandbox and print its handle")
+	c.MarkFlagsMutuallyExclusive("detach", "out")
+	c.MarkFlagsMutuallyExclusive("handle", "out")
 	return c
 }
+
+func addConnection(c *cobra.Command, file *string) {
+	c.Flags().StringVar(file, "connection", "", "the connection `FILE` of a service, instead of naming it")
+	_ = c.RegisterFlagCompletionFunc("connection", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveFilterFileExt))
+}
+
+var callNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
 
 func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 	switch {
@@ -59,6 +83,8 @@ func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 		return usagef("seer call needs a sandbox and a function: %s", cmd.UseLine())
 	case f.connection == "" && !strings.Contains(given[1], "."):
 		return usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
+	case f.id != "" && !callNames.MatchString(f.id):
+		return usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
 	}
 	return nil
 }
@@ -72,43 +98,103 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 	if err != nil {
 		return err
 	}
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
-	var value json.RawMessage
-	if f.connection != "" {
-		value, err = callConnection(ctx, f.connection, given[0], args, kwargs)
-	} else {
-		value, err = a.callService(ctx, given[0], given[1], args, kwargs)
-	}
-	if f.timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
-	}
+	ctx, cancel := withTimeout(ctx, f.timeout, f.detach)
+	defer cancel()
+	to, fn, err := a.callee(ctx, f.connection, given)
 	if err != nil {
 		return err
 	}
-	return a.printValue(value, f.raw)
+	defer to.close()
+	r := protocol.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id}
+	if f.handle {
+		r.HandleAbove = new(int64)
+	}
+	if f.detach {
+		r.Timeout = f.timeout.Seconds()
+		return a.detach(ctx, to, r)
+	}
+	p, err := newPrinter(a, f.show, func() bool { return to.streams(ctx, fn) })
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	_, err = to.client.Do(ctx, r, p.handler())
+	if f.timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
+	}
+	return p.end(to.explain(err))
 }
 
-func (a *app) callService(ctx context.Context, ref, target string, args []any, kwargs map[string]any) (json.RawMessage, error) {
-	s, err := a.open(ctx, ref)
-	if err != nil {
-		return nil, err
+func withTimeout(ctx context.Context, d time.Duration, elsewhere bool) (context.Context, context.CancelFunc) {
+	if d > 0 && !elsewhere {
+		return context.WithTimeout(ctx, d)
 	}
-	defer s.Close()
-	name, fn, _ := strings.Cut(target, ".")
+	return ctx, func() {}
+}
+
+// detached is the result of call --detach.
+type detached struct {
+	ID       string             `json:"id"`
+	Service  string             `json:"service"`
+	Function string             `json:"function"`
+	State    protocol.CallState `json:"state"`
+}
+
+func (a *app) detach(ctx context.Context, to *callee, r protocol.CallRequest) error {
+	call, err := to.client.Submit(ctx, r)
+	if err != nil {
+		return to.explain(err)
+	}
+	if a.jsonOut {
+		return a.printJSON(detached{ID: call.ID, Service: to.service, Function: r.Function, State: call.State})
+	}
+	if err := a.println(call.ID); err != nil {
+		return err
+	}
+	a.ui.tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
+	return nil
+}
+
+// callee is a service as a command speaks to it: by the engine, or with nothing but its
+// connection file, which is all that an agent has.
+type callee struct {
+	client  *protocol.Client
+	service string
+	sandbox string
+	name    string // as it is given to a command
+	close   func()
+	admin   bool
+}
+
+// callee finds the service of a call and the function's name.
+func (a *app) callee(ctx context.Context, connection string, given []string) (*callee, string, error) {
+	if connection != "" {
+		to, err := calleeOf(connection)
+		if err != nil {
+			return nil, "", err
+		}
+		return to, strings.TrimPrefix(given[0], to.service+"."), nil
+	}
+	s, err := a.open(ctx, given[0])
+	if err != nil {
+		return nil, "", err
+	}
+	name, fn, _ := strings.Cut(given[1], ".")
 	service, err := s.Service(ctx, name)
 	if err != nil {
-		return nil, err
+		s.Close()
+		return nil, "", err
 	}
-	var value json.RawMessage
-	return value, service.Call(ctx, fn, args, kwargs, &value)
+	client, err := service.Connection().Client()
+	if err != nil {
+		s.Close()
+		return nil, "", err
+	}
+	return &callee{client: client, service: name, sandbox: s.ID(), name: given[0], close: func() { client.Close(); s.Close() }}, fn, nil
 }
 
-// callConnection needs no engine: an agent that has nothing but the file can do it.
-func callConnection(ctx context.Context, file, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+// calleeOf needs no engine.
+func calleeOf(file string) (*callee, error) {
 	conn, err := protocol.ReadConnection(file)
 	if err != nil {
 		return nil, connectionError(err)
@@ -117,13 +203,35 @@ func callConnection(ctx context.Context, file, fn string, args []any, kwargs map
 	if err != nil {
 		return nil, connectionError(err)
 	}
-	defer client.Close()
-	value, err := client.Call(ctx, conn.Service, strings.TrimPrefix(fn, conn.Service+"."), args, kwargs)
+	return &callee{client: client, service: conn.Service, sandbox: conn.Sandbox, name: "--connection " + file, close: client.Close}, nil
+}
+
+func (c *callee) explain(err error) error {
+	var call *protocol.CallError
 	var down *protocol.Error
-	if errors.As(err, &down) && down.Code == protocol.Unavailable {
-		err = fmt.Errorf("%w; seer ls shows whether the sandbox %s still runs", err, conn.Sandbox)
+	if !errors.As(err, &call) && errors.As(err, &down) && down.Code == protocol.Unavailable {
+		err = fmt.Errorf("%w; seer ls shows whether the sandbox %s still runs", err, c.sandbox)
 	}
-	return value, providerError(err)
+	return providerError(err)
+}
+
+// streams reports whether a function is a generator. Only an empty one must be asked
+// about.
+func (c *callee) streams(ctx context.Context, fn string) bool {
+	s, err := c.client.Service(ctx, c.service)
+	if err != nil || s.Interface == nil {
+		return false
+	}
+	return isStream(s.Interface.Functions, fn)
+}
+
+func isStream(list []sdk.Function, name string) bool {
+	for _, f := range list {
+		if f.Name == name {
+			return f.Stream
+		}
+	}
+	return false
 }
 
 func connectionError(err error) error {
@@ -131,75 +239,4 @@ func connectionError(err error) error {
 		return err
 	}
 	return &engine.Error{Kind: engine.KindConfig, Err: err}
-}
-
-// callArguments reads --args and key=value pairs; the pairs may add to an object.
-func callArguments(text string, pairs []string) (args []any, kwargs map[string]any, err error) {
-	kwargs = map[string]any{}
-	if text != "" {
-		if args, kwargs, err = jsonArguments(text); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, pair := range pairs {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return nil, nil, usagef("%q is no key=value; arguments are passed by name, or by position with --args '[…]'", pair)
-		}
-		if _, twice := kwargs[key]; twice {
-			return nil, nil, usagef("the argument %s is given twice", key)
-		}
-		kwargs[key] = argument(value)
-	}
-	return args, kwargs, nil
-}
-
-func jsonArguments(text string) ([]any, map[string]any, error) {
-	var list []json.RawMessage
-	if json.Unmarshal([]byte(text), &list) == nil && list != nil {
-		args := make([]any, len(list))
-		for i, v := range list {
-			args[i] = v
-		}
-		return args, map[string]any{}, nil
-	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
-		return nil, nil, usagef("--args must be a JSON object or list, as in --args '{\"word\": \"the\"}'")
-	}
-	kwargs := map[string]any{}
-	for k, v := range object {
-		kwargs[k] = v
-	}
-	return nil, kwargs, nil
-}
-
-// argument keeps JSON as it is written, so that large numbers stay exact.
-func argument(text string) any {
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text)
-	}
-	return text
-}
-
-func (a *app) printValue(value json.RawMessage, raw bool) error {
-	plain, err := protocol.Plain(value)
-	if err != nil {
-		return err
-	}
-	var s string
-	if raw && json.Unmarshal(plain, &s) == nil {
-		return a.println(s)
-	}
-	var out bytes.Buffer
-	if a.jsonOut {
-		err = json.Compact(&out, plain)
-	} else {
-		err = json.Indent(&out, plain, "", "  ")
-	}
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(a.ui.stdout(), io.MultiReader(&out, strings.NewReader("\n")))
-	return err
 }

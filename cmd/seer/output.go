@@ -59,6 +59,7 @@ type jsonStream struct {
 	mu     *sync.Mutex
 	name   string
 	source string
+	aside  bool // on stderr, for stdout has the result
 	rest   []byte
 }
 
@@ -88,6 +89,9 @@ func (s *jsonStream) emit(data []byte) error {
 		c.Text = string(data)
 	} else {
 		c.Base64 = base64.StdEncoding.EncodeToString(data)
+	}
+	if s.aside {
+		return json.NewEncoder(s.app.ui.stderr()).Encode(c)
 	}
 	return s.app.printJSON(c)
 }

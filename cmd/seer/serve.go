@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
@@ -25,9 +26,9 @@ const (
 )
 
 func newServe(a *app) *cobra.Command {
-	var mode, name, out string
+	var f serveFlags
 	c := &cobra.Command{
-		Use:   "serve ID FILE --as MODE --name NAME --out DIR",
+		Use:   "serve ID FILE --as MODE --name NAME --out DIR [--watch]",
 		Short: "Serve the functions of a Python file to an agent",
 		Long: `Load FILE in a worker of the sandbox and write what an agent needs to call its
 @expose functions into DIR:
@@ -39,19 +40,26 @@ func newServe(a *app) *cobra.Command {
 Each also writes prompt.md, a few lines for the agent's prompt, over the one that is
 there. Plugins add further modes. Serving a NAME again replaces it once the new version
 has loaded; what was written before goes on working. What is written holds a token
-that can call these functions and nothing else.`,
+that can call these functions and nothing else.
+
+With --watch, the file is served again whenever it changes, until Ctrl-C. Where only
+functions have changed on which nothing at the top of the file depends, the worker takes
+them over and keeps its models; otherwise the file is loaded anew, and it says why. A
+file that does not load leaves the old one in place.`,
 		Example: `  seer serve lab interface.py --as library --name model_tools --out workspace
   (cd workspace && python3 -c 'import model_tools; print(model_tools.get_model_info())')
-  seer serve lab interface.py --as mcp --name model_tools --out .`,
+  seer serve lab interface.py --as mcp --name model_tools --out .
+  seer serve lab interface.py --name model_tools --out workspace --watch`,
 		Args: args(2, 2, "a sandbox and the interface FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.serve(cmd.Context(), given[0], given[1], mode, name, out)
+			return a.serve(cmd.Context(), f, given[0], given[1])
 		},
 		ValidArgsFunction: a.completeSandboxThenFile,
 	}
-	c.Flags().StringVar(&mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, or a plugin's `MODE`")
-	c.Flags().StringVar(&name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
-	c.Flags().StringVar(&out, "out", ".", "the `DIR` to write to")
+	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, or a plugin's `MODE`")
+	c.Flags().StringVar(&f.name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
+	c.Flags().StringVar(&f.out, "out", ".", "the `DIR` to write to")
+	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on, and serve the file again when it changes")
 	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
 	return c
 }
@@ -65,7 +73,12 @@ type served struct {
 	surface.Written
 }
 
-func (a *app) serve(ctx context.Context, ref, file, mode, name, out string) error {
+type serveFlags struct {
+	mode, name, out string
+	watch           bool
+}
+
+func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 	s, err := a.open(ctx, ref)
 	if err != nil {
 		return err
@@ -75,22 +88,41 @@ func (a *app) serve(ctx context.Context, ref, file, mode, name, out string) erro
 	if err != nil {
 		return err
 	}
-	service, err := s.Serve(ctx, engine.ServeOptions{File: abs, Name: name, ExposeAs: mode, Progress: a.ui.progress})
+	w := &watcher{app: a, file: abs}
+	if data, err := os.ReadFile(abs); err == nil { // that it cannot be read, serving tells
+		w.seen = sha256.Sum256(data)
+	}
+	service, written, err := a.serveOnce(ctx, s, f, abs, false)
 	if err != nil {
 		return err
 	}
-	made, err := service.Expose(ctx, mode, nil)
-	if err != nil {
+	if err := a.printServed(s, service, f, written); err != nil || !f.watch {
 		return err
 	}
-	written, err := writeSurface(out, made, service)
+	w.face = service.Interface()
+	w.serve = func(ctx context.Context) (*engine.Service, error) {
+		v, _, err := a.serveOnce(ctx, s, f, abs, true)
+		return v, err
+	}
+	return w.run(ctx)
+}
+
+// serveOnce serves the file and writes what the agent needs.
+func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, file string, again bool) (*engine.Service, surface.Written, error) {
+	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.ui.progress})
 	if err != nil {
-		return err
+		return nil, surface.Written{}, err
 	}
-	result := served{Sandbox: s.ID(), Service: service.Name(), Mode: mode, Written: written}
-	for _, f := range service.Interface().Functions {
-		result.Functions = append(result.Functions, f.Name)
+	made, err := v.Expose(ctx, f.mode, nil)
+	if err != nil {
+		return nil, surface.Written{}, err
 	}
+	written, err := writeSurface(f.out, made, v)
+	return v, written, err
+}
+
+func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFlags, written surface.Written) error {
+	result := served{Sandbox: s.ID(), Service: service.Name(), Mode: f.mode, Written: written, Functions: functionNames(service)}
 	return a.print(result, func(w io.Writer) error {
 		a.ui.tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
 		for _, f := range written.Files {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +59,8 @@ func ends(i engine.Info) string {
 	}
 	return "in " + span(left)
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func dash(s string) string {
 	if s == "" {
