@@ -2,14 +2,17 @@
 
 import linecache
 import os
+import sys
+import sysconfig
 import traceback
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .values import type_name
 
 # The header that carries an error may have 1 MiB, and a character up to six bytes in it.
 _LONGEST_MESSAGE, _LONGEST_TRACEBACK = 32_000, 96_000
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGES = ("site-packages", "dist-packages")
 
 CallErrorDict = Dict[str, Any]
 
@@ -40,10 +43,10 @@ class Script:
         return line
 
     def traceback(self, exc: BaseException) -> str:
-        """As Python prints it, without the frames of the worker."""
+        """As Python prints it, without the frames of the worker, and with short paths."""
         try:
             report = traceback.TracebackException(type(exc), exc, exc.__traceback__)
-            self._clean(report, set())
+            self._clean(report, set(), _bases())
             return _cut_middle("".join(report.format()), _LONGEST_TRACEBACK)
         except Exception as e:  # an exception class can break its own printing
             return "(the traceback cannot be shown: %s)\n" % type(e).__name__
@@ -55,7 +58,7 @@ class Script:
             return "(its message cannot be shown: %s)" % type(e).__name__
         return text.replace(self.path, self.filename)
 
-    def _clean(self, report: Any, seen: "set[int]") -> None:
+    def _clean(self, report: Any, seen: "set[int]", bases: List[str]) -> None:
         if report is None or id(report) in seen:
             return
         seen.add(id(report))
@@ -64,16 +67,32 @@ class Script:
             if frame.filename.startswith(_HERE):
                 continue
             _ = frame.line  # read now: afterwards the file goes by its other name
-            if frame.filename == self.path:
-                frame.filename = self.filename
+            frame.filename = self._short(frame.filename, bases)
             kept.append(frame)
         report.stack[:] = kept
-        if getattr(report, "filename", None) == self.path:  # of a SyntaxError
-            report.filename = self.filename
-        self._clean(report.__cause__, seen)
-        self._clean(report.__context__, seen)
+        if isinstance(getattr(report, "filename", None), str):  # of a SyntaxError
+            report.filename = self._short(report.filename, bases)
+        self._clean(report.__cause__, seen, bases)
+        self._clean(report.__context__, seen, bases)
         for part in getattr(report, "exceptions", None) or ():
-            self._clean(part, seen)
+            self._clean(part, seen, bases)
+
+    def _short(self, path: str, bases: List[str]) -> str:
+        """The user's file by its name; others as they are imported: helper.py, torch/nn/modules/linear.py."""
+        if path == self.path:
+            return self.filename
+        for folder in _PACKAGES:
+            _, found, inner = path.rpartition(os.sep + folder + os.sep)
+            if found:
+                return inner
+        return next((path[len(base):] for base in bases if path.startswith(base)), path)
+
+
+def _bases() -> List[str]:
+    """Where modules are found, the longest path first."""
+    paths = sysconfig.get_paths()
+    folders = {p for p in (*sys.path, os.getcwd(), paths["stdlib"], paths["platstdlib"]) if isinstance(p, str) and os.path.isabs(p)}
+    return sorted((p.rstrip(os.sep) + os.sep for p in folders), key=len, reverse=True)
 
 
 def call_error(code: str, message: str, kind: str = "", trace: str = "") -> CallErrorDict:
@@ -87,8 +106,6 @@ def call_error(code: str, message: str, kind: str = "", trace: str = "") -> Call
 
 def from_exception(code: str, exc: BaseException, script: Script) -> CallErrorDict:
     return call_error(code, script.message(exc), type_name(type(exc)), script.traceback(exc))
-
-
 
 
 def _cut_middle(text: str, limit: int) -> str:

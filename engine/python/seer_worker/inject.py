@@ -3,7 +3,7 @@
 import inspect
 import os
 import posixpath
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
 from .errors import InterfaceError
 from .options import Options, options_of
@@ -23,6 +23,9 @@ class Models:
 
     def __init__(self, models: Sequence[Mapping[str, Any]]) -> None:
         self._models = [dict(m) for m in models]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._models)
 
     def set_environment(self) -> None:
         for model in self._models:

@@ -71,7 +71,12 @@ def as_sent(value: Any) -> Any:
         encoded = values.encode(value)
     except values.Unserialisable as e:
         raise TypeError(e.at("result")) from None
-    return values.decode([encoded.data, *map(bytearray, encoded.buffers)], encoded.tagged)
+    return values.decode([encoded.data, *map(_own, encoded.buffers)], encoded.tagged)
+
+
+def _own(buffer: values.Buffer) -> bytearray:
+    """A copy, as what has travelled is."""
+    return bytearray(buffer)
 
 
 def _models(models: Mapping[str, PathLike]) -> List[Dict[str, Any]]:
