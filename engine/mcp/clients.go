@@ -31,7 +31,11 @@ func (s *server) waitOf(session *mcp.ServerSession) time.Duration {
 	if session == nil || session.InitializeParams() == nil || session.InitializeParams().ClientInfo == nil {
 		return DefaultWait
 	}
-	name := strings.ToLower(session.InitializeParams().ClientInfo.Name)
+	return clientWait(session.InitializeParams().ClientInfo.Name)
+}
+
+func clientWait(name string) time.Duration {
+	name = strings.ToLower(name)
 	for _, c := range clientWaits {
 		if strings.HasPrefix(name, c.name) {
 			return c.wait

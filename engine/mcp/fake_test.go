@@ -326,3 +326,12 @@ func (c *served) body(v value.Value) {
 
 // fixed serves always the same connection.
 func (r *runtime) fixed() mcp.Source { return mcp.Fixed(r.connection()) }
+
+func (c *served) waitCancelled(t *testing.T) {
+	t.Helper()
+	select {
+	case <-c.cancelled:
+	case <-time.After(patience):
+		t.Error("the call went on in the sandbox")
+	}
+}

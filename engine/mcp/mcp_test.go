@@ -17,6 +17,11 @@ import (
 
 const patience = 20 * time.Second
 
+// handshake is the newest version of MCP that begins with one, which most clients speak.
+const handshake = "2025-11-25"
+
+var versions = []string{handshake, ""}
+
 // connect serves the source to an official client.
 func connect(t *testing.T, source mcp.Source) *sdkmcp.ClientSession {
 	t.Helper()
@@ -25,11 +30,17 @@ func connect(t *testing.T, source mcp.Source) *sdkmcp.ClientSession {
 
 func connectAs(t *testing.T, source mcp.Source, name string, o mcp.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
+	return connectWith(t, source, name, o, client, "")
+}
+
+// connectWith speaks a certain version of MCP; "" = the newest.
+func connectWith(t *testing.T, source mcp.Source, name string, o mcp.Options, client *sdkmcp.ClientOptions, version string) *sdkmcp.ClientSession {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	here, there := sdkmcp.NewInMemoryTransports()
 	served := make(chan error, 1)
 	go func() { served <- mcp.Serve(ctx, source, there, o) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
+	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, &sdkmcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +149,7 @@ func TestStructuredContentIsAlwaysAnObject(t *testing.T) {
 		{"optional object", `{"anyOf":[{"type":"object"},{"type":"null"}]}`, `{"a":1}`, `{"result":{"a":1}}`, `{"a":1}`},
 		{"definitions", `{"$ref":"#/$defs/N","$defs":{"N":{"type":"integer"}}}`, `5`, `{"result":5}`, `5`},
 		{"large integer", ``, `123456789012345678901`, `{"result":123456789012345678901}`, `123456789012345678901`},
-		{"not a number", `{"type":"number"}`, `{"$seer":{"float":"nan"}}`, `{"result":"NaN"}`, `"NaN"`},
+		{"not a number", `{"type":"number"}`, `{"$seer":{"float":"nan"}}`, `{"result":"NaN"}`, `NaN`},
 		{"infinity inside", `{"type":"array","items":{"type":"number"}}`, `[{"$seer":{"float":"-inf"}},1.5]`, `{"result":["-Infinity",1.5]}`, `["-Infinity",1.5]`},
 		{"the user's own $seer", ``, `{"$seer":{"dict":{"$seer":1}}}`, `{"$seer":1}`, `{"$seer":1}`},
 	} {
@@ -190,13 +201,12 @@ func TestFailuresAreToolErrors(t *testing.T) {
 	if meta, ok := got.Meta[mcp.MetaError].(map[string]any); !ok || meta["code"] != "raised" || meta["type"] != "ValueError" {
 		t.Errorf("meta %v", got.Meta)
 	}
-	r.refuses(protocol.NotFound)
-	if got := call(t, s, "f", nil); !got.IsError || !strings.Contains(text(got), "not served any more") {
-		t.Errorf("got %s", asJSON(t, got))
-	}
-	r.refuses(protocol.Unauthorized)
-	if got := call(t, s, "f", nil); !got.IsError || !strings.Contains(text(got), "token") {
-		t.Errorf("got %s", asJSON(t, got))
+	for code, want := range map[protocol.Code]string{protocol.NotFound: "not served any more", protocol.Unauthorized: "token"} {
+		fresh := connect(t, r.fixed())
+		r.refuses(code)
+		if got := call(t, fresh, "f", nil); !got.IsError || !strings.Contains(text(got), want) {
+			t.Errorf("%s gave %s", code, asJSON(t, got))
+		}
 	}
 }
 
@@ -262,27 +272,51 @@ func TestCancellationReachesTheCall(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a cancelled call succeeded")
 	}
-	select {
-	case <-c.cancelled:
-	case <-time.After(patience):
-		t.Error("the call went on in the sandbox")
-	}
+	c.waitCancelled(t)
 }
 
 func TestAServiceServedAnewShowsItsNewFunctions(t *testing.T) {
-	r := newRuntime(t, function("old", ""))
-	changed := make(chan struct{}, 10)
-	s := connectAs(t, r.fixed(), "test", mcp.Options{}, &sdkmcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) { changed <- struct{}{} },
-	})
-	r.serveAgain("2", function("new", ""))
-	select {
-	case <-changed:
-	case <-time.After(patience):
-		t.Fatal("the client was not told")
+	for _, version := range versions {
+		r := newRuntime(t, function("old", ""))
+		changed := make(chan struct{}, 10)
+		s := connectWith(t, r.fixed(), "test", mcp.Options{}, &sdkmcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) { changed <- struct{}{} },
+		}, version)
+		r.serveAgain("2", function("new", ""))
+		select {
+		case <-changed:
+		case <-time.After(patience):
+			t.Fatalf("%s: the client was not told", version)
+		}
+		if got := toolNames(t, s); got != "call-cancel call-result handle-read new" {
+			t.Errorf("%s: tools: %s", version, got)
+		}
 	}
-	if got := toolNames(t, s); got != "call-cancel call-result handle-read new" {
-		t.Errorf("tools: %s", got)
+}
+
+func TestSubscribersHearOfACall(t *testing.T) {
+	r := newRuntime(t, function("f", ""))
+	finish := make(chan struct{})
+	r.answers(func(c *served) {
+		<-finish
+		c.result("1")
+	})
+	told := make(chan string, 10)
+	s := connectWith(t, r.fixed(), "test", mcp.Options{Wait: 100 * time.Millisecond}, &sdkmcp.ClientOptions{
+		ResourceUpdatedHandler: func(_ context.Context, n *sdkmcp.ResourceUpdatedNotificationRequest) { told <- n.Params.URI },
+	}, handshake)
+	uri := "seer://calls/" + field(t, call(t, s, "f", nil), "call").(string)
+	if err := s.Subscribe(t.Context(), &sdkmcp.SubscribeParams{URI: uri}); err != nil {
+		t.Fatal(err)
+	}
+	close(finish)
+	select {
+	case got := <-told:
+		if got != uri {
+			t.Errorf("told of %s", got)
+		}
+	case <-time.After(patience):
+		t.Error("the subscriber was not told of the end")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func parseIndex(text string) (any, error) {
 	text = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(text, "]") && !strings.ContainsAny(inner[:len(inner)-1], "[]") &&
-		strings.ContainsAny(inner, ":.") {
+		(strings.Contains(inner, ":") || strings.Contains(inner, "...")) {
 		text = inner[:len(inner)-1] // x[0:3] as the model thinks of it
 	}
 	pieces, err := splitIndex(text)

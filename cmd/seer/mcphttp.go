@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/mcp"
+)
+
+// checkAddress keeps what is not meant for others on this machine.
+func (m *mcpCommand) checkAddress() error {
+	host, _, err := net.SplitHostPort(m.http)
+	if err != nil {
+		return usagef("--http %s is no address; use 127.0.0.1:PORT", m.http)
+	}
+	ip := net.ParseIP(host)
+	if host == "localhost" || ip != nil && ip.IsLoopback() || m.public {
+		return nil
+	}
+	return usagef("--http %s can be reached from elsewhere; use 127.0.0.1:PORT, or add --http-public if that is meant", m.http)
+}
+
+func (m *mcpCommand) serveHTTP(ctx context.Context, o mcp.Options) error {
+	token, made, err := m.token()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", m.http)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	handler, end, err := mcp.Handler(ctx, mcp.FromFile(m.connection), mcp.Guard{Token: token, Hosts: m.hosts, Origins: m.origins}, o)
+	if err != nil {
+		return providerError(err)
+	}
+	defer end()
+	if made {
+		fmt.Fprintf(m.app.ui.err, "token: %s\n", token)
+	}
+	fmt.Fprintf(m.app.ui.out, "http://%s/\n", listener.Addr())
+	return serveUntil(ctx, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, listener)
+}
+
+// serveUntil serves until ctx ends. Streams that are open then are cut: their calls
+// linger in the sandbox.
+func serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// token is the one of the file, or a new one, which is to be shown where there is no file.
+func (m *mcpCommand) token() (token string, show bool, err error) {
+	if m.tokenFile == "" {
+		return rand.Text(), true, nil
+	}
+	data, err := os.ReadFile(m.tokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		token := rand.Text()
+		return token, false, os.WriteFile(m.tokenFile, []byte(token+"\n"), 0o600)
+	}
+	token = strings.TrimSpace(string(data))
+	if err == nil && len(token) < mcp.MinToken {
+		return "", false, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s holds no token of at least %d characters; remove it, and a new one is made", m.tokenFile, mcp.MinToken)}
+	}
+	return token, false, err
+}
