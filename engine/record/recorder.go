@@ -187,7 +187,7 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 		}
 		return err
 	case protocol.FrameItem:
-		hash, err := r.keep(body, rec)
+		hash, err := r.keep(body, rec, r.to.body)
 		if err == nil {
 			p.Items = append(p.Items, hash)
 		}
@@ -195,7 +195,7 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 	case protocol.FrameResult:
 		p.State, p.Ended, p.Seconds = protocol.CallDone, rec.Time, rec.Seconds
 		if !rec.Missing {
-			hash, err := r.keep(body, rec)
+			hash, err := r.keep(body, rec, r.to.body)
 			if err != nil {
 				return err
 			}
@@ -209,9 +209,9 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 	return nil
 }
 
-func (r *Recorder) keep(body io.Reader, rec journal.Record) (string, error) {
+func (r *Recorder) keep(body io.Reader, rec journal.Record, as func(io.Reader, int64, bool) (string, error)) (string, error) {
 	from := &source{r: body}
-	hash, err := r.to.body(from, rec.Size, rec.Tagged)
+	hash, err := as(from, rec.Size, rec.Tagged)
 	if from.err != nil {
 		return "", from.err
 	}
@@ -236,7 +236,7 @@ func (r *Recorder) arguments(p *pending, rec journal.Record, body io.Reader) err
 	if rec.Size == 0 || p.Arguments != "" {
 		return nil
 	}
-	hash, err := r.keep(body, rec)
+	hash, err := r.keep(body, rec, r.to.arguments)
 	if err != nil {
 		return err
 	}

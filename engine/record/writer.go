@@ -85,6 +85,15 @@ func (w *Writer) Close() error { return w.calls.Close() }
 // body keeps a value and returns its hash. The reader holds exactly size bytes, or
 // fails.
 func (w *Writer) body(r io.Reader, size int64, tagged bool) (string, error) {
+	return w.value(r, size, func(data []byte) (value.Value, error) { return value.Parse(data, tagged, value.Limits{}) })
+}
+
+// arguments is body for what a call is given.
+func (w *Writer) arguments(r io.Reader, size int64, tagged bool) (string, error) {
+	return w.value(r, size, func(data []byte) (value.Value, error) { return arguments(data, tagged) })
+}
+
+func (w *Writer) value(r io.Reader, size int64, parse func([]byte) (value.Value, error)) (string, error) {
 	if size > inMemory {
 		return w.keep(func(out io.Writer) error {
 			n, err := io.Copy(out, r)
@@ -98,7 +107,7 @@ func (w *Writer) body(r io.Reader, size int64, tagged bool) (string, error) {
 	if _, err := io.ReadFull(r, data); err != nil {
 		return "", err
 	}
-	v, err := value.Parse(data, tagged, value.Limits{})
+	v, err := parse(data)
 	if err != nil { // kept as it is: a record tells what was, not what should have been
 		return w.keep(func(out io.Writer) error { _, err := out.Write(data); return err })
 	}
