@@ -29,6 +29,7 @@ type controlLine struct {
 	Record     bool                `json:"record,omitempty"`
 	Tokens     []protocol.Token    `json:"tokens,omitempty"`
 	Price      float64             `json:"price,omitempty"`
+	Died       string              `json:"died,omitempty"`  // how the worker before it ended
 	Hello      string              `json:"hello,omitempty"` // what the worker says first on a new connection
 	Token      string              `json:"token,omitempty"`
 	Client     string              `json:"client,omitempty"`

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type generation struct {
 	worker     *worker
 	restarting bool
 	inPlace    *protocol.InPlace
+	died       string // how the last worker ended, for the next one
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
@@ -147,7 +149,10 @@ func (v *service) retire(w *worker) {
 // load starts a worker and waits until it is ready. The worker is nil with an
 // error.
 func (v *service) load(g *generation) (*worker, *sdk.Interface, *protocol.CallError) {
-	w, err := v.server.startWorker(v, g.number, g.spec)
+	v.mu.Lock()
+	number, spec, died := g.number, g.spec, g.died
+	v.mu.Unlock()
+	w, err := v.server.startWorker(v, number, spec, died)
 	if err != nil {
 		return nil, nil, loadFailed("the worker could not be started: %v", err)
 	}
@@ -196,6 +201,7 @@ func (v *service) crashed(g *generation, w *worker) bool {
 	g.state, g.worker = protocol.ServiceCrashed, nil
 	g.err = &protocol.CallError{Code: protocol.CallInterrupted, Message: "the worker " + w.ending() + "; see the service's logs"}
 	g.restarting = len(g.crashes) <= maxRestarts
+	g.died = fmt.Sprintf("%s; the service was started again (try %d of %d)", w.ending(), len(g.crashes), maxRestarts)
 	v.notify()
 	return g.restarting
 }

@@ -48,7 +48,7 @@ type worker struct {
 func (w *worker) cookie() string { return processVariable + "=" + w.id }
 
 // startWorker starts the process and asks it to load the code.
-func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSpec) (*worker, error) {
+func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSpec, died string) (*worker, error) {
 	cfg := s.config()
 	w := s.newWorker(v, fmt.Sprintf("service/%s/%d/%s", v.name, generation, newProcessID()))
 	var err error
@@ -63,7 +63,9 @@ func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSp
 		err = w.start(s, cfg)
 	}
 	if err == nil {
-		err = w.send(s.loadLine(cfg, v, generation, spec, w.journal, code), nil)
+		line := s.loadLine(cfg, v, generation, spec)
+		line.Journal, line.Path, line.Died = w.journal, code, died
+		err = w.send(line, nil)
 	}
 	if err != nil {
 		w.kill()
@@ -89,9 +91,9 @@ func (w *worker) write(generation int, spec protocol.ServiceSpec) (string, error
 	return path, os.WriteFile(path, []byte(spec.Code), 0o600)
 }
 
-func (s *Server) loadLine(cfg protocol.Config, v *service, generation int, spec protocol.ServiceSpec, journal, path string) controlLine {
-	line := controlLine{Kind: "load", Filename: spec.Filename, Path: path, Workdir: s.workdir(cfg), Service: v.name, Generation: generation,
-		Journal: journal, Limits: spec.Limits, Record: spec.Record, Tokens: v.limits(), Price: cfg.Price}
+func (s *Server) loadLine(cfg protocol.Config, v *service, generation int, spec protocol.ServiceSpec) controlLine {
+	line := controlLine{Kind: "load", Filename: spec.Filename, Workdir: s.workdir(cfg), Service: v.name, Generation: generation,
+		Limits: spec.Limits, Record: spec.Record, Tokens: v.limits(), Price: cfg.Price}
 	for _, m := range cfg.Models {
 		m.Path = s.real(m.Path)
 		line.Models = append(line.Models, m)

@@ -55,7 +55,7 @@ def read(conn, n):
 
 
 class Journal:
-    def __init__(self, folder, generation):
+    def __init__(self, folder, generation, died):
         os.makedirs(folder, exist_ok=True)
         for name in sorted(os.listdir(folder)):
             with open(os.path.join(folder, name), "rb") as f:
@@ -63,7 +63,7 @@ class Journal:
         for call in calls.values():
             if not call.done:
                 call.done, call.state = True, "interrupted"
-                call.events = [({"t": "error", "id": call.id, "n": 1, "error": {"code": "interrupted", "message": "the worker died"}}, b"")]
+                call.events = [({"t": "error", "id": call.id, "n": 1, "error": {"code": "interrupted", "message": "the worker " + died}}, b"")]
         number = 1 + max([int(name[:8]) for name in os.listdir(folder)] or [0])
         self.f = open(os.path.join(folder, "%08d.seg" % number), "ab", buffering=0)
         self.write({"t": "begin", "segment": number, "generation": generation})
@@ -221,7 +221,7 @@ def load(line):
     global journal
     state.update(state="loading", generation=line["generation"])
     tokens.update(all=line.get("tokens"), price=line.get("price"))
-    journal = Journal(line["journal"], line["generation"])
+    journal = Journal(line["journal"], line["generation"], line.get("died") or "died")
     try:
         state["interface"] = run_file(line)
     except Exception as e:
