@@ -8,24 +8,26 @@ import itertools
 import os
 import sys
 import threading
-import time
 from typing import Any, Callable, Optional
 
-_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-_serial = itertools.count(1)
+_process, _serial = os.urandom(6).hex(), itertools.count(1)
 
 
 class Scope:
     """A call while it runs. output.py and children.py keep here what they have to know of it."""
 
-    __slots__ = ("mark", "began", "capture", "pids", "alone")
+    __slots__ = ("id", "serial", "capture", "children")
 
-    def __init__(self) -> None:
-        self.mark = "%d.%d" % (os.getpid(), next(_serial))  # no two calls have the same, whatever their clients call them
-        self.began = time.clock_gettime(_BOOT)
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.serial = next(_serial)
         self.capture: Any = None  # of output.py
-        self.pids: Any = None  # of children.py
-        self.alone = True  # no other call has run beside it
+        self.children = False  # it may have started some
+
+    @property
+    def mark(self) -> str:
+        """No two calls have the same, whatever their clients call them."""
+        return "%s.%d" % (_process, self.serial)
 
 
 _current: "contextvars.ContextVar[Optional[Scope]]" = contextvars.ContextVar("seer_call", default=None)
