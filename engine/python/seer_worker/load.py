@@ -33,27 +33,33 @@ class LoadFailed(Exception):
 
 def load(path: str, filename: str, models: inject.Models) -> Interface:
     """Runs the file. Only LoadFailed comes out, and whatever interrupts it from outside."""
-    try:
-        with open(path, "rb") as f:
-            code = f.read()
-    except OSError as e:
-        raise LoadFailed(call_error("load_failed", "%s cannot be read: %s" % (filename, e.strerror), type_name(type(e)))) from None
-    script = Script(path, filename, _decode(code))
+    code = read(path, filename)
+    script = Script(path, filename, decode(code))
     registry = inject.Registry()
     module = _new_module(script, inject.names(registry, models))
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
-        _check(registry, filename)
+        check(registry, filename)
         binders = {name: prepare(f, registry.options[name]) for name, f in registry.functions.items()}
     except BaseException as e:
         sys.modules.pop(module.__name__, None)
-        raise _failure(e, script) from None
+        raise failure(e, script) from None
     finally:
         registry.close()
     return Interface(module, registry, script, "sha256:" + hashlib.sha256(code).hexdigest(), binders)
 
 
-def _failure(e: BaseException, script: Script) -> BaseException:
+def read(path: str, filename: str) -> bytes:
+    """The file as it lies there. LoadFailed if it cannot be read."""
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except OSError as e:
+        raise LoadFailed(call_error("load_failed", "%s cannot be read: %s" % (filename, e.strerror), type_name(type(e)))) from None
+
+
+def failure(e: BaseException, script: Script) -> BaseException:
+    """What load raises for e: LoadFailed, or e itself where that came from outside."""
     if isinstance(e, Interrupted):  # from outside, and not the file's fault
         return e
     error = from_exception("load_failed", e, script)
@@ -67,7 +73,7 @@ def search_path(path: str, workdir: str) -> List[str]:
     return list(dict.fromkeys(p for p in (os.path.dirname(path), workdir) if p))
 
 
-def _decode(code: bytes) -> str:
+def decode(code: bytes) -> str:
     """Source text for tracebacks; that it cannot be decoded is for compile to say."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(code).readline)
@@ -88,7 +94,8 @@ def _new_module(script: Script, names: Dict[str, Any]) -> types.ModuleType:
     return module
 
 
-def _check(registry: inject.Registry, filename: str) -> None:
+def check(registry: inject.Registry, filename: str) -> None:
+    """InterfaceError if there is nothing to serve."""
     if not registry.functions:
         raise InterfaceError("%s exposes nothing; put @expose above the functions that may be called" % filename)
 
