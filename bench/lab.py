@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -70,7 +71,7 @@ class Lab:
 
     def start(self, *argv: str) -> str:
         """Starts a peer and returns the first line that it prints: where it listens."""
-        process = subprocess.Popen(argv, env=self.env, stdout=subprocess.PIPE, universal_newlines=True)
+        process = subprocess.Popen(argv, env=dict(self.env, PYTHONPATH=self.requests), stdout=subprocess.PIPE, universal_newlines=True)
         self.processes.append(process)
         assert process.stdout
         return process.stdout.readline().strip()
@@ -87,6 +88,11 @@ class Lab:
         if not line:
             raise SystemExit("bench: the helper ended while it measured %s" % op)
         return json.loads(line)
+
+    def use_peers(self) -> None:
+        """From here on, this program finds the packages of the peers."""
+        if self.requests not in sys.path:
+            sys.path.append(self.requests)
 
     def timed(self, op: str, **request: Any) -> Callable[[], float]:
         return lambda: float(self.helper(op, **request)["seconds"])

@@ -13,13 +13,15 @@ import plugins
 import ready
 import report
 import start
+import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "plugins", "commands", "clouds"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "clouds"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
+    "values": "Values, streams and many clients",
     "plugins": "Plugins", "commands": "Commands and files", "clouds": "Clouds, on their stand-ins",
 }
 
@@ -28,18 +30,21 @@ def main() -> None:
     options = arguments()
     groups: Dict[str, List[Row]] = {}
     stages: Dict[str, Dict[str, Dict[str, float]]] = {}
+    notes: Dict[str, List[str]] = {}
     lab = Lab(sys.executable, options.requests)
     try:
         lab.run(lab.seer, "version")
         for name in options.only or GROUPS:
             begin = time.monotonic()
             title = TITLES[name]
-            if name in STAGED:
+            if name == "values":
+                groups[title], notes[title] = values.measure(lab)
+            elif name in STAGED:
                 groups[title], stages[title] = STAGED[name](lab)
             else:
                 groups[title] = {"start": start, "calls": calls, "plugins": plugins, "commands": commands}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
-        figures = report.text(lab, groups, stages)
+        figures = report.text(lab, groups, stages, notes)
     finally:
         lab.close()
     print(figures)

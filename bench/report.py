@@ -14,12 +14,14 @@ from ready import STAGES
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
-def text(lab: Lab, groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str, float]]]) -> str:
+def text(lab: Lab, groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str, float]]],
+         notes: Dict[str, List[str]]) -> str:
     parts = [machine(lab)]
     for title, rows in groups.items():
         parts.append("### %s\n\n%s" % (title, table(rows)))
         if stages.get(title):
             parts.append(shares(stages[title]))
+        parts += notes.get(title, [])
     return "\n\n".join(parts)
 
 
