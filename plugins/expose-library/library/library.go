@@ -7,6 +7,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/plugins/internal/python"
@@ -16,8 +18,8 @@ import (
 // Mode implements [sdk.Exposer].
 type Mode struct{}
 
-//go:embed stubs.py
-var stubs string
+//go:embed client.pyi
+var clientTypes string
 
 // Expose makes the package <name>. It needs Python 3.8 or later and nothing but
 // the standard library.
@@ -25,15 +27,16 @@ func (Mode) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error
 	if !python.IsName(req.Name) {
 		return sdk.Surface{}, sdk.Errorf(sdk.Invalid, "%q cannot be imported in Python; choose another `name:` of letters, digits and underscores", req.Name)
 	}
-	text, err := module(req.Interface)
+	taken, err := names(req.Interface)
 	if err != nil {
 		return sdk.Surface{}, err
 	}
 	return sdk.Surface{
 		Files: []sdk.SurfaceFile{
-			{Path: req.Name + "/__init__.py", Text: text},
-			{Path: req.Name + "/_stubs.py", Text: stubs},
+			{Path: req.Name + "/__init__.py", Text: module(req.Interface, taken)},
+			{Path: req.Name + "/__init__.pyi", Text: types(req.Interface, taken)},
 			{Path: req.Name + "/_client.py", Kind: sdk.FilePythonClient},
+			{Path: req.Name + "/_client.pyi", Text: clientTypes},
 			{Path: req.Name + "/connection.json", Kind: sdk.FileConnection},
 			{Path: req.Name + "/py.typed"},
 		},
@@ -41,54 +44,65 @@ func (Mode) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error
 	}, nil
 }
 
-// module writes __init__.py. Apart from its own three names it defines the served
-// functions only, and it uses no builtin: a function may be called `list`.
-func module(i sdk.Interface) (string, error) {
-	taken, err := names(i)
-	if err != nil {
-		return "", err
-	}
+// offered are names of the client that a library has, too, as far as no function
+// of the interface is called so.
+var offered = []string{"CallError", "Handle", "Interrupted", "PendingCall", "SeerError", "options"}
+
+// ofLibrary are methods that a library has as functions.
+var ofLibrary = []string{"attach", "calls"}
+
+// module writes __init__.py. Apart from the names above and its own it defines the
+// served functions only, and it uses no builtin: a function may be called `list`.
+func module(i sdk.Interface, known map[string]bool) string {
+	taken := maps.Clone(known)
 	own := scope{
-		client: python.Name("_Client", taken), stubs: python.Name("_stubs", taken), session: python.Name("_client", taken),
+		class: python.Name("_Library", taken), missing: python.Name("_Default", taken), library: python.Name("_library", taken),
+	}
+	var functions strings.Builder
+	all, defaults := []string{}, false
+	public := map[string]bool{own.class: true, own.missing: true, own.library: true}
+	for _, f := range i.Functions {
+		name := python.Name(f.Name, public)
+		all = append(all, python.String(name))
+		fmt.Fprintf(&functions, "\n\n%s", own.function(name, f, &defaults))
 	}
 	var b strings.Builder
-	doc := i.Doc
-	if doc == "" {
-		doc = "Functions that run in a Seer sandbox."
-	}
-	fmt.Fprintf(&b, "%s\n", python.Docstring(doc, ""))
+	fmt.Fprintf(&b, "%s\n", python.Docstring(doc(i), ""))
 	fmt.Fprintf(&b, "# Made by Seer; changes are lost when the interface is served again.\n")
 	fmt.Fprintf(&b, "from __future__ import annotations\n\n")
 	if used := python.TypingNames(annotations(i), taken); len(used) > 0 {
 		fmt.Fprintf(&b, "from typing import %s\n\n", strings.Join(used, ", "))
 	}
-	fmt.Fprintf(&b, "from . import _stubs as %s\n", own.stubs)
-	fmt.Fprintf(&b, "from ._client import Client as %s\n", own.client)
-	for _, name := range []string{"SeerError", "CallError"} { // for `except`
-		if !taken[name] {
-			fmt.Fprintf(&b, "from ._client import %s as %[1]s\n", name)
-		}
+	fmt.Fprintf(&b, "from ._client import Library as %s\n", own.class)
+	if defaults {
+		fmt.Fprintf(&b, "from ._client import Default as %s\n", own.missing)
 	}
-	b.WriteByte('\n')
-	var all, functions []string
-	public := map[string]bool{own.client: true, own.stubs: true, own.session: true}
-	for _, f := range i.Functions {
-		name := python.Name(f.Name, public)
-		all = append(all, python.String(name))
-		functions = append(functions, own.function(name, f))
+	if free := without(offered, known); len(free) > 0 {
+		fmt.Fprintf(&b, "from ._client import %s\n", strings.Join(free, ", "))
 	}
-	fmt.Fprintf(&b, "__all__ = [%s]\n\n", strings.Join(all, ", "))
-	fmt.Fprintf(&b, "%s = %s.beside(__file__)\n", own.session, own.client)
-	for _, text := range functions {
-		fmt.Fprintf(&b, "\n\n%s", text)
+	fmt.Fprintf(&b, "\n__all__ = [%s]\n\n", strings.Join(all, ", "))
+	fmt.Fprintf(&b, "%s = %s(__file__)\n", own.library, own.class)
+	for _, name := range without(ofLibrary, known) {
+		fmt.Fprintf(&b, "%s = %s.%[1]s\n", name, own.library)
 	}
-	return b.String(), nil
+	return b.String() + functions.String()
+}
+
+func doc(i sdk.Interface) string {
+	if i.Doc == "" {
+		return "Functions that run in a Seer sandbox."
+	}
+	return i.Doc
+}
+
+func without(names []string, taken map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return taken[name] })
 }
 
 func annotations(i sdk.Interface) []string {
 	var texts []string
 	for _, f := range i.Functions {
-		texts = append(texts, f.Returns)
+		texts = append(texts, returned(f))
 		for _, p := range f.Params {
 			texts = append(texts, p.Annotation)
 		}
@@ -117,20 +131,41 @@ func names(i sdk.Interface) (map[string]bool, error) {
 }
 
 // scope is the module's own names.
-type scope struct{ client, stubs, session string }
+type scope struct{ class, missing, library string }
 
-func (s scope) function(name string, f sdk.Function) string {
-	params := python.Params(f.Params, map[string]bool{s.stubs: true, s.session: true})
+func (s scope) function(name string, f sdk.Function, defaults *bool) string {
+	params := python.Params(f.Params, map[string]bool{s.library: true, s.missing: true})
+	way := "call"
+	if f.Stream {
+		way = "stream"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "def %s%s:\n", name, python.Signature(params, f.Returns, s.defaultOf))
+	fmt.Fprintf(&b, "@%s.function\n", s.library)
+	fmt.Fprintf(&b, "def %s%s:\n", name, python.Signature(params, returned(f), func(p python.Param) string {
+		text, exact := literal(p)
+		if exact {
+			return text
+		}
+		*defaults = true
+		return fmt.Sprintf("%s(%s)", s.missing, python.String(text))
+	}))
 	if f.Doc != "" {
 		fmt.Fprintf(&b, "    %s\n", python.Docstring(f.Doc, "    "))
 	}
-	if f.Async {
-		fmt.Fprintf(&b, "    # async in the sandbox; here a plain call that returns the result.\n")
-	}
-	fmt.Fprintf(&b, "    return %s.call(%s, %s, %s)\n", s.stubs, s.session, python.String(f.Name), arguments(params))
+	fmt.Fprintf(&b, "    return %s.%s(%s, %s)\n", s.library, way, python.String(f.Name), arguments(params))
 	return b.String()
+}
+
+// returned is the annotation of what a function gives here, where every generator
+// is iterated with a plain `for`.
+func returned(f sdk.Function) string {
+	if f.Stream && f.Returns == "" {
+		return "Iterator"
+	}
+	if f.Stream {
+		return strings.TrimPrefix(f.Returns, "Async")
+	}
+	return f.Returns
 }
 
 // arguments writes what is handed on: those without a name, those with one, and
@@ -162,21 +197,20 @@ func arguments(params []python.Param) string {
 
 const longestDefault = 1000
 
-// defaultOf writes a default that is exactly a JSON value as it is. Any other (a
-// tuple, an enum, an object) is left to the function itself: the stub then has a
-// stand-in that looks like it and is not sent.
-func (s scope) defaultOf(p python.Param) string {
+// literal writes a default that is exactly a JSON value as it is. Any other (a
+// tuple, an enum, an object) is left to the function itself: the library then has
+// a stand-in that looks like it, as the text says, and is not sent.
+func literal(p python.Param) (text string, exact bool) {
 	if len(p.Default) > 0 && len(p.Default) <= longestDefault {
 		literal, repr, err := python.FromJSON(p.Default)
 		if err == nil && (p.DefaultRepr == "" || p.DefaultRepr == repr) {
-			return literal
+			return literal, true
 		}
 	}
-	repr := p.DefaultRepr
-	if repr == "" || len(repr) > longestDefault {
-		repr = "..."
+	if p.DefaultRepr == "" || len(p.DefaultRepr) > longestDefault {
+		return "...", false
 	}
-	return fmt.Sprintf("%s.Default(%s)", s.stubs, python.String(repr))
+	return p.DefaultRepr, false
 }
 
 func prompt(req sdk.ExposeRequest) string {

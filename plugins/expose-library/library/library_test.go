@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	client "github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -43,6 +44,13 @@ func tools() sdk.Interface {
 				{Name: "_stubs", Kind: sdk.PositionalOrKeyword, HasDefault: true, Default: raw(`"\u2028"`)},
 				{Name: "from", Kind: sdk.KeywordOnly, HasDefault: true, Default: raw("1.5"), DefaultRepr: "1.5"},
 			}},
+			{Name: "tokens", Stream: true, Async: true, Doc: "One by one.", Returns: "AsyncIterator[tuple[str, float]]", Params: []sdk.Param{
+				{Name: "prompt", Kind: sdk.PositionalOrKeyword, Annotation: "str"},
+			}},
+			{Name: "steer", Returns: "torch.Tensor", Params: []sdk.Param{
+				{Name: "vector", Kind: sdk.PositionalOrKeyword, Annotation: "np.ndarray | None"},
+				{Name: "mode", Kind: sdk.KeywordOnly, Annotation: "Literal['add', 1, None]", HasDefault: true, Default: raw(`"add"`), DefaultRepr: "'add'"},
+			}},
 			{Name: "isinstance"},
 			{Name: "class"},
 			{Name: "CallError"},
@@ -61,7 +69,7 @@ func surface(t *testing.T, i sdk.Interface) sdk.Surface {
 
 func TestGolden(t *testing.T) {
 	s := surface(t, tools())
-	for name, got := range map[string]string{"init.py.golden": s.Files[0].Text, "prompt.md.golden": s.Prompt} {
+	for name, got := range map[string]string{"init.py.golden": s.Files[0].Text, "init.pyi.golden": s.Files[1].Text, "prompt.md.golden": s.Prompt} {
 		file := filepath.Join("testdata", name)
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
@@ -83,21 +91,18 @@ func TestFiles(t *testing.T) {
 	for _, f := range surface(t, tools()).Files {
 		got = append(got, f.Path+":"+string(f.Kind))
 	}
-	want := "model_tools/__init__.py: model_tools/_stubs.py: model_tools/_client.py:python_client model_tools/connection.json:connection model_tools/py.typed:"
+	want := "model_tools/__init__.py: model_tools/__init__.pyi: model_tools/_client.py:python_client model_tools/_client.pyi: model_tools/connection.json:connection model_tools/py.typed:"
 	if strings.Join(got, " ") != want {
 		t.Errorf("files = %v", got)
 	}
 }
 
-// fakeClient records calls instead of making them.
-const fakeClient = `
-class SeerError(Exception): pass
-class CallError(SeerError): pass
-class Client:
-    @classmethod
-    def beside(cls, file): return cls()
-    def call(self, *call): return call
+// fakeClient is the engine's, whose library records calls instead of making them.
+func fakeClient() string {
+	return string(client.Client()) + `
+Library.call = Library.stream = lambda self, fn, args, kwargs, leading=(), rest=(): (fn, *given_arguments(args, kwargs, leading, rest))
 `
+}
 
 // run writes the surface and runs a script beside it.
 func run(t *testing.T, s sdk.Surface, script, input string) string {
@@ -107,7 +112,7 @@ func run(t *testing.T, s sdk.Surface, script, input string) string {
 		text := f.Text
 		switch f.Kind {
 		case sdk.FilePythonClient:
-			text = fakeClient
+			text = fakeClient()
 		case sdk.FileConnection:
 			text = "{}"
 		}
@@ -136,7 +141,7 @@ func TestImportedSignatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, surface(t, i), `
-import ast, inspect, json, pathlib, sys
+import ast, inspect, json, pathlib, pickle, sys
 import model_tools
 interface = json.load(sys.stdin)
 for file in pathlib.Path("model_tools").glob("*.py"):
@@ -161,8 +166,13 @@ for want in interface["functions"]:
             assert repr(q.default) == p["default_repr"], (p, q)
         if "annotation" in p:
             assert q.annotation.strip('"') == p["annotation"], (p, q)
-    if "returns" in want:
+    if "returns" in want and not want.get("stream"):
         assert got.return_annotation == want["returns"]
+    for way in (f.submit, f.aio, f.handle):
+        assert inspect.signature(way) == got and not inspect.iscoroutinefunction(way)
+        assert way.__doc__.endswith(f.__doc__ or "") and way.__qualname__.startswith(f.__qualname__ + "."), way
+        assert pickle.loads(pickle.dumps(way)) is way
+    assert pickle.loads(pickle.dumps(f)) is f
 `, string(in))
 }
 
@@ -217,14 +227,17 @@ func FuzzModule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, doc, param, annotation, def, repr string) {
 		fn := sdk.Function{Name: name, Doc: doc, Returns: annotation, Params: []sdk.Param{
 			{Name: param, Kind: sdk.PositionalOrKeyword, Annotation: annotation, HasDefault: true, Default: raw(def), DefaultRepr: repr}}}
-		text, err := module(sdk.Interface{Doc: doc, Functions: []sdk.Function{fn}})
+		i := sdk.Interface{Doc: doc, Functions: []sdk.Function{fn, {Name: name + "_", Stream: true, Returns: annotation}}}
+		taken, err := names(i)
 		if err != nil {
 			return
 		}
-		cmd := exec.Command("/usr/bin/python3", "-I", "-c", "import ast,sys; ast.parse(sys.stdin.buffer.read(), feature_version=(3,8))")
-		cmd.Stdin = strings.NewReader(text)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s\n%s", err, out, text)
+		for _, text := range []string{module(i, taken), types(i, taken)} {
+			cmd := exec.Command("/usr/bin/python3", "-I", "-c", "import ast,sys; ast.parse(sys.stdin.buffer.read(), feature_version=(3,8))")
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s\n%s", err, out, text)
+			}
 		}
 	})
 }

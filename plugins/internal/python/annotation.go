@@ -10,11 +10,16 @@ import (
 // annotations`, which keeps it from being evaluated. Text that is not plainly a
 // type expression (`<class 'x'>`) becomes a string, for it must still parse.
 func Annotation(text string) string {
-	p := typeParser{rest: text}
-	if p.expression(); p.ok() && p.rest == "" {
+	if _, ok := parseType(text); ok {
 		return text
 	}
 	return String(text)
+}
+
+func parseType(text string) (typeNode, bool) {
+	p := typeParser{rest: text}
+	n := p.expression()
+	return n, !p.bad && p.rest == ""
 }
 
 var (
@@ -31,8 +36,6 @@ type typeParser struct {
 	bad   bool
 	depth int
 }
-
-func (p *typeParser) ok() bool { return !p.bad }
 
 func (p *typeParser) token(re *regexp.Regexp) (string, bool) {
 	t := re.FindString(p.rest)
@@ -53,64 +56,72 @@ func (p *typeParser) symbol(s string) bool {
 	return true
 }
 
-func (p *typeParser) expression() {
+func (p *typeParser) expression() typeNode {
 	if p.depth++; p.depth > 50 {
 		p.bad = true
 	}
 	defer func() { p.depth-- }()
+	var parts []typeNode
 	for !p.bad {
-		p.primary()
+		parts = append(parts, p.primary())
 		if !p.symbol("|") {
-			return
+			break
 		}
 	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return typeNode{union: parts}
 }
 
-func (p *typeParser) primary() {
+func (p *typeParser) primary() typeNode {
 	switch {
 	case p.symbol("..."):
-		return
+		return typeNode{literal: "..."}
 	case p.symbol("["):
-		p.list(true)
-		return
+		return typeNode{args: p.list(true)}
 	}
-	if _, ok := p.token(stringToken); ok {
-		return
+	if text, ok := p.token(stringToken); ok {
+		return typeNode{literal: text}
 	}
-	if _, ok := p.token(numberToken); ok {
-		return
+	if text, ok := p.token(numberToken); ok {
+		return typeNode{literal: text}
 	}
-	p.name()
+	n := typeNode{name: p.name()}
 	for !p.bad {
 		switch {
 		case p.symbol("."):
-			p.name()
+			n.name += "." + p.name()
 		case p.symbol("["):
-			p.list(false)
+			n.args = p.list(false)
 		default:
-			return
+			return n
 		}
 	}
+	return n
 }
 
-func (p *typeParser) name() {
+func (p *typeParser) name() string {
 	name, ok := p.token(nameToken)
 	valid := IsName(name) || slices.Contains([]string{"None", "True", "False"}, name)
 	p.bad = p.bad || !ok || !valid
+	return name
 }
 
 // list reads what is between brackets, and the closing one.
-func (p *typeParser) list(mayBeEmpty bool) {
+func (p *typeParser) list(mayBeEmpty bool) []typeNode {
 	if mayBeEmpty && p.symbol("]") {
-		return
+		return nil
 	}
+	var items []typeNode
 	for !p.bad {
-		p.expression()
+		items = append(items, p.expression())
 		if p.symbol("]") {
-			return
+			return items
 		}
 		if !p.symbol(",") {
 			p.bad = true
 		}
 	}
+	return items
 }
