@@ -240,7 +240,7 @@ func TestTreeEvil(t *testing.T) {
 }
 
 // raw sends a request as any program could.
-func (m *machine) raw(method, path, token string, body io.Reader) *http.Response {
+func (m *machine) raw(method, path, token string, body io.Reader, header ...string) *http.Response {
 	m.t.Helper()
 	c := &http.Client{Transport: &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:")), DisableKeepAlives: true}}
 	req, err := http.NewRequest(method, "http://x"+path, body)
@@ -249,6 +249,9 @@ func (m *machine) raw(method, path, token string, body io.Reader) *http.Response
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := c.Do(req)
 	if err != nil {

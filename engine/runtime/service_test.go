@@ -217,15 +217,22 @@ func TestServiceCrash(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	m.mustServe("tools", counter)
-	_, err := m.call("die")
-	if !errors.Is(err, &protocol.CallError{Code: protocol.CallInterrupted}) || !strings.Contains(err.Error(), "exit code 9") {
-		t.Errorf("%v", err)
+	for try, call := range []func() string{
+		func() string { _, a := m.answerOf("POST", "call/die", noArguments); return fmt.Sprint(errorCode(a), errorText(a)) },
+		func() string { _, err := m.call("die"); return fmt.Sprint("interrupted", err) },
+	} {
+		text := call()
+		for _, part := range []string{"interrupted", "exit code 9", fmt.Sprintf("try %d of 3", try+1)} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%q is not said: %s", part, text)
+			}
+		}
 	}
 	// The next call waits for the worker that is started in its place.
 	if got, err := m.call("add"); err != nil || got != "1" {
 		t.Errorf("%s %v", got, err)
 	}
-	if v, err := m.client.Service(testContext(t), "tools"); err != nil || v.Restarts != 1 || v.Generation != 1 {
+	if v, err := m.client.Service(testContext(t), "tools"); err != nil || v.Restarts != 2 || v.Generation != 1 {
 		t.Errorf("%+v %v", v, err)
 	}
 	out, err := m.call("pid")

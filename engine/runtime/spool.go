@@ -77,7 +77,9 @@ func openSpool(path string, keep int64) (*spool, error) {
 }
 
 // baseOf is the file that says what has been dropped of a spool.
-func baseOf(path string) string { return filepath.Join(filepath.Dir(path), "base-"+filepath.Base(path)) }
+func baseOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "base-"+filepath.Base(path))
+}
 
 // remove takes the file away.
 func (s *spool) remove() {

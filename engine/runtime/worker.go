@@ -191,6 +191,7 @@ func (w *worker) readControl(conn *net.UnixConn) {
 	for {
 		msg, files, err := r.next(w.scrub.clean)
 		if err != nil {
+			w.reconnect(conn)
 			return
 		}
 		switch msg.Kind {
@@ -207,6 +208,16 @@ func (w *worker) readControl(conn *net.UnixConn) {
 			default:
 			}
 		}
+	}
+}
+
+// reconnect finds a worker again that has let its runtime go, and lives.
+func (w *worker) reconnect(conn *net.UnixConn) {
+	conn.Close()
+	select {
+	case <-w.exited:
+	case <-time.After(100 * time.Millisecond):
+		_ = w.connect() // if nobody listens, it is about to end
 	}
 }
 

@@ -15,7 +15,7 @@ import traceback
 listening = socket.socket(fileno=3)
 page = memoryview(mmap.mmap(4, 64)).cast("Q")
 lock = threading.RLock()
-functions, calls, tokens = {}, {}, {}
+functions, calls, tokens, secrets = {}, {}, {}, []
 state = {"t": "hello", "pid": os.getpid(), "state": "new", "generation": 0}
 control = None
 
@@ -42,6 +42,12 @@ def say(message):
 def frame(header, body=b""):
     head = json.dumps(header).encode()
     return struct.pack("<IQ", len(head), len(body)) + head + body
+
+
+def clean(data):
+    for name in secrets:
+        data = data.replace(os.environ[name].encode(), b"[secret %s]" % name.encode())
+    return data
 
 
 def read(conn, n):
@@ -97,9 +103,8 @@ class Call:
     def end(self, header, body=b""):
         with lock:
             if not self.done:
-                header = {**header, "id": self.id, "n": len(self.events) + 1}
-                if body is not None:
-                    journal.write(header, body)
+                header, body = json.loads(clean(json.dumps({**header, "id": self.id, "n": len(self.events) + 1}).encode())), clean(body)
+                journal.write(header, body)
                 self.events.append((header, body))
                 self.done, self.state = True, "done"
                 count(1)
@@ -221,6 +226,7 @@ def load(line):
     global journal
     state.update(state="loading", generation=line["generation"])
     tokens.update(all=line.get("tokens"), price=line.get("price"))
+    secrets.extend(line.get("secrets") or [])
     journal = Journal(line["journal"], line["generation"], line.get("died") or "died")
     try:
         state["interface"] = run_file(line)
@@ -260,7 +266,8 @@ def talk():
                 tokens.update(all=line["tokens"], price=line.get("price"))
             elif line["t"] == "conn":
                 sock = socket.socket(fileno=fds.pop(0))
-                sock.sendall(line.get("hello", "").encode())
+                if line.get("hello"):
+                    sock.sendall(line["hello"].encode())
                 threading.Thread(target=serve, args=(sock, line.get("token"), line.get("runtime")), daemon=True).start()
             elif line["t"] == "stop":
                 while page[0] > page[1]:

@@ -1,0 +1,331 @@
+package runtime_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// killRuntime kills the runtime, and waits until there is another one.
+func (m *machine) killRuntime() {
+	m.t.Helper()
+	old := m.runtimePid()
+	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+		m.t.Fatal(err)
+	}
+	eventually(m.t, "another runtime", func() error {
+		if h, err := m.client.Health(testContext(m.t)); err != nil || m.runtimePid() == old {
+			return fmt.Errorf("%+v %v", h, err)
+		}
+		return nil
+	})
+}
+
+// workersOf are the processes that services have started.
+func (m *machine) workersOf() (list []string) {
+	for _, line := range marked("SEER_MACHINE=" + m.boot.Machine) {
+		if strings.Contains(line, "worker.py") {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+func TestWorkersOutliveTheRuntime(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter+"\n@expose\ndef say(s): print(s, flush=True)\n")
+	ctx := testContext(t)
+	if got, err := m.call("add"); err != nil || got != "1" {
+		t.Errorf("%s %v", got, err)
+	}
+	pid, _ := m.call("pid")
+	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if status, _ := m.answerOf("POST", "call/sleep?wait=0", `{"args":[2]}`, "Seer-Call-Id", "call-long"); status != 202 {
+		t.Errorf("%d", status)
+	}
+	for range 2 {
+		m.killRuntime()
+	}
+	// What ran goes on, also for those whose connection never was the runtime's.
+	if got, err := conn.Call(ctx, "add", nil, nil); err != nil || string(got) != "2" {
+		t.Errorf("%s %v", got, err)
+	}
+	if status, a := m.answerOf("GET", "calls/call-long?wait=20", ""); status != 200 || a["result"] != "slept" {
+		t.Errorf("%d %v", status, a)
+	}
+	if now, err := m.call("pid"); err != nil || now != pid {
+		t.Errorf("the worker is %s and was %s; %v", now, pid, err)
+	}
+	if _, err := m.call("say", "afterwards"); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the log to go on", func() error {
+		var log bytes.Buffer
+		if _, err := m.client.ServiceLogs(ctx, "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\nafterwards\n" {
+			return fmt.Errorf("%q %v", log.String(), err)
+		}
+		return nil
+	})
+	if h, err := m.client.Health(ctx); err != nil || h.Busy {
+		t.Errorf("%+v %v", h, err)
+	}
+	// One that dies under a runtime that is not its parent is replaced like any other.
+	if _, a := m.answerOf("POST", "call/die", noArguments); errorCode(a) != "interrupted" {
+		t.Errorf("%v", a)
+	}
+	if got, err := m.call("add"); err != nil || got != "1" {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
+// TestRuntimeIsKilledAnywhere kills the runtime at moments by chance, while services
+// are loaded, replaced and called.
+func TestRuntimeIsKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	chance := rand.New(rand.NewPCG(1, 2))
+	m.mustServe("tools", counter)
+	for i := range 4 { // the loader gives up after five in a minute
+		spec := protocol.ServiceSpec{Filename: "interface.py", Code: counter + fmt.Sprintf("\n@expose\ndef which(): return %d\n", i),
+			TokenSHA256: protocol.HashToken(serviceToken + "tools")}
+		if _, err := m.client.PutService(ctx, "tools", spec); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
+		m.killRuntime()
+		eventually(t, "the code that was served last", func() error {
+			if got, err := m.call("which"); err != nil || got != fmt.Sprint(i) {
+				return fmt.Errorf("%s %v", got, err)
+			}
+			return nil
+		})
+		if v, err := m.client.Service(ctx, "tools"); err != nil || v.Generation != i+2 {
+			t.Errorf("%+v %v", v, err)
+		}
+	}
+	eventually(t, "one worker to be left", func() error {
+		if list := m.workersOf(); len(list) != 1 {
+			return errors.New(strings.Join(list, "\n"))
+		}
+		return nil
+	})
+}
+
+// TestRetiringWorkersOutliveTheRuntime kills it while a call runs in a generation that
+// has been replaced.
+func TestRetiringWorkersOutliveTheRuntime(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter)
+	if status, _ := m.answerOf("POST", "call/sleep?wait=0", `{"args":[4]}`, "Seer-Call-Id", "call-old"); status != 202 {
+		t.Errorf("%d", status)
+	}
+	m.mustServe("tools", "@expose\ndef answer(): return 42")
+	if status, a := m.answerOf("GET", "calls/call-old?wait=0.2", ""); status != 202 || a["state"] != "running" {
+		t.Errorf("%d %v", status, a)
+	}
+	m.killRuntime()
+	if got, err := m.call("answer"); err != nil || got != "42" {
+		t.Errorf("%s %v", got, err)
+	}
+	for range 2 {
+		if status, a := m.answerOf("GET", "calls/call-old?wait=20", ""); status != 200 || a["result"] != "slept" {
+			t.Errorf("%d %v", status, a)
+		}
+		eventually(t, "the old worker to end", func() error {
+			if list := m.workersOf(); len(list) != 1 {
+				return errors.New(strings.Join(list, "\n"))
+			}
+			return nil
+		})
+	}
+}
+
+// TestLoaderIsKilledAnywhere kills the loader, sometimes with its runtime: nothing is
+// left.
+func TestLoaderIsKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for i, both := range []bool{false, true, true} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			m := up(t, nil)
+			if both {
+				m.mustServe("tools", counter)
+			}
+			if _, err := m.client.PutService(testContext(t), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: counter,
+				TokenSHA256: protocol.HashToken("x")}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+			pid := m.runtimePid()
+			_ = m.cmd.Process.Kill()
+			if both {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			m.ended()
+			m.gone()
+		})
+	}
+}
+
+// TestWorkerIsSuspended stops a worker for a while, and the runtime dies meanwhile.
+func TestWorkerIsSuspended(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter)
+	text, err := m.call("pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	_, _ = fmt.Sscan(text, &pid)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if status, a := m.answerOf("POST", "call/add?wait=0.2", noArguments, "Seer-Call-Id", "call-stopped"); status != 202 {
+		t.Errorf("%d %v", status, a)
+	}
+	m.killRuntime()
+	if h, err := m.client.Health(testContext(t)); err != nil || h.Services["tools"] != protocol.ServiceReady {
+		t.Errorf("%+v %v", h, err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if status, a := m.answerOf("POST", "call/add?wait=20", noArguments, "Seer-Call-Id", "call-stopped", "Seer-Call-Age", "1"); status != 200 || a["result"] != 1.0 {
+		t.Errorf("%d %v", status, a)
+	}
+}
+
+// TestAnswersWithoutAWorker asks for calls whose service has crashed for good, or is
+// gone.
+func TestAnswersWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter+"\nimport pathlib\nif os.path.exists('broken'): os._exit(1)\n@expose\ndef break_(): open('broken', 'w')\n")
+	for name, fn := range map[string]string{"call-done": "add", "call-break": "break_"} {
+		if status, a := m.answerOf("POST", "call/"+fn, noArguments, "Seer-Call-Id", name); status != 200 {
+			t.Errorf("%d %v", status, a)
+		}
+	}
+	if status, a := m.answerOf("POST", "call/die", noArguments, "Seer-Call-Id", "call-die"); status != 422 || errorCode(a) != "interrupted" {
+		t.Errorf("%d %v", status, a)
+	}
+	eventually(t, "the runtime to give up", func() error {
+		if status, a := m.answerOf("POST", "call/add", noArguments); status != 503 || !strings.Contains(errorText(a), "serve it again") {
+			return fmt.Errorf("%d %v", status, a)
+		}
+		return nil
+	})
+	check := func(get func(path string) (int, string)) {
+		t.Helper()
+		for path, want := range map[string]string{
+			"calls/call-done": `200 {"result":1,"tagged":false}`, "calls/call-die": "interrupted", "calls/call-none": "unavailable",
+			"calls": `"call-break"`,
+		} {
+			status, text := get(path)
+			if got := fmt.Sprint(status, " ", text); !strings.Contains(got, want) && !strings.Contains(got, "not_found") {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+	}
+	get := func(path string) (int, string) {
+		resp := m.raw("GET", "/v1/services/tools/"+path, m.token, nil)
+		data, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(data)
+	}
+	check(get)
+	m.killRuntime()
+	if err := m.client.DeleteService(testContext(t), "tools"); err != nil {
+		t.Fatal(err)
+	}
+	check(get)
+	// Served again, the names are remembered.
+	_ = os.Remove(m.boot.Roots["/workspace"] + "/broken")
+	m.mustServe("tools", counter)
+	if status, a := m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-done"); status != 200 || a["result"] != 1.0 {
+		t.Errorf("%d %v", status, a)
+	}
+}
+
+func TestReloadInPlace(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	v := m.mustServe("tools", counter)
+	if got, err := m.call("add"); err != nil || got != "1" {
+		t.Errorf("%s %v", got, err)
+	}
+	pid, _ := m.call("pid")
+	for i, c := range []struct {
+		code string
+		kept bool
+	}{{counter + "\n# one\n", true}, {counter + "\n# not in place\n", false}, {counter + "\n# three\n", true}} {
+		put, err := m.client.PutService(ctx, "tools", protocol.ServiceSpec{Filename: "interface.py", Code: c.code, InPlace: true,
+			TokenSHA256: protocol.HashToken(serviceToken + "tools")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := m.raw(http.MethodGet, "/v1/services/tools?wait=20&unless="+v.Interface.CodeHash, m.token, nil)
+		if changed.StatusCode != 200 {
+			t.Errorf("%s", changed.Status)
+		}
+		if v, err = m.client.WaitService(ctx, "tools", put.Generation); err != nil || v.State != protocol.ServiceReady || v.InPlace == nil ||
+			v.InPlace.Kept != c.kept || v.Generation != i+2 || c.kept != (v.InPlace.Reason == "") {
+			t.Fatalf("%d: %+v %+v %v", i, v, v.InPlace, err)
+		}
+		now, err := m.call("pid")
+		if err != nil || c.kept != (now == pid) {
+			t.Errorf("%d: %s %s %v", i, now, pid, err)
+		}
+		pid = now
+	}
+	m.killRuntime()
+	if got, err := m.call("pid"); err != nil || got != pid {
+		t.Errorf("%s %s %v", got, pid, err)
+	}
+}
+
+// TestJournalIsFollowed reads the journal as it grows.
+func TestJournalIsFollowed(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter)
+	_, _ = m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-first")
+	get := func(query string) *http.Response {
+		return m.raw("GET", "/v1/services/tools/journal?"+query, m.token, nil)
+	}
+	first := get("segment=0&wait=0")
+	data, _ := io.ReadAll(first.Body)
+	if !bytes.Contains(data, []byte(`"call-first"`)) || first.Header.Get("X-Seer-Segment") != "1" || first.Trailer.Get("X-Seer-Next") != "" {
+		t.Errorf("%q %v %v", data, first.Header, first.Trailer)
+	}
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		_, _ = m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-second")
+	}()
+	more := get(fmt.Sprintf("segment=1&offset=%d&wait=2", len(data)))
+	if rest, _ := io.ReadAll(more.Body); !bytes.Contains(rest, []byte(`"call-second"`)) || bytes.Contains(rest, []byte(`"call-first"`)) {
+		t.Errorf("%q", rest)
+	}
+	m.mustServe("tools", counter) // the fake worker begins another segment
+	if resp := get("segment=1&wait=20"); resp.Trailer.Get("X-Seer-Next") != "2" {
+		t.Errorf("%v", resp.Trailer)
+	}
+}
