@@ -41,13 +41,13 @@ const exitCodesText = `seer ends with one of these codes:
     1  a defect of Seer
     2  the command line cannot be meant
     3  a mistake in the experiment or in a file that it names
-    4  no such sandbox, service, function, plugin or file; or an ambiguous ID
+    4  no such sandbox, service, function, call, plugin or file; or an ambiguous ID
     5  a plugin is missing, broken or misbehaves
     6  the machine could not be had, cannot be reached or was lost
     7  the interface did not load
     8  the called function failed
     9  the call was interrupted: its worker died in the middle
-   10  a token or credential was refused
+   10  a token or credential was refused, or its limits forbid the call
    11  the agent of seer run ended with an error
    12  a name, workspace or file is taken
    13  not supported by this version or on this provider
