@@ -1,124 +1,134 @@
-"""Runs one call of an exposed function and says what came out."""
+"""A call on its way through the worker, and who waits for it."""
 
-import inspect
-import json
-from typing import TYPE_CHECKING, Any, Callable, Dict, NamedTuple, Optional
+import re
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Union
 
-from . import values
-from .connection import Call
-from .describe import is_async, signature_of
-from .errors import CallErrorDict, call_error, from_exception
-from .gate import Gate, Interrupted
-from .load import Interface
-from .scrub import Scrubber
+from .connection import Connection
+from .context import Scope
+from .frames import FrameError
+from .values_body import Buffer, BodyReader, value_parts
 
-if TYPE_CHECKING:
-    from .loop import Loop
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{8,100}").fullmatch
+_AHEAD = 1 << 20  # bytes of items that a generator may be ahead of who uses them
+_LINGER, _LINGER_RUNTIME = 10.0, 150.0
 
-_ID = json.JSONEncoder(ensure_ascii=True).encode
-
-
-class Answer(NamedTuple):
-    header: bytes
-    body: bytes
+QUEUED, RUNNING, ENDING, ENDED = "queued", "running", "ending", "ended"
 
 
-class Caller:
-    """Calls the functions of an interface in the main thread."""
+class Follower:
+    """A connection that wants the events of a call."""
 
-    def __init__(self, interface: Interface, gate: Gate, scrubber: Scrubber) -> None:
-        self._interface, self._gate, self._scrubber = interface, gate, scrubber
-        self._functions = dict(interface.registry.functions)
-        self._loop = _new_loop() if any(map(is_async, self._functions.values())) else None
+    __slots__ = ("connection", "id", "next", "output", "used", "source")
 
-    def answer(self, call: Call) -> Answer:
-        """Runs the call. Whatever the function does, short of ending the process, becomes an answer."""
-        try:
-            encoded = self._gate.run(call, lambda: self._run(call))
-        except BaseException as e:
-            return self._error(call, self._failure(call, e))
-        tagged = b',"tagged":true}' if encoded.tagged else b"}"
-        return Answer(b'{"t":"result","id":' + _ID(call.id).encode() + tagged, encoded.data)
-
-    def cancelled(self, call: Call) -> Answer:
-        """The answer to a call that was cancelled before its turn came."""
-        return self._error(call, call_error("cancelled", "the call was cancelled before it began"))
-
-    def _run(self, call: Call) -> values.Encoded:
-        function = self._functions.get(call.function)
-        if function is None:
-            raise _Refused(call_error("unknown_function", "there is no function %r; exposed are: %s"
-                                      % (call.function, ", ".join(self._functions))))
-        if call.unreadable:
-            message = "the arguments of %s cannot be read: %s" % (call.function, call.unreadable)
-            raise _Refused(call_error("bad_arguments", message, "ValueError"))
-        args, kwargs = call.args, call.kwargs
-        try:
-            result = function(*args, **kwargs)
-            if inspect.iscoroutine(result):
-                result = self._await(result)
-        except TypeError as e:
-            misfit = _misfit(function, args, kwargs)
-            if misfit is None:
-                raise
-            raise _Refused(call_error("bad_arguments", "%s: %s" % (call.function, misfit), "TypeError")) from e
-        return values.encode(result, self._scrubber.text, self._scrubber.escaped)
-
-    def _await(self, coroutine: Any) -> Any:
-        if self._loop is None:
-            self._loop = _new_loop()
-        return self._loop.run(coroutine)
-
-    def _failure(self, call: Call, e: BaseException) -> CallErrorDict:
-        script = self._interface.script
-        if isinstance(e, _Refused):
-            return e.error
-        if isinstance(e, values.Unserialisable):
-            return call_error("unserialisable", e.at("result"), "TypeError")
-        if isinstance(e, Interrupted) and e.reason == "timeout":
-            message = "%s took longer than the %g seconds that the caller allowed" % (call.function, call.timeout)
-            return call_error("timeout", message, "TimeoutError", script.traceback(e))
-        if isinstance(e, Interrupted):
-            return call_error("cancelled", "the call of %s was cancelled" % call.function)
-        if isinstance(e, SystemExit):
-            message = "%s called exit(%s); the service goes on" % (call.function, "" if e.code is None else repr(e.code))
-            return call_error("exited", message, "SystemExit", script.traceback(e))
-        return from_exception("raised", e, script)
-
-    def _error(self, call: Call, error: CallErrorDict) -> Answer:
-        header = {"t": "error", "id": call.id, "error": self._scrubber.tree(error)}
-        try:
-            return Answer(json.dumps(header, ensure_ascii=False).encode("utf-8"), b"")
-        except UnicodeEncodeError:
-            return Answer(json.dumps(header).encode("ascii"), b"")
+    def __init__(self, connection: Connection, id: str, first: int, output: bool) -> None:
+        self.connection, self.id, self.output = connection, id, output
+        self.next = first  # the event that is to be sent next
+        self.used = first - 1  # the client has room for what comes after this one
+        self.source: Optional[Iterator[Any]] = None  # of earlier events, from the journal
 
 
-def _new_loop() -> "Loop":
-    from .loop import Loop  # asyncio is half of all that would be imported, and most interfaces do without
-    return Loop()
+class Call:
+    """One call, under one name. Belongs to whoever has the service's lock, but for what its run alone touches."""
+
+    __slots__ = ("id", "fn", "token", "client", "body", "tagged", "timeout", "output", "handle_above", "linger", "detached", "deflate", "state",
+                 "reason", "followers", "last", "queued_at", "started_at", "began", "deadline", "position", "told_at", "left_at", "stop", "again_at",
+                 "scope", "order", "items", "ahead", "room", "bytes", "limit", "metered", "lane")
+
+    def __init__(self, header: Dict[str, Any], body: Union[bytes, BodyReader], token: str, client: str) -> None:
+        self.id: str = header.get("id", "")
+        self.fn: str = header.get("fn", "")
+        self.token = token
+        self.client = client
+        self.body: Union[bytes, BodyReader] = body
+        self.tagged = header.get("tagged") is True
+        self.timeout: float = header.get("timeout") or 0.0
+        self.output = header.get("output") is True
+        self.handle_above: Optional[int] = header.get("handle_above")
+        self.linger: Optional[float] = header.get("linger")
+        self.detached = header.get("detach") is True
+        self.deflate = header.get("deflate") is True
+        if not _NAME(self.id) or type(self.fn) is not str or not self.fn:
+            raise FrameError("a call needs a name of 8 to 100 letters, digits, _ . -, and that of a function")
+        if not is_seconds(self.timeout) or not is_seconds(self.linger or 0) or not is_seconds(self.handle_above or 0):
+            raise FrameError("timeout, linger and handle_above must be numbers that are not negative")
+        self.state = QUEUED
+        self.reason = ""  # why it was interrupted
+        self.followers: List[Follower] = []
+        self.last = 0  # the number of the newest event
+        self.queued_at = time.time()
+        self.started_at = 0.0
+        self.began = 0.0  # by the monotonic clock
+        self.deadline = 0.0
+        self.position = -1  # as it was told last
+        self.told_at = 0.0
+        self.left_at = 0.0  # when nobody waits for it any more, and it is not detached: when it is cancelled
+        self.stop: Optional[Callable[[str], None]] = None  # interrupts it
+        self.again_at = 0.0
+        self.scope: Optional[Scope] = None
+        self.order: Optional[threading.Lock] = None  # of events that come from several threads
+        self.items: Deque[Any] = deque()  # numbers and sizes of items that not everybody has used
+        self.ahead = 0
+        self.room: Optional[Callable[[], None]] = None  # tells a generator that waits for room
+        self.limit = ""  # whose limit the deadline is
+        self.bytes = 0
+        self.metered = False
+        self.lane: Any = None
+
+    def parts(self) -> List[Buffer]:
+        """The arguments as they came: JSON, and buffers. ValueError."""
+        body = self.body
+        return value_parts(body) if isinstance(body, bytes) else body.parts()
+
+    @property
+    def weight(self) -> int:
+        """Bytes of arguments that wait."""
+        return len(self.body) if isinstance(self.body, bytes) else self.body._size
+
+    def patience(self, connection: Connection) -> float:
+        """How long it goes on when the connection was the last one that waited for it."""
+        if connection.runtime:  # whose end may be only that of the runtime
+            return max(self.linger if self.linger is not None else _LINGER_RUNTIME, _LINGER)
+        return self.linger if self.linger is not None else _LINGER
+
+    def has_room(self) -> bool:
+        """Whether a generator may go on."""
+        if not self.followers or not self.items:
+            return True
+        used = min(f.used for f in self.followers)
+        while self.items and self.items[0][0] <= used:
+            self.ahead -= self.items.popleft()[1]
+        return not self.items or self.ahead < _AHEAD
+
+    def as_dict(self) -> Dict[str, Any]:
+        """CALL, while it is queued or runs."""
+        said: Dict[str, Any] = {
+            "id": self.id, "function": self.fn, "state": QUEUED if self.state == QUEUED else RUNNING, "token": self.token, "client": self.client,
+            "detached": self.detached, "followed": bool(self.followers), "queued_unix": round(self.queued_at, 6)}
+        if self.started_at:
+            said["started_unix"] = round(self.started_at, 6)
+            said["seconds"] = round(time.time() - self.started_at, 6)
+        return said
 
 
-class _Refused(Exception):
-    def __init__(self, error: CallErrorDict) -> None:
-        super().__init__(error["message"])
-        self.error = error
+def is_name(text: Any) -> bool:
+    """Whether a call may be called so."""
+    return isinstance(text, str) and _NAME(text) is not None
 
 
-def _misfit(function: Callable[..., Any], args: Any, kwargs: Dict[str, Any]) -> Optional[str]:
-    """Why the arguments do not fit the signature, naming the parameter; None if they do, or nobody can tell."""
-    signature = signature_of(function)
-    if signature is None:
-        return None
-    try:
-        signature.bind(*args, **kwargs)
-        return None
-    except TypeError as e:
-        reason = str(e)
-    parameters = signature.parameters.values()
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
-        known = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        unknown = [k for k in kwargs if k not in known]
-        if unknown:
-            takes = "it takes " + str(signature) if signature.parameters else "it takes no arguments"
-            return "there is no parameter %r; %s" % (unknown[0], takes)
-    return "%s; it takes %s" % (reason, signature)
+def is_seconds(value: Any) -> bool:
+    """A number of seconds, or of bytes."""
+    return type(value) in (int, float) and 0 <= value < 1e15
+
+
+def client_of(header: Dict[str, Any], connection: Connection) -> str:
+    """Who shares a turn in the queue."""
+    named = header.get("client")
+    if named and isinstance(named, str):
+        return str(named[:200])
+    if connection.client:
+        return connection.client
+    before, dash, _ = header.get("id", "").rpartition("-")
+    return before if dash and before else "connection %d" % id(connection)

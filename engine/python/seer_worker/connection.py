@@ -1,97 +1,79 @@
 """A connection that speaks frames."""
 
 import socket
+import struct
+import time
 from collections import deque
-from typing import Any, Deque, Dict, List, Optional
+from typing import Any, Deque, Dict, List, Optional, Sequence
 
-from . import values
-from .frames import Decoder, FrameError, begin, load_json
+from .frames import Decoder, Frame, FrameError
+from .values_body import Buffer
 
-_CHUNK = 256 << 10
-_ONE_PIECE = 64 << 10  # a larger body is not copied to be sent with its header
-
-
-class Call:
-    """A call that has arrived. Its identity, not its id, says which one it is: clients may choose the same ids."""
-
-    __slots__ = ("id", "function", "timeout", "tagged", "body", "args", "kwargs", "unreadable", "cancelled", "deadline")
-
-    def __init__(self, header: Dict[str, Any], body: bytes) -> None:
-        self.id: str = header["id"]
-        self.function: str = header.get("fn", "") or ""
-        self.timeout: float = header.get("timeout") or 0
-        self.tagged = header.get("tagged") is True
-        self.body = body
-        self.args: List[Any] = []
-        self.kwargs: Dict[str, Any] = {}
-        self.unreadable = ""  # what is wrong with the arguments
-        self.cancelled = False
-        self.deadline = 0.0
-        if not self.function or type(self.function) is not str or not _is_seconds(self.timeout):
-            raise FrameError("a call needs a function's name, and its timeout must be a number of seconds")
-
-    def read_arguments(self) -> None:
-        """Takes the body apart. What came in by HTTP has its timeout and tagged there, not in the header."""
-        try:
-            body = load_json(self.body)
-            self.body = b""
-            if type(body) is not dict or type(body.get("args", [])) is not list or type(body.get("kwargs", {})) is not dict:
-                raise ValueError("they must be an object with the list args and the object kwargs")
-            self.args, self.kwargs = body.get("args", []), body.get("kwargs", {})
-            if self.tagged or body.get("tagged") is True:
-                self.args = [values.untag(v) for v in self.args]
-                self.kwargs = {k: values.untag(v) for k, v in self.kwargs.items()}
-            if not self.timeout and body.get("timeout_seconds"):
-                self.timeout = body["timeout_seconds"]
-                if not _is_seconds(self.timeout):
-                    self.timeout = 0
-                    raise ValueError("timeout_seconds must be a number of seconds")
-        except RecursionError:
-            self.unreadable = "they are nested too deeply"
-        except ValueError as e:
-            self.unreadable = str(e)
-
-
-def _is_seconds(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1e9
+_CHUNK = 64 << 10
+_LARGE = 4 << 20  # read or written at once
+_PIECE = 1 << 20
+_PATIENCE = 0.02  # seconds that a client may take for a piece before the rest is copied
+_MOST_BUFFERS = 512
+_NOW = socket.MSG_DONTWAIT
+_QUIET = getattr(socket, "MSG_NOSIGNAL", 0)
 
 
 class Connection:
-    """Used by one thread at a time; whose turn it is, the attendant decides."""
+    """Belongs to whoever has the service's lock. Nothing in it waits, but drain, which is called without the lock."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
+    __slots__ = ("_sock", "fd", "token", "client", "runtime", "followers", "closed", "deaf", "explicit", "answered", "ahead", "paused", "out",
+                 "borrowed", "writing", "watched", "_decoder")
+
+    def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
+        sock.setblocking(True)
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sock = sock
         self.fd = sock.fileno()
-        self.calls: Deque[Call] = deque()
-        self.running: Optional[Call] = None
+        self.token, self.client, self.runtime = token, client, runtime
+        self.followers: Dict[str, Any] = {}  # by the names of their calls
         self.closed = False  # the client has gone, or broke the rules
         self.deaf = False  # nothing more is accepted
-        self.unsent: Optional[memoryview] = None
+        self.explicit = False  # the client says itself which answers have arrived
+        self.answered: List[str] = []  # calls whose answers have been sent and not been acknowledged
+        self.ahead = 0  # bytes of arguments that wait for their call
+        self.paused = False  # nothing is read for now
+        self.out: Deque[memoryview] = deque()  # what could not be sent yet
+        self.borrowed = False  # some of that is memory of the user's objects
+        self.writing = False  # a thread is in drain
+        self.watched = False  # the poller tells when there is room
         self._decoder = Decoder()
 
-    @property
-    def ahead(self) -> int:
-        """How many bytes have been read beyond the running call."""
-        return len(self._decoder) + sum(len(c.body) for c in self.calls)
-
-    def receive(self) -> bool:
-        """Reads what is there, once, and tells whether that was anything."""
+    def receive(self) -> Sequence[Frame]:
+        """What has come, once. Afterwards closed says whether that was the end."""
         try:
-            data = self._sock.recv(_CHUNK)
-            for frame in self._decoder.feed(data):
-                self._frame(frame.header, frame.body)
-            self.closed = not data
-            return not self.closed
+            reader = self._decoder.reader
+            if reader is None:
+                data = self._sock.recv(_CHUNK, _NOW)
+                if data:
+                    return self._decoder.feed(data)
+                self.closed = True
+                return ()
+            return self._decoder.filled(self._fill(reader))
         except (BlockingIOError, InterruptedError):
-            return False
+            return ()
         except (OSError, FrameError):
             self.closed = True
-            return False
+            return ()
 
-    def receive_last(self) -> None:
+    def _fill(self, reader: Any) -> int:
+        """As much of a large body as is there."""
+        n = self._sock.recv_into(reader.room()[:_LARGE], 0, _NOW)
+        if not n:
+            self.closed = True
+        return n
+
+    @property
+    def reads(self) -> Optional[bool]:
+        """Whether to look for what it sends; None: not even for its end."""
+        return None if self.deaf else not self.paused
+
+    def receive_last(self) -> List[Frame]:
         """Reads all that the client has sent, and lets it send no more.
 
         A client's next call fails to leave then, so the client knows that it may take it elsewhere. TCP has no such
@@ -103,49 +85,105 @@ class Connection:
             except OSError:
                 self.closed = True
             self.deaf = True
-        while not self.closed and self.receive():
-            pass
+        frames: List[Frame] = []
+        while not self.closed:
+            more = self.receive()
+            if not more and self._decoder.reader is None:
+                break
+            frames += more
         self.closed = self.closed and not self.deaf  # for the deaf it is the end of what was sent
+        return frames
 
-    def _frame(self, header: Dict[str, Any], body: bytes) -> None:
-        if header["t"] == "call":
-            self.calls.append(Call(header, body))
-        elif header["t"] == "cancel":
-            for call in [self.running, *self.calls]:
-                if call is not None and call.id == header["id"]:
-                    call.cancelled = True
-        else:
-            raise FrameError("a client may send calls and cancels only")
+    # --- sending
 
-    def send(self, header: bytes, body: bytes) -> None:
-        """Sends what the client takes at once; the rest is in unsent."""
-        head = begin(header, len(body))
+    def send(self, parts: Sequence[Buffer], borrowed: bool = False) -> None:
+        """Sends what the client takes at once; the rest is in out. borrowed: it is memory that may change."""
+        if self.closed:
+            return
+        if self.out or self.writing:
+            self.out.extend(memoryview(p) for p in parts if len(p))
+            self.borrowed = self.borrowed or borrowed
+            return
         try:
-            if len(body) <= _ONE_PIECE:
-                data = head + body
-                sent = self._sock.send(data)
-                if sent < len(data):
-                    self.unsent = memoryview(data)[sent:]
-                return
-            sent = self._sock.send(head, getattr(socket, "MSG_MORE", 0))
-            self.unsent = memoryview(body) if sent == len(head) else memoryview(head[sent:] + body)
-            self.send_rest()
+            if len(parts) == 1:
+                sent = self._sock.send(parts[0], _NOW | _QUIET)
+                if sent == len(parts[0]):
+                    return
+            else:
+                sent = self._sock.sendmsg(parts[:_MOST_BUFFERS], [], _NOW | _QUIET)
         except (BlockingIOError, InterruptedError):
-            self.unsent = self.unsent or memoryview(head + body)
+            sent = 0
         except OSError:
             self.closed = True
+            return
+        self.out.extend(_after(parts, sent))
+        self.borrowed = bool(self.out) and borrowed
 
-    def send_rest(self) -> None:
-        """Goes on where send had to stop."""
+    def flush(self) -> None:
+        """Goes on where send had to stop. Not while writing."""
         try:
-            while self.unsent:
-                self.unsent = self.unsent[self._sock.send(self.unsent):]
-            self.unsent = None
+            while self.out:
+                self._sent(self._sock.sendmsg([self.out[i] for i in range(min(len(self.out), _MOST_BUFFERS))], [], _NOW | _QUIET))
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self.unsent, self.closed = None, True
+            self.closed = True
+            self.out.clear()
+        self.borrowed = False
+
+    def own(self) -> None:
+        """Copies what belongs to the user's objects, before these may change."""
+        if self.borrowed and not self.writing:
+            self.out = deque(memoryview(bytes(v)) for v in self.out)
+            self.borrowed = False
+
+    def drain(self) -> None:
+        """Writes what is in out as long as the client takes it quickly. writing was set, and is the caller's to take back."""
+        try:
+            self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, int(_PATIENCE * 1e6)))
+            while self.out and not self.closed:
+                begun = time.monotonic()
+                self._sent(self._sock.send(self.out[0][:_PIECE], _QUIET))
+                if time.monotonic() - begun > _PATIENCE:
+                    break
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self.closed = True
+        self.borrowed = self.borrowed and bool(self.out)
+
+    def _sent(self, n: int) -> None:
+        while n:
+            first = self.out[0]
+            if n < len(first):
+                self.out[0] = first[n:]
+                return
+            n -= len(first)
+            self.out.popleft()
 
     def close(self) -> None:
+        """Ends it for both sides; a thread that writes finds out."""
         self.closed = True
+        if self.writing:
+            try:
+                self._sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        else:
+            self._sock.close()
+
+    def abandon(self) -> None:
+        """In a child process: lets go of it."""
         self._sock.close()
+
+
+def _after(parts: Sequence[Buffer], sent: int) -> List[memoryview]:
+    """What is left of parts after so many bytes."""
+    rest: List[memoryview] = []
+    for part in parts:
+        size = len(part)
+        if sent < size:
+            rest.append(memoryview(part)[sent:])
+        sent = max(0, sent - size)
+    return rest
+

@@ -2,10 +2,13 @@
 
 import json
 import struct
-from typing import Any, Dict, List, NamedTuple, NoReturn
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Union
+
+from .values_body import BodyReader
 
 MAX_HEADER = 1 << 20
-MAX_BODY = 4 << 30
+MAX_BODY = 64 << 30
+ONE_PIECE = 64 << 10  # a larger body is read into memory of its own
 _PREFIX = struct.Struct("<IQ")
 
 
@@ -15,7 +18,7 @@ class FrameError(Exception):
 
 class Frame(NamedTuple):
     header: Dict[str, Any]
-    body: bytes
+    body: Union[bytes, BodyReader]  # the latter where it is larger than ONE_PIECE
 
 
 def _refuse(word: str) -> NoReturn:
@@ -41,39 +44,78 @@ def begin(header: bytes, size: int) -> bytes:
 
 
 class Decoder:
-    """Cuts a stream into frames, however it was split on the way."""
+    """Cuts a stream into frames, however it was split on the way.
+
+    A large body is not gathered here: while reader is there, the next bytes belong into its room(), and filled() says
+    how many have come.
+    """
 
     def __init__(self) -> None:
-        self._rest = bytearray()
-        self._need = 0  # with fewer bytes nothing more can be said
-
-    def __len__(self) -> int:
-        """How many bytes wait for the rest of their frame."""
-        return len(self._rest)
+        self.reader: Optional[BodyReader] = None
+        self._header: Dict[str, Any] = {}
+        self._rest = b""
 
     def feed(self, data: bytes) -> List[Frame]:
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._need:
-                return []
-            data = bytes(self._rest)
-            self._rest = bytearray()
+        """The frames that are complete with these bytes."""
         frames: List[Frame] = []
-        at, size = 0, len(data)
+        at = 0
+        if self.reader is not None:
+            at = self._into_reader(data, frames)
+        if self._rest:
+            data = self._rest + data
+            self._rest = b""
+        size = len(data)
         while size - at >= _PREFIX.size:
             header_size, body_size = _PREFIX.unpack_from(data, at)
             if header_size > MAX_HEADER or body_size > MAX_BODY:
                 raise FrameError("a frame of %d+%d bytes is larger than the protocol allows" % (header_size, body_size))
             start = at + _PREFIX.size
-            self._need = _PREFIX.size + header_size + body_size
-            if at + self._need > size:
+            body = start + header_size
+            if body > size:
                 break
-            frames.append(Frame(_header(data[start:start + header_size]), data[start + header_size:at + self._need]))
-            at += self._need
-            self._need = _PREFIX.size
+            if body_size > ONE_PIECE:
+                self._header, self.reader = _header(data[start:body]), _reader(body_size)
+                at = body + self._into_reader(data[body:], frames)
+                continue
+            if body + body_size > size:
+                break
+            frames.append(Frame(_header(data[start:body]), data[body:body + body_size]))
+            at = body + body_size
         if at < size:
-            self._rest += data[at:] if at else data
+            self._rest = data[at:]
         return frames
+
+    def filled(self, n: int) -> List[Frame]:
+        """n bytes have been written into the room of the reader."""
+        reader = self.reader
+        if reader is None:
+            return []
+        try:
+            reader.advance(n)
+        except ValueError as e:
+            raise FrameError(str(e)) from None
+        if not reader.done:
+            return []
+        self.reader = None
+        return [Frame(self._header, reader)]
+
+    def _into_reader(self, data: bytes, frames: List[Frame]) -> int:
+        reader = self.reader
+        if reader is None:
+            return 0
+        try:
+            taken = reader.feed(data)
+        except ValueError as e:
+            raise FrameError(str(e)) from None
+        frames += self.filled(0) if reader.done else []
+        return taken
+
+
+def _reader(size: int) -> BodyReader:
+    try:
+        return BodyReader(size)
+    except ValueError as e:
+        raise FrameError(str(e)) from None
 
 
 def _header(data: bytes) -> Dict[str, Any]:
@@ -81,6 +123,6 @@ def _header(data: bytes) -> Dict[str, Any]:
         header = load_json(data)
     except ValueError as e:
         raise FrameError("the header of a frame is not JSON: %s" % e) from None
-    if type(header) is not dict or type(header.get("t")) is not str or type(header.get("id")) is not str:
-        raise FrameError("the header of a frame needs the strings t and id")
+    if type(header) is not dict or type(header.get("t")) is not str or type(header.get("id", "")) is not str:
+        raise FrameError("the header of a frame needs the string t, and id must be a string")
     return header

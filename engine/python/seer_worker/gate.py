@@ -12,9 +12,10 @@ class Interrupted(KeyboardInterrupt):
 
     __module__ = "seer"  # what a traceback shows
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str = "cancelled") -> None:
         super().__init__(reason)
         self.reason = reason
+
 
 class Gate:
     """Made in the main thread, which passes through it for every call.
@@ -29,15 +30,25 @@ class Gate:
         self._main = threading.main_thread().ident
         signal.signal(_SIGNAL, self._on_signal)
 
-    def run(self, call: object, function: Callable[[], Any]) -> Any:
+    def run(self, call: object, function: Callable[..., Any], *args: Any) -> Any:
         """Interrupted can come out at any point until the last line of this function, and not later."""
         try:
             self._inside = call
             if self._wanted[0] is call:  # it was to be interrupted before it came in
                 raise Interrupted(self._wanted[1])
-            return function()
+            return function(*args)
         finally:
             self._inside = None
+
+    def outside(self, call: object, function: Callable[..., Any], *args: Any) -> Any:
+        """What must not be interrupted, of a call that is inside. An interrupt comes after it instead."""
+        try:
+            self._inside = None
+            return function(*args)
+        finally:
+            self._inside = call
+            if self._wanted[0] is call:
+                raise Interrupted(self._wanted[1])
 
     def interrupt(self, call: object, reason: str) -> None:
         """From another thread. Does nothing if the call is over."""

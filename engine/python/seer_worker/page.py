@@ -7,7 +7,7 @@ SIZE = 64
 
 
 class Page:
-    """Calls started, calls finished, nanoseconds of the last of these. Written by the main thread only."""
+    """Calls begun, calls ended, nanoseconds of the last of these. Written by one thread at a time."""
 
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, SIZE)
@@ -15,10 +15,12 @@ class Page:
         self._words[0] = self._words[1] = 0
         self._words[2] = time.time_ns()
 
-    def start(self) -> None:
+    def begin(self) -> None:
+        """A call has come, be it to run or to wait."""
         self._words[2] = time.time_ns()
         self._words[0] += 1
 
-    def finish(self) -> None:
+    def end(self) -> None:
+        """It has its answer."""
         self._words[2] = time.time_ns()
         self._words[1] += 1

@@ -1,105 +1,95 @@
-"""The loop of the main thread: waits for calls on all connections and runs them one at a time."""
+"""The loop of the main thread: waits for calls, and runs those that are its own one at a time."""
 
-import os
 import time
-from collections import deque
-from typing import Deque, Dict
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .attendant import Attendant
-from .calls import Caller
-from .connection import Connection
-from .page import Page
-from .poller import Poller
+from .batches import Batches
+from .calls import Call
+from .desk import Desk
+from .gate import Gate
+from .hub import Hub
+from .lanes import Table
+from .runner import Runner
+from .side import Side
 
+_OFTEN = 0.001  # seconds between looks for events while calls wait
 _DELIVERY = 3.0  # seconds for slow clients to take their results after a stop
+_NAP = 0.05
 
 
 class Service:
-    def __init__(self, page: Page) -> None:
-        self._page = page
-        self._poller = Poller()
-        self._connections: Dict[int, Connection] = {}
-        self._ready: Deque[Connection] = deque()  # their next call has been read already
-        self._wake, self._woken = os.pipe()[::-1]
-        self._leaving = False
-        self._process = os.getpid()
-        self._poller.read(self._woken)
+    """Made and run in the main thread."""
 
-    # --- called by the attendant
+    def __init__(self, hub: Hub, desk: Desk, table: Table, gate: Gate, attendant: Attendant) -> None:
+        self._hub, self._desk, self._table, self._gate, self._attendant = hub, desk, table, gate, attendant
+        self.leaving = False
+        self.edited: Optional[Dict[str, Any]] = None  # a reload that waits for the end of the running call
+        self._polled = 0.0
 
-    def adopt(self, connection: Connection) -> None:
-        """Takes a new connection, or one whose result has been delivered."""
-        self._connections[connection.fd] = connection
-        self._poller.read(connection.fd)
-        if connection.calls or connection.closed:
-            self._ready.append(connection)
-            os.write(self._wake, b"x")
+    def run(self, runner: Runner, side: Side, batches: Batches, reload: Callable[[Dict[str, Any]], None]) -> None:
+        """Serves until the runtime says stop or stays away."""
+        desk, lock, gate, table = self._desk, self._hub.lock, self._gate, self._table.functions
+        pause = 0.0
+        while True:
+            self.turn(pause)
+            with lock:
+                edited, self.edited = self.edited, None
+                call, passing = self._next() if edited is None else (None, False)
+                if call is None and edited is None:
+                    pause = self._idle()
+                    if self.leaving and not desk.running:
+                        break
+                    continue
+                self._attendant.begin()
+            pause = 0.0
+            if edited is not None:
+                reload(edited)
+                table = self._table.functions
+            elif call is not None and passing:
+                side.in_passing(call, gate)
+            elif call is not None and call.fn in table and table[call.fn].options.batch:
+                batches.in_turn(call, gate)
+            elif call is not None:
+                runner.perform(call, gate)
+        self._finish()
 
-    def leave(self) -> None:
-        self._leaving = True
-        os.write(self._wake, b"x")
+    def turn(self, pause: float) -> None:
+        """Waits for events so long, and serves them. While calls wait, it looks only now and then."""
+        if not pause:
+            now = time.monotonic()
+            if now - self._polled < _OFTEN:
+                return
+        ready: List[int] = self._hub.poller.wait(pause)
+        self._polled = time.monotonic()
+        if ready:
+            with self._hub.lock:
+                self._hub.serve(ready)
 
-    # --- the main thread
+    def pump(self, pause: float) -> None:
+        """As turn, while a batch is gathered."""
+        self._polled = 0.0
+        self.turn(pause)
 
-    def run(self, caller: Caller, attendant: Attendant) -> None:
-        """Serves until the runtime says stop or goes away."""
-        while not self._leaving:
-            # One event at a time: after a long call, whether a client is still there has to be asked anew.
-            for fd, gone in self._poller.wait(0 if self._ready else -1, 1):
-                connection = self._connections.get(fd)
-                if fd == self._woken:
-                    os.read(fd, 4096)
-                elif connection is not None and gone:
-                    self._drop(connection)
-                elif connection is not None:
-                    connection.receive()
-                    self._serve(connection, caller, attendant)
-            if self._ready:
-                connection = self._ready.popleft()
-                if self._connections.get(connection.fd) is connection:
-                    self._serve(connection, caller, attendant)
-        self._finish(caller, attendant)
+    def _next(self) -> Tuple[Optional[Call], bool]:
+        desk = self._desk
+        passing = bool(desk.inline)
+        call = desk.inline.popleft() if passing else desk.waiting.pop()
+        if call is not None and not passing:
+            desk.begin(call)
+        return call, passing
 
-    def _finish(self, caller: Caller, attendant: Attendant) -> None:
-        """Runs what was sent before the stop, and leaves nobody in doubt about what was sent after it."""
-        for connection in list(self._connections.values()):
-            connection.receive_last()
-            while connection.calls and self._connections.get(connection.fd) is connection and connection.unsent is None:
-                self._serve(connection, caller, attendant)
+    def _idle(self) -> float:
+        self._attendant.busy = False
+        self._polled = 0.0
+        pause = self._hub.tick(time.monotonic())
+        return min(pause, _NAP) if self.leaving else pause or 1e-6
+
+    def _finish(self) -> None:
+        """Gives slow clients some time for their answers."""
         deadline = time.monotonic() + _DELIVERY
-        while attendant.delivering and time.monotonic() < deadline:
-            self._poller.wait(0.05, 1)
-
-    def forked(self) -> None:
-        """In a child process: lets go of the connections."""
-        for connection in self._connections.values():
-            connection.close()
-
-    def _serve(self, connection: Connection, caller: Caller, attendant: Attendant) -> None:
-        if connection.calls and not connection.closed:
-            call = connection.calls.popleft()
-            if call.cancelled:
-                answer = caller.cancelled(call)
-            else:
-                call.read_arguments()
-                self._page.start()
-                attendant.begin(connection, call)
-                answer = caller.answer(call)
-                if os.getpid() != self._process:  # the function forked, and this is the child coming back
-                    os._exit(0)
-                attendant.end()
-                self._page.finish()
-            if not connection.closed:
-                connection.send(answer.header, answer.body)
-        if connection.closed:
-            self._drop(connection)
-        elif connection.unsent is not None:
-            self._poller.forget(connection.fd)
-            attendant.deliver(connection)
-        elif connection.calls:
-            self._ready.append(connection)
-
-    def _drop(self, connection: Connection) -> None:
-        self._poller.forget(connection.fd)
-        del self._connections[connection.fd]
-        connection.close()
+        while time.monotonic() < deadline:
+            with self._hub.lock:
+                if not self._hub.sending:
+                    return
+            self.turn(_NAP)

@@ -1,6 +1,7 @@
-"""Drives a real worker process over a socket pair, as the runtime does."""
+"""Drives a real worker process over its control socket, as the runtime does."""
 
 import array
+import itertools
 import json
 import mmap
 import os
@@ -12,10 +13,10 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 HERE = Path(__file__).resolve().parent
-MAIN = HERE.parent / "seer_worker_main.py"
+MAIN = Path(os.environ.get("SEER_TEST_MAIN") or HERE.parent / "seer_worker_main.py")
 LIMIT = 20.0  # seconds: an answer that has not come by then never will
 
 
@@ -27,18 +28,24 @@ class Failed(Exception):
         self.message, self.traceback = error["message"], error.get("traceback", "")
 
 
+_names = itertools.count(1)
+
+
 class Peer:
     """The client's end of a connection."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.sock.settimeout(LIMIT)
+        self.name = "peer%d" % next(_names)
         self._calls = 0
 
-    def start(self, fn: str, *args: Any, timeout: float = 0, tagged: bool = False, call_id: str = "", **kwargs: Any) -> str:
+    def start(self, fn: str, *args: Any, tagged: bool = False, call_id: str = "", options: Optional[Dict[str, Any]] = None,
+              timeout: float = 0, **kwargs: Any) -> str:
+        """Sends a call and gives its name."""
         self._calls += 1
-        call_id = call_id or "call-%d" % self._calls
-        header: Dict[str, Any] = {"t": "call", "id": call_id, "fn": fn}
+        call_id = call_id or "%s-%06d" % (self.name, self._calls)
+        header: Dict[str, Any] = {"t": "call", "id": call_id, "fn": fn, **(options or {})}
         if timeout:
             header["timeout"] = timeout
         if tagged:
@@ -47,8 +54,7 @@ class Peer:
         return call_id
 
     def send(self, header: Dict[str, Any], body: bytes = b"") -> None:
-        data = json.dumps(header).encode()
-        self.sock.sendall(struct.pack("<IQ", len(data), len(body)) + data + body)
+        self.sock.sendall(frame(header, body))
 
     def read(self) -> Tuple[Dict[str, Any], bytes]:
         head, body = struct.unpack("<IQ", self._exactly(12))
@@ -63,26 +69,51 @@ class Peer:
             data += part
         return bytes(data)
 
+    def events(self, call_id: str) -> "Iterator[Tuple[Dict[str, Any], bytes]]":
+        """All frames of the call until its last; those of others are an error."""
+        while True:
+            header, body = self.read()
+            if header.get("id") != call_id:
+                raise AssertionError("the frame is of %s instead of %s" % (header.get("id"), call_id))
+            yield header, body
+            if header["t"] in ("result", "error"):
+                return
+
     def answer(self, call_id: str) -> Any:
-        header, body = self.read()
-        if header["id"] != call_id:
-            raise AssertionError("the answer is for %s instead of %s" % (header["id"], call_id))
-        if header["t"] == "error":
-            raise Failed(header["error"])
-        return json.loads(body)
+        """The result of a call; what else comes of it is passed over."""
+        for header, body in self.events(call_id):
+            if header["t"] == "error":
+                raise Failed(header["error"])
+            if header["t"] == "result":
+                return json.loads(body)
 
     def call(self, fn: str, *args: Any, **kwargs: Any) -> Any:
         return self.answer(self.start(fn, *args, **kwargs))
 
+    def calls(self, **header: Any) -> List[Dict[str, Any]]:
+        """What the worker knows of calls."""
+        self.send({"t": "calls", **header})
+        header, body = self.read()
+        if header["t"] != "calls":
+            raise AssertionError("it was a %s" % header["t"])
+        return json.loads(body)
+
     def close(self) -> None:
         self.sock.close()
+
+
+def frame(header: Dict[str, Any], body: bytes = b"") -> bytes:
+    data = json.dumps(header).encode()
+    return struct.pack("<IQ", len(data), len(body)) + data + body
 
 
 class Worker:
     """A worker process. Use it with `with`; afterwards nothing is left."""
 
     def __init__(self, code: str, *, filename: str = "interface.py", models: Optional[List[Dict[str, Any]]] = None,
-                 secrets: Optional[Dict[str, str]] = None, files: Optional[Dict[str, str]] = None) -> None:
+                 secrets: Optional[Dict[str, str]] = None, files: Optional[Dict[str, str]] = None, journal: Optional[Path] = None,
+                 prepare: str = "", **load: Any) -> None:
+        """load: further fields of the control line; prepare: code that runs in the process before the worker does."""
         self._folder = tempfile.TemporaryDirectory(prefix="seer-worker-test-")
         self.folder = Path(self._folder.name)
         self.workdir = self.folder / "workspace"
@@ -93,23 +124,34 @@ class Worker:
         self.path.parent.mkdir()
         self.path.write_bytes(code if isinstance(code, bytes) else textwrap.dedent(code).encode())
         self.filename, self.models, self.secrets = filename, models or [], secrets or {}
+        self.journal, self._prepare, self._load = journal or self.folder / "journal", prepare, load
         self.interface: Dict[str, Any] = {}
+        self.hello: Dict[str, Any] = {}
+        self.fds: List[int] = []
 
     def __enter__(self) -> "Worker":
-        self.control, theirs = socket.socketpair()
-        self.control.settimeout(LIMIT)
-        self._lines = b""
         self._peers: List[Peer] = []
+        self.control: Optional[socket.socket] = None
+        listener = socket.socket(socket.AF_UNIX)
+        self.address = str(self.folder / "control")
+        listener.bind(self.address)
+        listener.listen()
+        life, self.life = os.pipe()
+        outputs = [os.pipe(), os.pipe()]
         with tempfile.TemporaryFile() as page:
             page.truncate(64)
             self.page = mmap.mmap(page.fileno(), 64)
             self._output = tempfile.TemporaryFile()
+            fds = [listener.fileno(), page.fileno(), outputs[0][0], outputs[1][0], life]
             self.process = subprocess.Popen(
-                _command(theirs.fileno(), page.fileno()), pass_fds=(theirs.fileno(), page.fileno()),
+                _command(fds, self._prepare), pass_fds=fds,
                 stdin=subprocess.DEVNULL, stdout=self._output, stderr=self._output, env={**os.environ, **self.secrets})
-        theirs.close()
-        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models,
-                   "workdir": str(self.workdir), "secrets": list(self.secrets)})
+        listener.close()
+        for fd in (life, *itertools.chain(*outputs)):
+            os.close(fd)
+        self.rejoin()
+        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models, "service": "tools", "generation": 1,
+                   "workdir": str(self.workdir), "secrets": list(self.secrets), "journal": str(self.journal), **self._load})
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,10 +159,29 @@ class Worker:
         self.process.wait()
         for peer in self._peers:
             peer.close()
-        self.control.close()
+        self.leave()
+        os.close(self.life)
         self.page.close()
         self._output.close()
         self._folder.cleanup()
+
+    def rejoin(self) -> Dict[str, Any]:
+        """Connects as the next runtime does, and gives the hello."""
+        control = socket.socket(socket.AF_UNIX)
+        control.settimeout(LIMIT)
+        control.connect(self.address)
+        self.leave()
+        self.control, self._lines = control, b""
+        self.hello = self.heard()
+        return self.hello
+
+    def leave(self) -> None:
+        """As a runtime that has died."""
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+        while self.fds:
+            os.close(self.fds.pop())
 
     def tell(self, message: Dict[str, Any], fd: Optional[int] = None) -> None:
         rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
@@ -128,7 +189,11 @@ class Worker:
 
     def heard(self) -> Dict[str, Any]:
         while b"\n" not in self._lines:
-            data = self.control.recv(1 << 16)
+            data, rights, _, _ = self.control.recvmsg(1 << 16, socket.CMSG_SPACE(64))
+            for _, _, content in rights:
+                fds = array.array("i")
+                fds.frombytes(content)
+                self.fds += fds
             if not data:
                 raise EOFError("the worker closed the control socket; it printed: " + self.printed())
             self._lines += data
@@ -148,9 +213,10 @@ class Worker:
             raise AssertionError("it was loaded")
         return Failed(message["error"])
 
-    def connect(self) -> Peer:
+    def connect(self, **message: Any) -> Peer:
+        """A client's connection; message: token, client, runtime."""
         ours, theirs = socket.socketpair()
-        self.tell({"t": "conn"}, theirs.fileno())
+        self.tell({"t": "conn", "hello": "", **message}, theirs.fileno())
         theirs.close()
         self._peers.append(Peer(ours))
         return self._peers[-1]
@@ -178,12 +244,13 @@ class _Ready(Worker):
             raise
 
 
-def _command(control: int, page: int) -> List[str]:
+def _command(fds: List[int], prepare: str) -> List[str]:
     """Puts the descriptors where the worker expects them, then becomes the worker."""
     move = ("import fcntl,os,sys\n"
-            "c,p=[fcntl.fcntl(f,fcntl.F_DUPFD_CLOEXEC,10) for f in (%d,%d)]\n"
-            "os.dup2(c,3);os.dup2(p,4)\n"
-            "os.execv(sys.executable,[sys.executable,'-I','-B','-u',%r])" % (control, page, str(MAIN)))
+            "fds=[fcntl.fcntl(f,fcntl.F_DUPFD_CLOEXEC,20) for f in %r]\n"
+            "for i,f in enumerate(fds): os.dup2(f,3+i)\n"
+            "%s\n"
+            "os.execv(sys.executable,[sys.executable,'-I','-B','-u',%r])" % (fds, prepare, str(MAIN)))
     return [sys.executable, "-I", "-S", "-c", move]
 
 

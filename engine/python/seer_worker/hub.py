@@ -1,0 +1,215 @@
+"""All that comes in: connections of clients, the runtime's control socket, and the time. Whoever waits for events serves them here."""
+
+import os
+import socket
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Set
+
+from .calls import QUEUED
+from .connection import Connection
+from .control import Control, ControlClosed, Listener
+from .desk import Desk
+from .frames import Frame, FrameError
+from .poller import Poller
+from .post import Post
+
+_ORPHAN = 20.0  # seconds without a runtime, after which the worker ends
+_AHEAD = 64 << 20  # bytes of arguments that may wait for one connection; beyond them it is not read
+_LOOK = 0.05  # seconds between looks whether it may be read again
+
+Obey = Callable[[Dict[str, Any], Optional[int]], None]
+
+
+class Hub:
+    """Everything in it belongs to whoever holds the lock; obey takes messages of the runtime, and lost says that it stays away."""
+
+    def __init__(self, listener: Listener, hello: Callable[[], Any], obey: Obey, lost: Callable[[], None]) -> None:
+        self.lock = threading.Lock()
+        self.poller = Poller()
+        self.connections: Dict[int, Connection] = {}
+        self._desk: Optional[Desk] = None
+        self._post: Optional[Post] = None
+        self._listener, self._hello, self._obey, self._lost = listener, hello, obey, lost
+        self._control: Optional[Control] = None
+        self._lost_at = time.monotonic() + _ORPHAN
+        self._paused: Set[Connection] = set()
+        self._wake, self._woken = os.pipe()[::-1]
+        os.set_blocking(self._wake, False)
+        self.poller.read(self._woken)
+        self.poller.read(listener.fd)
+
+    def open(self, desk: Desk, post: Post) -> None:
+        """From now on there are calls."""
+        self._desk, self._post = desk, post
+
+    def wake(self) -> None:
+        """From a thread that has changed something which the one at the poller should know."""
+        try:
+            os.write(self._wake, b"x")
+        except BlockingIOError:
+            pass
+
+    # --- events
+
+    def serve(self, ready: List[int]) -> None:
+        """With the lock: does what the descriptors are ready for."""
+        for fd in ready:
+            connection = self.connections.get(fd)
+            if connection is not None:
+                self._serve(connection)
+            elif fd == self._woken:
+                os.read(fd, 4096)
+            elif fd == self._listener.fd:
+                self._accept()
+            elif self._control is not None and fd == self._control.fd:
+                self._hear(self._control)
+
+    def _serve(self, connection: Connection) -> None:
+        if connection.out and self._post is not None:
+            self._post.writable(connection)
+        elif connection.deaf or connection.paused:
+            connection.closed = True
+        if not connection.paused and not connection.deaf and not connection.closed:
+            self._take(connection, connection.receive())
+        if connection.closed:
+            self.drop(connection)
+
+    def _take(self, connection: Connection, frames: Any) -> None:
+        desk = self._desk
+        try:
+            for frame in frames:
+                if desk is not None:
+                    desk.frame(connection, frame)
+                    if not isinstance(frame.body, bytes) or connection.ahead:
+                        self._weigh(connection, frame)
+        except FrameError:
+            connection.closed = True
+        if connection.out and not connection.writing and self._post is not None:
+            self._post.watch(connection)
+
+    def _weigh(self, connection: Connection, frame: Frame) -> None:
+        connection.ahead += len(frame.body) if isinstance(frame.body, bytes) else frame.body._size
+        if connection.ahead > _AHEAD and self._waiting(connection) > _AHEAD:
+            connection.paused = True
+            self._paused.add(connection)
+            self.poller.change(connection.fd, connection.reads, connection.watched)
+
+    def _waiting(self, connection: Connection) -> int:
+        calls = self._desk.calls if self._desk is not None else {}
+        waiting = [calls[id] for id in connection.followers if id in calls]
+        connection.ahead = sum(c.weight for c in waiting if c.state == QUEUED)
+        return connection.ahead
+
+    def drop(self, connection: Connection) -> None:
+        """Its client has gone."""
+        self._paused.discard(connection)
+        if self.connections.pop(connection.fd, None) is not None:
+            self.poller.forget(connection.fd)
+        if self._desk is not None:
+            self._desk.gone(connection)
+        connection.close()
+
+    def last_frames(self) -> None:
+        """Takes what was sent before a stop, and leaves nobody in doubt about what was sent after it."""
+        for connection in list(self.connections.values()):
+            self._take(connection, connection.receive_last())
+            if connection.closed:
+                self.drop(connection)
+            elif connection.deaf:
+                self.poller.change(connection.fd, connection.reads, connection.watched)
+
+    @property
+    def sending(self) -> bool:
+        """Whether somebody has not taken all of an answer yet."""
+        return any(c.out for c in self.connections.values())
+
+    # --- the runtime
+
+    def _accept(self) -> None:
+        control = self._listener.accept()
+        if control is None:
+            return
+        self._end_control()
+        self._control, self._lost_at = control, 0.0
+        self.poller.read(control.fd)
+        message, fds = self._hello()
+        self.tell(message, fds)
+
+    def _hear(self, control: Control) -> None:
+        try:
+            if control.unsent:
+                self._flushed(control)
+            for message in control.receive():
+                self._obey(message, control.take_fd() if message["t"] == "conn" else None)
+        except ControlClosed:
+            self._end_control()
+
+    def _end_control(self) -> None:
+        control, self._control = self._control, None
+        if control is not None:
+            self.poller.forget(control.fd)
+            control.close()
+            self._lost_at = time.monotonic() + _ORPHAN
+
+    def tell(self, message: Dict[str, Any], fds: Any = ()) -> None:
+        """With the lock: to the runtime, if there is one. One that comes later has it from hello."""
+        control = self._control
+        if control is None:
+            return
+        try:
+            control.send(message, fds)
+            self._flushed(control)
+        except ControlClosed:
+            self._end_control()
+
+    def _flushed(self, control: Control) -> None:
+        control.flush()
+        if bool(control.unsent) != control.watched:
+            control.watched = bool(control.unsent)
+            self.poller.change(control.fd, True, control.watched)
+
+    def adopt(self, fd: Optional[int], message: Dict[str, Any], welcome: bool) -> None:
+        """A connection that the runtime hands over."""
+        if fd is None:
+            raise ControlClosed("a connection came without its descriptor")
+        try:
+            sock = socket.socket(fileno=fd)
+            if not welcome:
+                sock.close()
+                return
+            connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True)
+            connection.send([str(message.get("hello", "")).encode()])  # a few bytes into an empty buffer
+            self.connections[connection.fd] = connection
+            self.poller.read(connection.fd)
+        except OSError as e:
+            print("seer: a connection could not be taken: %s" % e, file=sys.stderr)
+
+    # --- time
+
+    def tick(self, now: float) -> float:
+        """With the lock: does what is due, and tells after how many seconds to come again."""
+        pause = self._desk.tick(now) if self._desk is not None else 60.0
+        if self._lost_at:
+            if now >= self._lost_at:
+                self._lost_at = now + _ORPHAN
+                self._lost()
+            pause = min(pause, self._lost_at - now)
+        if self._paused:
+            for connection in list(self._paused):
+                if self._waiting(connection) <= _AHEAD // 2:
+                    self._paused.discard(connection)
+                    connection.paused = False
+                    self.poller.change(connection.fd, connection.reads, connection.watched)
+            pause = min(pause, _LOOK)
+        return pause
+
+    def forked(self) -> None:
+        """In a child process, which must not keep anybody's connection open."""
+        for connection in self.connections.values():
+            connection.abandon()
+        if self._control is not None:
+            self._control.close()
+        self._listener.close()
+        self.poller.close()

@@ -1,0 +1,277 @@
+"""Runs calls: from their arguments to the answer that is in the journal."""
+
+import inspect
+import os
+import threading
+import time
+import types
+from functools import partial
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import context, values
+from .calls import ENDED, ENDING, Call
+from .connection import Connection
+from .context import Scope
+from .desk import Desk
+from .errors import call_error
+from .failures import Failures, Refusal
+from .frames import load_json
+from .gate import Gate
+from .handles import HandleGone, Handles, size_of
+from .journal import Journal
+from .lanes import Function, Table
+from .limits import Limits
+from .output import Output
+from .post import Post, framed
+from .scrub import Scrubber
+from .streams import Streams
+from .threads import ThreadGate
+from .validate import BadArguments
+
+AnyGate = Union[Gate, ThreadGate]
+
+
+class Prepared(NamedTuple):
+    """A function and what it is called with."""
+
+    function: Function
+    args: Sequence[Any]
+    kwargs: Any
+
+
+class Parts(NamedTuple):
+    """What a runner works with."""
+
+    desk: Desk
+    journal: Journal
+    limits: Limits
+    handles: Handles
+    table: Table
+    post: Post
+    output: Output
+    scrubber: Scrubber
+    record: bool
+
+
+class Runner:
+    """One run at a time for each thread that uses it."""
+
+    def __init__(self, parts: Parts, failures: Failures, wait: Callable[[Any], Any]) -> None:
+        """wait runs a coroutine to its end, for the main thread and others that run functions which are not async."""
+        self._parts, self._failures, self.wait = parts, failures, wait
+        self._desk, self._journal, self._limits = parts.desk, parts.journal, parts.limits
+        self.streams = Streams(parts.desk, parts.journal, parts.post, self.encode)
+        self._process, self._main = os.getpid(), threading.get_ident()
+        self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
+
+    # --- one call
+
+    def perform(self, call: Call, gate: AnyGate) -> None:
+        """Runs a call that is no batch. Whatever the function does, short of ending the process, becomes an answer."""
+        token = self.open(call, partial(gate.interrupt, call))
+        try:
+            prepared = gate.run(call, self.prepare, call)
+            self.admit(call, prepared)
+            encoded = gate.run(call, self._run, call, prepared, gate)
+        except BaseException as e:
+            self.same_process()
+            context.leave(token)
+            self.fail(call, e)
+        else:
+            self.same_process()
+            context.leave(token)
+            self.answer(call, encoded)
+
+    def open(self, call: Call, stop: Callable[[str], None]) -> Any:
+        """The beginning of a run; stop interrupts it. The answer is for context.leave, in this thread or task."""
+        call.scope = scope = Scope(call.id)
+        call.began = time.monotonic()
+        with self._desk.lock:
+            call.stop = stop
+            if call.reason:  # it was stopped on its way here
+                stop(call.reason)
+        return context.enter(scope)
+
+    def same_process(self) -> None:
+        """Ends a child that the function has forked, and that comes back from it."""
+        if os.getpid() != self._process:
+            os._exit(0)
+
+    def prepare(self, call: Call) -> Prepared:
+        """Reads and checks the arguments."""
+        function = self._parts.table.functions.get(call.fn)
+        if function is None:  # a reload has taken it away
+            raise Refusal(call_error("unknown_function", "there is no function %r; exposed are: %s"
+                                     % (call.fn, self._parts.table.exposed()), "LookupError"))
+        try:
+            args, kwargs = self._read(call)
+            if function.binder is None:
+                return Prepared(function, (call.token, *args), kwargs)
+            return Prepared(function, *function.binder.bind(args, kwargs))
+        except BadArguments as e:
+            raise Refusal(call_error("bad_arguments", str(e), "TypeError")) from e
+        except RecursionError:
+            raise Refusal(call_error("bad_arguments", "the arguments of %s are nested too deeply" % call.fn, "ValueError")) from None
+
+    def _read(self, call: Call) -> Tuple[Sequence[Any], Any]:
+        try:
+            parts = call.parts()
+            body = load_json(parts[0])
+            call.body = b""
+            if type(body) is not dict or type(body.get("args", [])) is not list or type(body.get("kwargs", {})) is not dict:
+                raise ValueError("they must be an object with the list args and the object kwargs")
+            args, kwargs = body.get("args", []), body.get("kwargs", {})
+            if call.tagged or len(parts) > 1:
+                handle = partial(self._handle, call.token)
+                args = [values.untag(v, parts, handle, True) for v in args]
+                kwargs = {k: values.untag(v, parts, handle, True) for k, v in kwargs.items()}
+            return args, kwargs
+        except ValueError as e:
+            raise Refusal(call_error("bad_arguments", "the arguments of %s cannot be read: %s" % (call.fn, e), "ValueError")) from None
+        except HandleGone as e:
+            raise Refusal(call_error("handle_gone", str(e), "LookupError")) from None
+
+    def _handle(self, token: str, info: Any) -> Any:
+        id = info.get("id") if isinstance(info, dict) else None
+        if not isinstance(id, str):
+            raise ValueError("a handle needs its id")
+        return self._parts.handles.value(id, token)
+
+    def admit(self, call: Call, prepared: Prepared, capture: bool = True) -> None:
+        """The last that happens before the function runs: limits, and the record that it has begun."""
+        self.own_lent()
+        call.began = now = time.monotonic()
+        call.started_at = time.time()
+        binder, left = prepared.function.binder, None
+        limit, call.limit = call.timeout, "caller"
+        if binder is not None:
+            arguments = {} if call.token == "main" else binder.names(prepared.args, prepared.kwargs)
+            left = self._limits.begin(call.token, call.fn, arguments)
+            call.metered = True
+            if prepared.function.options.timeout and not 0 < limit <= prepared.function.options.timeout:
+                limit, call.limit = prepared.function.options.timeout, "function"
+        if left is not None and not 0 < limit <= left:
+            limit, call.limit = left, "token"
+        self._journal.started(call.id, call.fn, call.token, call.client)
+        if limit or left is not None:
+            call.deadline = now + limit
+            if threading.get_ident() != self._main:
+                self._desk.poke()
+        if capture and call.scope is not None and self.captures(call):
+            self.capture(call.scope, [call])
+
+    def captures(self, call: Call) -> bool:
+        """Whether anybody wants to know what it prints."""
+        return call.output or self._parts.record
+
+    def capture(self, scope: Scope, calls: Sequence[Call]) -> None:
+        """What is printed there is an event of all the calls."""
+        self._parts.output.begin(scope, partial(self.streams.printed, calls))
+
+    def end_capture(self, scope: Optional[Scope]) -> None:
+        """The last of what was printed becomes events now."""
+        if scope is not None and scope.capture is not None:
+            self._parts.output.end(scope)
+
+    def _run(self, call: Call, prepared: Prepared, gate: AnyGate) -> values.Encoded:
+        result = prepared.function.call(*prepared.args, **prepared.kwargs)
+        if isinstance(result, types.GeneratorType):
+            result = self.streams.sync(call, result, gate)
+        elif inspect.isasyncgen(result):
+            result = self.wait(self.streams.asynchronous(call, result, gate))
+        elif inspect.iscoroutine(result):
+            result = self.wait(result)
+        return self.encode(call, result)
+
+    def encode(self, call: Call, result: Any) -> values.Encoded:
+        """The result, or its handle if it is to stay here."""
+        above = call.handle_above
+        if above is not None and size_of(result, int(above)) >= above and not hasattr(result, "__seer_handle__"):
+            result = values.HandleRef(self._parts.handles.keep(result, call.token))
+        return values.encode(result, self._parts.scrubber.text, self._parts.scrubber.escaped)
+
+    # --- answers
+
+    def answer(self, call: Call, encoded: values.Encoded, patient: bool = True) -> None:
+        """The function has returned."""
+        seconds = self._end(call)
+        if seconds is None:
+            return
+        body: Any = encoded.data if not encoded.buffers and not call.deflate else encoded.body(call.deflate)
+        n = call.last + 1
+        header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
+        if encoded.buffers and in_memory(self._journal, call.id):
+            self._lent.append((call.id, n, body))
+        with self._desk.lock:
+            slow = self._desk.ended(call, framed(header, body), bool(encoded.buffers))
+            for connection in slow:
+                connection.writing = patient
+        for connection in slow:
+            self._deliver(connection, patient)
+
+    def fail(self, call: Call, e: BaseException) -> None:
+        """The function has raised, or was not to run."""
+        seconds = self._end(call)
+        if seconds is None:
+            return
+        error = self._failures.error(call, e)
+        if error["code"] == "refused":
+            self._journal.refused(call.id, call.fn, call.token, error["message"])
+        if error["code"] in ("busy", "refused"):  # it did not run, and may be sent again
+            self._journal.forget(call.id)
+            with self._desk.lock:
+                self._desk.turned_away(call, error)
+            return
+        if self._journal.find(call.id) is None:  # it did not begin
+            with self._desk.lock:
+                self._desk.end(call, error)
+            return
+        header = self._journal.error(call.id, call.last + 1, error, seconds)
+        with self._desk.lock:
+            self._desk.ended(call, framed(header, b""), False)
+
+    def _end(self, call: Call) -> Optional[float]:
+        """The run is over: no event comes any more but the last. None if that has been given already."""
+        seconds = time.monotonic() - call.began
+        self.unmeter(call, seconds)
+        self.end_capture(call.scope)
+        with self._desk.lock:
+            if call.state == ENDED:
+                return None
+            call.state = ENDING
+        return seconds
+
+    def unmeter(self, call: Call, seconds: float) -> None:
+        """Counts what the call has used of its token."""
+        if call.metered:
+            call.metered = False
+            self._limits.end(call.token, seconds)
+
+    def _deliver(self, connection: Connection, patient: bool) -> None:
+        """A large answer out of the user's own memory. What a client does not take quickly is copied."""
+        if patient:
+            connection.drain()
+        with self._desk.lock:
+            connection.writing = False
+            if connection.closed:
+                connection.close()
+                return
+            connection.own()
+            if connection.out:
+                self._parts.post.watch(connection)
+            self._parts.post.writable(connection)
+
+    def own_lent(self) -> None:
+        """Before code of the user runs: it may change what an answer that is still kept was made of."""
+        while self._lent:
+            id, n, body = self._lent.pop()
+            if in_memory(self._journal, id):
+                self._journal.keep(id, n, b"".join(body))
+
+
+def in_memory(journal: Journal, id: str) -> bool:
+    """Whether the last event of the call is kept as it was given."""
+    entry = journal.find(id)
+    return bool(entry is not None and entry.events and entry.events[-1][2] == 0)
+
+

@@ -1,0 +1,111 @@
+"""Runs calls beside others: in threads, as tasks, or in passing."""
+
+import inspect
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from . import context
+from .batches import Batches
+from .calls import Call
+from .desk import Desk
+from .lanes import Lane, Table
+from .loop import LoopThread
+from .runner import Runner
+from .streams import NoGate
+from .threads import Pool, ThreadGate
+
+
+class Side:
+    """Begins a call of a lane when there is room in it, and after it the next one."""
+
+    def __init__(self, desk: Desk, table: Table, runner: Runner, batches: Batches, loop: Callable[[], LoopThread]) -> None:
+        self._desk, self._table, self._runner, self._batches, self._loop = desk, table, runner, batches, loop
+        self._pool = Pool()
+        self._main = threading.get_ident()
+
+    def start(self, call: Call, lane: Lane) -> None:
+        """With the lock; the call has its place among the running ones of the lane."""
+        function = self._table.functions.get(call.fn)
+        if function is not None and function.options.batch:
+            self._pool.run(self._batch, call, lane)
+        elif function is not None and function.options.is_async:
+            self._loop().begin(self._task, call, lane)
+        elif lane.brief and threading.get_ident() == self._main:  # which is at the poller just now
+            self._desk.inline.append(call)  # it runs when everything that has come has been read
+        else:
+            self._pool.run(self._thread, call, lane)
+
+    def hand_over(self) -> None:
+        """With the lock: the main thread is held up, so what it wanted to run in passing gets threads."""
+        while self._desk.inline:
+            call = self._desk.inline.popleft()
+            self._pool.run(self._thread, call, call.lane)
+
+    def in_passing(self, call: Call, gate: Any) -> None:
+        """In the main thread."""
+        lane: Lane = call.lane
+        self._runner.perform(call, gate)
+        with self._desk.lock:
+            following = self._following(call, lane)
+            if following is not None:
+                self.start(following, lane)
+
+    def _thread(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            self._runner.perform(current, ThreadGate())
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    def _batch(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            self._batches.beside(current, lane)
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    async def _task(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            await self._perform(current)
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    async def _perform(self, call: Call) -> None:
+        import asyncio  # only interfaces with functions that are async get here
+        runner, task = self._runner, asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        token = runner.open(call, lambda reason: _cancel(loop, task))
+        try:
+            prepared = runner.prepare(call)
+            runner.admit(call, prepared)
+            result = prepared.function.call(*prepared.args, **prepared.kwargs)
+            if inspect.isasyncgen(result):
+                result = await runner.streams.asynchronous(call, result, NoGate())
+            elif inspect.isawaitable(result):
+                result = await result
+            encoded = runner.encode(call, result)
+        except BaseException as e:
+            runner.same_process()
+            context.leave(token)
+            runner.fail(call, e)
+        else:
+            runner.same_process()
+            context.leave(token)
+            runner.answer(call, encoded, patient=False)
+
+    def _following(self, call: Call, lane: Lane) -> Optional[Call]:
+        """After a run: the next call of its lane, if one waits. With the lock."""
+        lane.ran(time.monotonic() - call.began)
+        if lane.running <= lane.limit:
+            following = lane.waiting.pop()
+            if following is not None:
+                self._desk.begin(following)
+                return following
+        lane.running -= 1
+        return None
+
+
+def _cancel(loop: Any, task: Any) -> None:
+    loop.call_soon_threadsafe(task.cancel)
