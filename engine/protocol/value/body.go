@@ -103,7 +103,7 @@ func Parse(body []byte, tagged bool, limits Limits) (Value, error) {
 		data = data[e.stored:]
 		if e.coding == codingZlib {
 			if parts[i], err = readPart(bytes.NewReader(parts[i]), e); err != nil {
-				return Value{}, err
+				return Value{}, malformed("a part: %v", err)
 			}
 		}
 	}

@@ -155,13 +155,17 @@ func (p *part) finish() error {
 	if p.decoded == p.stored {
 		return nil
 	}
-	if n, err := p.decoded.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		return malformed("a part is longer than it says, or damaged")
+	switch n, err := p.decoded.Read(make([]byte, 1)); {
+	case n != 0:
+		return malformed("a part is longer than it says")
+	case err != io.EOF: //nolint:errorlint // the end as it is, not one that came too early
+		return p.fault(err)
 	}
-	if n, _ := io.Copy(io.Discard, p.stored); n != 0 {
+	n, err := io.Copy(io.Discard, p.stored)
+	if n != 0 {
 		return malformed("a part is shorter than it says")
 	}
-	return nil
+	return err
 }
 
 func noEOF(err error) error {

@@ -47,7 +47,7 @@ func (r reader) content(name string, n node) (any, error) {
 			return userDict{n}, nil
 		}
 	case "items":
-		return readItems(n)
+		return r.items(n)
 	case "bytes":
 		return r.buffer(n)
 	case "complex":
@@ -84,11 +84,14 @@ func readFloat(n node) (any, error) {
 	return nil, malformed("an unknown float: %s", shorten(n.text))
 }
 
-func readItems(n node) (any, error) {
+func (r reader) items(n node) (any, error) {
 	out := itemsNode{}
 	for _, pair := range n.items {
-		if pair.kind != '[' || len(pair.items) != 2 {
+		if pair.kind != '[' || len(pair.items) != 2 || !isKey(pair.items[0]) {
 			return nil, malformed("items must be pairs of a key and a value")
+		}
+		if _, err := r.read(pair.items[0]); err != nil {
+			return nil, err
 		}
 		out.pairs = append(out.pairs, pair.items)
 	}
@@ -96,6 +99,18 @@ func readItems(n node) (any, error) {
 		return nil, malformed("items must be a list")
 	}
 	return out, nil
+}
+
+// isKey tells whether n may be a key in Python: lists in it are tuples.
+func isKey(n node) bool {
+	switch n.kind {
+	case '{':
+		inner, ok := n.get(Tag)
+		return ok && len(inner.keys) == 1 && !slices.Contains([]string{`"dict"`, `"items"`, `"array"`, `"image"`, `"frame"`, `"series"`}, inner.keys[0])
+	case '[':
+		return !slices.ContainsFunc(n.items, func(item node) bool { return !isKey(item) })
+	}
+	return true
 }
 
 func (r reader) buffer(n node) ([]byte, error) {
