@@ -21,6 +21,7 @@ class InterfaceError(Exception):
     """The interface file uses Seer in a way that cannot work."""
 
     __module__ = "seer"  # what a traceback shows
+    line: Optional[int] = None  # where it does, if no frame of the traceback says so
 
 
 class Script:
@@ -35,6 +36,8 @@ class Script:
         """The line of the user's file that the exception passed last."""
         if isinstance(exc, SyntaxError) and exc.filename == self.path:
             return exc.lineno
+        if isinstance(exc, InterfaceError) and exc.line:
+            return exc.line
         line, tb = None, exc.__traceback__
         while tb is not None:
             if tb.tb_frame.f_code.co_filename == self.path:

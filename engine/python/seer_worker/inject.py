@@ -92,7 +92,11 @@ class Registry:
 
         def mark(function: Callable[..., Any]) -> Callable[..., Any]:
             name = _exposable(function)
-            self._add(name, function, options_of(function, concurrent, batch, batch_wait, timeout, title, hints))
+            try:
+                self._add(name, function, options_of(function, concurrent, batch, batch_wait, timeout, title, hints))
+            except InterfaceError as e:
+                e.line = line_of(function)
+                raise
             return function
 
         return mark if function is None else mark(function)

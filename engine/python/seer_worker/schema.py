@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from .arrays import Array, array
 from .constraints import Constrained, notes_of
-from .containers import container
+from .containers import Fixed, container
 from .nodes import ANYTHING, BOOL, FLOAT, INT, NONE, STR, Defs, Named, Node, Schema, Union
 from .records import qualifier, record
 from .scalars import enumeration, literal, parsed
@@ -60,6 +60,8 @@ class Builder:
             return self._union(args)
         if getattr(origin, "_name", "") == "Literal" or origin is typing.Literal:
             return literal(args)
+        if origin is tuple and not args and t is not typing.Tuple:
+            return Fixed([], tuple, 0)
         if qualifier(t):
             return self._build(args[0])
         if isinstance(t, typing.TypeVar):

@@ -145,7 +145,11 @@ def prepare(function: Callable[..., Any], options: Optional[Options] = None) -> 
     hints = hints_of(plain)
     builder = Builder(getattr(plain, "__globals__", None))
     signature = signature_of(function)
-    parameters = [_parameter(p, hints, builder, options, name) for p in signature.parameters.values()] if signature else []
+    try:
+        parameters = [_parameter(p, hints, builder, options, name) for p in signature.parameters.values()] if signature else []
+    except InterfaceError as e:
+        e.line = getattr(getattr(plain, "__code__", None), "co_firstlineno", None)
+        raise
     returns = ANYTHING
     if "return" in hints:
         returns = builder.node(result_of(hints["return"], options.stream, options.batch > 0))
