@@ -15,6 +15,9 @@ from .values_types import TAG, HandleRef, Image, array_size, installed
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|[+-]?(?:s?NaN[0-9]*|Infinity)", re.ASCII)
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_CLOCK = (r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{3}(?:[0-9]{3})?)?)?"
+          r"(?:[+-][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{6})?)?)?")
 _IMAGES = ("png", "jpeg", "tiff", "webp", "gif", "bmp")
 
 
@@ -180,13 +183,21 @@ def _hashable(key: Any) -> Any:
     return tuple(_hashable(k) for k in key) if type(key) is list else key
 
 
-def _iso(kind: Any) -> Callable[[_Untagger, Any], Any]:
-    return lambda _, content: kind.fromisoformat(_typed(content, str, kind.__name__))
+def _iso(kind: Any, form: str) -> Callable[[_Untagger, Any], Any]:
+    """Reads what isoformat has written in any Python; some take more."""
+    fits = re.compile(form).fullmatch
+
+    def read(_: _Untagger, content: Any) -> Any:
+        if not fits(_typed(content, str, kind.__name__)):
+            raise ValueError("no %s: %.80r" % (kind.__name__, content))
+        return kind.fromisoformat(content)
+    return read
 
 
 _READERS: Dict[str, Callable[[_Untagger, Any], Any]] = {
     "float": _Untagger.float, "dict": _Untagger.dict, "items": _Untagger.items, "bytes": _Untagger.bytes, "complex": _Untagger.complex,
-    "datetime": _iso(datetime.datetime), "date": _iso(datetime.date), "time": _iso(datetime.time), "timedelta": _Untagger.timedelta,
+    "datetime": _iso(datetime.datetime, "%s(?:[T ]%s)?" % (_DAY, _CLOCK)), "date": _iso(datetime.date, _DAY),
+    "time": _iso(datetime.time, _CLOCK), "timedelta": _Untagger.timedelta,
     "decimal": _Untagger.decimal, "array": _Untagger.array, "image": _Untagger.image, "frame": _Untagger.frame,
     "series": _Untagger.series, "handle": _Untagger.handle,
 }

@@ -189,7 +189,7 @@ def _key(key: Any) -> Optional[str]:
         return str.__str__(key)
     if key is True or key is False or key is None:
         return {True: "true", False: "false", None: "null"}[key]
-    if isinstance(key, int) or type(key).__module__ == "numpy" and hasattr(key, "__index__"):
+    if isinstance(key, int) or type(key).__module__ == "numpy" and getattr(getattr(key, "dtype", None), "kind", None) in ("i", "u"):
         return int.__repr__(_checked_int(key))
     if isinstance(key, float) and math.isfinite(key):
         return float.__repr__(float(key))

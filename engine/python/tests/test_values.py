@@ -1,0 +1,288 @@
+"""Values: the vectors that Go reads too, what comes back of Python's own types, errors with their place, secrets."""
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import pickle
+import random
+import socket
+import sys
+import threading
+import unittest
+import zlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from values_cases import available, plain_form, same, vectors  # noqa: E402
+
+from seer_worker import values, values_decode  # noqa: E402
+from seer_worker.scrub import Scrubber  # noqa: E402
+
+
+def sent(value: Any, deflate: bool = False, **options: Any) -> Any:
+    """What arrives of a value."""
+    encoded = values.encode(value)
+    body = b"".join(encoded.body(deflate))
+    if not deflate:
+        assert len(body) == encoded.size
+    return values.decode(values.value_parts(bytearray(body)), encoded.tagged, **options)
+
+
+class Vectors(unittest.TestCase):
+    def test_values_without_buffers(self) -> None:
+        for v in vectors("values.json")["valid"]:
+            with self.subTest(v["name"]):
+                value = eval(v["python"])
+                self.assertEqual(values.encode(value)[:2], (v["wire"].encode(), v["tagged"]))
+                self.assertTrue(same(values.decode(v["wire"].encode(), v["tagged"]), value))
+        for v in vectors("values.json")["invalid"]:
+            with self.subTest(v["name"]), self.assertRaises(ValueError):
+                values.decode(v["wire"].encode(), True)
+
+    def test_bodies(self) -> None:
+        for v in vectors("bodies.json")["valid"]:
+            with self.subTest(v["name"]):
+                decoded = values.decode(values.value_parts(bytearray.fromhex(v["body"])), True)
+                self.assertEqual(plain_form(decoded), plain_form(v["plain"]))
+
+    def test_bodies_are_what_encoding_makes(self) -> None:
+        done = 0
+        for v in vectors("bodies.json")["valid"]:
+            if not available(v.get("python")):
+                continue
+            with self.subTest(v["name"]):
+                value = available(v["python"])[0]
+                done += 1
+                if v["exact"]:
+                    self.assertEqual(b"".join(values.encode(value).body()), bytes.fromhex(v["body"]))
+                self.assertEqual(plain_form(sent(value)), plain_form(v["plain"]))
+        self.assertGreater(done, 40)
+
+    def test_invalid_bodies(self) -> None:
+        for v in vectors("bodies.json")["invalid"]:
+            body = bytes.fromhex(v["body"])
+            with self.subTest(v["name"]), self.assertRaises(ValueError):
+                values.decode(values.value_parts(body), True)
+            with self.subTest(v["name"] + ", as it comes"), self.assertRaises(ValueError):
+                reader = values.BodyReader(len(body))
+                reader.feed(body)
+                values.decode(reader.parts(), True)
+
+    def test_a_python_with_nothing_installed(self) -> None:
+        kept = values_decode.installed
+        for module in ("values_decode", "values_array", "values_frames"):
+            sys.modules["seer_worker." + module].installed = lambda name: None  # type: ignore[attr-defined]
+        try:
+            for v in vectors("bodies.json")["valid"]:
+                with self.subTest(v["name"]):
+                    decoded = values.decode(values.value_parts(bytearray.fromhex(v["body"])), True)
+                    self.assertEqual(plain_form(decoded), plain_form(v["plain"]))
+                    repr(decoded)
+                    if "handle" in v["name"]:
+                        continue  # as an argument it is its id
+                    encoded = values.encode(decoded)
+                    again = values.decode([encoded.data, *map(bytearray, encoded.buffers)], encoded.tagged)
+                    self.assertEqual(plain_form(again), plain_form(v["plain"]))
+            for v in vectors("bodies.json")["invalid"]:
+                with self.subTest(v["name"]), self.assertRaises(ValueError):
+                    values.decode(values.value_parts(bytes.fromhex(v["body"])), True)
+        finally:
+            for module in ("values_decode", "values_array", "values_frames"):
+                sys.modules["seer_worker." + module].installed = kept  # type: ignore[attr-defined]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+@dataclasses.dataclass
+class Box:
+    at: Point
+    data: bytes
+
+
+class PythonTypes(unittest.TestCase):
+    def test_types_that_become_lists_dicts_and_numbers(self) -> None:
+        for value, want in (
+            ({3, 1, 2}, [1, 2, 3]), (collections.deque([1]), [1]), (range(3), [0, 1, 2]), ({"a": 1}.keys(), ["a"]), (Colour.RED, "red"),
+            (Box(Point(1, math.inf), b"x"), {"at": [1, math.inf], "data": b"x"}), (collections.OrderedDict(a=1), {"a": 1}),
+            ({Colour.RED: 1, 2: 3, None: 4, True: 5, 1.5: 6}, {"red": 1, "2": 3, "null": 4, "true": 5, "1.5": 6}),
+            ((1, (2,)), [1, [2]]), (bytearray(b"ab"), b"ab"), (memoryview(b"abcdef")[::2], b"ace"), (frozenset(["a"]), ["a"]),
+        ):
+            with self.subTest(repr(value)):
+                self.assertTrue(same(sent(value), want), sent(value))
+
+    def test_errors_say_where(self) -> None:
+        loop: Any = []
+        loop.append({"x": loop})
+        for value, message in (
+            ({"a": [1, 2, 3, object()]}, 'result["a"][3] is an object, which cannot be sent; return lists, dicts, strings, numbers, bytes and arrays'),
+            ([b"x", {1: iter([])}], "result[1][1] is a list_iterator, which cannot be sent; use list(…)"),
+            (loop, 'result[0]["x"] contains itself, which cannot be sent'),
+            (1 << 20000, "result is an int of 20001 bits, which is too large to be sent; use hex()"),
+            ({"k": {(1, object): 2}}, "which [1] is a type, which cannot be sent"),
+            ({"p": Path("x")}, 'result["p"] is a pathlib.PosixPath, which cannot be sent; use str(…)'),
+            (Box, "result is a type, which cannot be sent"),
+        ):
+            with self.subTest(message), self.assertRaises(values.Unserialisable) as caught:
+                values.encode(value)
+            self.assertIn(message, caught.exception.at("result"))
+        deep: Any = []
+        for _ in range(100_000):
+            deep = [deep]
+        with self.assertRaises(values.Unserialisable):
+            values.encode(deep)
+
+    def test_secrets_are_found_in_texts_and_bytes(self) -> None:
+        scrub = Scrubber([("KEY", 'se"cret\nä'), ("OTHER", "hunter22")])
+        for value in ('x se"cret\nä', {'se"cret\nä': 1}, ["hunter22", b"\xff hunter22"], b'a se"cret\n\xc3\xa4 b', {"d": [b"hunter22", math.nan]}):
+            with self.subTest(repr(value)):
+                encoded = values.encode(value, scrub.text, scrub.escaped)
+                body = b"".join(encoded.body())
+                for secret in ("hunter22", 'se"cret', "cret\\nä", "cret\nä"):
+                    self.assertNotIn(secret.encode(), body)
+                self.assertIn(b"[secret ", body)
+        self.assertEqual(values.encode(b"\xffplain", scrub.text, scrub.escaped).buffers, (b"\xffplain",))
+
+    def test_bytes_are_not_copied(self) -> None:
+        data = bytearray(b"x" * 100_000)
+        encoded = values.encode({"data": data})
+        data[0:1] = b"y"
+        self.assertEqual(bytes(encoded.buffers[0])[:2], b"yx")
+        del encoded  # it holds the memory, which could not be resized
+
+    def test_handles(self) -> None:
+        class Handle:
+            def __init__(self, info: Any) -> None:
+                self.info = info
+
+            def __seer_handle__(self) -> Any:
+                return self.info
+
+        encoded = values.encode([Handle({"id": "h-1", "stats": {"min": math.nan}})])
+        plain = values.decode(encoded.data, True)
+        self.assertEqual(plain[0].info["id"], "h-1")
+        self.assertTrue(math.isnan(plain[0].info["stats"]["min"]))
+        self.assertEqual(json.loads(values.encode(plain).data), [{"$seer": {"handle": {"id": "h-1"}}}])
+        self.assertEqual(values.decode(encoded.data, True, handle=lambda info: "got " + info["id"]), ["got h-1"])
+
+    def test_small_arrays(self) -> None:
+        a = values.Array("int16", (2, 3), bytes([1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 255, 255]))
+        self.assertEqual((len(a), a.ndim, a.size, a.nbytes, a.tolist()), (2, 2, 6, 12, [[1, 2, 3], [4, 5, -1]]))
+        self.assertEqual((a[1, 2], a[-1][0], a[0].tolist(), a[1:].tolist(), a[0, ::-2].tolist()), (-1, 4, [1, 2, 3], [[4, 5, -1]], [3, 1]))
+        self.assertEqual(([r.tolist() for r in a], list(a[0]), a[5:].tolist()), ([[1, 2, 3], [4, 5, -1]], [1, 2, 3], []))
+        self.assertEqual(repr(a), "Array(int16, shape=(2, 3), [1, 2, 3, 4, 5, -1])")
+        self.assertEqual(values.Array("float64", (), bytes(8)).item(), 0.0)
+        for wrong in (2, -3, (0, 3), (0, 0, 0)):
+            with self.subTest(wrong), self.assertRaises(IndexError):
+                a[wrong]
+        with self.assertRaises(ValueError):
+            values.Array("int16", (2, 2), bytes(12))
+
+    def test_pydantic_models_and_frames_of_small_types(self) -> None:
+        class Model:  # what a model of pydantic looks like from outside
+            model_fields: Any = {"a": None}
+
+            def model_dump(self) -> Any:
+                return {"a": datetime.date(2026, 1, 31), "b": decimal.Decimal("1.10")}
+
+        self.assertEqual(sent([Model()]), [{"a": datetime.date(2026, 1, 31), "b": decimal.Decimal("1.10")}])
+        table = values.DataFrame(["a", "b"], [[1, 2], values.Array("uint8", (2,), b"\3\4")])
+        self.assertEqual((len(table), table.shape, table["a"], table.records()), (2, (2, 2), [1, 2], [{"a": 1, "b": 3}, {"a": 2, "b": 4}]))
+        with self.assertRaises(ValueError):
+            values.decode([b'{"$seer":{"frame":{"columns":["a"],"data":[1]}}}'], True)
+
+
+class Bodies(unittest.TestCase):
+    def test_a_body_is_read_as_it_comes(self) -> None:
+        chance = random.Random(3)
+        for parts in ([b"[1]"], [b"{}", b"", b"abc"], [b"[" + b"1," * 50_000 + b"1]"], [b"0", bytes(200_000), b"", b"x" * 70_000], [b"0"] + [b"yz"] * 50_000):
+            body = b"".join(values.pack_body(parts))
+            for largest in (7, 1000, 1 << 20) if len(body) > 5000 else (1, 2, 1 << 20):
+                reader, at = values.BodyReader(len(body)), 0
+                while not reader.done:
+                    room = reader.room()
+                    n = min(len(room), chance.randrange(1, largest + 1), len(body) - at)
+                    room[:n] = body[at:at + n]
+                    reader.advance(n)
+                    at += n
+                self.assertEqual(at, len(body))
+                self.assertEqual([bytes(p) for p in reader.parts()], parts)
+            reader = values.BodyReader(len(body))
+            self.assertEqual(reader.feed(body + b"the next"), len(body))
+            self.assertEqual([bytes(p) for p in reader.parts()], parts)
+
+    def test_arrays_may_be_written_to(self) -> None:
+        encoded = values.encode({"a": b"x" * 10, "f": values.Array("float32", (1,), bytes(4))})
+        for parts in ([encoded.data, *encoded.buffers], [encoded.data, *map(bytearray, encoded.buffers)]):
+            array = values.decode(parts, True)["f"]
+            array[0] = 1.5
+            self.assertEqual(array.tolist(), [1.5])
+
+    def test_only_what_shrinks_is_compressed(self) -> None:
+        noise = random.Random(1).getrandbits(8 * 100_000).to_bytes(100_000, "little")
+        body = b"".join(values.encode([bytes(100_000), noise, b"short"]).body(deflate=True))
+        self.assertLess(len(body), 102_000)
+        self.assertIn(noise, body)
+        self.assertEqual(sent([bytes(100_000), noise, b"short"], deflate=True), [bytes(100_000), noise, b"short"])
+        rows = [float(i) for i in range(10_000)]
+        self.assertEqual(sent(rows, deflate=True), rows)
+        self.assertEqual(values.encode([1]).body(deflate=True), [b"[1]"])
+
+    def test_limits(self) -> None:
+        body = b"".join(values.pack_body([b"0", bytes(1000)]))
+        for call in (lambda: values.value_parts(body, 1000), lambda: values.BodyReader(1001, 1000), lambda: values.BodyReader(len(body), 1000)):
+            with self.assertRaises(ValueError):
+                reader = call()
+                reader.feed(body)
+                reader.parts()
+        bomb = zlib.compress(bytes(50_000_000), 9)
+        with self.assertRaises(ValueError):
+            values.value_parts(b"".join([b"\0SV1\1\0\0\0\1", len(bomb).to_bytes(8, "little"), (50_000_000).to_bytes(8, "little"), bomb]), 1 << 20)
+
+    def test_what_is_announced_and_does_not_come_takes_no_memory(self) -> None:
+        import resource
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        reader = values.BodyReader(1 << 30)
+        reader.feed(b'"' + b"x" * 100_000)
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 200 << 10)
+        self.assertFalse(reader.done)
+
+    def test_over_a_socket(self) -> None:
+        value = {"a": bytes(3_000_000), "b": [values.Array("uint8", (500_000,), bytes(range(250)) * 2000)], "c": "text"}
+        encoded = values.encode(value)
+        left, right = socket.socketpair()
+        with left, right:
+            def send() -> None:
+                for piece in encoded.body():
+                    left.sendall(piece)
+
+            sender = threading.Thread(target=send)
+            sender.start()
+            reader = values.BodyReader(encoded.size)
+            while not reader.done:
+                reader.advance(right.recv_into(reader.room()))
+            sender.join()
+        decoded = values.decode(reader.parts(), encoded.tagged)
+        self.assertEqual((decoded["a"], bytes(memoryview(decoded["b"][0])), decoded["c"]), (value["a"], bytes(value["b"][0].data), "text"))
+
+    def test_errors_survive_pickling_of_small_types(self) -> None:
+        image = values.Image("png", "L", (1, 2), b"data")
+        self.assertEqual(image, values.Image("png", "L", [1, 2], bytearray(b"data")))
+        self.assertEqual(pickle.loads(pickle.dumps(image)), image)
+
+
+if __name__ == "__main__":
+    unittest.main()
