@@ -28,10 +28,13 @@ def reload(interface: load.Interface, path: str) -> load.Interface:
     code = load.read(path, script.filename)
     source = load.decode(code)
     try:
-        new = compile(code, script.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-        compiled = compile(code, script.path, "exec", dont_inherit=True)
+        compile(code, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as e:
-        raise load.failure(e, Script(path, script.filename, source)) from None
+        failure = load.failure(e, Script(path, script.filename, source))
+        Script(script.path, script.filename, script.source)  # whose lines tracebacks go on showing
+        raise failure from None
+    new = compile(code, script.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    compiled = compile(code, script.path, "exec", dont_inherit=True)
     changes = compare(ast.parse(script.source), new)
     _not_taken_along(interface.module, [*changes.changed, *changes.removed])
     old_compiled = compile(script.source, script.path, "exec", dont_inherit=True)
