@@ -1,20 +1,43 @@
 """Handles: results that stay in the worker. docs/protocol.md, section 8."""
 
+import os
+import threading
 import time
+from collections import OrderedDict
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
+from . import steps as _steps
+from .handle_facts import describe, size_of, stats_of
 from .steps import StepError
 
-__all__ = ["HandleGone", "Handles", "StepError", "size_of"]
+__all__ = ["HandleGone", "Handles", "Kept", "StepError", "size_of"]
+
+_SECONDS, _COUNT = 900.0, 1000
+_REMEMBERED = 10_000  # handles that are gone
+_LONGEST_NAME = 100
 
 
 class HandleGone(Exception):
     """The call error `handle_gone`; its text says why."""
 
 
-def size_of(value: Any, enough: int = 1 << 62) -> int:
-    """About how many bytes the value has on the wire (JSON and buffers); counting stops where enough is reached."""
-    raise NotImplementedError
+class Kept:
+    """What goes to the caller in place of the value: HANDLE."""
+
+    __slots__ = ("info",)
+
+    def __init__(self, info: Dict[str, Any]) -> None:
+        self.info = info
+
+    def __seer_handle__(self) -> Dict[str, Any]:
+        return self.info
+
+
+class _Held:
+    __slots__ = ("value", "token", "size", "used")
+
+    def __init__(self, value: Any, token: str, size: int, used: float) -> None:
+        self.value, self.token, self.size, self.used = value, token, size, used
 
 
 class Handles:
@@ -24,40 +47,131 @@ class Handles:
 
     def __init__(self, limits: Optional[Mapping[str, Any]] = None, now: Callable[[], float] = time.monotonic) -> None:
         """limits: handle_seconds, handle_count, handle_bytes of LIMITS."""
-        raise NotImplementedError
+        limits = limits or {}
+        self._seconds = float(limits.get("handle_seconds") or _SECONDS)
+        self._count = int(limits.get("handle_count") or _COUNT)
+        self._bytes = int(limits.get("handle_bytes") or _memory() // 4)
+        self._now = now
+        self._lock = threading.Lock()
+        self._held: OrderedDict[str, _Held] = OrderedDict()  # the one used longest ago first
+        self._gone: OrderedDict[str, str] = OrderedDict()
+        self._size = 0
 
     def keep(self, value: Any, token: str) -> Dict[str, Any]:
-        """Stores the value and gives HANDLE, for `{"$seer":{"handle":HANDLE}}`."""
-        raise NotImplementedError
+        """Stores the value and gives HANDLE. Kept makes of it what can be sent."""
+        size = size_of(value)
+        info = {"id": "h-" + os.urandom(8).hex(), **describe(value, size)}
+        with self._lock:
+            freed = self._expired()
+            self._held[info["id"]] = _Held(value, token, size, self._now())
+            self._size += size
+            while len(self._held) > self._count:
+                freed.append(self._free(next(iter(self._held)), "it was the one used longest ago of more than %d" % self._count))
+            while self._size > self._bytes and len(self._held) > 1:
+                reason = "it was the one used longest ago of more than %d MiB" % max(1, self._bytes >> 20)
+                freed.append(self._free(next(iter(self._held)), reason))
+        del freed  # not with the lock: what is freed may run code of its own
+        return info
 
     def value(self, id: str, token: Optional[str]) -> Any:
         """The object itself, for an argument. HandleGone."""
-        raise NotImplementedError
+        with self._lock:
+            freed = self._expired()
+            held = self._held.get(id) if isinstance(id, str) else None
+            if held is None or token is not None and held.token != token:
+                raise HandleGone(self._why(id))
+            held.used = self._now()
+            self._held.move_to_end(id)
+        del freed
+        return held.value
 
     def call(self, function: str, args: Sequence[Any], token: Optional[str]) -> Any:
-        """Runs one of FUNCTIONS. HandleGone, StepError (`bad_arguments`). $handle.make and info give a Made."""
-        raise NotImplementedError
+        """Runs one of FUNCTIONS. HandleGone, StepError (`bad_arguments`)."""
+        if function == "$handle.list" and not args:
+            return self.list(token)
+        if function == "$handle.release" and all(isinstance(a, str) for a in args):
+            return self.release(args, token)
+        if not args or not isinstance(args[0], str):
+            raise StepError("%s needs the id of a handle first" % function)
+        if function == "$handle.get":
+            return self.get(args[0], args[1:], token)
+        if function == "$handle.make":
+            return Kept(self.make(args[0], args[1:], token))
+        if function == "$handle.info" and len(args) == 1:
+            return Kept(self.info(args[0], token))
+        raise StepError("%s does not take %d arguments" % (function, len(args)))
 
     def info(self, id: str, token: Optional[str]) -> Dict[str, Any]:
-        """HANDLE."""
-        raise NotImplementedError
+        """HANDLE as it is now, with stats however long these take."""
+        value = self.value(id, token)
+        return {"id": id, **describe(value, size_of(value)), **stats_of(value)}
 
     def get(self, id: str, steps: Sequence[Any], token: Optional[str]) -> Any:
         """The value after the steps."""
-        raise NotImplementedError
+        return _steps.apply(self.value(id, token), steps)
 
     def make(self, id: str, steps: Sequence[Any], token: Optional[str]) -> Dict[str, Any]:
-        """HANDLE of the value after the steps."""
-        raise NotImplementedError
+        """HANDLE of the value after the steps. It belongs to the same token."""
+        value = self.get(id, steps, token)
+        with self._lock:
+            held = self._held.get(id)
+            owner = held.token if held is not None else token or ""
+        return self.keep(value, owner)
 
     def release(self, ids: Sequence[str], token: Optional[str]) -> int:
         """How many of them there were."""
-        raise NotImplementedError
+        with self._lock:
+            freed = [self._free(id, "it was released") for id in dict.fromkeys(ids)
+                     if id in self._held and (token is None or self._held[id].token == token)]
+        return len(freed)
 
     def list(self, token: Optional[str]) -> List[Dict[str, Any]]:
-        """HANDLE of each, oldest first, without stats."""
-        raise NotImplementedError
+        """HANDLE of each, the one used longest ago first."""
+        with self._lock:
+            freed = self._expired()
+            held = [(id, h.value, h.size) for id, h in self._held.items() if token is None or h.token == token]
+        del freed
+        return [{"id": id, **describe(value, size, False)} for id, value, size in held]
 
     def sweep(self) -> None:
-        """Frees what has expired. Every other method does it, too; an idle worker may do it once a minute."""
-        raise NotImplementedError
+        """Frees what has expired. The other methods do it, too; an idle worker may do it once a minute."""
+        with self._lock:
+            freed = self._expired()
+        del freed
+
+    # --- with the lock
+
+    def _expired(self) -> List[Any]:
+        freed, old = [], self._now() - self._seconds
+        while self._held:
+            id, held = next(iter(self._held.items()))
+            if held.used > old:
+                break
+            freed.append(self._free(id, "it was not used for %g s" % self._seconds))
+        return freed
+
+    def _free(self, id: str, reason: str) -> Any:
+        held = self._held.pop(id)
+        self._size -= held.size
+        self._gone[id] = reason
+        if len(self._gone) > _REMEMBERED:
+            self._gone.popitem(last=False)
+        return held.value
+
+    def _why(self, id: Any) -> str:
+        if isinstance(id, str) and id in self._gone:
+            return "the handle %s is gone: %s; call the function again that made it" % (id, self._gone[id])
+        return ("there is no handle %.*r here: the worker that had it has ended, or it belongs to another token; "
+                "call the function again that made it" % (_LONGEST_NAME, id))
+
+
+def _memory() -> int:
+    """Bytes that this worker may use."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path) as file:
+                found.append(int(file.read()))
+        except (OSError, ValueError):  # there is no limit
+            pass
+    return min(found)

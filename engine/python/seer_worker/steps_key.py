@@ -1,0 +1,27 @@
+"""Keys of the step index, as they come in JSON."""
+
+from typing import Any, Callable
+
+
+class StepError(ValueError):
+    """A step does not fit the value; the call error `bad_arguments`."""
+
+
+def key_of(key: Any, many: Callable[["list[Any]"], Any] = list) -> Any:
+    """A key as Python has it. many makes of a list of whole numbers or bools what the library wants."""
+    if isinstance(key, dict):
+        if set(key) == {"slice"} and isinstance(key["slice"], (list, tuple)) and 1 <= len(key["slice"]) <= 3:
+            parts = list(key["slice"])
+            if all(p is None or type(p) is int for p in parts):
+                return slice(*parts) if len(parts) > 1 else slice(parts[0])
+        if set(key) == {"at"} and isinstance(key["at"], (list, tuple)):
+            return tuple(key_of(k, many) for k in key["at"])
+    elif key == "...":
+        return Ellipsis
+    elif key is None or type(key) in (int, str):
+        return key
+    elif isinstance(key, (list, tuple)):
+        if all(type(k) is int for k in key) or all(type(k) is bool for k in key) or all(type(k) is str for k in key):
+            return many(list(key))
+    raise StepError('a key is a whole number, a text, {"slice":[a,b,c]}, "...", null, a list of whole numbers, bools or texts, '
+                    'or {"at":[…]} of these; this one is %.200r' % (key,))
