@@ -191,7 +191,7 @@ func marked(pair string) []string {
 	return found
 }
 
-// runtimePid finds the runtime, which is the loader's only child.
+// runtimePid finds the runtime: the loader's only child that is not of a service.
 func (m *machine) runtimePid() int {
 	m.t.Helper()
 	var pid int
@@ -200,8 +200,14 @@ func (m *machine) runtimePid() int {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Sscan(string(data), &pid)
-		return err
+		for child := range strings.FieldsSeq(string(data)) {
+			env, err := os.ReadFile("/proc/" + child + "/environ")
+			if err == nil && len(env) > 0 && !bytes.Contains(env, []byte("SEER_PROCESS=")) {
+				_, err = fmt.Sscan(child, &pid)
+				return err
+			}
+		}
+		return fmt.Errorf("only %q", data)
 	})
 	return pid
 }

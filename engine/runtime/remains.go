@@ -139,20 +139,29 @@ func (v *service) recovery(ctx context.Context, w *worker) string {
 // remember asks a worker that is to end which calls it has, for whoever asks for one
 // of them later.
 func (v *service) remember(w *worker) {
-	calls, err := w.list(context.Background(), "", "")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	calls, err := w.list(ctx, "", "")
 	if err != nil {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.leaving == nil || len(v.leaving) > 100_000 {
-		v.leaving = map[string]*worker{}
-	}
 	for _, c := range calls {
 		if c.State == protocol.CallQueued || c.State == protocol.CallRunning {
-			v.leaving[c.ID] = w
+			v.note(c.ID, w)
 		}
 	}
+}
+
+const maxLeaving = 20_000 // calls of replaced workers that are remembered
+
+// note remembers a call of a worker that is to end. v.mu is held.
+func (v *service) note(id string, w *worker) {
+	if v.leaving == nil || len(v.leaving) >= maxLeaving {
+		v.leaving = map[string]*worker{}
+	}
+	v.leaving[id] = w
 }
 
 // before is the worker of an earlier generation that has a call; nil = none.

@@ -15,6 +15,13 @@ type savedService struct {
 	Current  *savedGeneration `json:"current,omitempty"`
 	Loading  *savedGeneration `json:"loading,omitempty"` // is loaded anew
 	Retiring []*savedWorker   `json:"retiring,omitempty"`
+	Leaving  []leavingCall    `json:"leaving,omitempty"`
+}
+
+// leavingCall is a call that a worker of a replaced generation had.
+type leavingCall struct {
+	ID     string `json:"id"`
+	Worker string `json:"worker"`
 }
 
 type savedGeneration struct {
@@ -47,6 +54,9 @@ func (v *service) saved() *savedService {
 		if saved := w.saved(0); saved != nil {
 			s.Retiring = append(s.Retiring, saved)
 		}
+	}
+	for id, w := range v.leaving {
+		s.Leaving = append(s.Leaving, leavingCall{ID: id, Worker: w.id})
 	}
 	return s
 }
@@ -87,11 +97,23 @@ func (sv *savedService) workers() []*savedWorker {
 func (v *service) resume(saved *savedService) {
 	v.mu.Lock()
 	v.last, v.tokens = saved.Last, saved.Tokens
+	old := map[string]*worker{}
 	for _, r := range saved.Retiring {
-		if w := v.server.adopt(v, r); !w.gone() {
+		w := v.server.adopt(v, r)
+		old[r.ID] = w
+		if !w.gone() {
 			v.retiring = append(v.retiring, w)
 			go v.retire(w)
 		}
+	}
+	for _, c := range saved.Leaving {
+		w := old[c.Worker]
+		if w == nil {
+			w = v.server.newWorker(v, c.Worker)
+			close(w.exited)
+			old[c.Worker] = w
+		}
+		v.note(c.ID, w)
 	}
 	if saved.Current != nil {
 		v.goOn(saved.Current)

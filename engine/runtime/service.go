@@ -63,12 +63,16 @@ func (v *service) notify() {
 	v.changed = make(chan struct{})
 }
 
-// serve begins to load a generation. One that was still loading is given up.
+// serve begins to load a generation, with the next number unless it has one. One that
+// was still loading is given up.
 func (v *service) serve(spec protocol.ServiceSpec, number int) protocol.Service {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last = max(number, v.last+1)
-	g := v.newGeneration(spec, v.last)
+	if number == 0 {
+		number = v.last + 1
+	}
+	v.last = max(v.last, number)
+	g := v.newGeneration(spec, number)
 	if old := v.loading; old != nil {
 		old.state = protocol.ServiceStopped
 		old.cancel()
@@ -96,6 +100,9 @@ func (v *service) newGeneration(spec protocol.ServiceSpec, number int) *generati
 // bring loads a generation and puts it in the place of the present one.
 func (v *service) bring(g *generation) {
 	w, iface, cerr := v.load(g)
+	if list := v.workers(); cerr == nil && len(list) > 0 {
+		v.remember(list[0]) // before anybody asks the new one
+	}
 	v.mu.Lock()
 	if v.loading != g {
 		v.mu.Unlock()

@@ -218,7 +218,10 @@ func TestServiceCrash(t *testing.T) {
 	m := up(t, nil)
 	m.mustServe("tools", counter)
 	for try, call := range []func() string{
-		func() string { _, a := m.answerOf("POST", "call/die", noArguments); return fmt.Sprint(errorCode(a), errorText(a)) },
+		func() string {
+			_, a := m.answerOf("POST", "call/die", noArguments)
+			return fmt.Sprint(errorCode(a), errorText(a))
+		},
 		func() string { _, err := m.call("die"); return fmt.Sprint("interrupted", err) },
 	} {
 		text := call()
