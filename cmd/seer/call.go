@@ -163,7 +163,6 @@ type callee struct {
 	sandbox string
 	name    string // as it is given to a command
 	close   func()
-	admin   bool
 }
 
 // callee finds the service of a call and the function's name.

@@ -135,7 +135,7 @@ func (c *cutConn) spend(n int) (may int) {
 func (c *cutConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if may := c.spend(n); may < n {
-		c.Conn.Close()
+		c.Close()
 		return may, io.ErrUnexpectedEOF
 	}
 	return n, err
@@ -145,7 +145,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	may := c.spend(len(p))
 	n, err := c.Conn.Write(p[:may])
 	if may < len(p) || err != nil {
-		c.Conn.Close()
+		c.Close()
 		return n, io.ErrClosedPipe
 	}
 	return n, nil

@@ -1,14 +1,10 @@
 package protocol
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"time"
-
-	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
 var (
@@ -195,139 +191,4 @@ func (f *follower) follow(r io.Reader, used func(n int) error) (Answer, error) {
 			}
 		}
 	}
-}
-
-// event handles one frame. Those that have been handled on an earlier connection are
-// passed over.
-func (f *follower) event(r io.Reader, h FrameHeader, size int64) (_ Answer, last bool, err error) {
-	n := max(h.N, 1)
-	switch {
-	case h.Kind == FrameQueued:
-		if f.handler.Queued != nil && h.Position != nil {
-			f.handler.Queued(*h.Position)
-		}
-		return Answer{}, false, skipBody(r, size)
-	case h.Kind == FrameWaiting:
-		return Answer{}, false, asCut(errWaiting)
-	case h.Kind == FrameResult:
-		answer, err := f.result(r, h, size)
-		if err == nil {
-			f.handled(n)
-		}
-		return answer, err == nil, err
-	case h.Kind == FrameError:
-		if err := skipBody(r, size); err != nil {
-			return Answer{}, false, asCut(err)
-		}
-		if h.Error == nil {
-			return Answer{}, false, Errorf(Internal, "the worker sent an error without saying which")
-		}
-		return Answer{ID: f.head.ID, Seconds: h.Seconds}, true, h.Error
-	case (h.Kind == FrameOutput || h.Kind == FrameItem) && n >= f.next:
-		return Answer{}, false, f.piece(r, h, size, n)
-	}
-	return Answer{}, false, asCut(skipBody(r, size))
-}
-
-var errWaiting = errors.New("the time of the request is up")
-
-func (f *follower) handled(n int) {
-	f.next = n + 1
-	if f.handler.Event != nil {
-		f.handler.Event(n)
-	}
-}
-
-func (f *follower) piece(r io.Reader, h FrameHeader, size int64, n int) error {
-	data, err := readBody(r, size)
-	if err != nil {
-		return asCut(err)
-	}
-	if h.Kind == FrameOutput && f.handler.Output != nil {
-		f.handler.Output(h.Stream, string(data))
-	}
-	if h.Kind == FrameItem && f.handler.Item != nil {
-		if err := f.handler.Item(Body{Data: data, Tagged: h.Tagged}); err != nil {
-			return &itemError{err: err, early: true}
-		}
-	}
-	f.handled(n)
-	return nil
-}
-
-// result reads the result, or has the handler read it.
-func (f *follower) result(r io.Reader, h FrameHeader, size int64) (Answer, error) {
-	f.large = size > ackAbove
-	answer := Answer{ID: f.head.ID, Seconds: h.Seconds, Body: Body{Tagged: h.Tagged}}
-	if f.handler.Result == nil {
-		data, err := readBody(r, size)
-		answer.Data = data
-		return answer, asCut(err)
-	}
-	in := &pieceReader{r: r, left: size}
-	err := f.handler.Result(h.Tagged, size, in)
-	switch {
-	case in.err != nil:
-		return answer, asCut(in.err)
-	case err != nil:
-		return answer, &itemError{err: err}
-	}
-	return answer, asCut(skipBody(r, in.left))
-}
-
-// arguments are what a call takes, as they travel. What encoding/json writes as it is
-// meant takes the short way.
-func arguments(r CallRequest) (Body, error) {
-	if r.Body != nil {
-		return *r.Body, nil
-	}
-	args, kwargs := r.Args, r.Kwargs
-	if args == nil {
-		args = []any{}
-	}
-	if kwargs == nil {
-		kwargs = map[string]any{}
-	}
-	if simple(args, kwargs) {
-		data, err := json.Marshal(callBody{Args: args, Kwargs: kwargs})
-		if err != nil {
-			return Body{}, Errorf(Invalid, "the arguments of %s cannot be written as JSON: %v", r.Function, err)
-		}
-		return Body{Data: data}, nil
-	}
-	v, err := value.Arguments(args, kwargs)
-	if err != nil {
-		return Body{}, Errorf(Invalid, "the arguments of %s cannot be sent: %v", r.Function, err)
-	}
-	return Body{Data: v.Bytes(), Tagged: v.Tagged}, nil
-}
-
-// simple reports whether there are only values without tags.
-func simple(args []any, kwargs map[string]any) bool {
-	for _, v := range args {
-		if !simpleValue(v) {
-			return false
-		}
-	}
-	for _, v := range kwargs {
-		if !simpleValue(v) {
-			return false
-		}
-	}
-	return true
-}
-
-func simpleValue(v any) bool {
-	switch v := v.(type) {
-	case nil, bool, string, int, int64, json.Number:
-		return true
-	case json.RawMessage:
-		return !bytes.Contains(v, []byte(value.Tag))
-	}
-	return false
-}
-
-type callBody struct {
-	Args   []any          `json:"args"`
-	Kwargs map[string]any `json:"kwargs"`
 }

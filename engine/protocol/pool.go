@@ -8,8 +8,8 @@ import (
 
 // Limits of the connections to workers that a client keeps.
 const (
-	keepIdle    = 16 // for each service
-	keepSeconds = 90 * time.Second
+	keepIdle = 16 // for each service
+	idleFor  = 90 * time.Second
 )
 
 // pool keeps connections to workers that no call needs just now: the next one then
@@ -49,10 +49,10 @@ func (c *Client) give(service string, conn *FrameConn) {
 	}
 	c.pool.idle[service] = append(c.pool.idle[service], conn)
 	if conn.idle == nil {
-		conn.idle = time.AfterFunc(keepSeconds, func() { c.expire(service, conn) })
+		conn.idle = time.AfterFunc(idleFor, func() { c.expire(service, conn) })
 		return
 	}
-	conn.idle.Reset(keepSeconds)
+	conn.idle.Reset(idleFor)
 }
 
 // expire closes a connection that has not been needed for long.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// listedCall is a call under --json.
+type listedCall struct {
+	Service string `json:"service"`
+	protocol.Call
+}
+
+func (a *app) callsLs(ctx context.Context, f callsFlags, given []string) error {
+	list, _, err := a.callees(ctx, f, given)
+	if err != nil {
+		return err
+	}
+	defer closeAll(list)
+	calls := []listedCall{}
+	for _, to := range list {
+		some, err := to.client.Calls(ctx, to.service)
+		if err != nil {
+			return to.explain(err)
+		}
+		for _, c := range some {
+			calls = append(calls, listedCall{to.service, c})
+		}
+	}
+	slices.SortStableFunc(calls, func(x, y listedCall) int { return cmp.Compare(x.QueuedUnix, y.QueuedUnix) })
+	return a.print(calls, func(w io.Writer) error {
+		if len(calls) == 0 {
+			a.ui.tell("No calls are remembered.")
+			return nil
+		}
+		return printTable(w, a.ui.width(), callColumns(), callRows(calls, time.Now()))
+	})
+}
+
+func callColumns() []column {
+	return []column{{"CALL", 0}, {"FUNCTION", 0}, {"STATE", 0}, {"MADE", 2}, {"RAN", 1}, {"TOKEN", 3}, {"KEPT", 4}, {"ERROR", 5}}
+}
+
+func callRows(calls []listedCall, now time.Time) [][]string {
+	rows := make([][]string, len(calls))
+	for i, c := range calls {
+		state, kept, failure := string(c.State), "-", "-"
+		if c.Position != nil && c.State == protocol.CallQueued {
+			state = fmt.Sprintf("queued, %d before", *c.Position)
+		}
+		if c.Bytes > 0 {
+			kept = byteCount(c.Bytes)
+		}
+		if c.Error != nil {
+			failure = string(c.Error.Code)
+		}
+		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, clock(unixTime(c.QueuedUnix)), ran(c.Call, now), dash(c.Token), kept, failure}
+	}
+	return rows
+}
+
+// ran is how long a call has run.
+func ran(c protocol.Call, now time.Time) string {
+	switch {
+	case c.Seconds > 0:
+		return seconds(c.Seconds)
+	case c.State == protocol.CallRunning && c.Started > 0:
+		return seconds(now.Sub(unixTime(c.Started)).Seconds())
+	}
+	return "-"
+}
+
+func seconds(n float64) string {
+	if n < 10 {
+		return fmt.Sprintf("%.1fs", max(n, 0))
+	}
+	return span(time.Duration(n * float64(time.Second)))
+}
+
+func unixTime(t float64) time.Time {
+	if t == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(t * 1000))
+}
+
+func byteCount(n int64) string {
+	const unit = 1000
+	value, prefix := float64(n), " kMGT"
+	for value >= unit && len(prefix) > 1 {
+		value, prefix = value/unit, prefix[1:]
+	}
+	if prefix[0] == ' ' {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %cB", value, prefix[0])
+}
