@@ -147,7 +147,7 @@ func TestMCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) != 5 {
+	if len(list.Tools) != 8 {
 		t.Fatalf("%d tools", len(list.Tools))
 	}
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 const (
 	tag       = "$seer" // of what JSON cannot say; docs/protocol.md, section 4
 	handleKey = "handle"
+	nextKey   = "next" // what can be done now
 )
 
 // handleID is what the id of a handle looks like.
@@ -80,9 +81,10 @@ func tagHandles(v any, found *bool) any {
 }
 
 // referenced is the id in {"handle": "h-…"}, and in the {"handle": {"id": "h-…", …}} that
-// a tool has answered.
+// a tool has answered, with what stood beside it.
 func referenced(v map[string]any) string {
-	if len(v) != 1 {
+	_, whole := v[nextKey]
+	if len(v) != 1 && (len(v) != 2 || !whole) {
 		return ""
 	}
 	id, ok := v[handleKey].(string)

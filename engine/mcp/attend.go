@@ -21,11 +21,11 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, w
 	defer timer.Stop()
 	select {
 	case <-j.done:
-		return s.result(ctx, j)
+		return fit(s.result(ctx, j), req.Session)
 	case <-timer.C:
 		select {
 		case <-j.done:
-			return s.result(ctx, j)
+			return fit(s.result(ctx, j), req.Session)
 		default:
 			return j.handedOver()
 		}
@@ -43,6 +43,7 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, w
 // handedOver is the answer of a tool whose call goes on.
 func (j *job) handedOver() *mcp.CallToolResult {
 	p := j.progress()
+	p.Next = fmt.Sprintf("Use the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: p.text()}},
 		StructuredContent: p,
@@ -63,7 +64,7 @@ func (p progress) text() string {
 	if p.Items > 0 {
 		fmt.Fprintf(&b, " It has given %d items.", p.Items)
 	}
-	fmt.Fprintf(&b, "\nUse the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)
+	b.WriteString("\n" + p.Next)
 	if p.Tail != "" {
 		b.WriteString("\nIt has printed:\n" + p.Tail)
 	}

@@ -76,7 +76,7 @@ func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *j
 	defer stop()
 	select {
 	case <-j.done:
-		return s.result(ctx, j)
+		return fit(s.result(ctx, j), req.Session)
 	case <-time.After(s.waitOf(req.Session)):
 	case <-ctx.Done():
 	}

@@ -59,13 +59,13 @@ func (s *seen) remove(id string) {
 
 // handleResult is the answer of a tool whose result stayed in the sandbox.
 func (s *server) handleResult(ctx context.Context, h *handle, raw json.RawMessage) *mcp.CallToolResult {
-	structured, err := decode(raw)
-	if err != nil {
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &whole); err != nil {
 		return problem(err.Error())
 	}
 	r := &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: h.text()}, s.linkTo(h)},
-		StructuredContent: structured,
+		StructuredContent: map[string]any{handleKey: whole[handleKey], nextKey: h.next()}, // some clients show nothing else
 	}
 	if h.Kind == "image" && h.Bytes <= 16*MaxImage {
 		r.Content = append(r.Content, s.picture(ctx, h.ID)...)
@@ -134,9 +134,14 @@ func (h *handle) text() string {
 	if h.Preview != "" {
 		b.WriteString("\n" + cut(h.Preview, 4<<10))
 	}
-	fmt.Fprintf(&b, "\nPass {\"handle\": %q} as an argument to another tool, or look into it with the tool %s, such as {\"handle\": %q, \"index\": \"0:5\"} or {\"handle\": %q, \"reduce\": \"mean\", \"axis\": 0}.",
-		h.ID, handleTool, h.ID, h.ID)
+	b.WriteString("\n" + h.next())
 	return b.String()
+}
+
+// next is what an agent can do with a handle.
+func (h *handle) next() string {
+	return fmt.Sprintf("Pass {\"handle\": %q} as an argument to another tool, or look into it with the tool %s, such as {\"handle\": %q, \"index\": \"0:5\"} or {\"handle\": %q, \"reduce\": \"mean\", \"axis\": 0}.",
+		h.ID, handleTool, h.ID, h.ID)
 }
 
 func size(n int64) string {

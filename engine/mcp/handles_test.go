@@ -113,6 +113,8 @@ func TestHandlesAreArguments(t *testing.T) {
 	}{
 		{`{"a":{"handle":"h-1"}}`, `{"args":[],"kwargs":{"a":{"$seer":{"handle":{"id":"h-1"}}}}}`, true},
 		{`{"a":[{"handle":{"id":"h-2","bytes":5}},12345678901234567890]}`, `{"args":[],"kwargs":{"a":[{"$seer":{"handle":{"id":"h-2"}}},12345678901234567890]}}`, true},
+		{`{"a":{"handle":{"id":"h-2"},"next":"Pass it on"}}`, `{"args":[],"kwargs":{"a":{"$seer":{"handle":{"id":"h-2"}}}}}`, true},
+		{`{"a":{"handle":"h-2","other":1}}`, `{"args":[],"kwargs":{"a":{"handle":"h-2","other":1}}}`, false},
 		{`{"a":{"handle":"door"}}`, `{"args":[],"kwargs":{"a":{"handle":"door"}}}`, false},
 		{`{"a":{"$seer":{"float":"nan"}}}`, `{"args":[],"kwargs":{"a":{"$seer":{"float":"nan"}}}}`, false},
 		{`{"a":{"$seer":1},"b":{"handle":"h-1"}}`, `{"args":[],"kwargs":{"a":{"$seer":{"dict":{"$seer":1}}},"b":{"$seer":{"handle":{"id":"h-1"}}}}}`, true},
@@ -164,6 +166,10 @@ func TestImagesAreImages(t *testing.T) {
 	}
 	if image := got.Content[1].(*sdkmcp.ImageContent); image.MIMEType != "image/png" || !bytes.Equal(image.Data, png) {
 		t.Errorf("image %s", asJSON(t, image))
+	}
+	// A client that shows nothing but structured content has none.
+	if got := call(t, connectAs(t, r.fixed(), "codex-mcp-client", mcp.Options{}, nil), "plot", nil); len(got.Content) != 2 || got.StructuredContent != nil {
+		t.Errorf("got %s", asJSON(t, got))
 	}
 	// One that stayed in the sandbox is shown all the same.
 	r.answers(func(c *served) {

@@ -130,7 +130,7 @@ func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallTo
 	case l.Keep:
 		fn = handleMake
 	case len(steps) == 0:
-		return s.info(ctx, id)
+		return fit(s.info(ctx, id), req.Session)
 	}
 	// As any call: it may be cancelled, and be queued where it is long.
 	j, err := s.ask(req, fn, append([]any{id}, steps...))

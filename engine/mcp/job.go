@@ -100,6 +100,7 @@ type progress struct {
 	Seconds  float64            `json:"seconds"`
 	Items    int                `json:"items,omitempty"`
 	Tail     string             `json:"output_tail,omitempty"`
+	Next     string             `json:"next,omitempty"` // what an agent can do now: some are shown nothing else of the answer
 }
 
 func (j *job) progress() progress {

@@ -1,0 +1,59 @@
+# alone.sh CLI: runs one agent without any network, against the scripted model, with the
+# server of $CONNECTION. Its answer is in $OUT/CLI.out, what the tools answered in
+# $OUT/CLI.log. Runs inside a network namespace of its own.
+set -euo pipefail
+cli=$1
+ip link set lo up
+"$PYTHON" "$TOP/e2e/agents/model.py" "$OUT/$cli.log" >"$OUT/$cli.port" &
+model=$!
+trap 'kill $model' EXIT
+until [ -s "$OUT/$cli.port" ]; do sleep 0.05; done
+url=http://127.0.0.1:$(cat "$OUT/$cli.port")
+export HOME=$OUT/$cli.home PATH=$TOOLS/node_modules/.bin:$PATH
+mkdir -p "$HOME" "$OUT/$cli.work"
+cd "$OUT/$cli.work"
+server='"command":"'$SEER'","args":["mcp","--connection","'$CONNECTION'","--wait","1s"]'
+
+case $cli in
+claude)
+  echo '{"mcpServers":{"tools":{'"$server"'}}}' >mcp.json
+  export ANTHROPIC_BASE_URL=$url ANTHROPIC_API_KEY=none CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1
+  export ENABLE_TOOL_SEARCH=false MCP_CONNECTION_NONBLOCKING=0 IS_SANDBOX=1
+  run=(claude -p go --mcp-config mcp.json --strict-mcp-config --dangerously-skip-permissions --output-format text)
+  ;;
+codex)
+  mkdir -p "$HOME/.codex"
+  cat >"$HOME/.codex/config.toml" <<T
+model = "scripted"
+model_provider = "scripted"
+[model_providers.scripted]
+name = "scripted"
+base_url = "$url/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+[mcp_servers.tools]
+command = "$SEER"
+args = ["mcp", "--connection", "$CONNECTION", "--wait", "1s"]
+default_tools_approval_mode = "approve"
+T
+  export SCRIPTED_KEY=none
+  run=(codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox go)
+  ;;
+gemini)
+  mkdir -p "$HOME/.gemini"
+  echo '{"mcpServers":{"tools":{'"$server"',"trust":true}},"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}' \
+    >"$HOME/.gemini/settings.json"
+  export GEMINI_API_KEY=none GOOGLE_GEMINI_BASE_URL=$url GEMINI_CLI_TRUST_WORKSPACE=true
+  run=(gemini -p go --yolo -m gemini-2.5-flash)
+  ;;
+opencode)
+  cat >opencode.json <<J
+{"model":"scripted/m","small_model":"scripted/m","autoupdate":false,"share":"disabled","permission":"allow",
+ "provider":{"scripted":{"npm":"@ai-sdk/openai-compatible","name":"scripted","options":{"baseURL":"$url/v1","apiKey":"none"},"models":{"m":{"name":"m"}}}},
+ "mcp":{"tools":{"type":"local","enabled":true,"command":["$SEER","mcp","--connection","$CONNECTION","--wait","1s"]}}}
+J
+  export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
+  run=(opencode run go)
+  ;;
+esac
+timeout ${AGENT_TIMEOUT:-120} "${run[@]}" </dev/null >"$OUT/$cli.out" 2>"$OUT/$cli.err"
