@@ -131,20 +131,26 @@ class Hub:
         control = self._listener.accept()
         if control is None:
             return
+        while self._control is not None and self._hear(self._control):
+            pass  # what the one before it said still counts
         self._end_control()
         self._control, self._lost_at = control, 0.0
         self.poller.read(control.fd)
         message, fds = self._hello()
         self.tell(message, fds)
 
-    def _hear(self, control: Control) -> None:
+    def _hear(self, control: Control) -> bool:
+        """Whether there was anything."""
         try:
             if control.unsent:
                 self._flushed(control)
-            for message in control.receive():
+            messages = control.receive()
+            for message in messages:
                 self._obey(message, control.take_fd() if message["t"] == "conn" else None)
+            return bool(messages)
         except ControlClosed:
             self._end_control()
+            return False
 
     def _end_control(self) -> None:
         control, self._control = self._control, None

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import context, values
-from .calls import ENDED, ENDING, Call
+from .calls import ENDED, ENDING, Call, is_seconds
 from .connection import Connection
 from .context import Scope
 from .desk import Desk
@@ -121,6 +121,8 @@ class Runner:
             if type(body) is not dict or type(body.get("args", [])) is not list or type(body.get("kwargs", {})) is not dict:
                 raise ValueError("they must be an object with the list args and the object kwargs")
             args, kwargs = body.get("args", []), body.get("kwargs", {})
+            if "tagged" in body or "timeout_seconds" in body:
+                _beside(call, body)
             if call.tagged or len(parts) > 1:
                 handle = partial(self._handle, call.token)
                 args = [values.untag(v, parts, handle, True) for v in args]
@@ -267,6 +269,16 @@ class Runner:
             id, n, body = self._lent.pop()
             if in_memory(self._journal, id):
                 self._journal.keep(id, n, b"".join(body))
+
+
+def _beside(call: Call, body: Any) -> None:
+    """What came in by HTTP as JSON may have some options beside its arguments."""
+    call.tagged = call.tagged or body.get("tagged") is True
+    seconds = body.get("timeout_seconds")
+    if seconds and not call.timeout:
+        if not is_seconds(seconds):
+            raise ValueError("timeout_seconds must be a number of seconds")
+        call.timeout = seconds
 
 
 def in_memory(journal: Journal, id: str) -> bool:

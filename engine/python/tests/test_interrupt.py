@@ -3,12 +3,11 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 import unittest
 
-from harness import MAIN, Failed, Worker, eventually, serve
+from harness import Failed, Worker, eventually, serve
 
 CODE = '''
 import asyncio, time
@@ -93,10 +92,13 @@ class Interrupts(unittest.TestCase):
         self.assertIn("async", self.peer.call("state")[1])
 
     def test_cancel_from_the_runtime(self):
+        runtime = self.worker.connect(runtime=True)
         call_id = self.peer.start("sleep", 60, call_id="made-by-the-runtime")
         self.running()
-        self.worker.tell({"t": "cancel", "id": "another"})
-        self.worker.tell({"t": "cancel", "id": call_id})
+        runtime.send({"t": "cancel", "id": call_id, "token": "another"})
+        runtime.send({"t": "cancel", "id": "another-1"})
+        self.assertEqual([c["state"] for c in runtime.calls(id=call_id)], ["running"])
+        runtime.send({"t": "cancel", "id": call_id})
         self.assertEqual(self.failure(call_id).code, "cancelled")
 
     def test_cancel_of_another_id_does_nothing(self):
@@ -110,8 +112,10 @@ class Interrupts(unittest.TestCase):
         self.running()
         ids = [self.peer.start("echo", 1), self.peer.start("echo", 2)]
         self.peer.send({"t": "cancel", "id": ids[1]})
+        with self.assertRaises(Failed) as caught:
+            self.peer.answer(ids[1])  # at once: it does not wait for its turn to be told
+        self.assertEqual(caught.exception.code, "cancelled")
         self.assertEqual(self.peer.answer(ids[0]), 1)
-        self.assertEqual(self.failure(ids[1]).code, "cancelled")
         self.assertEqual(other.answer(first), 0.3)
 
     def test_a_client_that_goes_away(self):
@@ -119,7 +123,7 @@ class Interrupts(unittest.TestCase):
             with self.subTest(fn):
                 begun = self.worker.counts()[0]
                 gone = self.worker.connect()
-                gone.start(fn)
+                gone.start(fn, options={"linger": 0})
                 eventually(lambda begun=begun: self.worker.counts()[0] > begun, "the call to begin")
                 gone.close()
                 self.assertEqual(self.peer.call("echo", 1), 1)
@@ -130,7 +134,7 @@ class Interrupts(unittest.TestCase):
         call_id = self.peer.start("sleep", 0.3)
         self.running()
         gone = self.worker.connect()
-        gone.start("spin")
+        gone.start("spin", options={"linger": 0})
         gone.close()
         self.peer.answer(call_id)
         self.assertEqual(self.peer.call("state")[0], before + 1)
@@ -160,12 +164,12 @@ class Interrupts(unittest.TestCase):
         chance = random.Random(1)
         for i in range(300):
             gone = self.worker.connect()
-            gone.start("echo", i)
+            gone.start("echo", i, options={"linger": 0})
             for _ in range(chance.randrange(3)):
                 self.assertEqual(other.call("echo", i), i)
             gone.close()
-            call_id = self.peer.start("echo", i, call_id="same")
-            self.peer.send({"t": "cancel", "id": "same"})
+            call_id = self.peer.start("echo", i)
+            self.peer.send({"t": "cancel", "id": call_id})
             try:
                 self.assertEqual(self.peer.answer(call_id), i)
             except Failed as e:
@@ -201,60 +205,78 @@ class Life(unittest.TestCase):
             worker.tell({"t": "stop"})
             self.assertEqual(worker.process.wait(20), 0)
 
-    def test_the_end_of_the_control_socket_ends_it(self):
-        for call in (None, "spin", "sleep"):
+    def test_without_a_runtime_it_goes_on_for_a_while(self):
+        with serve(CODE) as worker:
+            peer = worker.connect()
+            running = peer.start("sleep", 0.5)
+            worker.leave()
+            self.assertEqual(peer.answer(running), 0.5)
+            hello = worker.rejoin()
+            self.assertEqual((hello["state"], hello["pid"], hello["generation"]), ("ready", worker.process.pid, 1))
+            self.assertEqual(hello["interface"], worker.interface)
+            self.assertEqual(peer.call("echo", 1), 1)
+            self.assertEqual(worker.connect().call("echo", 2), 2)
+
+    def test_a_second_runtime_takes_the_place_of_the_first(self):
+        with serve(CODE) as worker:
+            peer, first = worker.connect(), worker.control
+            worker.control = None
+            self.assertEqual(worker.rejoin()["state"], "ready")
+            with first:
+                self.assertEqual(first.recv(1), b"")
+            self.assertEqual(len(worker.fds), 3)  # page and pipes, as with every hello
+            self.assertEqual(peer.call("echo", 1), 1)
+
+    def test_the_next_runtime_hears_of_the_load_that_the_first_began(self):
+        with Worker("import time\ntime.sleep(1)\n@expose\ndef f(): return 1\n") as worker:
+            self.assertEqual(worker.hello["state"], "new")
+            eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
+            self.assertEqual(worker.ready().connect().call("f"), 1)
+        with Worker("import time\ntime.sleep(1)\n1/0\n") as worker:
+            eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
+            self.assertEqual(worker.failure().code, "load_failed")
+            self.assertEqual(worker.process.wait(20), 1)
+
+    def test_a_worker_that_nobody_wants_ends(self):
+        for call in ("", "spin"):
             with self.subTest(call), serve(CODE) as worker:
                 if call:
-                    worker.connect().start(call, *([60] if call == "sleep" else []))
+                    worker.connect().start(call)
                     eventually(lambda worker=worker: worker.counts()[0] == 1, "the call to begin")
-                worker.control.close()
-                self.assertEqual(worker.process.wait(20), 0)
+                begun = time.monotonic()
+                worker.leave()
+                self.assertEqual(worker.process.wait(60), 0)
+                self.assertGreater(time.monotonic() - begun, 19)
 
-    def test_the_end_of_the_control_socket_while_loading(self):
+    def test_nonsense_on_the_control_socket_closes_it_and_nothing_else(self):
+        with serve(CODE) as worker:
+            peer = worker.connect()
+            for line in (b"{\n", b"[]\n", b'{"t":1}\n', b'{"t":"conn"}\n'):
+                with self.subTest(line):
+                    worker.control.sendall(line)
+                    self.assertEqual(worker.control.recv(1), b"")
+                    worker.rejoin()
+                    self.assertEqual(peer.call("echo", 1), 1)
+
+    def test_stop_while_it_loads(self):
         with Worker("import time\ntime.sleep(60)\n") as worker:
-            worker.control.close()
+            eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
+            worker.tell({"t": "stop"})
             self.assertEqual(worker.process.wait(20), 0)
 
-    def test_nonsense_on_the_control_socket_ends_it(self):
-        for line in (b"{\n", b"[]\n", b'{"t":1}\n', b'{"t":"conn"}\n'):
-            with self.subTest(line), serve(CODE) as worker:
-                worker.control.sendall(line)
-                self.assertEqual(worker.process.wait(20), 0)
-
-    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux can tie a process to its parent")
-    def test_the_death_of_the_parent_ends_it(self):
-        """Even when somebody else still holds the control socket, and a C function the interpreter."""
-        parent = (
-            "import fcntl,os,socket,subprocess,sys,tempfile,time\n"
-            "far=lambda s: fcntl.fcntl(s.fileno(),fcntl.F_DUPFD,10)\n"
-            "f=tempfile.TemporaryFile(); f.truncate(64)\n"
-            "a,b,f=*map(far,socket.socketpair()),far(f)\n"
-            "os.dup2(b,3); os.dup2(f,4); a=socket.socket(fileno=a)\n"
-            "p=subprocess.Popen([sys.executable,'-I','-B','-u',%r],pass_fds=(3,4))\n"
-            "a.sendall(b'{\"t\":\"load\",\"filename\":\"i.py\",\"path\":\"%%s\"}\\n' %% sys.argv[1].encode())\n"
-            "a.recv(100)\n"
-            "h=subprocess.Popen(['sleep','60'],pass_fds=(a.fileno(),),stdout=subprocess.DEVNULL)\n"
-            "print(p.pid,h.pid,flush=True); time.sleep(60)\n" % str(MAIN))
-        with Worker("@expose\ndef f(): pass\n") as worker:
-            outer = subprocess.Popen([sys.executable, "-c", parent, str(worker.path)], stdout=subprocess.PIPE, text=True)
-            try:
-                with outer.stdout:
-                    pid, holder = map(int, outer.stdout.readline().split())
-            finally:
-                outer.kill()
-                outer.wait()
-            try:
-                eventually(lambda: not _alive(pid), "the worker to end")
-            finally:
-                os.kill(holder, signal.SIGKILL)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux can tie a process to the end of a pipe")
+    def test_the_end_of_the_loader_ends_it(self):
+        """At once, even while a C function holds the interpreter."""
+        hold = ("import re\nstarted = 0\n@expose\ndef f():\n    re.match('(a+)+$', 'a' * 60 + 'b')\n"
+                "@expose\ndef g(): pass\n")
+        for call in ("", "f"):
+            with self.subTest(call), serve(hold) as worker:
+                if call:
+                    worker.connect().start(call)
+                    eventually(lambda worker=worker: worker.counts()[0] == 1, "the call to begin")
+                os.close(worker.life)
+                self.assertEqual(worker.process.wait(20), -signal.SIGKILL)
+                worker.life = os.open(os.devnull, os.O_RDONLY)
 
 
 if __name__ == "__main__":
