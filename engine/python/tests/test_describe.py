@@ -1,11 +1,16 @@
 """The description of an interface: what sdk.Interface says, from real modules."""
 
+import json
+import os
 import sys
-import textwrap
 import unittest
+from unittest import mock
 from typing import Any, Dict
 
-from harness import serve
+from loading import function_of, interface_of
+
+from seer_worker.describe import describe
+from seer_worker.scrub import Scrubber
 
 CODE = '''
 """Tools for
@@ -91,9 +96,11 @@ def _private(): pass
 class Description(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with serve(CODE, secrets={"API_KEY": "hunter2-hunter2"}) as worker:
-            cls.interface = worker.interface
-            cls.calls = [worker.connect().call("cached", 3), worker.connect().call("wrapped", [1, "a"])]
+        with mock.patch.dict(os.environ, {"API_KEY": "hunter2-hunter2"}):
+            loaded = interface_of(CODE)
+        cls.interface = json.loads(json.dumps(Scrubber([("API_KEY", "hunter2-hunter2")]).tree(describe(loaded))))
+        cls.calls = [loaded.registry.functions[name](*loaded.binders[name].bind(args, {})[0])
+                     for name, args in (("cached", [3]), ("wrapped", [[1, "a"]]))]
         cls.functions: Dict[str, Any] = {f["name"]: f for f in cls.interface["functions"]}
 
     def params(self, name):
@@ -152,17 +159,20 @@ class Description(unittest.TestCase):
     def test_schemas_of_classes(self):
         p = self.params("later")
         self.assertEqual(p["x"]["schema"], {"type": "string", "enum": ["a", "b"], "description": "One of two."})
-        point = {"type": "object", "required": ["x"], "properties": {
+        point = {"type": "object", "required": ["x"], "additionalProperties": False, "properties": {
             "x": {"type": "integer"}, "y": {"type": "number"}, "tags": {"type": "array", "items": {"type": "string"}}}}
         self.assertEqual(p["y"]["schema"], point)
-        self.assertEqual(p["z"]["schema"], {"type": "object", "properties": {"depth": {"type": "integer"}, "inner": {}}})
+        options = {"type": "object", "properties": {"depth": {"type": "integer"}, "inner": {"$ref": "#/$defs/Options"}}}
+        self.assertEqual(p["z"]["schema"], {"$ref": "#/$defs/Options", "$defs": {"Options": options}})
+        whole = self.functions["later"]["input_schema"]
+        self.assertEqual((whole["properties"]["z"], whole["$defs"]), ({"$ref": "#/$defs/Options"}, {"Options": options}))
         self.assertEqual(self.functions["later"]["output_schema"], {"type": "null"})
         self.assertEqual(self.functions["wrapped"]["output_schema"], {"type": "array", "items": point})
         self.assertEqual(self.params("wrapped")["n"]["schema"], {
             "type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2})
         self.assertEqual(self.params("wrapped")["m"]["schema"], {"type": "array", "items": {"type": "integer"}})
         self.assertEqual(self.params("wrapped")["f"]["schema"], {"type": "integer", "default": 3})
-        self.assertEqual(self.functions["everything"]["output_schema"], {"type": "object"})
+        self.assertEqual(self.functions["everything"]["output_schema"], {"type": "object", "description": "A dict."})
 
     def test_an_annotation_that_does_not_resolve_spoils_no_other(self):
         p = self.params("unresolved")
@@ -177,8 +187,7 @@ class Description(unittest.TestCase):
 
     @unittest.skipIf(sys.version_info < (3, 10), "the syntax is that of 3.10")
     def test_new_unions(self):
-        with serve("@expose\ndef f(a: int | None, b: list[dict[str, float]], c: set[int] = frozenset()) -> str | None: pass\n") as worker:
-            f = worker.interface["functions"][0]
+        f = function_of("@expose\ndef f(a: int | None, b: list[dict[str, float]], c: set[int] = frozenset()) -> str | None: pass\n")
         schemas = [p["schema"] for p in f["params"]]
         self.assertEqual(schemas, [
             {"anyOf": [{"type": "integer"}, {"type": "null"}]},
@@ -187,7 +196,7 @@ class Description(unittest.TestCase):
         self.assertEqual(f["output_schema"], {"anyOf": [{"type": "string"}, {"type": "null"}]})
 
     def test_annotations_that_are_no_types(self):
-        code = textwrap.dedent("""
+        interface = interface_of("""
             class Odd:
                 def __eq__(self, other): raise RuntimeError("odd")
                 __hash__ = None
@@ -199,8 +208,7 @@ class Description(unittest.TestCase):
                 int,
             ] if False else int): pass
         """)
-        with serve(code) as worker:
-            f, multiline = worker.interface["functions"]
+        f, multiline = describe(interface)["functions"]
         self.assertEqual([p["annotation"] for p in f["params"]], ["3", "1 +", "Odd()", "x y z", "[int]", "print", "{1: 2}"])
         self.assertNotIn("\n", multiline["params"][0]["annotation"])
 
