@@ -96,7 +96,8 @@ class Store(unittest.TestCase):
         handles = self.handles()
         id = handles.keep([1], "main")["id"]
         for function, args in (("$handle.get", []), ("$handle.get", [1]), ("$handle.info", [id, 1]), ("$handle.release", [1]),
-                               ("$handle.list", [1]), ("$handle.get", [id, "head"]), ("$handle.get", [id, ["nothing"]]), ("$handle.get", [id, []])):
+                               ("$handle.list", [1]), ("$handle.get", [id, "head"]), ("$handle.get", [id, ["nothing"]]),
+                               ("$handle.get", [id, []])):
             with self.assertRaises(StepError, msg=(function, args)):
                 handles.call(function, args, "main")
 
@@ -135,7 +136,7 @@ class Facts(unittest.TestCase):
 
     def test_an_array(self) -> None:
         info = self.info(numpy.array([[1.0, math.nan], [3.0, 5.0]], "f4"))
-        self.assertEqual((info["kind"], info["type"], info["shape"], info["dtype"], info["bytes"]), ("array", "numpy.ndarray", [2, 2], "float32", 16))
+        self.assertEqual([info[k] for k in ("kind", "type", "shape", "dtype", "bytes")], ["array", "numpy.ndarray", [2, 2], "float32", 16])
         self.assertEqual({k: round(v, 6) for k, v in info["stats"].items()}, {"min": 1, "max": 5, "mean": 3, "std": 1.632993, "nan": 1})
         self.assertIn("nan", info["preview"])
 
@@ -231,7 +232,8 @@ class Steps(unittest.TestCase):
 
     def test_plain_values(self) -> None:
         value = {"rows": [{"a": 1}, {"a": 2}], "n": [3, 1, 2], "...": 0}
-        for wanted, given in ((2, [["index", {"at": ["rows", 1, "a"]}]]), ([3, 2], [["index", "n"], ["index", [0, 2]]]), (0, [["index", "..."]]),
+        for wanted, given in ((2, [["index", {"at": ["rows", 1, "a"]}]]), ([3, 2], [["index", "n"], ["index", [0, 2]]]),
+                              (0, [["index", "..."]]),
                               ([1], [["index", "n"], ["index", [False, True, False]]]), ([3, 1], [["index", "n"], ["head", 2]]),
                               ([1, 2], [["index", "n"], ["index", {"slice": [1, None]}]]), (6, [["index", "n"], ["reduce", "sum"]]),
                               (2, [["index", "n"], ["reduce", "median"]]), (1, [["index", "n"], ["reduce", "argmin"]]),
@@ -244,7 +246,8 @@ class Steps(unittest.TestCase):
         for value, step, text in ((self.array, ["index", 9], "IndexError"), (self.array, ["index", {"slice": ["a"]}], "a key is"),
                                   (self.array, ["index", {"x": 1}], "a key is"), (self.array, ["index", 1.5], "a key is"),
                                   (self.array, ["reshape", [7]], "ValueError"), (self.array, ["reduce", "eval"], "it takes one of"),
-                                  (self.array, ["reduce", "sum", {"out": 1}], "axis and keepdims"), (self.array, ["reduce", "sum", {"axis": "0"}], "axis"),
+                                  (self.array, ["reduce", "sum", {"out": 1}], "axis and keepdims"),
+                                  (self.array, ["reduce", "sum", {"axis": "0"}], "axis"),
                                   (self.array, ["astype", "nonsense"], "TypeError"), (self.array, ["head", -1], "whole number"),
                                   ({"a": 1}, ["index", "b"], "there is no key 'b'; there are 'a'"), ([1], ["reshape", [1]], "has no shape"),
                                   (object(), ["index", 0], "no such item"), ([1], ["index", "a"], "no such item")):
