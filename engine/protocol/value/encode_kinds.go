@@ -40,7 +40,7 @@ func (e *encoder) own(v any, depth int) (bool, error) {
 	case Handle:
 		return true, e.handle(v)
 	case Text:
-		if !textForm(v.Kind).MatchString(v.Text) {
+		if !v.valid() {
 			return true, fmt.Errorf("%q is no %s", shorten(v.Text), v.Kind)
 		}
 		return true, e.tag(v.Kind, quote(v.Text))

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // reader gives meaning to the tags of a value.
@@ -150,10 +151,10 @@ func (r reader) complex(n node) (any, error) {
 	return complex(parts[0], parts[1]), nil
 }
 
-// textForms are the texts that Python reads and writes.
+// textForm is how a text of Python looks.
 func textForm(kind string) *regexp.Regexp {
 	const date = `\d{4}-\d\d-\d\d`
-	const clock = `\d\d:\d\d(:\d\d(\.\d{3}(\d{3})?)?)?([+-]\d\d:\d\d(:\d\d(\.\d{6})?)?)?`
+	const clock = `([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{3}(\d{3})?)?)?([+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?)?`
 	switch kind {
 	case "date":
 		return regexp.MustCompile(`^` + date + `$`)
@@ -165,11 +166,24 @@ func textForm(kind string) *regexp.Regexp {
 	return regexp.MustCompile(`^([+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?|[+-]?(s?NaN\d*|Infinity))$`)
 }
 
-func readText(kind string, n node) (any, error) {
-	if n.kind != '"' || !textForm(kind).MatchString(unquote(n.text)) {
-		return nil, malformed("no %s: %s", kind, shorten(n.text))
+func (t Text) valid() bool {
+	if !textForm(t.Kind).MatchString(t.Text) {
+		return false
 	}
-	return Text{kind, unquote(n.text)}, nil
+	if t.Kind != "date" && t.Kind != "datetime" {
+		return true
+	}
+	day, err := time.Parse(time.DateOnly, t.Text[:len(time.DateOnly)])
+	return err == nil && day.Year() > 0
+}
+
+func readText(kind string, n node) (any, error) {
+	if n.kind == '"' {
+		if t := (Text{kind, unquote(n.text)}); t.valid() {
+			return t, nil
+		}
+	}
+	return nil, malformed("no %s: %s", kind, shorten(n.text))
 }
 
 func readTimedelta(n node) (any, error) {
@@ -230,7 +244,7 @@ func (r reader) image(n node) (any, error) {
 }
 
 func (r reader) handle(n node) (any, error) {
-	if id, _ := n.get("id"); n.kind != '{' || id.kind != '"' {
+	if id, _ := n.get("id"); n.kind != '{' || id.kind != '"' || id.text == `""` {
 		return nil, malformed("a handle needs an id")
 	}
 	w := newPlainWriter(PlainOptions{})

@@ -161,7 +161,7 @@ class _Untagger:
 
     def handle(self, content: Any) -> Any:
         content = self.dict(content)
-        if type(content.get("id")) is not str:
+        if type(content.get("id")) is not str or not content["id"]:
             raise ValueError("a handle needs an id: %.80r" % (content,))
         return self._handle(content)
 

@@ -104,7 +104,10 @@ def _write_image(to: Any, module: Any, value: Any) -> Any:
         value = value.convert("RGBA" if value.mode in ("RGBa", "La", "PA") else "RGB")
     name = "png" if value.mode in _PNG_MODES else "tiff"
     out = io.BytesIO()
-    value.save(out, name, **({"compress_level": 1} if name == "png" else {}))
+    try:
+        value.save(out, name, **({"compress_level": 1} if name == "png" else {}))
+    except Exception as e:  # of a file that was opened, and is damaged: each format has its own
+        raise _refusal(value, "writing it failed: %s" % e) from None
     return to.image(name, value.mode, value.size, out.getbuffer())
 
 

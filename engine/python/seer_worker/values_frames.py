@@ -110,7 +110,7 @@ def _column(column: Any) -> Any:
         return column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     if dtype.kind in "biufcmM" and type(dtype).__module__.startswith("numpy"):
         return column.to_numpy()
-    return [None if v is None or v != v and dtype.kind == "O" and not isinstance(v, float) else v for v in column.tolist()]
+    return column.tolist()
 
 
 def _index(pandas: Any, index: Any) -> Any:

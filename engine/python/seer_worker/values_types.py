@@ -98,7 +98,7 @@ class HandleRef:
         self.info = info
 
     def __seer_handle__(self) -> Dict[str, Any]:
-        return {"id": self.info["id"]}
+        return self.info
 
     def __repr__(self) -> str:
         return "HandleRef(%r)" % (self.info,)

@@ -218,13 +218,14 @@ for what, value in {
     "a float that is one": tag(float=1.0), "items that are no pairs": tag(items=[[1]]), "items that are a dict": tag(items={}),
     "a dict for a key": tag(items=[[{}, 1]]), "a complex number of three": tag(complex=[1, 2, 3]), "a complex number of text": tag(complex=["1", "2"]),
     "a datetime that is none": tag(datetime="yesterday"), "a datetime that is a number": tag(datetime=1), "a date that is none": tag(date="2026-1-1"),
-    "a time that is none": tag(time="10"), "a duration of two": tag(timedelta=[1, 2]), "a duration of floats": tag(timedelta=[1.0, 2, 3]),
+    "a day that is none": tag(date="2026-02-30"), "a year that is none": tag(datetime="0000-01-01T00:00:00"), "an hour that is none": tag(time="24:00:00"),
+    "an offset that is none": tag(datetime="2026-01-01T00:00:00+24:00"), "a time that is none": tag(time="10"), "a duration of two": tag(timedelta=[1, 2]), "a duration of floats": tag(timedelta=[1.0, 2, 3]),
     "an endless duration": tag(timedelta=[10 ** 12, 0, 0]), "a decimal that is none": tag(decimal="1,5"), "a decimal that is a number": tag(decimal=1),
     "an image of an unknown format": tag(image={"format": "exe", "mode": "L", "size": [1, 1], "buffer": 1}), "an image of no size": tag(image={"format": "png", "mode": "L", "buffer": 1}),
     "a frame without data": tag(frame={"columns": ["a"]}), "a frame with fewer columns": frame(["a"], [[1], [2]]), "a frame of uneven columns": frame(["a", "b"], [[1], [2, 3]]),
     "a frame of texts": frame(["a"], ["xy"]), "a frame with a short index": frame(["a"], [[1, 2]], [1]), "a frame with dtypes of another count": frame(["a"], [[1]], dtypes=["x", "y"]),
     "a frame of two dimensions": frame(["a"], [array("uint8", [1, 2])]), "a series without data": tag(series={"name": "a"}), "a handle without an id": tag(handle={"kind": "array"}),
-    "a handle that is a text": tag(handle="h-1"),
+    "a handle with an empty id": tag(handle={"id": ""}), "a handle that is a text": tag(handle="h-1"),
 }.items():
     invalid(what, pack(value, b"\1\2"))
 

@@ -1,0 +1,188 @@
+"""Arrays of NumPy, tensors of torch, images of PIL and tables of pandas: there and back, without copies, of every kind.
+
+torch, PIL and pandas are tested where they are installed (scripts/setup sees to the last two), and the vectors of
+bodies.json in any case.
+"""
+
+import datetime
+import math
+import os
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from test_values import sent  # noqa: E402
+from values_cases import module  # noqa: E402
+
+from seer_worker import values  # noqa: E402
+
+torch, pandas, PIL = module("torch"), module("pandas"), module("PIL.Image") and sys.modules["PIL.Image"]
+
+
+def equal(a: Any, b: Any) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+class NumPy(unittest.TestCase):
+    def test_every_dtype_and_layout(self) -> None:
+        chance = np.random.RandomState(5)
+        dtypes = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[ns]", "M8[D]", "m8[us]", "U3", "S5"]
+        for dtype in dtypes:
+            raw = np.frombuffer(chance.bytes(3 * 4 * 5 * 20), "u1").copy()
+            a = (raw[:60] % 2 == 0).reshape(3, 4, 5) if dtype == "?" else (raw[:60] % 100).astype("i8").astype(dtype).reshape(3, 4, 5)
+            for name, one in {"whole": a, "transposed": a.T, "strided": a[::2, 1:, ::-1], "row": a[1], "scalar in a list": a[:1, 0, 0], "empty": a[:0],
+                              "empty within": a[:, :0], "read-only": _read_only(a), "Fortran's": np.asfortranarray(a)}.items():
+                with self.subTest(dtype, layout=name):
+                    self.assertTrue(equal(sent([one])[0], one))
+                    self.assertTrue(equal(sent(one.astype(one.dtype.newbyteorder(">"))), one))
+
+    def test_contiguous_arrays_are_sent_from_where_they_are(self) -> None:
+        a = np.zeros((1000, 10), "f4")
+        encoded = values.encode({"a": a, "again": a})
+        a[0, 0] = 1
+        self.assertEqual(bytes(encoded.buffers[0][:4]), np.float32(1).tobytes())
+        self.assertEqual(len(encoded.buffers), 1, "the same array is sent once")
+
+    def test_arrays_lie_in_the_memory_that_came(self) -> None:
+        encoded = values.encode(np.arange(100, dtype="f8"))
+        reader = values.BodyReader(encoded.size)
+        for piece in encoded.body():
+            reader.feed(piece)
+        parts = reader.parts()
+        array = values.decode(parts, True)
+        array[0] = 7
+        self.assertEqual(np.frombuffer(parts[1], "f8")[0], 7)
+
+    def test_unaligned_memory_is_made_good(self) -> None:
+        memory = bytearray(81)
+        array = values.decode([b'{"$seer":{"array":{"dtype":"float64","shape":[10],"buffer":1}}}', memoryview(memory)[1:]], True)
+        self.assertTrue(array.flags.aligned and array.flags.writeable)
+
+    def test_scalars_are_numbers(self) -> None:
+        for value, want in ((np.float32(0.5), 0.5), (np.int8(-3), -3), (np.bool_(True), True), (np.float64("nan"), math.nan), (np.complex64(1j), 1j),
+                            (np.str_("a"), "a"), (np.bytes_(b"a"), b"a"), (np.array(5, ">u2"), 5), (np.array("ä"), "ä"), (np.longdouble(2), 2.0)):
+            got = sent([value, {"a": value}])
+            self.assertEqual(repr(got), repr([want, {"a": want}]))
+        self.assertEqual(sent(np.datetime64("2026-01-31", "D")), np.datetime64("2026-01-31", "D"))
+        self.assertEqual(sent({np.int64(1): np.array([None, b"x", np.arange(2)], object)})["1"][1], b"x")
+
+    def test_what_cannot_be_sent_says_what_to_do(self) -> None:
+        for value, message in (
+            (np.zeros(2, [("a", "i4")]), "send its fields one by one"), (np.zeros(2, np.longdouble), "use .astype('float64')"),
+            (np.ma.masked_array([1, 2], [True, False]), "use .filled(…)"), (np.zeros(2, "M8[25s]"), "use .astype('datetime64[s]')"),
+            (np.zeros(2, "m8"), "use .astype('timedelta64[s]')"),
+        ):
+            with self.subTest(message), self.assertRaises(values.Unserialisable) as caught:
+                values.encode({"x": [value]})
+            self.assertRegex(caught.exception.at("result"), r'^result\["x"\]\[0\] is .*' + message.replace("(", r"\(").replace(")", r"\)").replace("[", r"\["))
+
+    def test_secrets_in_arrays_of_texts(self) -> None:
+        for array in (np.array(["a hunter22", "b"]), np.array([b"a hunter22", b"b"])):
+            encoded = values.encode(array, lambda text: text.replace("hunter22", "[secret K]"), ("hunter22",))
+            body = b"".join(encoded.body())
+            self.assertNotIn(b"h\0\0\0u\0\0\0n\0\0\0t", body)
+            self.assertNotIn(b"hunter22", body)
+            self.assertIn(b"[secret K]", body)
+
+    def test_small_arrays_become_those_of_numpy(self) -> None:
+        a = np.arange(6, dtype="i2").reshape(2, 3)
+        small = values.Array("int16", (2, 3), a.tobytes())
+        self.assertTrue(equal(np.asarray(small), a))
+        self.assertEqual(np.asarray(small, dtype="f4").dtype, np.dtype("f4"))
+
+    def test_nothing_is_imported_to_write(self) -> None:
+        program = ("import sys; from seer_worker import values; values.encode({'a': [b'x', 1.5, 1j]}); "
+                   "sys.exit(any(m in sys.modules for m in ('numpy', 'torch', 'PIL', 'pandas')))")
+        subprocess.run([sys.executable, "-c", program], check=True, cwd=str(HERE.parent), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def _read_only(a: Any) -> Any:
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def torch_test(self: NumPy) -> None:
+    dtypes: List[Any] = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.uint8, torch.bool, torch.complex64]
+    for name in ("float8_e4m3fn", "float8_e5m2", "uint16"):
+        dtypes += [getattr(torch, name)] if hasattr(torch, name) else []
+    for dtype in dtypes:
+        t = torch.arange(24).reshape(2, 3, 4).to(dtype)
+        for one in (t, t.transpose(0, 2), t[:, 1], t[:, ::2], t[:0], torch.nn.Parameter(t) if t.is_floating_point() else t):
+            got = sent({"t": one}, tensors=True)["t"]
+            self.assertEqual((got.dtype, got.shape), (one.dtype, one.shape))
+            self.assertTrue(torch.equal(got.float() if dtype != torch.complex64 else got, one.detach().float() if dtype != torch.complex64 else one))
+            got[..., :0] = 0  # it may be written to
+    self.assertEqual(sent(torch.tensor(2.5, dtype=torch.bfloat16)), 2.5)
+    self.assertEqual(sent(torch.complex(torch.zeros(2), torch.ones(2)).conj()).tolist(), [-1j, -1j])
+    self.assertEqual(sent(torch.tensor([0.5], dtype=torch.bfloat16)).tolist(), [0.5])
+    kept = torch.zeros(1000)
+    encoded = values.encode(kept)
+    kept[0] = 1
+    self.assertEqual(bytes(encoded.buffers[0][:4]), np.float32(1).tobytes())
+    buffer = values.encode(torch.ones(1000, dtype=torch.bfloat16)).buffers[0]  # the tensor is gone, its memory must not be
+    self.assertEqual(bytes(buffer), b"\x80\x3f" * 1000)
+    for value, message in ((torch.eye(2).to_sparse(), "to_dense"), (torch.empty(2, device="meta"), "no values")):
+        with self.assertRaisesRegex(values.Unserialisable, message):
+            values.encode(value)
+
+
+def cuda_test(self: NumPy) -> None:
+    t = torch.arange(24, device="cuda").reshape(4, 6).to(torch.bfloat16)
+    for one in (t, t.T, t[:, ::2]):
+        self.assertTrue(torch.equal(sent(one, tensors=True), one.cpu()))
+    self.assertEqual(sent(t[1, 1]), 7.0)
+
+
+def image_test(self: NumPy) -> None:
+    for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16", "F", "CMYK", "YCbCr", "LAB"):
+        image = PIL.new(mode, (5, 3), 1 if mode in ("1", "L", "P", "I", "I;16", "F") else tuple(range(7, 7 + len(PIL.new(mode, (1, 1)).getbands()))))
+        got = sent([image])[0]
+        self.assertEqual((got.size, got.mode, got.tobytes()), (image.size, image.mode, image.tobytes()), mode)
+        self.assertEqual(sent(got).tobytes(), image.tobytes())
+    self.assertEqual(sent(PIL.new("HSV", (2, 2))).mode, "RGB")
+
+
+def pandas_test(self: NumPy) -> None:
+    moment = pandas.Timestamp("2026-01-31 10:00", tz="Europe/Berlin")
+    frame = pandas.DataFrame({
+        "i": np.arange(3), "f": np.array([0.5, math.nan, math.inf], "f4"), "s": ["x", None, "ä"], "b": [True, False, True],
+        "when": pandas.date_range("2026-01-31", periods=3), "zoned": [moment] * 3, "kind": pandas.Categorical(["a", "b", "a"]),
+        "some": pandas.array([1, None, 3], dtype="Int64"), "mixed": [1, "x", [2.5]],
+    })
+    for one in (frame, frame.set_index("s"), frame.set_index(["i", "b"]), frame.iloc[:0].drop(columns="kind"), frame[["i", "i"]], frame.rename(columns={"i": 1}), frame.iloc[[2, 1]],
+                pandas.concat({"a": frame[["i", "f"]], "b": frame[["b"]]}, axis=1), pandas.DataFrame(), pandas.DataFrame(index=[1, 2])):
+        pandas.testing.assert_frame_equal(sent({"f": one})["f"], one, check_index_type=len(one) > 0, check_column_type=one.shape[1] > 0)
+    for column in (*(frame[c] for c in frame), frame["f"].rename(("a", 1)), frame.set_index("s")["i"]):
+        pandas.testing.assert_series_equal(sent(column), column)
+    self.assertEqual(sent([pandas.NaT, pandas.NA, pandas.Index([1, 2]).tolist()]), [None, None, [1, 2]])
+    self.assertEqual(sent([moment]), [datetime.datetime.fromisoformat("2026-01-31T10:00:00+01:00")])
+    with self.assertRaisesRegex(values.Unserialisable, "which cannot be sent") as caught:
+        values.encode({"t": pandas.DataFrame({"a": [1, object()]})})
+    self.assertIn("""result["t"]['a'][1] is an object""", caught.exception.at("result"))
+
+
+def shorts_test(self: NumPy) -> None:
+    more = sys.modules["ml_dtypes"]
+    for dtype in (more.bfloat16, more.float8_e4m3fn, more.float8_e5m2):
+        a = np.array([[0.5, 1, -2]]).astype(dtype)
+        self.assertTrue(equal(sent(a.T), a.T))
+        self.assertEqual(sent([a[0, 0], a[0, 0].reshape(())]), [0.5, 0.5])
+
+
+# What the machine has; none of these is a test that is left out silently where CI has the library.
+for name, found, test in (("torch", torch, torch_test), ("cuda", torch and torch.cuda.is_available(), cuda_test), ("images", PIL, image_test),
+                          ("pandas", pandas, pandas_test), ("ml_dtypes", module("ml_dtypes"), shorts_test)):
+    if found:
+        setattr(NumPy, "test_of_" + name, test)
+
+
+if __name__ == "__main__":
+    unittest.main()
