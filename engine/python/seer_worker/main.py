@@ -98,7 +98,8 @@ class Worker:
                 self.hub.serve(ready)
         self.attendant.start()
         os.register_at_fork(after_in_child=self.hub.forked)
-        scrubber = Scrubber([(name, os.environ.get(name, "")) for name in self._order.get("secrets") or []])
+        secrets = [(name, os.environ.get(name, "")) for name in self._order.get("secrets") or []]
+        scrubber = Scrubber(secrets, self._order.get("models") or [])
         try:
             build = self.gate.run(self._order, self._load, scrubber)
             build.service.run(build.runner, build.side, build.batches, build.reload)

@@ -190,7 +190,7 @@ class Runner:
         above = call.handle_above
         if above is not None and size_of(result, int(above)) >= above and not hasattr(result, "__seer_handle__"):
             result = values.HandleRef(self._parts.handles.keep(result, call.token))
-        return values.encode(result, self._parts.scrubber.text, self._parts.scrubber.escaped)
+        return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped)
 
     # --- answers
 

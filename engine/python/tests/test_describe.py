@@ -4,8 +4,8 @@ import json
 import os
 import sys
 import unittest
-from unittest import mock
 from typing import Any, Dict
+from unittest import mock
 
 from loading import function_of, interface_of
 

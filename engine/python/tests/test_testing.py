@@ -1,5 +1,6 @@
 """Loading an interface in an ordinary Python, as seed users test theirs."""
 
+import datetime
 import importlib.util
 import math
 import os
@@ -9,6 +10,8 @@ import tempfile
 import textwrap
 import unittest
 from pathlib import Path
+
+import numpy as np
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -57,8 +60,16 @@ class Loading(unittest.TestCase):
     def test_results_as_they_are_sent(self):
         self.assertEqual(as_sent({"a": (1, {2})}), {"a": [1, [2]]})
         self.assertTrue(math.isnan(as_sent([float("nan")])[0]))
-        with self.assertRaisesRegex(TypeError, r'result\["a"\] is a bytes'):
-            as_sent({"a": b""})
+        self.assertEqual(as_sent({"a": b"raw", "when": datetime.date(2026, 1, 31)}), {"a": b"raw", "when": datetime.date(2026, 1, 31)})
+        with self.assertRaisesRegex(TypeError, r'result\["a"\] is an object'):
+            as_sent({"a": object()})
+
+    def test_arrays_as_they_are_sent(self):
+        array = np.arange(6.0).reshape(2, 3)
+        sent = as_sent({"a": array[:, ::-1]})["a"]
+        self.assertEqual((sent.dtype, sent.tolist()), (np.float64, [[2.0, 1.0, 0.0], [5.0, 4.0, 3.0]]))
+        sent[0, 0] = 9
+        self.assertEqual(array[0, 2], 2)
 
     def test_afterwards_all_is_as_before(self):
         sys.modules.pop("seer_test_helper", None)
