@@ -110,7 +110,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 		r.HandleAbove = new(int64)
 	}
 	if f.detach {
-		r.Timeout = f.timeout.Seconds()
+		r.Timeout, r.Output = f.timeout.Seconds(), true
 		return a.detach(ctx, to, r)
 	}
 	p, err := newPrinter(a, f.show, func() bool { return to.streams(ctx, fn) })

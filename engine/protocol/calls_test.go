@@ -255,7 +255,7 @@ func (c *fakeCall) stopped() bool {
 // TestSubmit makes a detached call over a connection that breaks, and follows it from
 // another client.
 func TestSubmit(t *testing.T) {
-	for _, at := range []int{0, 50, 200, 300, 400, -1} {
+	for _, at := range []int{0, 50, 200, 300, 350, 400, 450, 500, 550, 600, -1} {
 		s := newFake(t)
 		s.mu.Lock()
 		s.cut = []int{at, at}

@@ -69,7 +69,6 @@ func newFake(t testing.TB) *fakeService {
 	s := &fakeService{endpoint: "unix:" + path, calls: map[string]*fakeCall{}, ran: map[string]int{}, more: make(chan int, 1000)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/services/tools/connect", s.connect)
-	mux.HandleFunc("POST /v1/services/tools/call/{fn}", s.post)
 	mux.HandleFunc("GET /v1/services/tools/calls/{id}", s.get)
 	mux.HandleFunc("DELETE /v1/services/tools/calls/{id}", s.delete)
 	srv := &http.Server{Handler: mux}
@@ -213,6 +212,15 @@ func (s *fakeService) frames(conn net.Conn, r *bufio.Reader) {
 				continue
 			}
 			go s.tell(c, h.ID, max(h.From, 1), conn, &out)
+		case protocol.FrameCalls:
+			list := []protocol.Call{}
+			if c != nil {
+				list = append(list, protocol.Call{ID: h.ID, State: protocol.CallRunning, Detached: true})
+			}
+			text, _ := json.Marshal(list)
+			out.Lock()
+			protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameCalls, ID: h.ID}, text)
+			out.Unlock()
 		case protocol.FrameCall:
 			go s.tell(s.begin(h, body), h.ID, max(h.From, 1), conn, &out)
 		}
@@ -300,25 +308,6 @@ func (c *fakeCall) run(h protocol.FrameHeader, body []byte) {
 
 func (c *fakeCall) cancelled() {
 	c.add(protocol.FrameHeader{Kind: protocol.FrameError, Error: &protocol.CallError{Code: protocol.CallCancelled, Message: "cancelled"}}, nil)
-}
-
-func (s *fakeService) post(w http.ResponseWriter, r *http.Request) {
-	h := protocol.FrameHeader{ID: r.Header.Get(protocol.HeaderCallID), Fn: r.PathValue("fn")}
-	if err := json.Unmarshal([]byte(r.Header.Get(protocol.HeaderCallOptions)), &h.CallOptions); err != nil {
-		refuse(w, protocol.Invalid, "options: "+err.Error())
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	s.heads = append(s.heads, h)
-	s.mu.Unlock()
-	s.begin(h, body)
-	w.Header().Set("Seer", "1")
-	w.WriteHeader(http.StatusAccepted)
-	json.NewEncoder(w).Encode(map[string]any{"id": h.ID, "state": "running", "position": 0})
 }
 
 func (s *fakeService) get(w http.ResponseWriter, r *http.Request) {

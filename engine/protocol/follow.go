@@ -138,6 +138,21 @@ func (f *follower) stays(ctx context.Context) bool {
 }
 
 func (f *follower) talk(conn *FrameConn) (Answer, error) {
+	if err := f.send(conn); err != nil {
+		return Answer{}, err
+	}
+	answer, err := f.follow(conn.r, func(n int) error {
+		return WriteFrame(conn.conn, FrameHeader{Kind: FrameMore, ID: f.head.ID, N: n}, nil)
+	})
+	conn.unread = f.head.ID
+	if err == nil && f.large && conn.tell(FrameAck, f.head.ID) == nil {
+		conn.unread = ""
+	}
+	return answer, err
+}
+
+// send makes the call, or asks for what has come of it.
+func (f *follower) send(conn *FrameConn) error {
 	conn.unread = "" // the worker takes the next call for an ack
 	h := f.head
 	h.From = 0
@@ -150,17 +165,7 @@ func (f *follower) talk(conn *FrameConn) (Answer, error) {
 	if !f.sent() {
 		f.first = time.Now()
 	}
-	if err := WriteFrame(conn.conn, h, f.body); err != nil {
-		return Answer{}, asCut(err)
-	}
-	answer, err := f.follow(conn.r, func(n int) error {
-		return WriteFrame(conn.conn, FrameHeader{Kind: FrameMore, ID: f.head.ID, N: n}, nil)
-	})
-	conn.unread = f.head.ID
-	if err == nil && f.large && conn.tell(FrameAck, f.head.ID) == nil {
-		conn.unread = ""
-	}
-	return answer, err
+	return asCut(WriteFrame(conn.conn, h, f.body))
 }
 
 // ackAbove is the size of an answer that is not kept until the next call.
