@@ -28,13 +28,12 @@ def reload(interface: load.Interface, path: str) -> load.Interface:
     code = load.read(path, script.filename)
     source = load.decode(code)
     try:
-        compile(code, path, "exec", dont_inherit=True)
+        compiled = compile(code, script.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as e:
-        failure = load.failure(e, Script(path, script.filename, source))
+        failure = load.failure(e, Script(script.path, script.filename, source))
         Script(script.path, script.filename, script.source)  # whose lines tracebacks go on showing
         raise failure from None
     new = compile(code, script.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-    compiled = compile(code, script.path, "exec", dont_inherit=True)
     changes = compare(ast.parse(script.source), new)
     _not_taken_along(interface.module, [*changes.changed, *changes.removed])
     old_compiled = compile(script.source, script.path, "exec", dont_inherit=True)
@@ -44,8 +43,10 @@ def reload(interface: load.Interface, path: str) -> load.Interface:
         _keep(interface, registry, changes, new)
         load.check(registry, script.filename)
         binders = {name: prepare(f, registry.options[name]) for name, f in registry.functions.items()}
-    except Exception as e:
+    except BaseException as e:
         _undo(vars(interface.module), before)
+        if not isinstance(e, Exception):  # from outside
+            raise
         raise NotSafe("it cannot be taken over as it is: %s" % e) from e
     finally:
         registry.close()

@@ -60,8 +60,8 @@ class Examples(unittest.TestCase):
         self.assertEqual(self.interface.registry.functions["lengths"](*args, **kwargs), [3, 0])
         self.assertEqual({n: {k: f[k] for k in ("stream", "async", "concurrent", "batch", "timeout_seconds", "title", "hints") if k in f}
                           for n, f in self.functions.items()},
-                         {"words": {"timeout_seconds": 60, "title": "Count words", "hints": {"read_only": True}}, "tokens": {"stream": True},
-                          "wait": {"async": True, "concurrent": 16}, "lengths": {"batch": 32}})
+                         {"words": {"timeout_seconds": 60, "title": "Count words", "hints": {"read_only": True}},
+                          "tokens": {"stream": True}, "wait": {"async": True, "concurrent": 16}, "lengths": {"batch": 32}})
 
     def test_types(self):
         self.load("pool")

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import Worker, serve
+from harness import Failed, Worker, serve
 
 MODELS = [
     {"name": "google/gemma-2-9b", "path": "/models/google--gemma-2-9b", "env_name": "MODEL_GOOGLE_GEMMA_2_9B_PATH"},
@@ -169,6 +169,78 @@ class Namespace(unittest.TestCase):
             self.assertEqual(worker.connect().call("f"), 1)
             for text in ("at load", "in call", "err"):
                 self.assertIn(text, worker.printed())
+
+
+class Shown(unittest.TestCase):
+    """What callers are told, by a real worker."""
+
+    CODE = """
+        from typing import List
+        ran = []
+        print("loading", get_model_path("org/secret-one"))
+        @expose
+        def search(texts: List[str], top_k: int = 5, where=get_model_path("org/secret-one")):
+            ran.append(texts)
+            return "SecretOne says " + str(len(ran))
+        @expose
+        def fail():
+            class SecretOneError(Exception): pass
+            raise SecretOneError("no weights in " + get_model_path("org/secret-one"))
+    """
+
+    def test_arguments_are_checked_before_the_function_runs(self):
+        with serve(self.CODE, models=MODELS) as worker:
+            peer = worker.connect()
+            for args, message in (((["a", None],), "search: texts[1] must be a str, and is None"),
+                                  ((["a"], "five"), 'search: top_k must be an int, and is "five" (str)')):
+                with self.assertRaises(Failed) as caught:
+                    peer.call("search", *args)
+                self.assertEqual((caught.exception.code, caught.exception.message), ("bad_arguments", message))
+            self.assertEqual(peer.call("search", ["a"]), "SecretOne says 1")
+
+    def test_hidden_models_have_no_name(self):
+        with serve(self.CODE, models=MODELS) as worker:
+            with self.assertRaises(Failed) as caught:
+                worker.connect().call("fail")
+            self.assertEqual((caught.exception.type, caught.exception.message), ("interface.fail.<locals>.target", "no weights in target"))
+            for shown in (str(worker.interface), str(caught.exception.error)):
+                self.assertIn("target", shown)
+                self.assertNotRegex(shown.lower(), "secret-?one")
+
+
+class Edits(unittest.TestCase):
+    """An edited file in a living worker, as the runtime tells it."""
+
+    CODE = """
+        import os
+        loads = []
+        def load(): loads.append(os.getpid())
+        load()
+        @expose
+        def state(add: int = 1):
+            return [len(loads), add]
+    """
+
+    def edit(self, worker, old, new, generation):
+        code = worker.path.read_text()
+        edited = worker.path.with_name("edited-%d.py" % generation)
+        edited.write_text(code.replace(old, new))
+        worker.tell({"t": "reload", "filename": "interface.py", "path": str(edited), "generation": generation})
+        return worker.heard()
+
+    def test_kept_and_not(self):
+        with serve(self.CODE) as worker:
+            peer = worker.connect()
+            self.assertEqual(peer.call("state"), [1, 1])
+            kept = self.edit(worker, "add: int = 1", "add: int = 7, more: str = ''", 2)
+            self.assertEqual((kept["t"], kept["kept"], len(kept["interface"]["functions"][0]["params"])), ("ready", True, 2))
+            self.assertEqual(peer.call("state", more="x"), [1, 7])
+            refused = self.edit(worker, "loads = []", "loads = [0]", 3)
+            self.assertEqual((refused["t"], refused["reason"]), ("kept_not", "line 3 runs while the file is loaded, and has changed"))
+            broken = self.edit(worker, "return [", "return [[", 4)
+            self.assertEqual(broken["t"], "kept_not")
+            self.assertIn("(interface.py, line ", broken["reason"])
+            self.assertEqual(peer.call("state"), [1, 7])
 
 
 if __name__ == "__main__":
