@@ -73,7 +73,20 @@ func (a Array) Check() error {
 	if err == nil && size != int64(len(a.Data)) {
 		err = malformed("an array of %s with the shape %v has %d bytes, not %d", a.DType, a.Shape, size, len(a.Data))
 	}
+	if err == nil && strings.HasPrefix(a.DType, "str") {
+		err = checkLetters(a.Data)
+	}
 	return err
+}
+
+// checkLetters refuses what is no letter of Unicode: Python would fall over it.
+func checkLetters(data []byte) error {
+	for ; len(data) >= 4; data = data[4:] {
+		if binary.LittleEndian.Uint32(data) > utf8.MaxRune {
+			return malformed("an array of texts has letters that are none")
+		}
+	}
+	return nil
 }
 
 // elements writes single elements as plain JSON.
@@ -172,15 +185,11 @@ func eighth(v byte) float64 {
 	return sign * math.Ldexp(8+fraction, exponent-10)
 }
 
-// ucs4 reads text of NumPy; what is no character becomes U+FFFD.
+// ucs4 reads text of NumPy; half of a surrogate pair becomes U+FFFD.
 func ucs4(b []byte) string {
 	var out []byte
 	for ; len(b) >= 4; b = b[4:] {
-		r := binary.LittleEndian.Uint32(b)
-		if r > utf8.MaxRune {
-			r = utf8.RuneError
-		}
-		out = utf8.AppendRune(out, rune(r)) //nolint:gosec // checked above
+		out = utf8.AppendRune(out, rune(binary.LittleEndian.Uint32(b))) //nolint:gosec // Check has seen it
 	}
 	return strings.TrimRight(string(out), "\x00")
 }

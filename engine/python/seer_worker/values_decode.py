@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Union
 from .values_array import Array, numpy_array, torch_tensor
 from .values_body import Buffer
 from .values_frames import read_frame, read_series
-from .values_types import TAG, HandleRef, Image, array_size, installed
+from .values_types import TAG, HandleRef, Image, array_size, check_letters, installed
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|[+-]?(?:s?NaN[0-9]*|Infinity)", re.ASCII)
@@ -120,6 +120,7 @@ class _Untagger:
         dtype, shape, lib, data = content.get("dtype"), content.get("shape"), content.get("lib") or "", self.buffer(content.get("buffer"))
         if array_size(dtype, shape) != len(data) or type(lib) is not str:
             raise ValueError("an array of %s with the shape %.80r has not %d bytes" % (dtype, shape, len(data)))
+        check_letters(dtype, data)
         if memoryview(data).readonly:  # whoever gets an array may write to it
             data = bytearray(data)
         if self._tensors and lib == "torch":

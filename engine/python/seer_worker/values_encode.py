@@ -42,7 +42,7 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
     if isinstance(value, _AT_ONCE):
         try:
             text = _json(value)
-            if TAG not in text and not any(s in text for s in secrets):
+            if TAG not in text and not (secrets and any(s in text for s in secrets)):
                 return Encoded(text.encode("utf-8"), False)
         except (Unserialisable, TypeError, ValueError, RecursionError, OverflowError):
             pass  # found again below, with its place

@@ -9,7 +9,7 @@ from .values_frames import write_pandas
 from .values_types import Unserialisable, item_size, type_name, with_article
 
 _PNG_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
-_TIFF_MODES = ("I", "I;16", "F", "CMYK", "YCbCr", "LAB")
+_TIFF_MODES = ("I", "I;16", "F", "CMYK", "LAB")
 
 
 def _refusal(value: Any, reason: str) -> Unserialisable:

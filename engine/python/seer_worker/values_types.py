@@ -66,6 +66,12 @@ def array_size(dtype: Any, shape: Any) -> int:
     return size
 
 
+def check_letters(dtype: str, data: Any) -> None:
+    """ValueError where an array of texts has what is no letter of Unicode: Python would fall over it later."""
+    if dtype.startswith("str") and (any(bytes(data[3::4])) or max(bytes(data[2::4]), default=0) > 16):
+        raise ValueError("an array of texts has letters that are none")
+
+
 @functools.lru_cache(maxsize=None)
 def installed(name: str) -> Any:
     """A module, if it can be imported; otherwise None. Only for what a decoder meets: encoders look at sys.modules."""

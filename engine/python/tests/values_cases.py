@@ -56,6 +56,8 @@ def plain_form(v: Any) -> Any:
     pandas, image = sys.modules.get("pandas"), sys.modules.get("PIL.Image")
     if isinstance(v, bool) or v is None or isinstance(v, str):
         return v
+    if pandas and (v is pandas.NA or v is pandas.NaT):
+        return None
     if isinstance(v, (np.datetime64, np.timedelta64)):
         return values_array.flat_list(_date_dtype(v.dtype), v.tobytes())[0]
     if isinstance(v, np.bool_):

@@ -211,6 +211,7 @@ for what, dtype, shape in (
     ("bytes of no bytes", "bytes0", [1 << 40]), ("a dtype of another spelling", "<i2", [1]), ("a unit that is none", "datetime64[x]", []), ("a dtype with more behind it", "uint8\n", [2]),
 ):
     invalid("an array with " + what, pack(array(dtype, shape), b"\1\2"))
+invalid("an array with a letter beyond Unicode", pack(array("str1", [2]), struct.pack("<2I", 97, 0x110000)))
 invalid("an array that is a list", pack(tag(array=["uint8", [2], 1]), b"\1\2"))
 invalid("an array without a buffer", pack(tag(array={"dtype": "uint8", "shape": [2]}), b"\1\2"))
 for what, value in {
