@@ -32,6 +32,7 @@ const (
 // Main is the program of a machine, started by the loader. It returns the exit
 // code.
 func Main(worker fs.FS, workerEntry string) int {
+	debug.SetGCPercent(50) // the machine's memory is for models
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := run(log, worker, workerEntry); err != nil {
 		log.Error("the runtime cannot go on", "error", err)

@@ -10,7 +10,7 @@ import (
 // topLevel finds plain values of an object by their keys, without reading the rest of
 // it into memory. What is no JSON finds nothing: the worker will say so.
 func topLevel(r io.Reader, keys ...string) (map[string]string, error) {
-	s := &scanner{r: bufio.NewReaderSize(r, 32<<10), found: map[string]string{}, keys: keys}
+	s := &scanner{r: bufio.NewReaderSize(r, 4<<10), found: map[string]string{}, keys: keys}
 	for {
 		b, err := s.r.ReadByte()
 		if errors.Is(err, io.EOF) {

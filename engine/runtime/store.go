@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 )
@@ -28,6 +29,28 @@ func (s *store) Write(p []byte) (int, error) {
 	n, err := s.f.WriteAt(p, s.size)
 	s.size += int64(n)
 	return n, err
+}
+
+// ReadFrom takes everything in. A call that waits must not hold more than it is, so
+// the memory grows from little.
+func (s *store) ReadFrom(r io.Reader) (int64, error) {
+	buf, had := make([]byte, 512), s.size
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			if _, werr := s.Write(buf[:n]); werr != nil {
+				return s.size - had, werr
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return s.size - had, nil
+		case err != nil:
+			return s.size - had, err
+		case n == len(buf) && n < 64<<10:
+			buf = make([]byte, 8*n)
+		}
+	}
 }
 
 func (s *store) spill() error {
