@@ -1,7 +1,7 @@
 """Arrays of NumPy, tensors of torch, images of PIL and tables of pandas: there and back, without copies, of every kind.
 
-torch, PIL and pandas are tested where they are installed (scripts/setup sees to the last two), and the vectors of
-bodies.json in any case.
+scripts/setup installs NumPy, PIL and pandas for the tests. torch and ml_dtypes, which are large, are tested where they are
+there: what they make is in the vectors, too.
 """
 
 import datetime
@@ -18,12 +18,14 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+import pandas  # noqa: E402
+import PIL.Image  # noqa: E402
 from test_values import sent  # noqa: E402
 from values_cases import module  # noqa: E402
 
 from seer_worker import values  # noqa: E402
 
-torch, pandas, PIL = module("torch"), module("pandas"), module("PIL.Image") and sys.modules["PIL.Image"]
+torch = module("torch")
 
 
 def equal(a: Any, b: Any) -> bool:
@@ -33,12 +35,41 @@ def equal(a: Any, b: Any) -> bool:
 class NumPy(unittest.TestCase):
     def test_every_dtype_and_layout(self) -> None:
         chance = np.random.RandomState(5)
-        dtypes = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "M8[ns]", "M8[D]", "m8[us]", "U3", "S5"]
+        dtypes = [
+            "?",
+            "i1",
+            "i2",
+            "i4",
+            "i8",
+            "u1",
+            "u2",
+            "u4",
+            "u8",
+            "f2",
+            "f4",
+            "f8",
+            "c8",
+            "c16",
+            "M8[ns]",
+            "M8[D]",
+            "m8[us]",
+            "U3",
+            "S5",
+        ]
         for dtype in dtypes:
             raw = np.frombuffer(chance.bytes(3 * 4 * 5 * 20), "u1").copy()
             a = (raw[:60] % 2 == 0).reshape(3, 4, 5) if dtype == "?" else (raw[:60] % 100).astype("i8").astype(dtype).reshape(3, 4, 5)
-            for name, one in {"whole": a, "transposed": a.T, "strided": a[::2, 1:, ::-1], "row": a[1], "scalar in a list": a[:1, 0, 0], "empty": a[:0],
-                              "empty within": a[:, :0], "read-only": _read_only(a), "Fortran's": np.asfortranarray(a)}.items():
+            for name, one in {
+                "whole": a,
+                "transposed": a.T,
+                "strided": a[::2, 1:, ::-1],
+                "row": a[1],
+                "scalar in a list": a[:1, 0, 0],
+                "empty": a[:0],
+                "empty within": a[:, :0],
+                "read-only": _read_only(a),
+                "Fortran's": np.asfortranarray(a),
+            }.items():
                 with self.subTest(dtype, layout=name):
                     self.assertTrue(equal(sent([one])[0], one))
                     self.assertTrue(equal(sent(one.astype(one.dtype.newbyteorder(">"))), one))
@@ -66,8 +97,18 @@ class NumPy(unittest.TestCase):
         self.assertTrue(array.flags.aligned and array.flags.writeable)
 
     def test_scalars_are_numbers(self) -> None:
-        for value, want in ((np.float32(0.5), 0.5), (np.int8(-3), -3), (np.bool_(True), True), (np.float64("nan"), math.nan), (np.complex64(1j), 1j),
-                            (np.str_("a"), "a"), (np.bytes_(b"a"), b"a"), (np.array(5, ">u2"), 5), (np.array("ä"), "ä"), (np.longdouble(2), 2.0)):
+        for value, want in (
+            (np.float32(0.5), 0.5),
+            (np.int8(-3), -3),
+            (np.bool_(True), True),
+            (np.float64("nan"), math.nan),
+            (np.complex64(1j), 1j),
+            (np.str_("a"), "a"),
+            (np.bytes_(b"a"), b"a"),
+            (np.array(5, ">u2"), 5),
+            (np.array("ä"), "ä"),
+            (np.longdouble(2), 2.0),
+        ):
             got = sent([value, {"a": value}])
             self.assertEqual(repr(got), repr([want, {"a": want}]))
         self.assertEqual(sent(np.datetime64("2026-01-31", "D")), np.datetime64("2026-01-31", "D"))
@@ -75,13 +116,18 @@ class NumPy(unittest.TestCase):
 
     def test_what_cannot_be_sent_says_what_to_do(self) -> None:
         for value, message in (
-            (np.zeros(2, [("a", "i4")]), "send its fields one by one"), (np.zeros(2, np.longdouble), "use .astype('float64')"),
-            (np.ma.masked_array([1, 2], [True, False]), "use .filled(…)"), (np.zeros(2, "M8[25s]"), "use .astype('datetime64[s]')"),
+            (np.zeros(2, [("a", "i4")]), "send its fields one by one"),
+            (np.zeros(2, np.longdouble), "use .astype('float64')"),
+            (np.ma.masked_array([1, 2], [True, False]), "use .filled(…)"),
+            (np.zeros(2, "M8[25s]"), "use .astype('datetime64[s]')"),
             (np.zeros(2, "m8"), "use .astype('timedelta64[s]')"),
         ):
             with self.subTest(message), self.assertRaises(values.Unserialisable) as caught:
                 values.encode({"x": [value]})
-            self.assertRegex(caught.exception.at("result"), r'^result\["x"\]\[0\] is .*' + message.replace("(", r"\(").replace(")", r"\)").replace("[", r"\["))
+            self.assertRegex(
+                caught.exception.at("result"),
+                r'^result\["x"\]\[0\] is .*' + message.replace("(", r"\(").replace(")", r"\)").replace("[", r"\["),
+            )
 
     def test_secrets_in_arrays_of_texts(self) -> None:
         for array in (np.array(["a hunter22", "b"]), np.array([b"a hunter22", b"b"])):
@@ -98,9 +144,13 @@ class NumPy(unittest.TestCase):
         self.assertEqual(np.asarray(small, dtype="f4").dtype, np.dtype("f4"))
 
     def test_nothing_is_imported_to_write(self) -> None:
-        program = ("import sys; from seer_worker import values; values.encode({'a': [b'x', 1.5, 1j]}); "
-                   "sys.exit(any(m in sys.modules for m in ('numpy', 'torch', 'PIL', 'pandas')))")
-        subprocess.run([sys.executable, "-c", program], check=True, cwd=str(HERE.parent), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        program = (
+            "import sys; from seer_worker import values; values.encode({'a': [b'x', 1.5, 1j]}); "
+            "sys.exit(any(m in sys.modules for m in ('numpy', 'torch', 'PIL', 'pandas')))"
+        )
+        subprocess.run(
+            [sys.executable, "-c", program], check=True, cwd=str(HERE.parent), env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        )
 
 
 def _read_only(a: Any) -> Any:
@@ -110,7 +160,17 @@ def _read_only(a: Any) -> Any:
 
 
 def torch_test(self: NumPy) -> None:
-    dtypes: List[Any] = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.uint8, torch.bool, torch.complex64]
+    dtypes: List[Any] = [
+        torch.float32,
+        torch.float64,
+        torch.float16,
+        torch.bfloat16,
+        torch.int8,
+        torch.int64,
+        torch.uint8,
+        torch.bool,
+        torch.complex64,
+    ]
     for name in ("float8_e4m3fn", "float8_e5m2", "uint16"):
         dtypes += [getattr(torch, name)] if hasattr(torch, name) else []
     for dtype in dtypes:
@@ -118,7 +178,9 @@ def torch_test(self: NumPy) -> None:
         for one in (t, t.transpose(0, 2), t[:, 1], t[:, ::2], t[:0], torch.nn.Parameter(t) if t.is_floating_point() else t):
             got = sent({"t": one}, tensors=True)["t"]
             self.assertEqual((got.dtype, got.shape), (one.dtype, one.shape))
-            self.assertTrue(torch.equal(got.float() if dtype != torch.complex64 else got, one.detach().float() if dtype != torch.complex64 else one))
+            self.assertTrue(
+                torch.equal(got.float() if dtype != torch.complex64 else got, one.detach().float() if dtype != torch.complex64 else one)
+            )
             got[..., :0] = 0  # it may be written to
     self.assertEqual(sent(torch.tensor(2.5, dtype=torch.bfloat16)), 2.5)
     self.assertEqual(sent(torch.complex(torch.zeros(2), torch.ones(2)).conj()).tolist(), [-1j, -1j])
@@ -141,32 +203,56 @@ def cuda_test(self: NumPy) -> None:
     self.assertEqual(sent(t[1, 1]), 7.0)
 
 
-def image_test(self: NumPy) -> None:
-    for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16", "F", "CMYK", "LAB"):
-        image = PIL.new(mode, (5, 3), 1 if mode in ("1", "L", "P", "I", "I;16", "F") else tuple(range(7, 7 + len(PIL.new(mode, (1, 1)).getbands()))))
-        got = sent([image])[0]
-        self.assertEqual((got.size, got.mode, got.tobytes()), (image.size, image.mode, image.tobytes()), mode)
-        self.assertEqual(sent(got).tobytes(), image.tobytes())
-    self.assertEqual([sent(PIL.new(mode, (2, 2))).mode for mode in ("HSV", "YCbCr")], ["RGB", "RGB"])
+class Images(unittest.TestCase):
+    def test_images(self) -> None:
+        for mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16", "F", "CMYK", "LAB"):
+            image = PIL.Image.new(
+                mode,
+                (5, 3),
+                1 if mode in ("1", "L", "P", "I", "I;16", "F") else tuple(range(7, 7 + len(PIL.Image.new(mode, (1, 1)).getbands()))),
+            )
+            got = sent([image])[0]
+            self.assertEqual((got.size, got.mode, got.tobytes()), (image.size, image.mode, image.tobytes()), mode)
+            self.assertEqual(sent(got).tobytes(), image.tobytes())
+        self.assertEqual([sent(PIL.Image.new(mode, (2, 2))).mode for mode in ("HSV", "YCbCr")], ["RGB", "RGB"])
 
 
-def pandas_test(self: NumPy) -> None:
-    moment = pandas.Timestamp("2026-01-31 10:00", tz="Europe/Berlin")
-    frame = pandas.DataFrame({
-        "i": np.arange(3), "f": np.array([0.5, math.nan, math.inf], "f4"), "s": ["x", None, "ä"], "b": [True, False, True],
-        "when": pandas.date_range("2026-01-31", periods=3), "zoned": [moment] * 3, "kind": pandas.Categorical(["a", "b", "a"]),
-        "some": pandas.array([1, None, 3], dtype="Int64"), "mixed": [1, "x", [2.5]],
-    })
-    for one in (frame, frame.set_index("s"), frame.set_index(["i", "b"]), frame.iloc[:0].drop(columns="kind"), frame[["i", "i"]], frame.rename(columns={"i": 1}), frame.iloc[[2, 1]],
-                pandas.concat({"a": frame[["i", "f"]], "b": frame[["b"]]}, axis=1), pandas.DataFrame(), pandas.DataFrame(index=[1, 2])):
-        pandas.testing.assert_frame_equal(sent({"f": one})["f"], one, check_index_type=len(one) > 0, check_column_type=one.shape[1] > 0)
-    for column in (*(frame[c] for c in frame), frame["f"].rename(("a", 1)), frame.set_index("s")["i"]):
-        pandas.testing.assert_series_equal(sent(column), column)
-    self.assertEqual(sent([pandas.NaT, pandas.NA, pandas.Index([1, 2]).tolist()]), [None, None, [1, 2]])
-    self.assertEqual(sent([moment]), [datetime.datetime.fromisoformat("2026-01-31T10:00:00+01:00")])
-    with self.assertRaisesRegex(values.Unserialisable, "which cannot be sent") as caught:
-        values.encode({"t": pandas.DataFrame({"a": [1, object()]})})
-    self.assertIn("""result["t"]['a'][1] is an object""", caught.exception.at("result"))
+class Tables(unittest.TestCase):
+    def test_tables(self) -> None:
+        moment = pandas.Timestamp("2026-01-31 10:00", tz="Europe/Berlin")
+        frame = pandas.DataFrame(
+            {
+                "i": np.arange(3),
+                "f": np.array([0.5, math.nan, math.inf], "f4"),
+                "s": ["x", None, "ä"],
+                "b": [True, False, True],
+                "when": pandas.date_range("2026-01-31", periods=3),
+                "zoned": [moment] * 3,
+                "kind": pandas.Categorical(["a", "b", "a"]),
+                "some": pandas.array([1, None, 3], dtype="Int64"),
+                "mixed": [1, "x", [2.5]],
+            }
+        )
+        for one in (
+            frame,
+            frame.set_index("s"),
+            frame.set_index(["i", "b"]),
+            frame.iloc[:0].drop(columns="kind"),
+            frame[["i", "i"]],
+            frame.rename(columns={"i": 1}),
+            frame.iloc[[2, 1]],
+            pandas.concat({"a": frame[["i", "f"]], "b": frame[["b"]]}, axis=1),
+            pandas.DataFrame(),
+            pandas.DataFrame(index=[1, 2]),
+        ):
+            pandas.testing.assert_frame_equal(sent({"f": one})["f"], one, check_index_type=len(one) > 0, check_column_type=one.shape[1] > 0)
+        for column in (*(frame[c] for c in frame), frame["f"].rename(("a", 1)), frame.set_index("s")["i"]):
+            pandas.testing.assert_series_equal(sent(column), column)
+        self.assertEqual(sent([pandas.NaT, pandas.NA, pandas.Index([1, 2]).tolist()]), [None, None, [1, 2]])
+        self.assertEqual(sent([moment]), [datetime.datetime.fromisoformat("2026-01-31T10:00:00+01:00")])
+        with self.assertRaisesRegex(values.Unserialisable, "which cannot be sent") as caught:
+            values.encode({"t": pandas.DataFrame({"a": [1, object()]})})
+        self.assertIn("""result["t"]['a'][1] is an object""", caught.exception.at("result"))
 
 
 def shorts_test(self: NumPy) -> None:
@@ -177,9 +263,11 @@ def shorts_test(self: NumPy) -> None:
         self.assertEqual(sent([a[0, 0], a[0, 0].reshape(())]), [0.5, 0.5])
 
 
-# What the machine has; none of these is a test that is left out silently where CI has the library.
-for name, found, test in (("torch", torch, torch_test), ("cuda", torch and torch.cuda.is_available(), cuda_test), ("images", PIL, image_test),
-                          ("pandas", pandas, pandas_test), ("ml_dtypes", module("ml_dtypes"), shorts_test)):
+for name, found, test in (
+    ("torch", torch, torch_test),
+    ("cuda", torch and torch.cuda.is_available(), cuda_test),
+    ("short_floats", module("ml_dtypes"), shorts_test),
+):
     if found:
         setattr(NumPy, "test_of_" + name, test)
 

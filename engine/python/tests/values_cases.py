@@ -78,7 +78,9 @@ def plain_form(v: Any) -> Any:
     if isinstance(v, values.Array):
         return plain_form(v.tolist())
     if isinstance(v, dict):
-        return {k: plain_form(x) for k, x in v.items()} if all(isinstance(k, str) for k in v) else plain_form([[k, x] for k, x in v.items()])
+        return (
+            {k: plain_form(x) for k, x in v.items()} if all(isinstance(k, str) for k in v) else plain_form([[k, x] for k, x in v.items()])
+        )
     if isinstance(v, (list, tuple)):
         return [plain_form(x) for x in v]
     if isinstance(v, datetime.timedelta):
@@ -109,7 +111,7 @@ def _records(v: Any, pandas: Any) -> Any:
     else:
         levels = [] if isinstance(v.index, pandas.RangeIndex) else [list(v.index.get_level_values(i)) for i in range(v.index.nlevels)]
         names, columns, data = v.index.names, list(v.columns), [v.iloc[:, i].tolist() for i in range(v.shape[1])]
-    keys = [n or ("index" if len(levels) == 1 else "level_%d" % i) for i, n in enumerate(names)][:len(levels)] + [str(c) for c in columns]
+    keys = [n or ("index" if len(levels) == 1 else "level_%d" % i) for i, n in enumerate(names)][: len(levels)] + [str(c) for c in columns]
     return [dict(zip(keys, plain_form(row))) for row in zip(*[plain_form(list(c)) for c in [*levels, *data]])]
 
 
@@ -126,6 +128,7 @@ def _complex(v: complex) -> str:
     def part(x: float, sign: str) -> str:
         text = "nan" if x != x else "inf" if x == math.inf else "-inf" if x == -math.inf else "%g" % x
         return text if text.startswith("-") else sign + text
+
     return part(v.real, "") + part(v.imag, "+") + "j"
 
 
