@@ -31,10 +31,10 @@ python3 - <<'P'
 import json
 read = lambda name: json.load(open(name))
 tools = {t["name"]: t for t in read("list.json")["tools"]}
-assert set(tools) == {"add", "info", "fail"}, tools
+assert set(tools) == {"add", "info", "fail", "handle-read", "call-result", "call-cancel"}, tools
 assert tools["add"]["description"] == "Adds two numbers."
 assert tools["add"]["inputSchema"]["required"] == ["a"]
-assert tools["add"]["outputSchema"]["properties"]["result"]["type"] == "integer"
+assert tools["add"]["outputSchema"]["anyOf"][0]["properties"]["result"]["type"] == "integer"
 assert read("add.json")["structuredContent"] == {"result": 5}
 assert read("info.json")["structuredContent"] == {"layers": 2}
 failed = read("fail.json")

@@ -58,6 +58,12 @@ func TestALargeResultIsAHandle(t *testing.T) {
 			t.Errorf("%s gave %s, %v", uri, asJSON(t, read), err)
 		}
 	}
+	complete, err := s.Complete(t.Context(), &sdkmcp.CompleteParams{
+		Ref: &sdkmcp.CompleteReference{Type: "ref/resource", URI: "seer://handles/{id}"}, Argument: sdkmcp.CompleteParamsArgument{Name: "id", Value: "h-"},
+	})
+	if err != nil || asJSON(t, complete.Completion.Values) != `["h-1"]` {
+		t.Errorf("completion %s, %v", asJSON(t, complete), err)
+	}
 	if _, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://handles/h-9/0"}); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a handle that is gone gave %v", err)
 	}

@@ -130,12 +130,14 @@ func (s *server) start(face sdk.Interface) {
 		&mcp.Implementation{Name: s.link.service(), Title: "Seer: " + s.link.service(), Version: version(s.opts.Version)},
 		&mcp.ServerOptions{
 			Instructions:       face.Doc,
+			CompletionHandler:  s.complete,
 			SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 			Capabilities: &mcp.ServerCapabilities{
-				Logging:   &mcp.LoggingCapabilities{},
-				Tools:     &mcp.ToolCapabilities{ListChanged: true},
-				Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+				Completions: &mcp.CompletionCapabilities{},
+				Logging:     &mcp.LoggingCapabilities{},
+				Tools:       &mcp.ToolCapabilities{ListChanged: true},
+				Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			},
 		})
 	s.mcp.AddReceivingMiddleware(s.refreshBeforeList)
