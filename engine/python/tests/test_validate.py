@@ -194,6 +194,7 @@ class Table(unittest.TestCase):
         code = HEAD + "".join("A%d = %s\n@expose\ndef f%d(value: A%d): pass\n" % (i, row[0], i, i) for i, row in enumerate(rows))
         cls.interface = interface_of(code)
         cls.functions = {f["name"]: f for f in json.loads(json.dumps(describe(cls.interface)))["functions"]}
+        cls.validators = {}
         cls.names = {row[0]: "f%d" % i for i, row in enumerate(rows)}
 
     def bound(self, annotation, value):
@@ -202,9 +203,11 @@ class Table(unittest.TestCase):
         return args[0]
 
     def valid(self, annotation, value):
-        schema = self.functions[self.names[annotation]]["input_schema"]
-        jsonschema.Draft202012Validator.check_schema(schema)
-        return jsonschema.Draft202012Validator(schema).is_valid({"value": value})
+        if annotation not in self.validators:
+            schema = self.functions[self.names[annotation]]["input_schema"]
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.validators[annotation] = jsonschema.Draft202012Validator(schema)
+        return self.validators[annotation].is_valid({"value": value})
 
     def test_what_fits(self):
         for annotation, fits, _ in TABLE + OURS_ALONE:
