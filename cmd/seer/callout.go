@@ -83,8 +83,11 @@ func (p *printer) handler() protocol.CallHandler {
 }
 
 func (p *printer) queued(position int) {
-	text := "waiting for its turn: 1 call goes first"
-	if position != 1 {
+	text := "waiting for its turn, which is next"
+	switch {
+	case position == 1:
+		text = "waiting for its turn: 1 call goes first"
+	case position > 1:
 		text = fmt.Sprintf("waiting for its turn: %d calls go first", position)
 	}
 	p.app.ui.progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})

@@ -203,7 +203,7 @@ func (p *program) gone(ctx context.Context, session *mcp.ClientSession) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if text := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(text, "cannot be reached") {
+	if text := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(text, "ended") {
 		p.t.Errorf("a call without a sandbox gave %q", text)
 	}
 	// Served again, the same server is used again.
