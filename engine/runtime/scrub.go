@@ -54,8 +54,6 @@ func (s *scrubber) clean(data []byte) []byte {
 	return out.Bytes()
 }
 
-func (s *scrubber) text(t string) string { return string(s.clean([]byte(t))) }
-
 // scrubWriter scrubs a stream. It holds back only an ending that may be the
 // beginning of a secret.
 type scrubWriter struct {

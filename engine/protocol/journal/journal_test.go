@@ -61,7 +61,7 @@ func TestReader(t *testing.T) {
 			if err != nil || int(rec.End()) != ends[i] || int(rec.Size) != len(want.body) {
 				t.Fatalf("%s: record %d: %+v %v", name, i, rec, err)
 			}
-			if i == 0 && (rec.Begin.Segment != 1 || rec.Generation != 2 || rec.Models[0].Revision != "r" || rec.Use["main"].Calls != 3 || rec.Known[0].ID != "call-old") {
+			if i == 0 && (rec.Segment != 1 || rec.Generation != 2 || rec.Models[0].Revision != "r" || rec.Use["main"].Calls != 3 || rec.Known[0].ID != "call-old") {
 				t.Errorf("%+v", rec.Begin)
 			}
 			if i%2 == 1 { // others are passed over
