@@ -61,14 +61,16 @@ class History:
             self._forget_answer(entry, now)
 
     def known(self, id: str, state: str, begun: float, acked: bool, now: float) -> None:
-        """A name of a segment that is gone."""
-        if id in self.entries:
-            return
-        entry = self.entries[id] = Entry(id, "", "", "", state, begun, begun)
-        entry.acked = acked
-        if state != "running":
-            entry.ended = begun
-            self._names.append((now, entry))
+        """A name of which segments that are gone have told more."""
+        entry = self.entries.get(id)
+        if entry is None:
+            entry = self.entries[id] = Entry(id, "", "", "", "running", begun, begun)
+        if entry.answered and acked:
+            self.acked(entry, now)
+        elif not entry.ended and state != "running":
+            entry.state, entry.ended, entry.acked = state, begun, acked
+            self.drop_arguments(entry)
+            self._forget_answer(entry, now)
 
     def reopen(self, entry: Entry) -> None:
         """Of two ends the one that is an answer counts: the call was taken for interrupted, and was not."""

@@ -93,9 +93,7 @@ class Replay:
                 if self._count:
                     history.count(entry.token, now, calls=1)
         elif kind == "acked":
-            entry = history.entries[header["id"]]
-            if entry.answered:
-                history.acked(entry, now)
+            history.acked(history.entries[header["id"]], now)
         elif kind in _EVENTS:
             self._event(number, record, now)
 

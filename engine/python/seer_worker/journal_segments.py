@@ -66,7 +66,7 @@ class Segments:
 
     def room(self, size: int) -> bool:
         """Whether a frame of the size belongs into this segment."""
-        return self._fd >= 0 and (self._end + size <= self._limit or self._end == self._start)
+        return self._fd >= 0 and (self._end + size <= max(self._limit, 4 * self._start) or self._end == self._start)
 
     def write(self, header: bytes, body: bytes = b"") -> int:
         """Appends a frame with one write; returns where its header is. OSError: nothing has been written."""
