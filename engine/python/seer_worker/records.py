@@ -190,7 +190,8 @@ class Pydantic(Node):
         try:
             return self._validate(value)
         except Exception as e:
-            errors = e.errors() if callable(getattr(e, "errors", None)) else []
+            details = getattr(e, "errors", None)
+            errors = details() if callable(details) else []
             if not errors:
                 raise Misfit("what %s accepts" % self._cls.__name__, value, ": %s" % e) from e
             first = errors[0]

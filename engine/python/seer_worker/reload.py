@@ -33,7 +33,7 @@ def reload(interface: load.Interface, path: str) -> load.Interface:
         failure = load.failure(e, Script(script.path, script.filename, source))
         Script(script.path, script.filename, script.source)  # whose lines tracebacks go on showing
         raise failure from None
-    new = compile(code, script.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+    new: Any = compile(code, script.path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     changes = compare(ast.parse(script.source), new)
     _not_taken_along(interface.module, [*changes.changed, *changes.removed])
     old_compiled = compile(script.source, script.path, "exec", dont_inherit=True)

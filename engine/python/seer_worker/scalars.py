@@ -72,6 +72,10 @@ def read_base64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
+def _from_base64(make: Callable[[bytes], Any]) -> Callable[[str], Any]:
+    return lambda text: make(read_base64(text))
+
+
 def _decimal(value: Any) -> decimal.Decimal:
     if isinstance(value, str) and not re.match(_DECIMAL, value):
         raise ValueError(value)
@@ -104,7 +108,7 @@ _PARSED: Dict[type, Node] = {
     complex: Parsed(complex, "a complex number as in \"1+2j\"", {"anyOf": [{"type": "number"}, {"type": "string", "pattern": _COMPLEX}]},
                     ((*_NUMBERS, str), _complex)),
     uuid.UUID: Parsed(uuid.UUID, "a UUID", _text("uuid"), ((str,), uuid.UUID)),
-    **{cls: Parsed(cls, "bytes (base64 in JSON)", _BASE64, ((str,), lambda v, cls=cls: cls(read_base64(v))), (_BINARY, cls))
+    **{cls: Parsed(cls, "bytes (base64 in JSON)", _BASE64, ((str,), _from_base64(cls)), (_BINARY, cls))
        for cls in (bytes, bytearray, memoryview)},
     **{cls: Parsed(cls, "a path", _PATH, ((str, pathlib.PurePath), cls))
        for cls in (pathlib.Path, pathlib.PurePath, pathlib.PurePosixPath)},

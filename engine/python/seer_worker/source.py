@@ -59,8 +59,8 @@ def arguments(definition: Optional[Definition]) -> List[ast.arg]:
 
 
 def _annotated(definition: Definition) -> Iterator[Tuple[str, ast.AST]]:
-    for a in arguments(definition):
-        yield a.arg, a
+    for argument in arguments(definition):
+        yield argument.arg, argument
     a = definition.args
     for arg, default in zip([*a.posonlyargs, *a.args][::-1], a.defaults[::-1]):
         yield arg.arg, default
@@ -83,7 +83,8 @@ def _element(node: ast.AST) -> Optional[ast.AST]:
     if not isinstance(node, ast.Subscript):
         return None
     inner: Any = node.slice
-    return inner.value if type(inner).__name__ == "Index" else inner  # of Python 3.8
+    found: ast.AST = inner.value if type(inner).__name__ == "Index" else inner  # of Python 3.8
+    return found
 
 
 def _element_of_text(text: str) -> str:

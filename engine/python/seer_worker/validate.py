@@ -13,6 +13,7 @@ from .schema import Builder, element_of, origin_of, result_of
 
 Arguments = Tuple[Sequence[Any], Dict[str, Any]]
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_UNKNOWN: "Tuple[int, bool, None]" = (-1, False, None)
 
 
 class BadArguments(Exception):
@@ -49,11 +50,14 @@ class Binder:
         needed = [p for p in (*self._positional, *self._keywords.values()) if p.shape.default is inspect.Parameter.empty]
         self._needed = list(dict.fromkeys(p.name for p in needed))
         self._defaults = {p.name: p.shape.default for p in parameters if p.shape.default is not inspect.Parameter.empty}
-        whole = self._more is not None and self._more.whole
-        # With this many arguments, all by position, only their types need to be looked at.
         self._most = len(self._positional)
-        self._fewest = self._most + 1 if whole else max((self._index.get(n, self._most) + 1 for n in self._needed), default=0)
+        # How many that are needed are not among the first n by position; never 0 where **kwargs have to be looked at together.
+        whole = self._more is not None and self._more.whole
+        needed_at = [self._index.get(n, self._most) for n in self._needed]
+        self._missing = [len(needed_at) + whole - sum(i < n for i in needed_at) for n in range(self._most + 1)]
         self._exact = [(i, p.node.exact) for i, p in enumerate(self._positional) if not p.node.anything]
+        self._quick = {name: (self._index.get(name, self._most), name in self._needed, None if p.node.anything else p.node.exact)
+                       for name, p in self._keywords.items()}
 
     def bind(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> Arguments:
         """The arguments of one call as the function gets them: call function(*args, **kwargs). BadArguments if they do not fit.
@@ -61,14 +65,25 @@ class Binder:
         Of a batch function these are one caller's; see [Binder.batch]. It may run code of the interface (a dataclass's
         __post_init__), so what interrupts a call has to reach it.
         """
+        if self._fits(args, kwargs) or self.signature is None:
+            return args, kwargs
+        return self._bind(args, kwargs)
+
+    def _fits(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
+        """Whether the types alone say that all is well, which is so for most calls. False: have a closer look."""
         count = len(args)
-        if not kwargs and self._fewest <= count <= self._most:
-            for i, exact in self._exact:
-                if i < count and type(args[i]) not in exact:
-                    break
-            else:
-                return args, kwargs
-        return (args, kwargs) if self.signature is None else self._bind(args, kwargs)
+        if count > self._most:
+            return False
+        for i, exact in self._exact:
+            if i < count and type(args[i]) not in exact:
+                return False
+        missing = self._missing[count]
+        for name, value in kwargs.items():
+            index, needed, types = self._quick.get(name, _UNKNOWN)
+            if index < count or types is not None and type(value) not in types:
+                return False
+            missing -= needed
+        return missing == 0
 
     def _bind(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> Arguments:
         out = list(args)
