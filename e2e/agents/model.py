@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 def next_call(results: List[Tuple[str, str]]) -> Optional[Call]:
     """The script: plain results, a handle, a call that takes long, an error."""
-    said = {name: text for name, text in results}
+    said = dict(results)
     handle = re.search(r"\bh-[A-Za-z0-9_.-]*[A-Za-z0-9]", said.get("embed", ""))
     if "add" not in said:
         return Call("add", {"a": 2, "b": 3})
@@ -117,7 +117,10 @@ class Handler(BaseHTTPRequestHandler):
         self.send(json.dumps(body).encode(), "application/json")
 
     def events(self, events: Iterator[Tuple[Optional[str], Any]]) -> None:
-        text = "".join((f"event: {name}\n" if name else "") + f"data: {json.dumps(e) if not isinstance(e, str) else e}\n\n" for name, e in events)
+        text = ""
+        for name, event in events:
+            text += f"event: {name}\n" if name else ""
+            text += f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n"
         self.send(text.encode(), "text/event-stream")
 
     def send(self, data: bytes, kind: str) -> None:
@@ -141,8 +144,11 @@ class Handler(BaseHTTPRequestHandler):
                     results.append((names.get(part["tool_use_id"], "?"), text_of(part.get("content"))))
         tools = [(t["name"], None) for t in body.get("tools", [])]
         name, _, arguments = self.choose("anthropic", Turn(tools, results))
-        block: Json = {"type": "text", "text": ""} if name is None else {"type": "tool_use", "id": f"toolu_{len(results)}", "name": name, "input": {}}
-        delta = {"type": "text_delta", "text": "finished"} if name is None else {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        block: Json = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": "finished"}
+        if name is not None:
+            block = {"type": "tool_use", "id": f"toolu_{len(results)}", "name": name, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
         reason = "end_turn" if name is None else "tool_use"
         message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", "m"), "content": [],
                    "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
@@ -207,13 +213,15 @@ class Handler(BaseHTTPRequestHandler):
         name, _, arguments = self.choose("chat", Turn(tools, results))
         delta: Json = {"role": "assistant", "content": "finished"}
         if name is not None:
-            call = {"index": 0, "id": f"call_{len(results)}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            function = {"name": name, "arguments": json.dumps(arguments)}
+            call = {"index": 0, "id": f"call_{len(results)}", "type": "function", "function": function}
             delta = {"role": "assistant", "content": None, "tool_calls": [call]}
         base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": body.get("model", "m")}
         reason = "stop" if name is None else "tool_calls"
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if not body.get("stream"):
-            self.answer({**base, "object": "chat.completion", "choices": [{"index": 0, "message": delta, "finish_reason": reason}], "usage": usage})
+            choice = {"index": 0, "message": delta, "finish_reason": reason}
+            self.answer({**base, "object": "chat.completion", "choices": [choice], "usage": usage})
             return
         self.events(iter([
             (None, {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}),
@@ -228,12 +236,14 @@ class Handler(BaseHTTPRequestHandler):
         for content in body.get("contents", []):
             for part in content.get("parts", []):
                 if "functionResponse" in part:
-                    results.append((short(part["functionResponse"]["name"]), json.dumps(part["functionResponse"]["response"], ensure_ascii=False)))
+                    answer = part["functionResponse"]
+                    results.append((short(answer["name"]), json.dumps(answer["response"], ensure_ascii=False)))
         tools = [(f["name"], None) for t in body.get("tools", []) for f in t.get("functionDeclarations", [])]
         name, _, arguments = self.choose("gemini", Turn(tools, results))
         part: Json = {"text": "finished"} if name is None else {"functionCall": {"name": name, "args": arguments}}
         if name is None and "json" in str(body.get("generationConfig", {}).get("responseMimeType", "")):
-            part = {"text": json.dumps({"next_speaker": "user", "reasoning": "done", "complexity_score": 1, "complexity_reasoning": "simple"})}
+            done = {"next_speaker": "user", "reasoning": "done", "complexity_score": 1, "complexity_reasoning": "simple"}
+            part = {"text": json.dumps(done)}
         out = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
                "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
         if stream:

@@ -25,7 +25,6 @@ type calls struct {
 	mu    sync.Mutex
 	jobs  map[string]*job
 	ended []string
-	left  bool
 }
 
 func newCalls() *calls { return &calls{name: "mcp-" + rand.Text()[:8], jobs: map[string]*job{}} }

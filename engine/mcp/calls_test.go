@@ -129,7 +129,7 @@ func listen() (*heard, *sdkmcp.ClientOptions) {
 			h.progress = append(h.progress, r.Params)
 			h.news <- struct{}{}
 		},
-		LoggingMessageHandler: func(_ context.Context, r *sdkmcp.LoggingMessageRequest) {
+		LoggingMessageHandler: func(_ context.Context, r *sdkmcp.LoggingMessageRequest) { //nolint:staticcheck // for the versions of MCP that most clients speak
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.logs = append(h.logs, r.Params.Logger+": "+r.Params.Data.(string))
@@ -189,11 +189,11 @@ func progressReaches(t *testing.T, version string) {
 	})
 	s := connectWith(t, r.fixed(), "test", mcp.Options{}, options, version)
 	if version == handshake {
-		if err := s.SetLoggingLevel(t.Context(), &sdkmcp.SetLoggingLevelParams{Level: "info"}); err != nil {
+		if err := s.SetLoggingLevel(t.Context(), &sdkmcp.SetLoggingLevelParams{Level: "info"}); err != nil { //nolint:staticcheck // for the versions of MCP that most clients speak
 			t.Fatal(err)
 		}
 	}
-	params := &sdkmcp.CallToolParams{Name: "train", Meta: sdkmcp.Meta{sdkmcp.MetaKeyLogLevel: "info"}}
+	params := &sdkmcp.CallToolParams{Name: "train", Meta: sdkmcp.Meta{sdkmcp.MetaKeyLogLevel: "info"}} //nolint:staticcheck // for the versions of MCP that most clients speak
 	params.SetProgressToken("p1")
 	done := make(chan *sdkmcp.CallToolResult, 1)
 	go func() {

@@ -10,7 +10,6 @@ package mcp
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -135,7 +134,7 @@ func (s *server) start(face sdk.Interface) {
 			UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 			Capabilities: &mcp.ServerCapabilities{
 				Completions: &mcp.CompletionCapabilities{},
-				Logging:     &mcp.LoggingCapabilities{},
+				Logging:     &mcp.LoggingCapabilities{}, //nolint:staticcheck // for the versions of MCP that most clients speak
 				Tools:       &mcp.ToolCapabilities{ListChanged: true},
 				Resources:   &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
 			},
@@ -224,31 +223,6 @@ func (s *server) tool(name string) *tool {
 		return t
 	}
 	return &tool{fn: sdk.Function{Name: name}}
-}
-
-func newTools(face sdk.Interface) (map[string]*tool, error) {
-	tools := make(map[string]*tool, len(face.Functions))
-	for _, fn := range face.Functions {
-		t, err := newTool(fn)
-		if err != nil {
-			return nil, fmt.Errorf("interface %s: %w", face.Module, err)
-		}
-		tools[fn.Name] = t
-	}
-	return tools, nil
-}
-
-// Tools is how the functions of an interface appear as MCP tools.
-func Tools(face sdk.Interface) ([]*mcp.Tool, error) {
-	tools, err := newTools(face)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]*mcp.Tool, len(face.Functions))
-	for i, fn := range face.Functions {
-		list[i] = tools[fn.Name].mcp
-	}
-	return list, nil
 }
 
 // call is a tool call of a function of the interface.

@@ -18,6 +18,31 @@ type tool struct {
 	wrap   bool                 // the result goes into {"result": …} whatever it is
 }
 
+func newTools(face sdk.Interface) (map[string]*tool, error) {
+	tools := make(map[string]*tool, len(face.Functions))
+	for _, fn := range face.Functions {
+		t, err := newTool(fn)
+		if err != nil {
+			return nil, fmt.Errorf("interface %s: %w", face.Module, err)
+		}
+		tools[fn.Name] = t
+	}
+	return tools, nil
+}
+
+// Tools is how the functions of an interface appear as MCP tools.
+func Tools(face sdk.Interface) ([]*mcp.Tool, error) {
+	tools, err := newTools(face)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*mcp.Tool, len(face.Functions))
+	for i, fn := range face.Functions {
+		list[i] = tools[fn.Name].mcp
+	}
+	return list, nil
+}
+
 func newTool(fn sdk.Function) (*tool, error) {
 	input, err := inputSchema(fn)
 	if err != nil {
