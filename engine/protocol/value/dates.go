@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -108,20 +109,16 @@ func appendFloat(out []byte, v float64, bits int) []byte {
 	case math.IsInf(v, -1):
 		return append(out, `"-Infinity"`...)
 	}
-	return append(out, floatText(v, bits)...)
-}
-
-// floatText is the shortest text of a float; it always looks like one.
-func floatText(v float64, bits int) string {
 	form := byte('f')
 	if a := math.Abs(v); a != 0 && (a < 1e-5 || a >= 1e16) {
 		form = 'e'
 	}
-	text := strconv.FormatFloat(v, form, -1, bits)
-	if !strings.ContainsAny(text, ".eNI") {
-		text += ".0"
+	at := len(out)
+	out = strconv.AppendFloat(out, v, form, -1, bits)
+	if !bytes.ContainsAny(out[at:], ".e") {
+		out = append(out, ".0"...)
 	}
-	return text
+	return out
 }
 
 func complexText(re, im float64, bits int) string {
