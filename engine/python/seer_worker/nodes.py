@@ -214,19 +214,19 @@ class Named(Node):
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._target: Node = ANYTHING
+        self.target: Node = ANYTHING
         self.expects = name
 
     def set(self, target: Node) -> None:
-        self._target = target
+        self.target = target
         self.expects, self.exact, self.natural, self.tensors = target.expects, target.exact, target.natural, target.tensors
 
     @property
     def anything(self) -> bool:
-        return self._target.anything
+        return self.target.anything
 
     def schema(self, defs: Defs) -> Schema:
-        return defs.named(self, self._name, lambda: self._target.schema(defs))
+        return defs.named(self, self._name, lambda: self.target.schema(defs))
 
     def convert(self, value: Any) -> Any:
-        return self._target.convert(value)
+        return self.target.convert(value)

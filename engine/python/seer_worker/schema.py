@@ -69,7 +69,9 @@ class Builder:
         alias = origin if hasattr(origin, "__value__") else t
         if hasattr(alias, "__value__") and hasattr(alias, "__type_params__"):  # type X = …
             value = alias.__value__
-            return self._once((alias, args), alias.__name__, lambda: self._build(value[args] if args else value))
+            found = self._once((alias, args), alias.__name__, lambda: self._build(value[args] if args else value))
+            # npt.NDArray is such an alias in newer NumPy: each array has a shape of its own.
+            return self._build(value[args] if args else value) if isinstance(found.target, Array) else found
         return None
 
     def _class(self, t: Any, args: Tuple[Any, ...]) -> Node:
@@ -93,7 +95,7 @@ class Builder:
         said = notes.checks or notes.texts or notes.description or notes.title
         return Constrained(inner, notes) if said else inner
 
-    def _once(self, key: Any, name: str, make: Callable[[], Node]) -> Node:
+    def _once(self, key: Any, name: str, make: Callable[[], Node]) -> Named:
         if key not in self._named:
             self._named[key] = Named(name)
             self._named[key].set(make())
