@@ -1,20 +1,10 @@
 package protocol
 
-import (
-	"encoding/json"
+import "github.com/seer-engine/seer/engine/protocol/value"
 
-	"github.com/seer-engine/seer/engine/protocol/value"
-)
-
-// How numbers that JSON does not have are written by [Plain].
+// How numbers that JSON does not have are written by [value.Value.Plain].
 const (
-	NaN           = "NaN"
-	Infinity      = "Infinity"
-	MinusInfinity = "-Infinity"
+	NaN           = value.NaN
+	Infinity      = value.Infinity
+	MinusInfinity = value.MinusInfinity
 )
-
-// Plain is a value without buffers as JSON that anybody can read; see
-// [value.Value.Plain].
-func Plain(text json.RawMessage) (json.RawMessage, error) {
-	return value.Value{JSON: text, Tagged: true}.Plain(value.PlainOptions{})
-}

@@ -103,11 +103,11 @@ func day(days int64, weeks bool) string {
 func appendFloat(out []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
-		return append(out, `"NaN"`...)
+		return append(out, quote(NaN)...)
 	case math.IsInf(v, 1):
-		return append(out, `"Infinity"`...)
+		return append(out, quote(Infinity)...)
 	case math.IsInf(v, -1):
-		return append(out, `"-Infinity"`...)
+		return append(out, quote(MinusInfinity)...)
 	}
 	form := byte('f')
 	if a := math.Abs(v); a != 0 && (a < 1e-5 || a >= 1e16) {

@@ -9,6 +9,13 @@ import (
 	"strings"
 )
 
+// How numbers that JSON does not have are written as plain JSON.
+const (
+	NaN           = "NaN"
+	Infinity      = "Infinity"
+	MinusInfinity = "-Infinity"
+)
+
 // PlainOptions bound what [Value.Plain] writes.
 type PlainOptions struct {
 	Limit   int64 // bytes of JSON; beyond it is ErrTooLarge. 0 = none

@@ -132,6 +132,20 @@ func TestPlainIsBoundedOrShortened(t *testing.T) {
 	}
 }
 
+func TestPlainKeepsTheTextsOfNumbersAndTheOrderOfKeys(t *testing.T) {
+	for in, want := range map[string]string{
+		`123456789012345678901`:                            `123456789012345678901`,
+		`{"b":{"$seer":{"float":"nan"}}, "a": 1.50}`:       `{"b":"NaN","a":1.50}`,
+		`{"$seer":{"dict":{"$seer":{"a":-0.0}}}}`:          `{"$seer":{"a":-0.0}}`,
+		`["<b>\u2028",{"$seer":{"float":"inf"}},"\u00e9"]`: "[\"<b>\u2028\",\"Infinity\",\"é\"]",
+	} {
+		got, err := value.Value{JSON: []byte(in), Tagged: true}.Plain(value.PlainOptions{})
+		if err != nil || string(got) != want {
+			t.Errorf("%s is shown as %s, %v; want %s", in, got, err, want)
+		}
+	}
+}
+
 func TestPlainIsWrittenAsItGoes(t *testing.T) {
 	v := encode(t, []any{floats(t, 1<<20), make([]byte, 1<<20)})
 	whole, err := v.Plain(value.PlainOptions{})
