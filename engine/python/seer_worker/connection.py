@@ -14,8 +14,9 @@ _LARGE = 4 << 20  # read or written at once
 _PIECE = 1 << 20
 _PATIENCE = 0.02  # seconds that a client may take for a piece before the rest is copied
 _MOST_BUFFERS = 512
-_NOW = socket.MSG_DONTWAIT
-_QUIET = getattr(socket, "MSG_NOSIGNAL", 0)
+_NOW = int(socket.MSG_DONTWAIT)  # the flags of the module are slow to join
+_QUIET = int(getattr(socket, "MSG_NOSIGNAL", 0))
+_SEND = _NOW | _QUIET
 
 
 class Connection:
@@ -106,11 +107,11 @@ class Connection:
             return
         try:
             if len(parts) == 1:
-                sent = self._sock.send(parts[0], _NOW | _QUIET)
+                sent = self._sock.send(parts[0], _SEND)
                 if sent == len(parts[0]):
                     return
             else:
-                sent = self._sock.sendmsg(parts[:_MOST_BUFFERS], [], _NOW | _QUIET)
+                sent = self._sock.sendmsg(parts[:_MOST_BUFFERS], [], _SEND)
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
@@ -123,7 +124,7 @@ class Connection:
         """Goes on where send had to stop. Not while writing."""
         try:
             while self.out:
-                self._sent(self._sock.sendmsg([self.out[i] for i in range(min(len(self.out), _MOST_BUFFERS))], [], _NOW | _QUIET))
+                self._sent(self._sock.sendmsg([self.out[i] for i in range(min(len(self.out), _MOST_BUFFERS))], [], _SEND))
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
