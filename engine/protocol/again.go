@@ -26,6 +26,9 @@ func (f *follower) again(ctx context.Context, err *error) bool {
 	case errors.As(*err, &failed):
 		*err = failed
 	case errors.As(*err, &theirs):
+		if theirs.early {
+			f.cancelElsewhere(ctx)
+		}
 		*err = theirs.err
 	case ctx.Err() != nil:
 		*err = f.end(ctx)
@@ -56,15 +59,23 @@ func (f *follower) lost() string {
 	return fmt.Sprintf("nothing was heard of %s for %s; its name is %s, should the sandbox come back", f.what(), maxSilence, f.head.ID)
 }
 
-// end is why a call is not followed any more. One that may run in the sandbox and
-// that no connection could be told of is cancelled there.
+// end is why a call is not followed any more. One that may go on is cancelled.
 func (f *follower) end(ctx context.Context) error {
-	if f.sent() && !f.told && !f.stays(ctx) {
-		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_ = f.c.CancelCall(short, f.service, f.head.ID) // otherwise it ends when it has lingered
+	if !f.stays(ctx) {
+		f.cancelElsewhere(ctx)
 	}
 	return ctx.Err()
+}
+
+// cancelElsewhere cancels a call that may run in the sandbox, by the runtime. Where that is
+// in vain, it ends when it has lingered.
+func (f *follower) cancelElsewhere(ctx context.Context) {
+	if !f.sent() || f.told {
+		return
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	_ = f.c.CancelCall(short, f.service, f.head.ID)
 }
 
 func interrupted(what string, cause error) *CallError {

@@ -51,6 +51,7 @@ func (f *follower) piece(r io.Reader, h FrameHeader, size int64, n int) error {
 	if err != nil {
 		return asCut(err)
 	}
+	f.between = true
 	if h.Kind == FrameOutput && f.handler.Output != nil {
 		f.handler.Output(h.Stream, string(data))
 	}

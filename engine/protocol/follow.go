@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -32,6 +33,8 @@ type follower struct {
 	heard time.Time // when something last came
 	large bool      // the answer holds much memory there
 	told  bool      // that the call is cancelled
+
+	between bool // two frames, so that what comes next can be read
 }
 
 // follower names the call after the client, whose turns it shares.
@@ -127,9 +130,30 @@ func (f *follower) on(ctx context.Context, conn *FrameConn) (Answer, error) {
 	case err == nil, errors.As(err, &failed):
 		return answer, err
 	case ctx.Err() != nil && !f.stays(ctx), errors.As(err, &theirs) && theirs.early:
-		f.told = conn.tell(FrameCancel, f.head.ID) == nil
+		f.told = f.cancel(conn)
 	}
 	return answer, err
+}
+
+// cancelPatience is how long a cancelled call may take to end before its caller goes.
+const cancelPatience = 500 * time.Millisecond
+
+// cancel ends the call on its own connection and reports whether it has ended: a
+// worker that writes just when its reader goes need not have read the word.
+func (f *follower) cancel(conn *FrameConn) bool {
+	if !f.between || conn.tell(FrameCancel, f.head.ID) != nil {
+		return false
+	}
+	_ = conn.conn.SetDeadline(time.Now().Add(cancelPatience))
+	for {
+		h, size, err := ReadFrameHeader(conn.r)
+		if err != nil || skipBody(conn.r, size) != nil {
+			return false
+		}
+		if h.ID == f.head.ID && (h.Kind == FrameResult || h.Kind == FrameError) {
+			return true
+		}
+	}
 }
 
 // stays reports whether the call goes on without its follower.
@@ -175,6 +199,13 @@ const ackAbove = 64 << 10
 // item has been; nil where nobody wants to know.
 func (f *follower) follow(r io.Reader, used func(n int) error) (Answer, error) {
 	for {
+		if ahead, ok := r.(*bufio.Reader); ok {
+			f.between = true
+			if _, err := ahead.Peek(framePrefix); err != nil {
+				return Answer{}, asCut(noEOF(err))
+			}
+		}
+		f.between = false
 		h, size, err := ReadFrameHeader(r)
 		if err != nil {
 			return Answer{}, asCut(noEOF(err))
