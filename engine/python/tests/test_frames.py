@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROTOCOL = HERE.parents[2] / "protocol"
+PROTOCOL = HERE.parents[1] / "protocol"
 sys.path[:0] = [str(HERE.parent), str(PROTOCOL)]
 
 from harness import serve  # noqa: E402
