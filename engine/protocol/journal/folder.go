@@ -117,7 +117,8 @@ func (f *Folder) entry(id string) *Entry {
 func (f *Folder) add(segment int, r Record) {
 	if r.Kind == protocol.FrameBegin {
 		for _, k := range r.Known {
-			if e := f.entry(k.ID); e.State == "" {
+			// A segment that is gone may have told more than an earlier one that is still there.
+			if e := f.entry(k.ID); e.State == "" || e.State == protocol.CallQueued || e.State == protocol.CallRunning {
 				e.State = k.State
 			}
 		}

@@ -17,7 +17,7 @@ from .errors import call_error
 from .failures import Failures, Refusal
 from .frames import load_json
 from .gate import Gate
-from .handles import HandleGone, Handles, size_of
+from .handles import HandleGone, Handles, Kept, size_of
 from .journal import Journal
 from .lanes import Function, Table
 from .limits import Limits
@@ -189,7 +189,7 @@ class Runner:
         """The result, or its handle if it is to stay here."""
         above = call.handle_above
         if above is not None and size_of(result, int(above)) >= above and not hasattr(result, "__seer_handle__"):
-            result = values.HandleRef(self._parts.handles.keep(result, call.token))
+            result = Kept(self._parts.handles.keep(result, call.token))
         return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped)
 
     # --- answers
