@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ const (
 	maxRestarts        = 3
 	restartWindow      = 10 * time.Minute
 	maxWait            = time.Minute // of a call for a worker that is starting
+	keepLeaving        = 30 * time.Minute
 )
 
 // service is what is served under one name: the present generation, and beside
@@ -151,6 +153,14 @@ func (v *service) retire(w *worker) {
 	v.retiring = slices.DeleteFunc(v.retiring, func(r *worker) bool { return r == w })
 	v.mu.Unlock()
 	v.server.persist()
+	time.AfterFunc(keepLeaving, func() { v.forget(w) })
+}
+
+// forget lets go of a worker that has been gone for long.
+func (v *service) forget(w *worker) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.DeleteFunc(v.leaving, func(_ string, of *worker) bool { return of == w })
 }
 
 // load starts a worker and waits until it is ready. The worker is nil with an
