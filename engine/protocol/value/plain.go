@@ -240,27 +240,3 @@ func (p *plainWriter) nested(a *arrayWriter, shape []int64) error {
 	}
 	return p.all('[', ']', int(shape[0]), func(int) error { return p.nested(a, shape[1:]) })
 }
-
-// String is an ISO 8601 duration.
-func (t Timedelta) String() string {
-	micros, seconds := t.Microseconds, t.Seconds
-	more, micros := divmod(micros, 1e6)
-	days, seconds := divmod(seconds+more, 86400)
-	days += t.Days
-	sign := ""
-	if days < 0 { // all three are turned round
-		sign = "-"
-		days, seconds, micros = -days-1, 86399-seconds, 1e6-micros
-		if micros == 1e6 {
-			seconds, micros = seconds+1, 0
-		}
-		if seconds == 86400 {
-			days, seconds = days+1, 0
-		}
-	}
-	text := fmt.Sprintf("%sP%dDT%d", sign, days, seconds)
-	if micros > 0 {
-		text += strings.TrimRight(fmt.Sprintf(".%06d", micros), "0")
-	}
-	return text + "S"
-}

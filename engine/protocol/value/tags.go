@@ -3,10 +3,8 @@ package value
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // reader gives meaning to the tags of a value.
@@ -149,32 +147,6 @@ func (r reader) complex(n node) (any, error) {
 		parts[i] = f
 	}
 	return complex(parts[0], parts[1]), nil
-}
-
-// textForm is how a text of Python looks.
-func textForm(kind string) *regexp.Regexp {
-	const date = `\d{4}-\d\d-\d\d`
-	const clock = `([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{3}(\d{3})?)?)?([+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?)?`
-	switch kind {
-	case "date":
-		return regexp.MustCompile(`^` + date + `$`)
-	case "time":
-		return regexp.MustCompile(`^` + clock + `$`)
-	case "datetime":
-		return regexp.MustCompile(`^` + date + `([T ]` + clock + `)?$`)
-	}
-	return regexp.MustCompile(`^([+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,9})?|[+-]?(s?NaN\d*|Infinity))$`)
-}
-
-func (t Text) valid() bool {
-	if !textForm(t.Kind).MatchString(t.Text) {
-		return false
-	}
-	if t.Kind != "date" && t.Kind != "datetime" {
-		return true
-	}
-	day, err := time.Parse(time.DateOnly, t.Text[:len(time.DateOnly)])
-	return err == nil && day.Year() > 0
 }
 
 func readText(kind string, n node) (any, error) {
