@@ -51,7 +51,7 @@ class Limits:
 
     def __init__(self, tokens: Iterable[Mapping[str, Any]] = (), price: float = 0.0, use: Optional[Mapping[str, Mapping[str, Any]]] = None,
                  now: Callable[[], float] = time.time) -> None:
-        """price is USD per hour, without one nothing is spent; use is Journal.read_use. ValueError for a schema that is not of the subset."""
+        """price is USD per hour, without one nothing is spent; use is Journal.read_use. ValueError for a wrong schema."""
         self._lock, self._now = threading.Lock(), now
         self._price = price
         self._tokens = {id: _Token(u, price) for id, u in (use or {}).items()}

@@ -138,7 +138,8 @@ class TokenLimits(unittest.TestCase):
                                                            "words": {"maxItems": 2, "items": {"enum": ["a", "b"]}}}})
         self.assertEqual(self.refused(limits, n=11), "with this token, the argument n of f must be at most 10")
         self.assertEqual(self.refused(limits, n="1"), "with this token, the argument n of f must be of type integer")
-        self.assertEqual(self.refused(limits, n=1, words=["a", "c"]), "with this token, the argument words of f must be one of ['a', 'b'] at [1]")
+        self.assertEqual(self.refused(limits, n=1, words=["a", "c"]),
+                         "with this token, the argument words of f must be one of ['a', 'b'] at [1]")
         limits.begin("t", "f", {"n": 1, "words": ["a"]})  # the refused ones took nothing from the rate
         limits.replace([{"id": "t", "arguments": {"g": {}}}], 0.0)
         limits.begin("t", "f", {"n": 100})
