@@ -67,8 +67,7 @@ func writeSingle(w io.Writer, ext string, one single, part io.Reader) (done bool
 	case one.Image != nil && ext != "."+one.Image.Format && ext != ".raw" && ext != ".bin" && (ext != ".jpg" || one.Image.Format != "jpeg"):
 		return false, nil
 	case one.Array != nil, one.Image != nil, one.Bytes != nil:
-		_, err := io.Copy(w, part)
-		return true, err
+		return true, copyLarge(w, part)
 	}
 	return false, nil
 }
@@ -92,4 +91,10 @@ func writeWhole(w io.Writer, ext string, v value.Value) error {
 
 func unfit(ext string) error {
 	return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the result does not fit a file that ends with %q; .json takes anything, .npy and .raw an array, .raw bytes and images", ext)}
+}
+
+// copyLarge copies in pieces that are worth their calls of the system.
+func copyLarge(w io.Writer, r io.Reader) error {
+	_, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, make([]byte, 1<<20))
+	return err
 }

@@ -71,8 +71,7 @@ func writeNPY(w io.Writer, dtype string, shape []int64, r io.Reader) error {
 	if dtype == "bfloat16" {
 		r = &widened{r: r}
 	}
-	_, err = io.Copy(w, r)
-	return err
+	return copyLarge(w, r)
 }
 
 // widened makes float32 of bfloat16, which is its upper half.
