@@ -77,18 +77,18 @@ class Post:
         """The next event from the journal; None if there is none for now."""
         call = self.calls.get(follower.id)
         while True:
-            if follower.source is None:
+            fresh = follower.source is None
+            if fresh:
                 if call is not None and follower.next > call.last:
                     return None
                 follower.source = self._journal.events(follower.id, follower.next)
-            event = next(follower.source, None)
+            event = next(follower.source, None)  # type: ignore[arg-type]
             if event is not None:
                 return event
             follower.source = None
-            if call is None:
+            if fresh and call is None:
                 self._without_end(follower)
-                return None
-            if follower.next <= call.last:  # its record is being written in this moment; event comes again with it
+            if fresh:  # of a call that runs, its record is being written in this moment: event comes again with it
                 return None
 
     def _without_end(self, follower: Follower) -> None:
