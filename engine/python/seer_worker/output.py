@@ -18,7 +18,7 @@ Sink = Callable[[int, str], None]  # 1 stdout, 2 stderr; the text, scrubbed. Cal
 
 _PAUSE = 0.02  # seconds in which what is printed is gathered
 _MOST = 64 << 10  # characters that may wait; whoever prints more has to wait, too
-_PATIENCE = 5.0  # seconds
+_PATIENCE = 5.0
 _OVERWRITTEN = re.compile(r"(?<=\r)[^\r\n]*\r(?=[^\n])")  # of a progress bar: what the next state of it hides
 
 _current = context.current
@@ -55,27 +55,40 @@ class Output:
         """Gives the sink the rest, in this thread. After it the sink is not called any more."""
         capture, scope.capture = scope.capture, None
         if capture is not None:
-            capture.flush(True)
+            capture.end()
 
 
 class _Capture:
     """What one call has printed and its sink has not been given yet."""
 
+    _lock: Any = None  # nothing has been printed yet: most calls print nothing, and pay nothing
+
     def __init__(self, sink: Sink, scrub: Callable[[str], str], secrets: Sequence[str], flusher: "_Flusher") -> None:
         self._sink, self._scrub, self._secrets, self._flusher = sink, scrub, secrets, flusher
-        self._lock = threading.Lock()
-        self._giving = threading.Lock()
-        self._taken = threading.Event()  # what was too much
-        self._texts: List[Tuple[int, str]] = []
-        self._size = 0
-        self._held = {1: "", 2: ""}  # what may be the beginning of a secret
-        self._decoders: Any = {}
         self._ended = False
-        self._process = os.getpid()
+
+    def _prepare(self) -> None:
+        with self._flusher.lock:
+            if self._lock is not None:  # another thread was faster
+                return
+            self._giving = threading.Lock()
+            self._taken = threading.Event()  # what was too much
+            self._texts: List[Tuple[int, str]] = []
+            self._size = 0
+            self._held = {1: "", 2: ""}  # what may be the beginning of a secret
+            self._decoders: Any = {}
+            self._lock = threading.Lock()
+
+    def end(self) -> None:
+        self._ended = True  # first: who prints for the first time now finds it so
+        if self._lock is not None:
+            self.flush(True)
 
     def add(self, stream: int, text: str) -> None:
-        if self._ended or not text or os.getpid() != self._process:  # a child after a fork has no followers
+        if self._ended or not text or os.getpid() != self._flusher.process:  # a child after a fork has no followers
             return
+        if self._lock is None:
+            self._prepare()
         with self._lock:
             if self._ended:
                 return
@@ -91,6 +104,10 @@ class _Capture:
             self._taken.wait(_PATIENCE)
 
     def add_bytes(self, stream: int, data: Any) -> None:
+        if os.getpid() != self._flusher.process:
+            return
+        if self._lock is None:
+            self._prepare()
         decoder = self._decoders.get(stream)
         if decoder is None:
             decoder = self._decoders.setdefault(stream, codecs.getincrementaldecoder("utf-8")("replace"))
@@ -100,7 +117,6 @@ class _Capture:
         with self._giving:
             with self._lock:
                 texts, self._texts, self._size = self._texts, [], 0
-                self._ended = self._ended or last
                 self._taken.set()
             for stream, text in _joined(texts):
                 self._give(stream, self._held[stream] + text, False)
@@ -123,17 +139,17 @@ class _Flusher:
     """The thread that gives sinks what was printed. It is there once something has been."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
+        self.process = os.getpid()
         self._captures: List[_Capture] = []
         self._something, self._now = threading.Event(), threading.Event()
-        self._started = 0  # the process in which it was
+        self._started = False
 
     def wake(self, capture: _Capture, now: bool) -> None:
-        with self._lock:
+        with self.lock:
             if capture not in self._captures:
                 self._captures.append(capture)
-            start = self._started != os.getpid()
-            self._started = os.getpid()
+            start, self._started = not self._started, True
         self._something.set()
         if now:
             self._now.set()
@@ -145,7 +161,7 @@ class _Flusher:
         while True:
             self._something.wait()
             self._now.wait(_PAUSE)
-            with self._lock:
+            with self.lock:
                 self._now.clear()
                 captures, self._captures = self._captures, []
                 self._something.clear()
