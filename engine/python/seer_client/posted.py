@@ -1,7 +1,6 @@
 """Calls by HTTP, for where nothing can be handed over: tunnels cut requests, and a call outlives them."""
 
 import json
-import math
 import time
 from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import quote
@@ -47,7 +46,7 @@ class Posted:
             self._get(call)
             return
         headers = {"Accept": "application/vnd.seer.frames", "Content-Type": "application/vnd.seer.value", "Seer-Call-Id": call.id}
-        if not self.http.info.local:
+        if self.http.info.slow:
             call.compress()
         body, size = call.body, call.size
         if size > FIRST_PIECE and not self.http.info.local:
@@ -57,33 +56,37 @@ class Posted:
         acks = call.client.acknowledge()
         if acks:
             headers["Seer-Call-Done"] = ",".join(acks)
-        self._ask(call, "POST", "call/" + quote(call.fn, safe="$") + "?wait=%d", headers, body, size)
+        self._ask(call, "POST", "call/" + quote(call.fn, safe="$") + "?wait=%.3g", headers, body, size)
 
     def _options(self, call: Any) -> Dict[str, Any]:
         options: Dict[str, Any] = call.options.fields()
         if call.tagged:
             options["tagged"] = True
-        if not self.http.info.local:
+        if self.http.info.slow:
             options["deflate"] = True
         if call.sent is not None:
             options.update({"age": round(time.monotonic() - call.sent, 3), "from": call.next})
         return options
 
     def _get(self, call: Any) -> None:
-        action = "calls/%s?wait=%%d&from=%d" % (call.id, call.next)
+        action = "calls/%s?wait=%%.3g&from=%d" % (call.id, call.next)
         if call.partial is not None and call.partial.n == call.next:
             action += "&skip=%d" % call.partial.have
         self._ask(call, "GET", action, {"Accept": "application/vnd.seer.frames"})
 
     def _ask(self, call: Any, method: str, action: str, headers: Dict[str, str], body: Any = None, size: int = 0) -> None:
-        wait = WAIT_SECONDS if call.deadline is None else min(WAIT_SECONDS, max(1.0, call.deadline - time.monotonic()))
+        least = 0.01 if call.until is not None else 1.0
+        wait = WAIT_SECONDS if call.deadline is None else min(WAIT_SECONDS, max(least, call.deadline - time.monotonic()))
         if call.submit:
             wait, headers = 0.0, {**headers, "Accept": "application/json"}
         first, call.sent = call.sent is None and method == "POST", call.sent or time.monotonic()
         try:
-            response = self.http.request(method, action % math.ceil(wait), headers, body, size, wait)
-        except Exception as e:
-            if first and not isinstance(e, Cut):
+            response = self.http.request(method, action % wait, headers, body, size, wait)
+        except Cut:
+            call.begun = True  # it may have arrived all the same
+            raise
+        except Exception:
+            if first:
                 call.sent = None  # it has not left
             raise
         status = response.status

@@ -43,7 +43,7 @@ def _http_connection(info: Info) -> Any:
 
 def _passing(status: int) -> bool:
     """Whether a tunnel says this while it does not get through."""
-    return status in (404, 408, 429) or (status >= 500 and status not in (501, 505))
+    return status < 400 or status in (404, 408, 429) or (status >= 500 and status not in (501, 505))
 
 
 class Http:
@@ -72,9 +72,10 @@ class Http:
             self.close()  # a tunnel has answered
             if _passing(response.status):
                 raise Cut("the tunnel answered with HTTP status %d" % response.status)
-            refused = Rejected(response.status, b"")
-            refused.message = "something before it refused the request with HTTP status %d" % response.status
-            raise refused
+            raise Rejected(response.status, b"", "something before it refused the request with HTTP status %d" % response.status)
+        if response.length is None and not response.chunked:
+            self.close()  # http.client does not mind when headers break off
+            raise Cut("the answer broke off")
         return response
 
     def whole(self, response: Any) -> Tuple[int, bytes]:
@@ -102,9 +103,7 @@ class Http:
         except self._broken as e:
             self.close()
             if type(e).__name__ == "SSLCertVerificationError":
-                refused = Rejected(0, b"")
-                refused.message = str(e)
-                raise refused from None
+                raise Rejected(0, b"", str(e)) from None
             raise NotThere(str(e) or type(e).__name__) from None
 
     def idle(self) -> bool:

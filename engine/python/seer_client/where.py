@@ -40,6 +40,11 @@ class Info(NamedTuple):
         """Whether nothing lies in between."""
         return self.endpoint.startswith("unix:")
 
+    @property
+    def slow(self) -> bool:
+        """Whether bytes are dearer than the time to compress them."""
+        return not self.local and urlsplit(self.endpoint).hostname not in ("127.0.0.1", "::1", "localhost")
+
 
 def read_info(path: str) -> Info:
     """Reads a connection file."""
@@ -122,14 +127,15 @@ class NotReady(Exception):
 class Rejected(Exception):
     """The sandbox does not take the request."""
 
-    def __init__(self, status: int, body: bytes) -> None:
-        self.status, self.code, self.message = status, "", "it answered with HTTP status %d" % status
+    def __init__(self, status: int, body: bytes, message: str = "") -> None:
+        self.status, self.code = status, ""
+        self.message = message or "it answered with HTTP status %d" % status
         try:
             error = json.loads(body)["error"]
             self.code, self.message = str(error["code"]), str(error["message"])
         except (ValueError, KeyError, TypeError):
             pass
-        if status in (401, 403):
+        if status in (401, 403) and not message:
             self.message = "the token is not accepted any more (%s)" % self.message
         super().__init__(self.message)
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import select
 import socket
 import struct
 import sys
@@ -121,6 +120,8 @@ class Front:
                 self._piece(path, dict(parse_qsl(query)), body)
             return False
         body = lines.read(size)
+        if len(body) < size:
+            return False
         if self.answers:
             return self._say(sock, *self.answers.pop(0))
         if headers.get("authorization") != "Bearer " + TOKEN:
@@ -174,8 +175,7 @@ class Front:
                 self._send(sock, b"HTTP/1.1 200 -\r\nSeer: 1\r\nTransfer-Encoding: chunked\r\nContent-Type: application/vnd.seer.frames\r\n\r\n")
             while True:
                 left = deadline - time.monotonic()
-                ready = select.select([frames.sock], [], [], max(left, 0.02))[0]
-                if not ready:
+                if not frames.ready(max(left, 0.02)):
                     if not wants_frames:
                         return self._say(sock, 202, {"id": header["id"], "state": "running"})
                     self._frame(sock, {"t": "waiting", "id": header["id"], "n": n}, b"")

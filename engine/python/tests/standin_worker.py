@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import select
 import socket
 import struct
 import sys
@@ -26,6 +27,11 @@ class Frames:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self._lock = sock, threading.Lock()
+
+    def ready(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def read(self) -> Tuple[Dict[str, Any], bytes]:
         head, body = struct.unpack("<IQ", self._exactly(12))

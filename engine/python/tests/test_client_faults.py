@@ -53,6 +53,16 @@ class Cutter:
         self.front._spawn(self._pump, ours, sock, down, passed, 1)
         return True
 
+    def clean(self):
+        self.front.worker.cut()
+        while self.front._connections:
+            sock = self.front._connections.pop()
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            sock.close()
+
     def _pump(self, source, target, limit, passed, way):
         try:
             while limit is None or limit > 0:
@@ -87,7 +97,7 @@ class Cuts(unittest.TestCase):
                 with self.subTest(at), Client(front.file) as client:
                     check(client)
                 self.assertEqual(len(front.worker.begun), before + 1)
-            front.worker.cut()
+                cutter.clean()
 
     def test_a_call(self):
         self.cut_everywhere(lambda c: self.assertEqual(c.call("echo", ([1, 2.5, "x"],)), [1, 2.5, "x"]))
