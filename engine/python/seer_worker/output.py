@@ -212,11 +212,6 @@ class _Bytes:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._buffer, name)
 
-    def __enter__(self) -> "_Bytes":
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._buffer.flush()
 
 
 def _stream(before: Any, number: int) -> Any:
