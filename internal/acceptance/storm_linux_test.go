@@ -1,0 +1,267 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cutter is a socket in front of another, which holds connections up and cuts them
+// at any byte.
+type cutter struct {
+	listener net.Listener
+	to       string
+	life     int // bytes that a connection lives, about; 0 = for ever
+	wg       sync.WaitGroup
+	mu       sync.Mutex
+	conns    map[net.Conn]bool
+}
+
+func newCutter(t *testing.T, socket, to string, life int) *cutter {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{listener: l, to: to, life: life, conns: map[net.Conn]bool{}}
+	c.wg.Go(c.accept)
+	t.Cleanup(func() {
+		l.Close()
+		c.cut()
+		c.wg.Wait()
+	})
+	return c
+}
+
+// cut ends every connection now.
+func (c *cutter) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.conns {
+		conn.Close()
+	}
+}
+
+func (c *cutter) accept() {
+	for {
+		near, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		c.wg.Go(func() { c.join(near) })
+	}
+}
+
+func (c *cutter) join(near net.Conn) {
+	defer near.Close()
+	far, err := net.Dial("unix", c.to)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	c.mu.Lock()
+	c.conns[near], c.conns[far] = true, true
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.conns, near)
+		delete(c.conns, far)
+		c.mu.Unlock()
+	}()
+	var wg sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		defer near.Close()
+		defer far.Close()
+		var in io.Reader = from
+		if c.life > 0 {
+			in = io.LimitReader(from, int64(rand.ExpFloat64()*float64(c.life)))
+		}
+		buf := make([]byte, 1+rand.IntN(4096))
+		_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{in}, buf)
+	}
+	wg.Go(func() { pass(far, near) })
+	wg.Go(func() { pass(near, far) })
+	wg.Wait()
+}
+
+const stormTools = `
+import os, time
+
+@expose
+def add(name: str, x: int) -> int:
+    with open("/workspace/ran", "a") as f:
+        f.write(name + "\n")
+    return x + 1
+
+@expose(concurrent=True)
+def beside(name: str, x: int) -> int:
+    with open("/workspace/ran", "a") as f:
+        f.write(name + "\n")
+    time.sleep(0.02)
+    return x + 1
+`
+
+// stormClient makes calls from threads and says how each of them ended.
+const stormClient = `
+import sys, threading
+import tools
+me, threads, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+lock = threading.Lock()
+
+def say(outcome, name, detail=""):
+    with lock:
+        print(outcome, name, str(detail).replace("\n", " "), flush=True)
+
+def work(n):
+    for i in range(count):
+        name = "%s-%d-%d" % (me, n, i)
+        try:
+            got = (tools.beside if i % 3 == 0 else tools.add)(name, i)
+            say("ok" if got == i + 1 else "wrong", name, got)
+        except Exception as e:
+            say(type(e).__name__, name, e)
+
+all = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
+[t.start() for t in all]
+[t.join() for t in all]
+print("end", flush=True)
+`
+
+// TestStormOfCalls: many clients, and everything between them and the function fails
+// again and again. No call runs twice, none is lost, and each is answered or interrupted.
+func TestStormOfCalls(t *testing.T) {
+	t.Parallel()
+	programs, threads, count, pause := 5, 8, 60, 2*time.Second
+	if os.Getenv("SEER_SOAK") != "" {
+		programs, threads, count, pause = 10, 10, 100, time.Minute
+	}
+	p := newPlace(t)
+	p.up("lab")
+	p.write("iface.py", stormTools)
+	p.write("client.py", stormClient)
+	p.ok("serve", "lab", "iface.py", "--name", "tools", "--out", "out")
+	front := p.detour("out/tools/connection.json", 6000)
+
+	var jobs []*job
+	for i := range programs {
+		cmd := p.command("/usr/bin/python3", "-B", "client.py", fmt.Sprint("p", i), fmt.Sprint(threads), fmt.Sprint(count))
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+p.path("out"))
+		jobs = append(jobs, p.start(cmd))
+	}
+	cmd := p.command("/usr/bin/python3", "-B", "client.py", "killed", fmt.Sprint(threads), fmt.Sprint(count))
+	cmd.Env = append(cmd.Env, "PYTHONPATH="+p.path("out"))
+	killed := p.start(cmd)
+	p.trouble(jobs, killed, front, pause)
+
+	outcomes := map[string]string{}
+	for _, j := range jobs {
+		r := j.wait()
+		if r.code != 0 || !strings.HasSuffix(strings.TrimSpace(r.out), "end") {
+			t.Fatalf("a client ended with %d: %s %s", r.code, clip(r.out), clip(r.err))
+		}
+		for _, line := range strings.Split(strings.TrimSpace(r.out), "\n") {
+			if outcome, rest, ok := strings.Cut(line, " "); ok {
+				name, detail, _ := strings.Cut(rest, " ")
+				outcomes[name] = outcome
+				if outcome != "ok" && outcome != "Interrupted" {
+					t.Errorf("%s ended as %s: %s", name, outcome, detail)
+				}
+			}
+		}
+	}
+	if want := programs * threads * count; len(outcomes) != want {
+		t.Errorf("%d of %d calls have an outcome", len(outcomes), want)
+	}
+	p.judge(outcomes)
+}
+
+// detour leads a connection file over a cutter.
+func (p *place) detour(file string, life int) *cutter {
+	p.t.Helper()
+	var connection map[string]any
+	if err := json.Unmarshal([]byte(p.read(file)), &connection); err != nil {
+		p.t.Fatal(err)
+	}
+	socket := filepath.Join(p.base, "cutter")
+	c := newCutter(p.t, socket, strings.TrimPrefix(connection["endpoint"].(string), "unix:"), life)
+	connection["endpoint"] = "unix:" + socket
+	data, err := json.Marshal(connection)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.write(file, string(data))
+	return c
+}
+
+// trouble kills, stops and cuts until the clients have ended.
+func (p *place) trouble(jobs []*job, client *job, front *cutter, pause time.Duration) {
+	over := func() bool {
+		for _, j := range jobs {
+			if !j.over() {
+				return false
+			}
+		}
+		return true
+	}
+	killed := time.Time{}
+	for round := 0; !over(); round++ {
+		time.Sleep(time.Duration(300+rand.IntN(700)) * time.Millisecond)
+		machine := p.machine("lab")
+		switch {
+		case round == 2 || round == 7: // more than three in ten minutes, and it stays dead
+			kill(machine["worker"])
+		case round%4 == 0 && time.Since(killed) > 15*time.Second: // the loader starts five in a minute
+			kill(machine["runtime"])
+			killed = time.Now()
+		case round%4 == 1:
+			front.cut()
+		case round%4 == 2:
+			client.signal(syscall.SIGKILL)
+		default:
+			for _, role := range machine {
+				for _, one := range role {
+					_ = syscall.Kill(one.pid, syscall.SIGSTOP)
+				}
+			}
+			time.Sleep(pause)
+			for _, role := range machine {
+				for _, one := range role {
+					_ = syscall.Kill(one.pid, syscall.SIGCONT)
+				}
+			}
+		}
+	}
+}
+
+// judge compares what the clients were told with what has run.
+func (p *place) judge(outcomes map[string]string) {
+	p.t.Helper()
+	ran := map[string]int{}
+	for _, name := range strings.Fields(p.ok("exec", "lab", "--", "cat", "/workspace/ran")) {
+		ran[name]++
+	}
+	interrupted := 0
+	for name, n := range ran {
+		if n > 1 {
+			p.t.Errorf("%s ran %d times", name, n)
+		}
+	}
+	for name, outcome := range outcomes {
+		switch {
+		case outcome == "ok" && ran[name] != 1:
+			p.t.Errorf("%s was answered and ran %d times", name, ran[name])
+		case outcome == "Interrupted":
+			interrupted++
+		}
+	}
+	p.t.Logf("%d calls answered, %d interrupted, %d runs", len(outcomes)-interrupted, interrupted, len(ran))
+}
