@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -99,6 +100,9 @@ func (s *screen) add(text string) {
 
 // look sees whether the line is a bar.
 func (s *screen) look() {
+	if bytes.IndexByte(s.line, '|') < 0 {
+		return // as most lines are
+	}
 	if b, ok := parseBar(ansi.ReplaceAllString(string(s.line), "")); ok {
 		s.bar = &b
 	}

@@ -86,7 +86,7 @@ func (r *reporter) log(ctx context.Context) {
 		return
 	}
 	p := &mcp.LoggingMessageParams{Level: "info", Logger: r.job.tool.fn.Name, Data: news} //nolint:staticcheck // for the versions of MCP that most clients speak
-	_ = r.session.Log(ctx, p) //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
+	_ = r.session.Log(ctx, p)                                                             //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
 }
 
 func (r *reporter) progress(ctx context.Context) {

@@ -37,3 +37,23 @@ func TestExposeWithoutName(t *testing.T) {
 		t.Errorf("error = %v", err)
 	}
 }
+
+func TestOptions(t *testing.T) {
+	for raw, want := range map[string][]string{
+		``: nil, `{}`: nil, `{"wait":"90s","handle_above":1000}`: {"--wait", "90s", "--handle-above", "1000"},
+	} {
+		got, err := Mode{}.Expose(context.Background(), sdk.ExposeRequest{Name: "m", Options: []byte(raw)})
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		if args := got.MCPServers["m"].Args; len(args) != 3+len(want) || len(want) > 0 && !reflect.DeepEqual(args[3:], want) {
+			t.Errorf("%s became %v", raw, args)
+		}
+	}
+	for _, raw := range []string{`{"wait":45}`, `{"wait":"soon"}`, `{"wait":"1ms"}`, `{"handle_above":-1}`, `{"waits":"1s"}`, `[]`} {
+		if _, err := (Mode{}).Expose(context.Background(), sdk.ExposeRequest{Name: "m", Options: []byte(raw)}); sdk.CodeOf(err) != sdk.Invalid {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
