@@ -5,6 +5,7 @@ from typing import Any, Callable, Dict
 from . import load
 from .attendant import Attendant
 from .batches import Batches
+from .clock import Clock
 from .describe import describe
 from .desk import Desk
 from .failures import Failures
@@ -52,12 +53,12 @@ class Build:
         self.service = Service(hub, self.desk, table, gate, attendant)
         self.batches = Batches(self.desk, table, self.runner, self.service.pump)
         self.side = Side(self.desk, table, self.runner, self.batches, self._loops.thread)
-        self.desk.start, self.desk.poke, self.desk.sweep = self.side.start, self._poke, self._sweep
+        self.desk.start, self.desk.poke = self.side.start, self._poke
         self._use(interface)
 
     def open(self) -> None:
         """With the lock of the hub: calls may come, and those come back that waited when the worker before this one died."""
-        self._hub.open(self.desk, self.post)
+        self._hub.open(self.desk, self.post, Clock(self.desk, self.limits, self.post, self._sweep))
         for again in self.journal.again:
             self.desk.again(again)
 

@@ -9,7 +9,7 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Union
 from .connection import Connection
 from .context import Scope
 from .frames import FrameError
-from .values_body import Buffer, BodyReader, value_parts
+from .values_body import BodyReader, Buffer, value_parts
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{8,100}").fullmatch
 _AHEAD = 1 << 20  # bytes of items that a generator may be ahead of who uses them

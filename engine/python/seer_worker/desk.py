@@ -20,7 +20,7 @@ from .turns import Turns
 from .values_body import pack_body
 
 _AGAIN = 5.0  # seconds until a call that did not end is interrupted again
-_TELL_AFTER, _TELL_EVERY = 0.2, 1.0
+TELL_AFTER = 0.2  # seconds in the queue
 _QUEUE = 10_000
 
 
@@ -34,13 +34,11 @@ class Desk:
         self.inline: Deque[Call] = deque()  # calls so short that the main thread runs them in passing
         self.running: Set[Call] = set()
         self.start: Callable[[Call, Lane], None] = lambda call, lane: None
-        self.sweep: Callable[[], None] = lambda: None
-        self._sweep_at = 0.0
         self.poke: Callable[[], None] = lambda: None  # wakes who waits for events
         self._page, self._journal, self._limits, self._table, self._post = page, journal, limits, table, post
         self._most, self._record = most or _QUEUE, record
-        self._lingering: Set[Call] = set()
-        self._tell_at = 0.0
+        self.lingering: Set[Call] = set()
+        self.tell_at = 0.0
         self._kinds: Dict[str, Callable[[Connection, Frame], None]] = {
             "call": self._call, "attach": self._attach, "cancel": self._cancel, "ack": self._ack, "more": self._more, "calls": self._list}
 
@@ -78,7 +76,8 @@ class Desk:
                 message = "there is no function %r; exposed are: %s" % (call.fn, self._table.exposed())
                 raise _Unfit(call_error("unknown_function", message, "LookupError"))
             if len(self.calls) - len(self.running) >= self._most:
-                raise _Unfit(call_error("busy", "%d calls are waiting, and more may not; the call did not run, send it again later" % self._most))
+                message = "%d calls are waiting, and more may not; the call did not run, send it again later" % self._most
+                raise _Unfit(call_error("busy", message))
             if call.detached or self._record:
                 body = call.body if isinstance(call.body, bytes) else pack_body(call.parts())
                 options = {k: v for k, v in header.items() if k not in ("t", "from", "age", "ack")}
@@ -111,8 +110,8 @@ class Desk:
             return
         else:
             lane.waiting.push(call.token, call.client, call)
-        if not self._tell_at:
-            self._tell_at = time.monotonic() + _TELL_AFTER
+        if not self.tell_at:
+            self.tell_at = time.monotonic() + TELL_AFTER
 
     def again(self, again: Again) -> None:
         """A detached call that waited when the worker before this one died."""
@@ -133,7 +132,8 @@ class Desk:
         if not is_name(id):
             raise FrameError("attach needs the name of a call")
         if not self._known(connection, frame.header, str(id), _token(connection, frame.header)):
-            error = call_error("unknown_call", "no call %s is known here; its answer has been given up, or it never came" % id, "LookupError")
+            message = "no call %s is known here; its answer has been given up, or it never came" % id
+            error = call_error("unknown_call", message, "LookupError")
             self._post.refuse(connection, str(id), error)
 
     def _known(self, connection: Connection, header: Dict[str, Any], id: str, token: str) -> bool:
@@ -158,7 +158,7 @@ class Desk:
         follower = Follower(connection, call.id, _first(header), header.get("output") is True or call.output)
         connection.followers[call.id] = follower
         call.followers.append(follower)
-        self._lingering.discard(call)
+        self.lingering.discard(call)
         if follower.next <= call.last:
             self._post.feed(follower)
 
@@ -203,7 +203,7 @@ class Desk:
     def _list(self, connection: Connection, frame: Frame) -> None:
         token, id = _token(connection, frame.header), frame.header.get("id")
         everybody = connection.runtime and "token" not in frame.header
-        positions = {c.id: p for turns in self._turns() for p, c in enumerate(turns.order())}
+        positions = {c.id: p for turns in self.turns() for p, c in enumerate(turns.order())}
         said = {e.id: e.call() for e in self._journal.calls(None if everybody else token)}
         for call in self.calls.values():
             if everybody or call.token == token:
@@ -227,7 +227,7 @@ class Desk:
             if not call.followers and not call.detached:
                 patience = call.patience(connection)
                 call.left_at = time.monotonic() + patience
-                self._lingering.add(call)
+                self.lingering.add(call)
                 if not patience:
                     self.stop(call, "cancelled")
             self.room(call)
@@ -242,9 +242,10 @@ class Desk:
             self._take_back(call)
             self.end(call, call_error("cancelled", "the call of %s was cancelled before it began" % call.fn))
         else:
-            self._interrupt(call)
+            self.interrupt(call)
 
-    def _interrupt(self, call: Call) -> None:
+    def interrupt(self, call: Call) -> None:
+        """Once more, if need be: an interrupt can be swallowed."""
         call.again_at = time.monotonic() + _AGAIN
         if call.stop is not None:
             call.stop(call.reason)
@@ -297,68 +298,10 @@ class Desk:
         call.state = ENDED
         self.calls.pop(call.id, None)
         self.running.discard(call)
-        self._lingering.discard(call)
+        self.lingering.discard(call)
         self._page.end()
 
-    # --- time
-
-    def tick(self, now: float) -> float:
-        """Does what is due, and tells after how many seconds to come again."""
-        wake = now + 60
-        if now >= self._sweep_at:
-            self._sweep_at = now + 60
-            self.sweep()
-        if self.running:
-            wake = min(wake, self._tick_running(now))
-        for call in list(self._lingering):
-            if now >= call.left_at and not call.reason:
-                self.stop(call, "cancelled")
-            elif not call.reason:
-                wake = min(wake, call.left_at)
-        if self._tell_at:
-            if now >= self._tell_at:
-                self._tell(now)
-            wake = min(wake, self._tell_at or wake)
-        return min(max(wake - now, 0.0), self._post.tick(now))
-
-    def _tick_running(self, now: float) -> float:
-        wake = now + 60
-        metered = False
-        for call in list(self.running):
-            metered = metered or call.metered
-            if call.reason:
-                if now >= call.again_at:  # it was swallowed, or code that is not Python is still at work
-                    self._interrupt(call)
-                wake = min(wake, call.again_at)
-            elif call.deadline:
-                if now >= call.deadline:
-                    self.stop(call, "timeout")
-                wake = min(wake, call.deadline if not call.reason else call.again_at)
-        if metered:
-            overspent = set(self._limits.overspent())
-            for call in list(self.running):
-                if call.token in overspent:
-                    call.limit = "token"
-                    self.stop(call, "timeout")
-            wake = min(wake, now + 1)
-        return wake
-
-    def _tell(self, now: float) -> None:
-        """Says who waits for how many."""
-        self._tell_at = 0.0
-        then, fresh = time.time() - _TELL_AFTER, False
-        for turns in self._turns():
-            for position, call in enumerate(turns.order()):
-                self._tell_at = now + _TELL_EVERY
-                if call.queued_at > then:
-                    fresh = True
-                elif position != call.position and now >= call.told_at + _TELL_EVERY:
-                    call.position, call.told_at = position, now
-                    self._post.note(call, {"t": "queued", "id": call.id, "position": position})
-        if fresh:
-            self._tell_at = now + _TELL_AFTER
-
-    def _turns(self) -> "List[Turns[Call]]":
+    def turns(self) -> "List[Turns[Call]]":
         return [self.waiting, *(lane.waiting for lane in self._table.lanes)]
 
 

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Set
 
 from .calls import QUEUED
+from .clock import Clock
 from .connection import Connection
 from .control import Control, ControlClosed, Listener
 from .desk import Desk
@@ -31,6 +32,7 @@ class Hub:
         self.connections: Dict[int, Connection] = {}
         self._desk: Optional[Desk] = None
         self._post: Optional[Post] = None
+        self._clock: Optional[Clock] = None
         self._listener, self._hello, self._obey, self._lost = listener, hello, obey, lost
         self._control: Optional[Control] = None
         self._lost_at = time.monotonic() + _ORPHAN
@@ -40,9 +42,9 @@ class Hub:
         self.poller.read(self._woken)
         self.poller.read(listener.fd)
 
-    def open(self, desk: Desk, post: Post) -> None:
+    def open(self, desk: Desk, post: Post, clock: Clock) -> None:
         """From now on there are calls."""
-        self._desk, self._post = desk, post
+        self._desk, self._post, self._clock = desk, post, clock
 
     def wake(self) -> None:
         """From a thread that has changed something which the one at the poller should know."""
@@ -196,7 +198,7 @@ class Hub:
 
     def tick(self, now: float) -> float:
         """With the lock: does what is due, and tells after how many seconds to come again."""
-        pause = self._desk.tick(now) if self._desk is not None else 60.0
+        pause = self._clock.tick(now) if self._clock is not None else 60.0
         if self._lost_at:
             if now >= self._lost_at:
                 self._lost_at = now + _ORPHAN

@@ -74,7 +74,7 @@ class Pool:
     """As many threads as there are jobs at once, and no more."""
 
     def __init__(self) -> None:
-        self._jobs: "SimpleQueue[Any]" = SimpleQueue()
+        self._jobs: SimpleQueue[Any] = SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
 

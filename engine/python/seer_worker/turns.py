@@ -10,7 +10,7 @@ class Turns(Generic[T]):
     """A fair queue. Items of one client come out in the order in which they went in. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._tokens: "OrderedDict[str, OrderedDict[str, Deque[T]]]" = OrderedDict()
+        self._tokens: OrderedDict[str, OrderedDict[str, Deque[T]]] = OrderedDict()
         self._count = 0
 
     def __len__(self) -> int:

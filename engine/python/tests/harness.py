@@ -150,7 +150,8 @@ class Worker:
         for fd in (life, *itertools.chain(*outputs)):
             os.close(fd)
         self.rejoin()
-        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models, "service": "tools", "generation": 1,
+        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models, "service": "tools",
+                   "generation": 1,
                    "workdir": str(self.workdir), "secrets": list(self.secrets), "journal": str(self.journal), **self._load})
         return self
 

@@ -311,7 +311,8 @@ class Calls(unittest.TestCase):
     def test_a_frame_against_the_rules_closes_its_connection_only(self):
         for data in (b"\xff" * 12, struct.pack("<IQ", 2, 0) + b"[]", struct.pack("<IQ", 20, 0) + b'{"t":"call","id":""}',
                      frame({"t": "call", "id": "short", "fn": "echo"}), frame({"t": "call", "id": "with spaces in it", "fn": "echo"}),
-                     frame({"t": "call", "id": "long enough", "fn": ""}), frame({"t": "call", "id": "timeouts", "fn": "echo", "timeout": "1"}),
+                     frame({"t": "call", "id": "long enough", "fn": ""}),
+                     frame({"t": "call", "id": "timeouts", "fn": "echo", "timeout": "1"}),
                      frame({"t": "attach"})):
             with self.subTest(data):
                 bad = self.worker.connect()

@@ -201,7 +201,7 @@ class Named(unittest.TestCase):
         with serve(CODE, journal=journal) as second:
             peer = second.connect()
             for name in ("was-running", "was-queued", "was-detached", "was-done"):
-                peer.start("note", name, call_id=name, options={"ack": [], "age": 1})
+                peer.start("note", name, call_id=name, options={"ack": [], "age": 0.001})
             self.assertEqual(self.failure("was-running", peer).code, "interrupted")
             answers = {}
             while len(answers) < 3:
@@ -425,7 +425,8 @@ class Named(unittest.TestCase):
 class Full(unittest.TestCase):
     def test_a_disk_that_is_full(self):
         """What cannot be written does not run, and answers that cannot be written are given all the same."""
-        prepare = "import resource,signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+        prepare = ("import resource,signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+                   "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))")
         with Worker(CODE, prepare=prepare) as worker:
             peer = worker.ready().connect()
             codes = set()
