@@ -220,6 +220,17 @@ func prompt(req sdk.ExposeRequest) string {
 		params := python.Params(f.Params, nil)
 		fmt.Fprintf(&b, "%s.%s%s\n", req.Name, f.Name, python.Signature(params, f.Returns, python.Shown))
 	}
-	b.WriteString("```\n\n`help(" + req.Name + ")` tells more.\n")
+	b.WriteString("```\n\n")
+	functions := req.Interface.Functions
+	if at := slices.IndexFunc(functions, func(f sdk.Function) bool { return f.Stream }); at >= 0 {
+		fmt.Fprintf(&b, "`%s` gives its items as they are made: iterate over the result.\n", functions[at].Name)
+	}
+	if at := slices.IndexFunc(functions, python.GivesMuch); at >= 0 {
+		fmt.Fprintf(&b, "`%s.handle(…)` leaves a large result in the sandbox: slice and reduce the handle (`h[0]`, `h.mean()`), pass it as an argument, `h.fetch()` it.\n", functions[at].Name)
+	}
+	if len(functions) > 0 {
+		fmt.Fprintf(&b, "`%[1]s.submit(…)` starts a long call and returns at once: `.id`, `.state()`, `.result()`; `%[2]s.attach(id)` comes back to it.\n\n", functions[0].Name, req.Name)
+	}
+	b.WriteString("`help(" + req.Name + ")` tells more.\n")
 	return b.String()
 }

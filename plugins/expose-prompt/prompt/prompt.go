@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/plugins/internal/python"
@@ -61,7 +62,14 @@ func calling(b *strings.Builder, req sdk.ExposeRequest, h how) {
 		fmt.Fprintf(b, " %s", quote(a.name+"="+a.text))
 	}
 	fmt.Fprintf(b, "\n```\n\nValues are JSON, or plain text where that is no JSON. All arguments at once: `--args '{\"name\": value}'`. ")
-	b.WriteString("The result is printed as JSON; a failure gives the function's error and a non-zero exit code.\n\n")
+	b.WriteString("The result is printed as JSON; a failure gives the function's error and a non-zero exit code. ")
+	if slices.ContainsFunc(req.Interface.Functions, func(f sdk.Function) bool { return f.Stream }) {
+		b.WriteString("A generator's items are printed as they come. ")
+	}
+	if slices.ContainsFunc(req.Interface.Functions, python.GivesMuch) {
+		b.WriteString("With `--handle` a large result stays in the sandbox and its handle is printed; `name=@handle:ID` gives it as an argument, and `--out FILE.npy` writes an array to a file. ")
+	}
+	b.WriteString("A call goes on by itself with `--detach`, which prints its name; the same command without `--detach` and with `--id NAME` then gets its answer.\n\n")
 	body, _ := json.Marshal(map[string]any{"kwargs": object(args)}) // strings and raw JSON always marshal
 	fmt.Fprintf(b, `Without that program, take `+"`endpoint`, `service` and `token`"+` from the connection file:
 

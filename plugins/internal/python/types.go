@@ -1,8 +1,11 @@
 package python
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Types writes annotations for a stub file, in which every name must be known to a
@@ -153,6 +156,12 @@ func (t Types) join(nodes []typeNode, with string, received bool) string {
 	}
 	return strings.Join(texts, with)
 }
+
+var ofArrays = regexp.MustCompile(`\b(ndarray|NDArray|Tensor|DataFrame|Series)\b`)
+
+// GivesMuch reports whether a function's result is of a kind that may be large,
+// so that its caller should know that it can stay in the sandbox.
+func GivesMuch(f sdk.Function) bool { return ofArrays.MatchString(f.Returns) }
 
 // typeNode is a part of an annotation: a union, a literal (a number, a text, "..."),
 // a name with or without arguments, or, without a name, a list.
