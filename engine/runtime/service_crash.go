@@ -1,0 +1,90 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// patience is how long the loading may take.
+func (g *generation) patience() time.Duration {
+	if g.spec.LoadTimeoutSeconds > 0 {
+		return seconds(g.spec.LoadTimeoutSeconds)
+	}
+	return defaultLoadTimeout
+}
+
+// watch starts a worker again that has died, a few times.
+func (v *service) watch(g *generation, w *worker) {
+	for w != nil {
+		<-w.exited
+		again := v.crashed(g, w)
+		v.server.persist()
+		if !again {
+			return
+		}
+		if w = v.restart(g); w != nil {
+			v.server.persist()
+		}
+	}
+}
+
+// crashed notes the death of a worker, and whether it is to be started again.
+func (v *service) crashed(g *generation, w *worker) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != g || v.deleted {
+		return false
+	}
+	v.dead = w
+	now := time.Now()
+	g.crashes = slices.DeleteFunc(g.crashes, func(t time.Time) bool { return now.Sub(t) > restartWindow })
+	g.crashes = append(g.crashes, now)
+	g.state, g.worker = protocol.ServiceCrashed, nil
+	g.err = &protocol.CallError{Code: protocol.CallInterrupted, Message: "the worker " + w.ending() + "; see the service's logs"}
+	g.restarting = len(g.crashes) <= maxRestarts
+	g.died = fmt.Sprintf("%s; the service was started again (try %d of %d)", w.ending(), len(g.crashes), maxRestarts)
+	v.notify()
+	return g.restarting
+}
+
+// restart tries until there is a worker or the tries are used up.
+func (v *service) restart(g *generation) *worker {
+	for {
+		v.mu.Lock()
+		tries := len(g.crashes)
+		v.mu.Unlock()
+		select {
+		case <-time.After(50 * time.Millisecond << (2 * tries)):
+		case <-g.ctx.Done():
+			return nil
+		}
+		w, iface, cerr := v.load(g)
+		v.mu.Lock()
+		switch {
+		case v.current != g || v.deleted:
+			v.mu.Unlock()
+			if w != nil {
+				w.kill()
+			}
+			return nil
+		case cerr == nil:
+			g.state, g.iface, g.worker, g.err = protocol.ServiceReady, iface, w, nil
+			v.dead = nil
+			g.restarts++
+			g.restarting = false
+		default:
+			g.crashes = append(g.crashes, time.Now())
+			g.err = cerr
+			g.restarting = len(g.crashes) <= maxRestarts
+		}
+		again := cerr != nil && g.restarting
+		v.notify()
+		v.mu.Unlock()
+		if !again {
+			return w
+		}
+	}
+}
