@@ -43,8 +43,10 @@ import builtins
 import functools
 from typing import Any, Dict, Tuple, Type
 
-__all__ = ["BadArguments", "Busy", "CallError", "CallTimeout", "Cancelled", "Client", "Handle", "HandleGone", "Interrupted", "Library",
-           "PendingCall", "Refused", "SeerError", "Stream", "UnknownCall", "Unreachable"]
+__all__ = [  # noqa: F822 - of the whole file
+    "BadArguments", "Busy", "CallError", "CallTimeout", "Cancelled", "Client", "Handle", "HandleGone", "Interrupted",
+    "Library", "PendingCall", "Refused", "SeerError", "Stream", "UnknownCall", "Unreachable",
+]
 
 
 class SeerError(Exception):

@@ -34,7 +34,8 @@ class Default:
         return self._text
 
 
-def given_arguments(args: List[Any], kwargs: Dict[str, Any], leading: Sequence[str], rest: Sequence[Any]) -> Tuple[List[Any], Dict[str, Any]]:
+def given_arguments(args: List[Any], kwargs: Dict[str, Any], leading: Sequence[str],
+                    rest: Sequence[Any]) -> Tuple[List[Any], Dict[str, Any]]:
     """The arguments that were given, without those that keep their default."""
     if rest:
         args = [*args, *(kwargs.pop(name) for name in leading), *rest]

@@ -95,7 +95,7 @@ async def awaited(call: Call, step: Callable[[], Any]) -> Any:
     """What step, which follows the call, returns. Cancelling the task gives the call up."""
     import asyncio
     loop = asyncio.get_running_loop()
-    future: "asyncio.Future[Any]" = loop.create_future()
+    future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
     def settle(value: Any, error: Any) -> None:
@@ -192,7 +192,7 @@ class PendingCall:
         return self._answer is not None or self.state() in _ENDED
 
     def result(self, timeout: "float | None" = None) -> Any:
-        """Waits for the result; of a generator, the list of its items. After timeout seconds that is a TimeoutError, and the call goes on."""
+        """Waits for the result; of a generator, the list of its items. A TimeoutError after timeout seconds; the call goes on."""
         if self._answer is None:
             self._answer = self._wait(timeout)
         value, error = self._answer

@@ -122,7 +122,9 @@ class Posted:
         if body_size <= _LARGE and "skip" not in header:
             return Event(header["t"], header, self._exactly(body_size))
         partial = call.partial
-        if partial is None or partial.n != header.get("n", 1) or header.get("skip") != partial.have or body_size != partial.size - partial.have:
+        fits = partial is not None and (header.get("n", 1), header.get("skip"), body_size) == (
+            partial.n, partial.have, partial.size - partial.have)
+        if not fits:
             if "skip" in header:
                 raise Cut("the answer breaks the protocol")
             partial = call.partial = Partial(header.get("n", 1), body_size)

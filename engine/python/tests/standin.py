@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from standin_worker import Frames  # noqa: E402
+from standin_worker import Frames
 
 TOKEN = "a-token"
 HELLO = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\nSeer: 1\r\n\r\n"
@@ -172,7 +172,8 @@ class Front:
         try:
             frames.write(header, body)
             if wants_frames:
-                self._send(sock, b"HTTP/1.1 200 -\r\nSeer: 1\r\nTransfer-Encoding: chunked\r\nContent-Type: application/vnd.seer.frames\r\n\r\n")
+                self._send(sock, b"HTTP/1.1 200 -\r\nSeer: 1\r\n"
+                           b"Transfer-Encoding: chunked\r\nContent-Type: application/vnd.seer.frames\r\n\r\n")
             while True:
                 left = deadline - time.monotonic()
                 if not frames.ready(max(left, 0.02)):

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from seer_worker.values import Unserialisable, decode, encode, value_parts  # noqa: E402
+from seer_worker.values import Unserialisable, decode, encode, value_parts
 
 ENDED = ("done", "failed", "cancelled")
 

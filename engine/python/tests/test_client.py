@@ -14,7 +14,7 @@ import traceback
 import unittest
 import unittest.mock
 
-import bundle  # noqa: F401 - makes `client` importable
+import bundle
 import numpy as np
 from client import (
     BadArguments,
@@ -149,7 +149,8 @@ class Ways(unittest.TestCase):
         loop = []
         loop.append(loop)
         for args, kwargs, reason in (
-            ((1, object()), {}, "the argument number 2 of echo cannot be sent: it is an object"), ((), {"key": [object()]}, "argument key of echo"),
+            ((1, object()), {}, "the argument number 2 of echo cannot be sent: it is an object"), ((), {"key": [object()]},
+                        "argument key of echo"),
             (({"a": {"b": [object]}},), {}, r'cannot be sent: it\["a"\]\["b"\]\[0\] is a type'), ((loop,), {}, "number 1"),
         ):
             with self.assertRaisesRegex(BadArguments, reason):
@@ -164,7 +165,8 @@ class Ways(unittest.TestCase):
             self.assertEqual((caught.exception.code, caught.exception.remote_type), ("raised", base.__name__))
         with self.assertRaisesRegex(CallError, "^Mine: own$"):
             self.client.call("fails", ("mine",))
-        for code, kinds in {"refused": (Refused, PermissionError), "handle_gone": (HandleGone, LookupError), "bad_arguments": (BadArguments, TypeError),
+        for code, kinds in {"refused": (Refused, PermissionError), "handle_gone": (HandleGone, LookupError),
+                    "bad_arguments": (BadArguments, TypeError),
                             "timeout": (CallTimeout, TimeoutError), "interrupted": (Interrupted,), "cancelled": (Cancelled,),
                             "exited": (CallError,)}.items():
             with self.subTest(code), self.assertRaisesRegex(kinds[0], "^says the sandbox$") as caught:
@@ -217,7 +219,8 @@ class Ways(unittest.TestCase):
                 "try:\n c.call('sleep', (60,))\nexcept KeyboardInterrupt:\n print('interrupted')\n" % (FOLDER, str(self.front.file)))
         caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         running = []
-        eventually(lambda: running or running.extend(c for c in self.service.calls.values() if c.fn == "sleep" and c.state == "running"), "it")
+        eventually(lambda: running or running.extend(c for c in self.service.calls.values() if c.fn == "sleep" and c.state == "running"),
+                    "it")
         caller.send_signal(signal.SIGINT)
         self.assertEqual(caller.communicate(timeout=20)[0], "interrupted\n")
         eventually(lambda: running[0].state == "timeout" or running[0].state == "cancelled", "the cancellation")
@@ -313,7 +316,8 @@ class Ways(unittest.TestCase):
     def test_handles(self):
         handle = self.client.handle("ones", (100_000,))
         self.assertIsInstance(handle, Handle)
-        self.assertEqual((handle.shape, handle.dtype, len(handle), bool(handle), handle.stats), ((100_000,), "float32", 100_000, True, {"mean": 1}))
+        self.assertEqual((handle.shape, handle.dtype, len(handle), bool(handle), handle.stats), ((100_000,), "float32", 100_000, True,
+                    {"mean": 1}))
         self.assertRegex(repr(handle), r"<Handle h-\d+: ndarray, shape=\[100000\], dtype=float32, bytes=\d+, mean=1>\narray")
         self.assertEqual((handle[3], handle.sum(), handle[2:4].tolist()), (1, 100_000, [1, 1]))
         self.assertIsInstance(handle[:50_000], Handle)

@@ -255,8 +255,10 @@ class Ends(unittest.TestCase):
         def frame(header, body=b""):
             return struct.pack("<IQ", len(header), len(body)) + header + body
 
-        for said in (b"", b"\xff" * 100, frame(b"[]"), frame(b"{"), frame(b'{"t":1}'), frame(b'{"t":"result","id":"ID","tagged":true}', b"\0SV1xxxx"),
-                     frame(b'{"t":"result","id":"ID"}', b"NaN"), frame(b'{"t":"error","id":"ID"}'), frame(b'{"t":"error","id":"ID","error":7}'),
+        for said in (b"", b"\xff" * 100, frame(b"[]"), frame(b"{"), frame(b'{"t":1}'), frame(b'{"t":"result","id":"ID","tagged":true}',
+            b"\0SV1xxxx"),
+                     frame(b'{"t":"result","id":"ID"}', b"NaN"), frame(b'{"t":"error","id":"ID"}'),
+                         frame(b'{"t":"error","id":"ID","error":7}'),
                      frame(b'{"t":"result","id":"ID","tagged":true}', b"\0SV1" + b"\xff" * 200_000)):
             def worker(sock, said=said):
                 sock.recv(65536)
