@@ -33,9 +33,10 @@ class Follower:
 class Call:
     """One call, under one name. Belongs to whoever has the service's lock, but for what its run alone touches."""
 
-    __slots__ = ("id", "fn", "token", "client", "body", "tagged", "timeout", "output", "handle_above", "linger", "detached", "deflate", "state",
-                 "reason", "followers", "last", "queued_at", "started_at", "began", "deadline", "position", "told_at", "left_at", "stop", "again_at",
-                 "scope", "order", "items", "ahead", "room", "bytes", "limit", "metered", "lane")
+    __slots__ = (
+        "id", "fn", "token", "client", "body", "tagged", "timeout", "output", "handle_above", "linger", "detached", "deflate",
+        "state", "reason", "followers", "last", "queued_at", "started_at", "began", "deadline", "position", "told_at", "left_at",
+        "stop", "again_at", "scope", "order", "items", "ahead", "room", "limit", "metered", "lane")
 
     def __init__(self, header: Dict[str, Any], body: Union[bytes, BodyReader], token: str, client: str) -> None:
         self.id: str = header.get("id", "")
@@ -73,7 +74,6 @@ class Call:
         self.ahead = 0
         self.room: Optional[Callable[[], None]] = None  # tells a generator that waits for room
         self.limit = ""  # whose limit the deadline is
-        self.bytes = 0
         self.metered = False
         self.lane: Any = None
 
@@ -105,7 +105,8 @@ class Call:
     def as_dict(self) -> Dict[str, Any]:
         """CALL, while it is queued or runs."""
         said: Dict[str, Any] = {
-            "id": self.id, "function": self.fn, "state": QUEUED if self.state == QUEUED else RUNNING, "token": self.token, "client": self.client,
+            "id": self.id, "function": self.fn, "state": QUEUED if self.state == QUEUED else RUNNING,
+            "token": self.token, "client": self.client,
             "detached": self.detached, "followed": bool(self.followers), "queued_unix": round(self.queued_at, 6)}
         if self.started_at:
             said["started_unix"] = round(self.started_at, 6)

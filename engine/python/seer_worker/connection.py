@@ -22,8 +22,9 @@ _SEND = _NOW | _QUIET
 class Connection:
     """Belongs to whoever has the service's lock. Nothing in it waits, but drain, which is called without the lock."""
 
-    __slots__ = ("_sock", "fd", "token", "client", "runtime", "followers", "closed", "deaf", "explicit", "answered", "ahead", "paused", "out",
-                 "borrowed", "writing", "watched", "_decoder")
+    __slots__ = (
+        "_sock", "fd", "token", "client", "runtime", "followers", "closed", "deaf", "explicit", "answered", "ahead", "paused",
+        "out", "borrowed", "writing", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
         sock.setblocking(True)

@@ -27,7 +27,8 @@ _QUEUE = 10_000
 class Desk:
     """Everything in it belongs to whoever holds lock. start begins a call beside others; it is the runner's."""
 
-    def __init__(self, lock: threading.Lock, page: Page, journal: Journal, limits: Limits, table: Table, post: Post, most: int = 0, record: bool = False) -> None:
+    def __init__(self, lock: threading.Lock, page: Page, journal: Journal, limits: Limits, table: Table, post: Post, most: int = 0,
+                 record: bool = False) -> None:
         self.lock = lock
         self.calls: Dict[str, Call] = {}
         self.waiting: Turns[Call] = Turns()  # for the main thread

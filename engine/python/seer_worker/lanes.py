@@ -11,7 +11,7 @@ from .validate import Binder
 
 _BRIEF = 0.001  # seconds: such a run is over before a thread could have taken it
 _LONG = 0.005
-_TRUSTED, _DISTRUST = 16, -10_000
+_TRUSTED, _DISTRUST = 16, -200  # brief runs in a row
 
 
 class Function(NamedTuple):
