@@ -11,7 +11,7 @@ from .validate import Binder
 
 _BRIEF = 0.001  # seconds: such a run is over before a thread could have taken it
 _LONG = 0.005
-_TRUSTED, _DISTRUST = 16, -200  # brief runs in a row
+_TRUSTED, _MOST, _LEAST, _LOSS = 16, 40, -100, 4  # how many brief runs count for it; a long one takes some away
 
 
 class Function(NamedTuple):
@@ -39,12 +39,12 @@ class Lane:
 
     def ran(self, seconds: float) -> None:
         """Learns from a run."""
+        if self._brief < _LEAST:  # it is not one that may
+            return
         if seconds < _BRIEF:
-            self._brief += 1
+            self._brief = min(self._brief + 1, _MOST)
         elif seconds > _LONG:
-            self._brief = min(self._brief, _DISTRUST)
-        else:
-            self._brief = min(self._brief, 0)
+            self._brief = max(self._brief - _LOSS if self._brief < _TRUSTED else 0, _LEAST)
 
 
 class Table:
