@@ -1,4 +1,4 @@
-"""Starts the worker of a service: python3 -I -u seer_worker_main.py, with a control socket as fd 3 and a page as fd 4."""
+"""Starts the worker of a service: python3 -I -u seer_worker_main.py, with descriptors 3 to 7 as docs/protocol.md, section 6, says."""
 
 import os
 import sys
