@@ -105,8 +105,10 @@ func (s *played) answer(id, fn string, arguments value.Value) (*Entry, *protocol
 	return all[n], nil
 }
 
+// notRecorded reads as an error of the function: a client that hears of an unknown
+// call may ask again.
 func notRecorded(format string, args ...any) *protocol.CallError {
-	return &protocol.CallError{Code: protocol.CallUnknown, Type: "LookupError", Message: fmt.Sprintf(format, args...)}
+	return &protocol.CallError{Code: protocol.CallRaised, Type: "LookupError", Message: fmt.Sprintf(format, args...)}
 }
 
 // same reports whether all calls had one and the same good answer.

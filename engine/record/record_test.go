@@ -305,7 +305,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("%d items", n)
 	}
 	_, err = c.Do(ctx, protocol.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 99}}, protocol.CallHandler{})
-	if !errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) || !strings.Contains(err.Error(), `"x":99`) {
+	if !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) || !strings.Contains(err.Error(), `"x":99`) {
 		t.Errorf("what was not recorded gives %v", err)
 	}
 	if _, err = c.Do(ctx, protocol.CallRequest{Service: "other", Function: "f"}, protocol.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
