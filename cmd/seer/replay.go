@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
 )
@@ -111,33 +112,10 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 	if exp.Outputs, err = filepath.Abs(f.outputs); err != nil {
 		return err
 	}
-	e, err := a.engine()
-	if err != nil {
-		return err
-	}
-	seer, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	a.stop.cleans("asking the agent to end and collecting its results")
-	stdout, stderr, end := a.streams()
-	result, err := run.Replay(ctx, e, exp, folder, run.Options{Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
-	if ferr := end(); err == nil {
-		err = ferr
-	}
-	if err != nil {
-		return err
-	}
-	if a.jsonOut {
-		if err := a.printJSON(map[string]run.Result{"result": result}); err != nil {
-			return err
-		}
-	}
-	if result.ExitCode != 0 {
-		return agentFailed(result)
-	}
-	a.ui.tell("Results: %s", result.Outputs)
-	return nil
+	return a.agentWork(run.Options{}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+		return run.Replay(ctx, e, exp, folder, o)
+	})
 }
 
 // experimentOf is the file that a run was made from.

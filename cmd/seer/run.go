@@ -46,17 +46,24 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 	if err != nil {
 		return err
 	}
+	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
+	return a.agentWork(run.Options{Keep: keep, Check: check}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+		return run.Run(ctx, e, exp, o)
+	})
+}
+
+// agentWork lets an agent run, with its output as it comes, and tells what came of it.
+func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (run.Result, error)) error {
 	e, err := a.engine()
 	if err != nil {
 		return err
 	}
-	seer, err := os.Executable()
-	if err != nil {
+	if o.Seer, err = os.Executable(); err != nil {
 		return err
 	}
-	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
 	stdout, stderr, end := a.streams()
-	result, err := run.Run(ctx, e, exp, run.Options{Keep: keep, Check: check, Stdout: stdout, Stderr: stderr, Progress: a.ui.progress, Seer: seer})
+	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.ui.progress
+	result, err := work(e, o)
 	if ferr := end(); err == nil {
 		err = ferr
 	}

@@ -2,17 +2,13 @@ package record
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
-	"github.com/seer-engine/seer/engine/protocol/value"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // Source gives the journals of a machine's services: a [protocol.Client] with the
@@ -40,12 +36,6 @@ type Recorder struct {
 	open    map[string]*pending
 	order   []*pending
 	seeds   map[string]int // function → place of its parameter seed
-}
-
-// pending is a call that has not ended.
-type pending struct {
-	Entry
-	output []any // [stream, text] each
 }
 
 // NewRecorder makes a recorder that begins with the first call of the service. warn
@@ -136,200 +126,4 @@ func (r *Recorder) read(ctx context.Context, wait time.Duration) (bool, error) {
 		r.segment, r.offset = next, 0
 	}
 	return r.segment != before || r.offset != from, nil
-}
-
-// take adds what one record tells.
-func (r *Recorder) take(rec journal.Record, body io.Reader) error {
-	if rec.Kind == protocol.FrameBegin {
-		r.begin = rec.Begin
-		return nil
-	}
-	if rec.ID == "" {
-		return nil
-	}
-	p := r.open[rec.ID]
-	switch rec.Kind {
-	case protocol.FrameQueued, protocol.FrameStarted, protocol.FrameRefused:
-		if p == nil {
-			p = r.call(rec)
-		}
-	default:
-		if p == nil {
-			return nil // acknowledged, or before our time
-		}
-	}
-	return r.add(p, rec, body)
-}
-
-func (r *Recorder) call(rec journal.Record) *pending {
-	p := &pending{Entry: Entry{ID: rec.ID, Service: r.service, Function: rec.Fn, Token: rec.Token, Client: rec.Client,
-		Queued: rec.Time, CodeHash: r.begin.CodeHash, Models: r.begin.Models}}
-	r.open[rec.ID] = p
-	r.order = append(r.order, p)
-	return p
-}
-
-func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
-	switch rec.Kind {
-	case protocol.FrameQueued:
-		return r.arguments(p, rec, body)
-	case protocol.FrameStarted:
-		p.Started, p.State, p.CodeHash, p.Models = rec.Time, protocol.CallRunning, r.begin.CodeHash, r.begin.Models
-		return r.arguments(p, rec, body)
-	case protocol.FrameRefused:
-		p.State, p.Ended = Refused, rec.Time
-		p.Error = &protocol.CallError{Code: protocol.CallRefused, Message: rec.Reason}
-		return r.finish(p)
-	case protocol.FrameOutput:
-		text, err := io.ReadAll(body)
-		if err == nil {
-			p.output = append(p.output, []any{rec.Stream, string(text)})
-		}
-		return err
-	case protocol.FrameItem:
-		hash, err := r.keep(body, rec, r.to.body)
-		if err == nil {
-			p.Items = append(p.Items, hash)
-		}
-		return err
-	case protocol.FrameResult:
-		p.State, p.Ended, p.Seconds = protocol.CallDone, rec.Time, rec.Seconds
-		if !rec.Missing {
-			hash, err := r.keep(body, rec, r.to.body)
-			if err != nil {
-				return err
-			}
-			p.Result = hash
-		}
-		return r.finish(p)
-	case protocol.FrameError:
-		p.State, p.Ended, p.Seconds, p.Error = stateOf(rec.Error), rec.Time, rec.Seconds, rec.Error
-		return r.finish(p)
-	}
-	return nil
-}
-
-func (r *Recorder) keep(body io.Reader, rec journal.Record, as func(io.Reader, int64, bool) (string, error)) (string, error) {
-	from := &source{r: body}
-	hash, err := as(from, rec.Size, rec.Tagged)
-	if from.err != nil {
-		return "", from.err
-	}
-	return hash, fault(err)
-}
-
-// source remembers that it was reading which failed, not writing.
-type source struct {
-	r   io.Reader
-	err error
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
-func (r *Recorder) arguments(p *pending, rec journal.Record, body io.Reader) error {
-	if rec.Size == 0 || p.Arguments != "" {
-		return nil
-	}
-	hash, err := r.keep(body, rec, r.to.arguments)
-	if err != nil {
-		return err
-	}
-	p.Arguments = hash
-	p.Seed = r.seed(p.Function, hash)
-	return nil
-}
-
-// seed is the argument of that name, where there is one.
-func (r *Recorder) seed(fn, hash string) json.RawMessage {
-	place, known := r.seeds[fn]
-	if !known {
-		place = r.seedOf(fn)
-		r.seeds[fn] = place
-	}
-	if place < 0 {
-		return nil
-	}
-	v, err := r.to.folder.Body(hash)
-	if err != nil {
-		return nil
-	}
-	text, err := v.Plain(value.PlainOptions{Shorten: 1 << 10})
-	if err != nil {
-		return nil
-	}
-	var call struct {
-		Args   []json.RawMessage          `json:"args"`
-		Kwargs map[string]json.RawMessage `json:"kwargs"`
-	}
-	_ = json.Unmarshal(text, &call) // then there is none
-	if place < len(call.Args) {
-		return call.Args[place]
-	}
-	return call.Kwargs["seed"]
-}
-
-// seedOf is the place of the parameter seed; -1 where there is none.
-func (r *Recorder) seedOf(fn string) int {
-	face, err := r.to.folder.Interface(r.service)
-	if err != nil {
-		return -1
-	}
-	for _, f := range face.Functions {
-		if f.Name == fn {
-			return slices.IndexFunc(f.Params, func(p sdk.Param) bool { return p.Name == "seed" })
-		}
-	}
-	return -1
-}
-
-// finish writes a call that has ended.
-func (r *Recorder) finish(p *pending) error {
-	delete(r.open, p.ID)
-	if len(r.order) > 64 && len(r.open) < len(r.order)/2 {
-		r.forget()
-	}
-	if len(p.output) > 0 {
-		hash, err := r.to.text(p.output)
-		if err != nil {
-			return fault(err)
-		}
-		p.Output = hash
-	}
-	return fault(r.to.add(p.Entry))
-}
-
-func (r *Recorder) forget() {
-	var left []*pending
-	for _, p := range r.order {
-		if r.open[p.ID] == p {
-			left = append(left, p)
-		}
-	}
-	r.order = left
-}
-
-func stateOf(e *protocol.CallError) protocol.CallState {
-	switch {
-	case e == nil:
-		return protocol.CallFailed
-	case e.Code == protocol.CallCancelled:
-		return protocol.CallWasCancelled
-	case e.Code == protocol.CallInterrupted:
-		return protocol.CallWasCut
-	}
-	return protocol.CallFailed
-}
-
-// fault marks a fault of the record's own disk.
-func fault(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &writeError{fmt.Errorf("write the record: %w", err)}
 }
