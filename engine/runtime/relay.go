@@ -28,6 +28,7 @@ type relay struct {
 	named   bool                 // by the client, who may ask for it again
 	since   time.Time            // when the request came
 	next    int                  // the first event that is still wanted
+	kept    bool                 // the worker has it in its journal, or it need not: see keep.go
 	out     answer
 }
 
@@ -51,7 +52,7 @@ var (
 // waits. gone is the end of the request itself.
 func (c *relay) run(ctx, gone context.Context) error {
 	for {
-		wk, err := c.worker(ctx)
+		wk, err := c.worker(c.patience(ctx, gone))
 		if wk == nil {
 			return err
 		}
@@ -124,8 +125,12 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 	err = c.send(conn)
 	for err == nil {
 		var f frameIn
-		if f, err = c.receive(ctx, conn); err != nil {
+		if f, err = c.receive(c.patience(ctx, gone), conn); err != nil {
 			break
+		}
+		if f.h.Kind == protocol.FrameCalls {
+			state, position, err = c.keep(conn, f)
+			continue
 		}
 		if f.h.Kind == protocol.FrameQueued {
 			state, position = protocol.CallQueued, f.h.Position
@@ -138,7 +143,11 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 			if !c.named {
 				_ = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameAck, ID: c.header.ID}, nil)
 			}
-			wk.put(conn)
+			if c.kept {
+				wk.put(conn)
+			} else {
+				conn.Close() // an answer to keep.go may be on its way
+			}
 			return nil
 		}
 	}
@@ -162,6 +171,9 @@ func (c *relay) send(conn net.Conn) error {
 	err := protocol.WriteFrameHeader(conn, h, size)
 	if err == nil && size > 0 {
 		_, err = io.Copy(conn, c.args.reader())
+	}
+	if c.kept = h.Kind != protocol.FrameCall || !h.Detach; err == nil && !c.kept {
+		err = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameCalls, ID: h.ID, Token: h.Token}, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errWorkerGone, err)

@@ -117,7 +117,7 @@ func (v *service) recovery(ctx context.Context, w *worker) string {
 			v.mu.Unlock()
 			return "the service is gone"
 		case g.worker != w && g.state == protocol.ServiceCrashed && g.restarting:
-			text := fmt.Sprintf("the service is being started again (try %d of %d)", len(g.crashes), maxRestarts)
+			text := "the service is being started again " + whichTry(len(g.crashes))
 			v.mu.Unlock()
 			return text
 		case g.worker != w && g.state == protocol.ServiceCrashed:

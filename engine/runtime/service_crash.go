@@ -45,9 +45,14 @@ func (v *service) crashed(g *generation, w *worker) bool {
 	g.state, g.worker = protocol.ServiceCrashed, nil
 	g.err = &protocol.CallError{Code: protocol.CallInterrupted, Message: "the worker " + w.ending() + "; see the service's logs"}
 	g.restarting = len(g.crashes) <= maxRestarts
-	g.died = fmt.Sprintf("%s; the service was started again (try %d of %d)", w.ending(), len(g.crashes), maxRestarts)
+	g.died = w.ending() + "; the service was started again " + whichTry(len(g.crashes))
 	v.notify()
 	return g.restarting
+}
+
+// whichTry says what it means to those who wait that a worker is started again.
+func whichTry(n int) string {
+	return fmt.Sprintf("(try %d of %d; its models are loaded again)", n, maxRestarts)
 }
 
 // restart tries until there is a worker or the tries are used up.

@@ -37,7 +37,7 @@ class Build:
         self._attendant = attendant
         self.told: Callable[[Any, int], None] = lambda interface, generation: None
         self.journal = Journal(order.get("journal") or None, settings, record, int(order.get("generation") or 0), interface.code_hash,
-                               order.get("models") or [])
+                               order.get("models") or [], died=str(order.get("died") or ""))
         self.limits = Limits(order.get("tokens") or [], float(order.get("price") or 0), self.journal.read_use)
         self.journal.use = self.limits.use
         self._handles = Handles(settings)

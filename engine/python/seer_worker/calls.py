@@ -45,7 +45,8 @@ class Call:
         self.client = client
         self.body: Union[bytes, BodyReader] = body
         self.tagged = header.get("tagged") is True
-        self.timeout: float = header.get("timeout") or 0.0
+        timeout = header.get("timeout")
+        self.timeout: float = 0.0 if timeout is None else timeout
         self.output = header.get("output") is True
         self.handle_above: Optional[int] = header.get("handle_above")
         self.linger: Optional[float] = header.get("linger")
@@ -53,7 +54,7 @@ class Call:
         self.deflate = header.get("deflate") is True
         if not _NAME(self.id) or type(self.fn) is not str or not self.fn:
             raise FrameError("a call needs a name of 8 to 100 letters, digits, _ . -, and that of a function")
-        if not is_seconds(self.timeout) or not is_seconds(self.linger or 0) or not is_seconds(self.handle_above or 0):
+        if not all(v is None or is_seconds(v) for v in (self.timeout, self.linger, self.handle_above)):
             raise FrameError("timeout, linger and handle_above must be numbers that are not negative")
         self.state = QUEUED
         self.reason = ""  # why it was interrupted

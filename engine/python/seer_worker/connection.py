@@ -23,7 +23,7 @@ class Connection:
     """Belongs to whoever has the service's lock. Nothing in it waits, but drain, which is called without the lock."""
 
     __slots__ = (
-        "_sock", "fd", "token", "client", "runtime", "followers", "closed", "deaf", "explicit", "answered", "ahead", "paused",
+        "_sock", "fd", "token", "client", "runtime", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
         "out", "borrowed", "writing", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
@@ -35,6 +35,7 @@ class Connection:
         self.token, self.client, self.runtime = token, client, runtime
         self.followers: Dict[str, Any] = {}  # by the names of their calls
         self.closed = False  # the client has gone, or broke the rules
+        self.lost = False  # the client has gone, which showed when something was sent: what it said before has not been read
         self.deaf = False  # nothing more is accepted
         self.explicit = False  # the client says itself which answers have arrived
         self.answered: List[str] = []  # calls whose answers have been sent and not been acknowledged
@@ -96,6 +97,26 @@ class Connection:
         self.closed = self.closed and not self.deaf  # for the deaf it is the end of what was sent
         return frames
 
+    def leftovers(self) -> List[Frame]:
+        """What a client that has gone had said before; once."""
+        frames: List[Frame] = []
+        if self.lost and not self.deaf:
+            self.closed = self.lost = False
+            while not self.closed:
+                more = self.receive()
+                frames += more
+                if not more and not self._more():
+                    break
+        self.closed, self.lost = True, False
+        return frames
+
+    def _more(self) -> bool:
+        """Whether there is something to read."""
+        try:
+            return bool(self._sock.recv(1, _NOW | int(socket.MSG_PEEK)))
+        except OSError:
+            return False
+
     # --- sending
 
     def send(self, parts: Sequence[Buffer], borrowed: bool = False) -> None:
@@ -116,7 +137,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
-            self.closed = True
+            self.closed = self.lost = True
             return
         self.out.extend(_after(parts, sent))
         self.borrowed = bool(self.out) and borrowed
@@ -129,7 +150,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self.closed = True
+            self.closed = self.lost = True
             self.out.clear()
         self.borrowed = False
 
@@ -151,7 +172,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
-            self.closed = True
+            self.closed = self.lost = True
         self.borrowed = self.borrowed and bool(self.out)
 
     def _sent(self, n: int) -> None:

@@ -132,6 +132,7 @@ class Desk:
         id = frame.header.get("id")
         if not is_name(id):
             raise FrameError("attach needs the name of a call")
+        self._arrived(frame.header, _token(connection, frame.header))
         if not self._known(connection, frame.header, str(id), _token(connection, frame.header)):
             message = "no call %s is known here; its answer has been given up, or it never came" % id
             error = call_error("unknown_call", message, "LookupError")
@@ -174,16 +175,22 @@ class Desk:
 
     def _acknowledge(self, connection: Connection, header: Dict[str, Any], token: str) -> None:
         """The next call says that the answers before it have arrived, unless its client says so itself."""
-        named = header.get("ack")
-        if isinstance(named, list):
+        if self._arrived(header, token):
             connection.explicit = True
-            for id in named:
-                self._give_up(id, token)
         if connection.answered:
             if not connection.explicit and not connection.runtime:
                 for id in connection.answered:
                     self._journal.acked(id)
             connection.answered = []
+
+    def _arrived(self, header: Dict[str, Any], token: str) -> bool:
+        """Whether the client names answers that have arrived; these need not be kept."""
+        named = header.get("ack")
+        if not isinstance(named, list):
+            return False
+        for id in named:
+            self._give_up(id, token)
+        return True
 
     def _give_up(self, id: Any, token: str) -> None:
         entry = self._journal.find(id) if isinstance(id, str) else None

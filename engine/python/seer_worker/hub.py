@@ -106,6 +106,8 @@ class Hub:
 
     def drop(self, connection: Connection) -> None:
         """Its client has gone."""
+        if connection.lost:  # a call or a cancel that its client sent as its last word counts
+            self._take(connection, connection.leftovers())
         self._paused.discard(connection)
         if self.connections.pop(connection.fd, None) is not None:
             self.poller.forget(connection.fd)

@@ -20,11 +20,11 @@ class Journal:
 
     def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None, record: bool = False, generation: int = 0,
                  code_hash: str = "", models: Sequence[Mapping[str, Any]] = (),
-                 use: Optional[Callable[[], Mapping[str, Any]]] = None, **sizes: int) -> None:
+                 use: Optional[Callable[[], Mapping[str, Any]]] = None, died: str = "", **sizes: int) -> None:
         """Reads what is in the folder, and begins a segment there; folder None = everything in memory only.
 
         use gives USE of every token, for the first record of each segment; what has been read of it is in self.use.
-        use and code_hash may also be set afterwards, as attributes. sizes are for tests: segment, undrained.
+        use and code_hash may also be set afterwards, as attributes. died says how the worker before this one ended. sizes are for tests: segment, undrained.
         """
         self.code_hash, self._generation, self._models = code_hash, generation, models
         self._lock = threading.Lock()
@@ -40,7 +40,7 @@ class Journal:
         self._writer = Writer(store, history, self._about, record, sizes.get("undrained", UNDRAINED))
         self._heir: Optional[Heir] = None
         if store is not None:
-            self._heir = Heir(store, history, self._writer)
+            self._heir = Heir(store, history, self._writer, died)
             self.again, self.read_use = self._heir.again, self._heir.read_use
             reference = weakref.ref(self)
             os.register_at_fork(after_in_child=lambda: _let_go(reference()))

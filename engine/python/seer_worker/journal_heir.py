@@ -14,8 +14,9 @@ from .journal_writer import Writer, to_json
 class Heir:
     """Not thread-safe: the journal has the lock."""
 
-    def __init__(self, store: Segments, history: History, writer: Writer) -> None:
-        """Reads everything and begins a segment."""
+    def __init__(self, store: Segments, history: History, writer: Writer, died: str = "") -> None:
+        """Reads everything and begins a segment. died: how the worker before ended; what is done about it."""
+        self._died = died.partition("; ")
         self._history, self._writer, self._store = history, writer, store
         # No call can have been sent before the service had its folder.
         history.reach = 0.0 if store.sizes else os.stat(store.folder).st_mtime
@@ -51,8 +52,10 @@ class Heir:
     def _end(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             now, n = time.time(), (entry.events[-1][0] if entry.events else 0) + 1
-            error = {"code": "interrupted", "message": "the worker of the service ended while %s ran; it may have had effects, "
-                                                       "and was not repeated" % (entry.fn or "the call")}
+            how, _, now_what = self._died
+            message = "the worker of the service %s while %s ran; it may have had effects, and was not repeated" % (
+                how or "ended", entry.fn or "the call")
+            error = {"code": "interrupted", "message": message + ("; " + now_what if now_what else "")}
             header = b'{"t":"error","id":"%b","n":%d,"error":%b,"time":%.6f}' % (entry.id.encode(), n, to_json(error).encode(), now)
             end_with(self._history, self._writer, entry, n, error, header, now, 0.0)
 

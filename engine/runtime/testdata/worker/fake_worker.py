@@ -195,7 +195,8 @@ def serve(conn, owner, everybody):
                 with lock:
                     found = [c.describe() for c in calls.values() if header.get("token", c.token) == c.token
                              and header.get("id", c.id) == c.id and c.events is not None]
-                conn.sendall(frame({"t": "calls"}, json.dumps(found).encode()))
+                named = {"id": header["id"]} if "id" in header else {}
+                conn.sendall(frame({"t": "calls", **named}, json.dumps(found).encode()))
             elif kind == "cancel":
                 calls[header["id"]].fail("cancelled", "cancelled")
             elif kind == "ack":
