@@ -51,6 +51,14 @@ var offered = []string{"CallError", "Handle", "Interrupted", "PendingCall", "See
 // ofLibrary are methods that a library has as functions.
 var ofLibrary = []string{"attach", "calls"}
 
+// unless leaves out the names that functions of the interface have. A parameter of
+// that name hides nothing outside its function.
+func unless(i sdk.Interface, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(i.Functions, func(f sdk.Function) bool { return f.Name == name })
+	})
+}
+
 // module writes __init__.py. Apart from the names above and its own it defines the
 // served functions only, and it uses no builtin: a function may be called `list`.
 func module(i sdk.Interface, known map[string]bool) string {
@@ -77,12 +85,12 @@ func module(i sdk.Interface, known map[string]bool) string {
 	if defaults {
 		fmt.Fprintf(&b, "from ._client import Default as %s\n", own.missing)
 	}
-	if free := without(offered, known); len(free) > 0 {
+	if free := unless(i, offered); len(free) > 0 {
 		fmt.Fprintf(&b, "from ._client import %s\n", strings.Join(free, ", "))
 	}
 	fmt.Fprintf(&b, "\n__all__ = [%s]\n\n", strings.Join(all, ", "))
 	fmt.Fprintf(&b, "%s = %s(__file__)\n", own.library, own.class)
-	for _, name := range without(ofLibrary, known) {
+	for _, name := range unless(i, ofLibrary) {
 		fmt.Fprintf(&b, "%s = %s.%[1]s\n", name, own.library)
 	}
 	return b.String() + functions.String()
@@ -93,10 +101,6 @@ func doc(i sdk.Interface) string {
 		return "Functions that run in a Seer sandbox."
 	}
 	return i.Doc
-}
-
-func without(names []string, taken map[string]bool) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return taken[name] })
 }
 
 func annotations(i sdk.Interface) []string {

@@ -216,6 +216,24 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// What the library has itself is hidden by functions of the same name, not by parameters.
+func TestNamesOfTheLibrary(t *testing.T) {
+	takes := sdk.Function{Name: "pool", Params: []sdk.Param{
+		{Name: "options", Kind: sdk.PositionalOrKeyword}, {Name: "calls", Kind: sdk.PositionalOrKeyword}, {Name: "Handle", Kind: sdk.PositionalOrKeyword}}}
+	s := surface(t, sdk.Interface{Functions: []sdk.Function{takes, {Name: "attach"}}})
+	run(t, s, `
+import model_tools as m
+assert callable(m.options) and m.calls == m._library.calls and m.Handle is m._client.Handle
+assert tuple(m.attach())[0] == "attach"
+assert tuple(m.pool(1, 2, 3))[2] == {"options": 1, "calls": 2, "Handle": 3}
+`, "")
+	for _, want := range []string{"import options as options", "def calls(", "import Handle as Handle"} {
+		if !strings.Contains(s.Files[1].Text, want) {
+			t.Errorf("the stub lacks %q:\n%s", want, s.Files[1].Text)
+		}
+	}
+}
+
 func TestNoFunctions(t *testing.T) {
 	run(t, surface(t, sdk.Interface{}), "import model_tools; assert model_tools.__all__ == []", "")
 }

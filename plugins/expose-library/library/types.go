@@ -43,11 +43,11 @@ func types(i sdk.Interface, known map[string]bool) string {
 	}
 	fmt.Fprintf(&b, "\nfrom ._client import PendingCall as %s\nfrom ._client import Handle as %s\n", pending, handle)
 	fmt.Fprintf(&b, "from ._client import _function as %s\nfrom ._client import _stream as %s\n", plain, stream)
-	for _, name := range without(offered, known) {
+	for _, name := range unless(i, offered) {
 		fmt.Fprintf(&b, "from ._client import %s as %[1]s\n", name)
 	}
 	b.WriteByte('\n')
-	for _, name := range without(ofLibrary, known) {
+	for _, name := range unless(i, ofLibrary) {
 		switch name {
 		case "attach":
 			fmt.Fprintf(&b, "def attach(call_id: %s) -> %s[%s.Any]: ...\n", t.Given("str"), pending, t.Typing)
