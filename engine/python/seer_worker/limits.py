@@ -25,6 +25,7 @@ class _Token:
         self.running: Dict[int, float] = {}  # when each of its calls began
         self.recent: List[float] = []  # [how many calls of the rate are left, when that was so]
         self.rate: List[float] = []
+        self.dead = ""  # why it opens nothing any more
         self.set({})
 
     def set(self, token: Mapping[str, Any]) -> None:
@@ -51,7 +52,7 @@ class Limits:
 
     def __init__(self, tokens: Iterable[Mapping[str, Any]] = (), price: float = 0.0, use: Optional[Mapping[str, Mapping[str, Any]]] = None,
                  now: Callable[[], float] = time.time) -> None:
-        """price is USD per hour, without one nothing is spent; use is Journal.read_use. ValueError for a wrong schema."""
+        """price is USD per hour, without one nothing is spent; use is Journal.read_use."""
         self._lock, self._now = threading.Lock(), now
         self._price = price
         self._tokens = {id: _Token(u, price) for id, u in (use or {}).items()}
@@ -63,10 +64,17 @@ class Limits:
         with self._lock:
             self._price = price
             new = {token["id"]: token for token in tokens}
-            for token in new.values():
-                compile_all(token.get("arguments") or {})  # all or none
             for id in [*self._tokens, *new]:
-                self._token(id).set(new.get(id, {}))
+                self._set(self._token(id), new.get(id, {}), bool(new) and id not in new)
+
+    def _set(self, token: "_Token", limits: Mapping[str, Any], revoked: bool) -> None:
+        """A token whose limits cannot be kept opens nothing, rather than everything."""
+        try:
+            token.set(limits)
+            token.dead = "the token has been revoked; ask for a new one" if revoked else ""
+        except (ValueError, TypeError, AttributeError, OverflowError) as e:
+            token.dead = "the limits of the token cannot be kept: %s; ask for one that is right" % e
+        token.limited = token.limited or bool(token.dead)
 
     def allows(self, token: str, function: str) -> bool:
         """Whether the function is shown to the token at all. Those of handles always are."""
@@ -80,14 +88,15 @@ class Limits:
             with self._lock:
                 self._refuse(known, self._before(known, function, self._now(), function.startswith("$")))
 
-    def begin(self, token: str, function: str, arguments: Mapping[str, Any]) -> Optional[float]:
-        """Right before the call runs; arguments are the bound ones by the names of parameters. Refused, or the seconds
-        that are left to the token, None = no limit. Every begin that returns needs its end."""
+    def begin(self, token: str, function: str, arguments: Mapping[str, Any], more: bool = False) -> Optional[float]:
+        """Right before the call runs; arguments are the bound ones by the names of parameters, with more also those that are
+        taken by no parameter of their own. Refused, or the seconds that are left to the token, None = no limit. Every begin
+        that returns needs its end."""
         with self._lock:
             known, now = self._token(token), self._now()
             ours = function.startswith("$")  # of handles: they take no turn, and nothing from calls and rate
             if known.limited:
-                self._refuse(known, self._before(known, function, now, ours) or _bounds(known, function, arguments)
+                self._refuse(known, self._before(known, function, now, ours) or _bounds(known, function, arguments, more)
                              or (None if ours else _take(known, now)))
             known.last = now
             if ours:
@@ -140,6 +149,8 @@ class Limits:
             raise Refused(reason)
 
     def _before(self, token: _Token, function: str, now: float, ours: bool) -> Optional[str]:
+        if token.dead:
+            return token.dead
         if token.expires and now >= token.expires:
             return "the token expired %s ago, at %s; ask for a new one" % (_span(now - token.expires), _clock(token.expires))
         if ours:
@@ -179,12 +190,14 @@ def _too_fast(token: _Token, now: float) -> str:
     return "the token may make %g calls in %s; the next one in %s" % (calls, _span(seconds), _span(wait))
 
 
-def _bounds(token: _Token, function: str, arguments: Mapping[str, Any]) -> Optional[str]:
+def _bounds(token: _Token, function: str, arguments: Mapping[str, Any], more: bool) -> Optional[str]:
     for name, test in token.tests.get(function, {}).items():
         if name in arguments:
             wrong = test(arguments[name])
             if wrong is not None:
                 return "with this token, the argument %s of %s %s" % (name, function, wrong)
+        elif not more:  # a bound that nothing keeps would be none
+            return "the token bounds the argument %s of %s, which has no such parameter; ask for a token that fits" % (name, function)
     return None
 
 

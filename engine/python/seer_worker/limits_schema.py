@@ -1,5 +1,6 @@
 """Bounds of an argument: the part of JSON Schema that a token may use. docs/protocol.md, section 9."""
 
+import enum
 import math
 import re
 from collections.abc import Mapping as AnyMapping
@@ -27,6 +28,8 @@ def compile(schema: Any) -> _Test:
     def test(value: Any) -> Optional[str]:
         if getattr(value, "shape", None) == () and hasattr(value, "item"):
             value = value.item()  # an array without axes is a number
+        if isinstance(value, enum.Enum):
+            value = value.value
         for one in tests:
             wrong = one(value)
             if wrong is not None:
@@ -117,10 +120,18 @@ def _pattern(bound: Any) -> _Test:
     if type(bound) is not str:
         raise ValueError("pattern must be a text")
     try:
-        search = re.compile(bound).search
+        search = re.compile(_to_the_end(bound)).search
     except re.error as e:
         raise ValueError("the pattern %r is not one: %s" % (bound, e)) from None
     return lambda value: None if not isinstance(value, str) or search(value) else "must match the pattern %s" % bound
+
+
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\$", re.DOTALL)
+
+
+def _to_the_end(pattern: str) -> str:
+    """$ as JSON Schema means it: not before a last line break. What is escaped, or in brackets, is passed over."""
+    return _TOKEN.sub(lambda m: r"\Z" if m.group() == "$" else m.group(), pattern)
 
 
 def _items(bound: Any) -> _Test:
@@ -168,6 +179,20 @@ _KEYWORDS: Dict[str, Callable[[Any], _Test]] = {
 }
 
 
+def strict(schema: Any) -> Any:
+    """The schema as a limit: a bound of numbers allows nothing but numbers, where type does not say what else may come."""
+    if type(schema) is not dict:
+        return schema
+    out = {k: strict(v) if k == "items" else v for k, v in schema.items()}
+    implied = {_IMPLIED[k]: None for k in schema if k in _IMPLIED}
+    return {"type": list(implied), **out} if implied else out
+
+
 def compile_all(arguments: Mapping[str, Mapping[str, Any]]) -> Dict[str, Dict[str, _Test]]:
     """The tests of a token: for each function those of its parameters."""
-    return {function: {name: compile(schema) for name, schema in parameters.items()} for function, parameters in arguments.items()}
+    return {function: {name: compile(strict(schema)) for name, schema in parameters.items()} for function, parameters in arguments.items()}
+
+
+_IMPLIED = {
+    "minimum": "number", "maximum": "number", "exclusiveMinimum": "number", "exclusiveMaximum": "number", "minLength": "string",
+    "maxLength": "string", "pattern": "string", "minItems": "array", "maxItems": "array", "items": "array"}

@@ -147,8 +147,8 @@ class Runner:
         binder, left = prepared.function.binder, None
         limit, call.limit = call.timeout, "caller"
         if binder is not None:
-            arguments = {} if call.token == "main" else binder.names(prepared.args, prepared.kwargs)
-            left = self._limits.begin(call.token, call.fn, arguments)
+            arguments = {} if call.token == "main" else binder.bounded(prepared.args, prepared.kwargs)
+            left = self._limits.begin(call.token, call.fn, arguments, binder.open)
             call.metered = True
             if prepared.function.options.timeout and not 0 < limit <= prepared.function.options.timeout:
                 limit, call.limit = prepared.function.options.timeout, "function"

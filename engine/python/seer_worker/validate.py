@@ -140,8 +140,17 @@ class Binder:
         args = [columns.pop(p.name) for p in self._positional]
         return args, columns
 
+    @property
+    def open(self) -> bool:
+        """It has **kwargs."""
+        return self._more is not None
+
+    def bounded(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
+        """As names, and what **kwargs takes also by its own names: the limits of a token may be of these."""
+        return {**kwargs, **self.names(args, kwargs)} if self.open else self.names(args, kwargs)
+
     def names(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> Dict[str, Any]:
-        """What bind gave, by parameter, defaults included; for *args a list, for **kwargs a dict. For the limits of tokens."""
+        """What bind gave, by parameter, defaults included; for *args a list, for **kwargs a dict."""
         found = dict(self._defaults)
         found.update((p.name, value) for p, value in zip(self._positional, args))
         if self._rest is not None:

@@ -144,13 +144,49 @@ class TokenLimits(unittest.TestCase):
         limits.replace([{"id": "t", "arguments": {"g": {}}}], 0.0)
         limits.begin("t", "f", {"n": 100})
 
-    def test_a_wrong_schema_changes_nothing(self) -> None:
+    def test_a_token_whose_limits_cannot_be_kept_opens_nothing(self) -> None:
         limits = self.limits(calls=1)
-        with self.assertRaises(ValueError) as caught:
-            limits.replace([{"id": "t"}, {"id": "u", "arguments": {"f": {"x": {"format": "email"}}}}], 0.0)
-        self.assertIn("'format'", str(caught.exception))
-        limits.begin("t", "f", {})
-        self.refused(limits)
+        for wrong in ({"arguments": {"f": {"x": {"format": "email"}}}}, {"arguments": {"f": {"x": {"pattern": "("}}}},
+                      {"arguments": {"f": 7}}, {"rate": [0.5, 1]}, {"rate": ["many", 1]}):
+            limits.replace([{"id": "t"}, {"id": "u", **wrong}], 0.0)
+            limits.begin("t", "f", {})
+            with self.assertRaises(Refused) as caught:
+                limits.begin("u", "f", {"x": 1})
+            self.assertIn("cannot be kept", str(caught.exception))
+        limits.replace([{"id": "u"}], 0.0)
+        limits.begin("u", "f", {"x": 1})
+
+    def test_a_revoked_token_is_not_one_without_limits(self) -> None:
+        limits = self.limits(functions=["f"])
+        limits.replace([{"id": "main"}], 0.0)
+        self.assertIn("revoked", self.refused(limits, "f"))
+        with self.assertRaises(Refused):
+            limits.check("t", "$handle.get")
+        limits.begin("main", "f", {})
+
+    def test_a_bound_is_kept_by_every_type(self) -> None:
+        bounds = {"n": {"maximum": 10}, "word": {"maxLength": 3, "type": ["string", "null"]}, "all": {"items": {"maximum": 1}}}
+        limits = self.limits(arguments={"f": bounds})
+        fine = {"n": 1, "word": "a", "all": [1]}
+        limits.begin("t", "f", fine)
+        limits.begin("t", "f", {**fine, "word": None})
+        for name, value in [("n", "1000"), ("n", [1000]), ("n", None), ("n", True), ("n", 1e400), ("n", float("nan")), ("n", 10**30),
+                            ("word", ["abcd"]), ("word", b"abcd"), ("all", [[1000]]), ("all", {"a": 1000}), ("all", "1000")]:
+            self.assertIn("the argument %s of f" % name, self.refused(limits, **{**fine, name: value}))
+
+    def test_a_bound_without_its_parameter_refuses(self) -> None:
+        limits = self.limits(arguments={"f": {"steps": {"maximum": 10}}})
+        self.assertIn("which has no such parameter", self.refused(limits, stepps=10**9))
+        limits.begin("t", "f", {"kwargs": {}}, True)  # f(**kwargs) without it
+        with self.assertRaises(Refused):
+            limits.begin("t", "f", {"kwargs": {"steps": 11}, "steps": 11}, True)
+
+    def test_the_end_of_a_pattern_is_the_end(self) -> None:
+        limits = self.limits(arguments={"f": {"x": {"pattern": "^(a+$|[$]|\\\\$)$"}}})
+        for good in ("aa", "$", "\\"):
+            limits.begin("t", "f", {"x": good})
+        for bad in ("aa\n", "aa\n; rm", "$\n", ""):
+            self.refused(limits, x=bad)
 
 
 class Schemas(unittest.TestCase):
