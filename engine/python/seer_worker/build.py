@@ -19,6 +19,7 @@ from .loop import Loops
 from .output import Output
 from .page import Page
 from .post import Post
+from .reception import Reception
 from .reload import NotSafe, reload
 from .runner import Parts, Runner
 from .scrub import Scrubber
@@ -45,8 +46,10 @@ class Build:
         table.replace(interface)
         self._loops = Loops()
         self.post = Post(self.journal, hub.poller)
-        self.desk = Desk(hub.lock, page, self.journal, self.limits, table, self.post, int(settings.get("queue") or 0), record)
+        self.desk = Desk(hub.lock, page, self.journal, table, self.post)
         self.post.calls = self.desk.calls
+        reception = Reception(self.desk, self.journal, self.limits, table, self.post, int(settings.get("queue") or 0), record)
+        self.desk.frame = reception.frame
         self._failures = Failures(scrubber)
         parts = Parts(self.desk, self.journal, self.limits, self._handles, table, self.post, output, scrubber, record)
         self.runner = Runner(parts, self._failures, self._loops.run)

@@ -1,0 +1,185 @@
+"""Takes the frames of clients: begins calls, joins calls that run, finds answers that were given."""
+
+import json
+from typing import Any, Callable, Dict, Optional
+
+from .calls import QUEUED, Call, Follower, client_of, is_name, is_seconds
+from .connection import Connection
+from .desk import Desk
+from .errors import call_error
+from .frames import Frame, FrameError, begin
+from .journal import Entry, Journal, JournalFull
+from .lanes import Table
+from .limits import Limits, Refused
+from .post import Post
+from .values_body import pack_body
+
+_QUEUE = 10_000
+
+
+class Reception:
+    """Belongs to whoever holds the service's lock."""
+
+    def __init__(self, desk: Desk, journal: Journal, limits: Limits, table: Table, post: Post, most: int = 0, record: bool = False) -> None:
+        """most: so many calls may wait."""
+        self._desk, self._journal, self._limits, self._table, self._post = desk, journal, limits, table, post
+        self._most, self._record = most or _QUEUE, record
+        self._kinds: Dict[str, Callable[[Connection, Frame], None]] = {
+            "call": self._call, "attach": self._attach, "cancel": self._cancel, "ack": self._ack, "more": self._more, "calls": self._list}
+
+    def frame(self, connection: Connection, frame: Frame) -> None:
+        """FrameError if it breaks the rules. A kind that is not known is ignored."""
+        take = self._kinds.get(frame.header["t"])
+        if take is not None:
+            take(connection, frame)
+
+    def _call(self, connection: Connection, frame: Frame) -> None:
+        header = frame.header
+        token = _token(connection, header)
+        self._acknowledge(connection, header, token)
+        call = Call(header, frame.body, token, client_of(header, connection))
+        if self._known(connection, header, call.id, token):
+            return
+        age = header.get("age")
+        if age and is_seconds(age) and not self._journal.reaches(age):
+            error = call_error("interrupted", "whether %s ran %g seconds ago is not known any more; it was not repeated" % (call.fn, age))
+            self._post.refuse(connection, call.id, error)
+            return
+        if not self._fits(connection, call, header):
+            return
+        function = self._table.functions.get(call.fn)
+        self._follow(connection, header, call)
+        if function is None:
+            message = "there is no function %r; exposed are: %s" % (call.fn, self._table.exposed())
+            self._desk.decline(call, call_error("unknown_function", message, "LookupError"))
+        else:
+            call.lane = self._table.lane(function)
+            self._desk.queue(call)
+
+    def _fits(self, connection: Connection, call: Call, header: Dict[str, Any]) -> bool:
+        """Whether the call may be kept. One that may not is answered, and may be sent again under its name."""
+        try:
+            if not call.fn.startswith("$"):
+                self._limits.check(call.token, call.fn)
+            if len(self._desk.calls) - len(self._desk.running) >= self._most:
+                message = "%d calls are waiting, and more may not; the call did not run, send it again later" % self._most
+                self._post.refuse(connection, call.id, call_error("busy", message))
+                return False
+            if call.detached or self._record:
+                options = {k: v for k, v in header.items() if k not in ("t", "from", "age", "ack")}
+                self._journal.queued(call.id, call.fn, call.token, call.client, options, _whole(call))
+            return True
+        except Refused as e:
+            self._journal.refused(call.id, call.fn, call.token, str(e))
+            self._post.refuse(connection, call.id, call_error("refused", str(e), "PermissionError"))
+        except JournalFull as e:
+            self._post.refuse(connection, call.id, call_error("busy", str(e)))
+        return False
+
+    def _attach(self, connection: Connection, frame: Frame) -> None:
+        id = frame.header.get("id")
+        if not is_name(id):
+            raise FrameError("attach needs the name of a call")
+        self._arrived(frame.header, _token(connection, frame.header))
+        if not self._known(connection, frame.header, str(id), _token(connection, frame.header)):
+            message = "no call %s is known here; its answer has been given up, or it never came" % id
+            error = call_error("unknown_call", message, "LookupError")
+            self._post.refuse(connection, str(id), error)
+
+    def _known(self, connection: Connection, header: Dict[str, Any], id: str, token: str) -> bool:
+        """Whether there is such a call already; then the connection follows it, or has its answer."""
+        call = self._desk.calls.get(id)
+        entry: Optional[Entry] = None if call is not None else self._journal.find(id)
+        owner = call.token if call is not None else entry.token if entry is not None else token
+        if owner and owner != token:
+            self._post.refuse(connection, id, call_error("refused", "the name %s is that of another token's call" % id, "PermissionError"))
+        elif call is not None:
+            self._follow(connection, header, call)
+        elif entry is not None:
+            self._post.replay(connection, _first(header), entry)
+        else:
+            return False
+        return True
+
+    def _follow(self, connection: Connection, header: Dict[str, Any], call: Call) -> None:
+        earlier = connection.followers.pop(call.id, None)
+        if earlier in call.followers:
+            call.followers.remove(earlier)
+        follower = Follower(connection, call.id, _first(header), header.get("output") is True or call.output)
+        connection.followers[call.id] = follower
+        call.followers.append(follower)
+        self._desk.lingering.discard(call)
+        if follower.next <= call.last:
+            self._post.feed(follower)
+
+    def _cancel(self, connection: Connection, frame: Frame) -> None:
+        call = self._desk.calls.get(frame.header.get("id", ""))
+        if call is not None and call.token == _token(connection, frame.header):
+            self._desk.stop(call, "cancelled")
+
+    def _ack(self, connection: Connection, frame: Frame) -> None:
+        self._give_up(frame.header.get("id", ""), _token(connection, frame.header))
+        connection.answered = [a for a in connection.answered if a != frame.header.get("id")]
+
+    def _acknowledge(self, connection: Connection, header: Dict[str, Any], token: str) -> None:
+        """The next call says that the answers before it have arrived, unless its client says so itself."""
+        if self._arrived(header, token):
+            connection.explicit = True
+        if connection.answered:
+            if not connection.explicit and not connection.runtime:
+                for id in connection.answered:
+                    self._journal.acked(id)
+            connection.answered = []
+
+    def _arrived(self, header: Dict[str, Any], token: str) -> bool:
+        """Whether the client names answers that have arrived; these need not be kept."""
+        named = header.get("ack")
+        if not isinstance(named, list):
+            return False
+        for id in named:
+            self._give_up(id, token)
+        return True
+
+    def _give_up(self, id: Any, token: str) -> None:
+        entry = self._journal.find(id) if isinstance(id, str) else None
+        if entry is not None and entry.token == token:
+            self._journal.acked(id)
+
+    def _more(self, connection: Connection, frame: Frame) -> None:
+        follower, n = connection.followers.get(frame.header.get("id", "")), frame.header.get("n")
+        if follower is not None and type(n) is int:
+            follower.used = max(follower.used, n)
+            self._desk.room(self._desk.calls.get(follower.id))
+
+    def _list(self, connection: Connection, frame: Frame) -> None:
+        token, id = _token(connection, frame.header), frame.header.get("id")
+        everybody = connection.runtime and "token" not in frame.header
+        positions = {c.id: p for turns in self._desk.turns() for p, c in enumerate(turns.order())}
+        said = {e.id: e.call() for e in self._journal.calls(None if everybody else token)}
+        for call in self._desk.calls.values():
+            if everybody or call.token == token:
+                said[call.id] = call.as_dict()
+                if call.state == QUEUED:
+                    said[call.id]["position"] = positions.get(call.id, 0)
+        listed = [c for c in said.values() if id is None or c["id"] == id]
+        body = json.dumps(sorted(listed, key=lambda c: c.get("queued_unix") or c.get("started_unix") or 0)).encode()
+        head = json.dumps({"t": "calls", **({"id": id} if id else {})}).encode()
+        connection.send([begin(head, len(body)) + body])
+
+
+def _whole(call: Call) -> bytes:
+    """The arguments for the journal; nothing of those that cannot be read, of which the run will tell."""
+    try:
+        return call.body if isinstance(call.body, bytes) else pack_body(call.parts())
+    except ValueError:
+        return b""
+
+
+def _token(connection: Connection, header: Dict[str, Any]) -> str:
+    token = header.get("token") if connection.runtime else None
+    return token if token and isinstance(token, str) else connection.token
+
+
+def _first(header: Dict[str, Any]) -> int:
+    first = header.get("from")
+    return first if type(first) is int and first > 1 else 1
