@@ -124,8 +124,13 @@ func TestRun(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(exp.Outputs, "é result.txt")); string(got) != "42!" {
 		t.Errorf("result: %q, %v", got, err)
 	}
-	if got := files(t, exp.Outputs); !slices.Equal(got, []string{"agent.log", "run.json", "é result.txt"}) {
-		t.Errorf("outputs: %v", got)
+	outside := slices.DeleteFunc(files(t, exp.Outputs), func(name string) bool { return strings.HasPrefix(name, "record/") })
+	if !slices.Equal(outside, []string{"agent.log", "run.json", "é result.txt"}) {
+		t.Errorf("outputs: %v", outside)
+	}
+	// The second run's record has replaced the first's.
+	if calls, err := os.ReadFile(filepath.Join(exp.Outputs, "record", "calls.jsonl")); err != nil || bytes.Count(calls, []byte("\n")) != 1 || !bytes.Contains(calls, []byte(`"twice"`)) {
+		t.Errorf("recorded: %s, %v", calls, err)
 	}
 	// What leads to the sandbox is gone with it; the user's files stay.
 	if got := files(t, exp.Workspace.Dir); !slices.Equal(got, []string{".seer-workspace.json", "agent.py", "helpers.py", "prompt.md"}) {
