@@ -82,7 +82,7 @@ class Array(Node):
     def schema(self, defs: Defs) -> Schema:
         element = _ELEMENTS.get(self._kind())
         items = [element] if element else [] if self._kind() else ["number", "boolean", "string"]
-        top = ["array", *items]
+        top = ["array", *(i for i in items if element or i != "string")]
         text = "%s%s%s" % (self.noun.partition(" ")[2], self._of(), ", shape %s" % self.shape if self.shape else "")
         if not items:
             return {"description": text}
@@ -102,7 +102,8 @@ class Array(Node):
                 return self._cast(np, np.asarray(value))
             except (TypeError, ValueError, RuntimeError) as e:
                 raise Misfit(self.expects, value, ": %s" % e) from None
-        if listed(value) is None and not isinstance(value, (int, float, complex, str)):
+        text = isinstance(value, str) and self._kind() not in ("U", "S", "M")
+        if text or listed(value) is None and not isinstance(value, (int, float, complex, str)):
             raise Misfit(self.expects, value)
         return self._made(np, value)
 

@@ -1,5 +1,6 @@
 """Describes what an interface exposes: the JSON of sdk.Interface."""
 
+import enum
 import inspect
 from typing import Any, Callable, Dict, List, Optional
 
@@ -157,7 +158,8 @@ def _shown(annotation: Any) -> str:
 
 def _repr(value: Any) -> str:
     try:
-        text = repr(value)
+        member = isinstance(value, enum.Enum) and str(value.name).isidentifier()  # of a Flag, it may be several
+        text = "%s.%s" % (type(value).__name__, value.name) if member else repr(value)
     except Exception as e:
         text = "<%s whose repr raises %s>" % (type(value).__name__, type(e).__name__)
     return text if len(text) <= _LONGEST_REPR else text[:_LONGEST_REPR] + "…"

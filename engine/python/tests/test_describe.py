@@ -125,7 +125,7 @@ class Description(unittest.TestCase):
         self.assertNotIn("has_default", p["a"])
         self.assertEqual((p["c"]["default"], p["c"]["default_repr"]), ([1.0], "[1.0]"))
         self.assertNotIn("default", p["d"])
-        self.assertIs(p["d"]["has_default"], True)
+        self.assertEqual((p["d"]["has_default"], p["d"]["default_repr"]), (True, "Mode.FAST"))
         self.assertEqual((p["e"]["default"], p["e"]["default_repr"]), (None, "None"))
         self.assertEqual(self.params("bare")["y"]["default_repr"], '"it\'s"')
         self.assertNotIn("default", self.params("unresolved")["nan"])

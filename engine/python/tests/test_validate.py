@@ -374,6 +374,7 @@ def some(a: Optional[npt.NDArray[np.floating]] = None, *rest: npt.NDArray[np.boo
             ("floats", {"a": 1}, "a dict"),
             ("floats", [None], "something else in it"), ("floats", [True], "something else in it"), ("ints", [1.5], "something else in it"),
             ("ints", [1000], "out of its range"), ("ints", np.ones(2), "shape (2,)"), ("plain", None, "and is None"),
+            ("plain", "a file's text", "must be an array, and is \"a file's text\" (str)"),
         ):
             with self.subTest(name, value=value), self.assertRaises(BadArguments) as caught:
                 self.bind(name, value)
