@@ -105,7 +105,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 		return err
 	}
 	defer to.close()
-	r := protocol.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id}
+	r := protocol.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id, Keep: f.id != ""}
 	if f.handle {
 		r.HandleAbove = new(int64)
 	}

@@ -138,17 +138,10 @@ func (p *printer) print(v value.Value) error {
 	if p.flags.raw && json.Unmarshal(plain, &s) == nil {
 		return p.app.println(s)
 	}
-	var out bytes.Buffer
-	if p.app.jsonOut {
-		err = json.Compact(&out, plain)
-	} else {
-		err = json.Indent(&out, plain, "", "  ")
+	if !p.app.jsonOut {
+		plain = indented(plain)
 	}
-	if err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err = p.app.ui.stdout().Write(out.Bytes())
+	_, err = p.app.ui.stdout().Write(append(plain, '\n'))
 	return err
 }
 

@@ -18,6 +18,7 @@ type CallRequest struct {
 	Kwargs   map[string]any // the same
 	Body     *Body          // the arguments as they travel, instead of Args and Kwargs
 	ID       string         // the call's name: the same one never runs twice; default: made
+	Keep     bool           // the answer is kept for some time for whoever asks again, though it has arrived
 	CallOptions
 }
 

@@ -27,6 +27,7 @@ type follower struct {
 	body    []byte
 	handler CallHandler
 	keep    bool // the end of the context is not the end of the call
+	unsaid  bool // the worker is not told that the answer has arrived
 
 	next  int       // the first event that has not been handled
 	first time.Time // when the call was first sent; zero = never
@@ -51,7 +52,7 @@ func newFollower(c *Client, r CallRequest, on CallHandler) (*follower, error) {
 		return nil, err
 	}
 	f := &follower{
-		c: c, service: r.Service, body: body.Data, handler: on, next: max(r.From, 1), keep: r.Detach,
+		c: c, service: r.Service, body: body.Data, handler: on, next: max(r.From, 1), keep: r.Detach, unsaid: r.Keep,
 		head: FrameHeader{Kind: FrameCall, ID: r.ID, Fn: r.Function, CallOptions: r.CallOptions},
 	}
 	f.head.Tagged = body.Tagged
@@ -107,7 +108,7 @@ func (f *follower) try(ctx context.Context) (Answer, error) {
 // otherwise.
 func (f *follower) leaves(conn *FrameConn, err error) bool {
 	var failed *CallError
-	if (err == nil || errors.As(err, &failed)) && !conn.broken.Load() {
+	if (err == nil || errors.As(err, &failed)) && !conn.broken.Load() && !f.unsaid {
 		return true
 	}
 	conn.Close()
@@ -168,6 +169,9 @@ func (f *follower) talk(conn *FrameConn) (Answer, error) {
 	answer, err := f.follow(conn.r, func(n int) error {
 		return WriteFrame(conn.conn, FrameHeader{Kind: FrameMore, ID: f.head.ID, N: n}, nil)
 	})
+	if f.unsaid {
+		return answer, err
+	}
 	conn.unread = f.head.ID
 	if err == nil && f.large && conn.tell(FrameAck, f.head.ID) == nil {
 		conn.unread = ""
