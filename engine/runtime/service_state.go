@@ -39,8 +39,8 @@ func (v *service) ready() (*worker, <-chan struct{}, error) {
 	case g.state == protocol.ServiceFailed:
 		return nil, nil, g.err
 	case g.state == protocol.ServiceCrashed && !g.restarting:
-		return nil, nil, protocol.Errorf(protocol.Unavailable,
-			"the service %s has crashed %d times and is not started again (%v): serve it again", v.name, len(g.crashes), g.err)
+		// Not unavailable: nobody has to try for minutes.
+		return nil, nil, loadFailed("the service %s has crashed %d times and is not started again (%v): serve it again", v.name, len(g.crashes), g.err)
 	}
 	return nil, v.changed, nil
 }
