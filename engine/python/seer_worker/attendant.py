@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any
+from typing import Callable
 
 from .hub import Hub
 from .poller import Poller
@@ -20,11 +20,12 @@ class Attendant:
     thread has not been at the poller in between.
     """
 
-    def __init__(self, hub: Hub, hand_over: Any) -> None:
+    def __init__(self, hub: Hub, held_up: Callable[[float], float]) -> None:
+        """held_up hears for how many seconds the main thread has been inside what it does, and says when to be told again."""
         self.turn = 0
         self.busy = True  # it loads
         self.waits = False  # nothing but poke, or an event, wakes it
-        self._hub, self._hand_over = hub, hand_over
+        self._hub, self._held_up = hub, held_up
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._wake, False)
         os.set_blocking(self._woken, False)
@@ -74,19 +75,19 @@ class Attendant:
         self._rested()
 
     def _stand_in(self, turn: int) -> None:
-        hub = self._hub
+        hub, since = self._hub, time.monotonic()
         while True:
             self.waits = True
             with hub.lock:
                 here = self.busy and self.turn == turn
-                pause = hub.tick(time.monotonic()) if here else 0.0
+                now = time.monotonic()
+                pause = min(hub.tick(now), self._held_up(now - since)) if here else 0.0
             if not here:
                 break
             self._outer.wait(min(pause, _LONG))
             self._rested()
             with hub.lock:
                 if self.busy and self.turn == turn:
-                    self._hand_over()
                     hub.serve(hub.poller.wait(0))
         self._rested()
 

@@ -9,7 +9,7 @@ from . import context
 from .calls import ENDED, RUNNING, Call
 from .context import Scope
 from .desk import Desk
-from .lanes import Lane, Table
+from .lanes import Table
 from .runner import AnyGate, Prepared, Runner
 from .threads import ThreadGate
 from .turns import Turns
@@ -44,9 +44,9 @@ class Batches:
         """In the main thread: a call whose turn has come, and those that go with it."""
         self._perform(self._gather(call, self._desk.waiting, self._pump), gate)
 
-    def beside(self, call: Call, lane: Lane) -> None:
-        """The same in a thread of its own."""
-        self._perform(self._gather(call, lane.waiting, lambda seconds: time.sleep(min(seconds, _NAP))), ThreadGate())
+    def beside(self, call: Call, turns: "Turns[Call]") -> None:
+        """The same in a thread of its own, of the calls that wait there."""
+        self._perform(self._gather(call, turns, lambda seconds: time.sleep(min(seconds, _NAP))), ThreadGate())
 
     def _gather(self, call: Call, turns: "Turns[Call]", wait: Callable[[float], None]) -> List[Call]:
         function = self._table.functions.get(call.fn)

@@ -12,6 +12,7 @@ from .validate import Binder
 _BRIEF = 0.001  # seconds: such a run is over before a thread could have taken it
 _LONG = 0.005
 _TRUSTED, _MOST, _LEAST, _LOSS = 16, 40, -100, 4  # how many brief runs count for it; a long one takes some away
+_NEVER = -(1 << 60)
 
 
 class Function(NamedTuple):
@@ -30,12 +31,16 @@ class Lane:
         self.limit = limit
         self.running = 0
         self.waiting: Turns[Call] = Turns()
-        self._brief = 0 if may_be_brief else -(1 << 60)
+        self._brief = 0 if may_be_brief else _NEVER
 
     @property
     def brief(self) -> bool:
         """Its runs have been so short that a thread of their own costs more."""
         return self._brief >= _TRUSTED
+
+    def distrust(self) -> None:
+        """It has waited for another call: it is never one that may be brief again."""
+        self._brief = _NEVER
 
     def ran(self, seconds: float) -> None:
         """Learns from a run."""

@@ -32,7 +32,7 @@ class Worker:
             os.set_inheritable(fd, False)
         self.gate = Gate()
         self.hub = Hub(self.listener, self._hello, self._obey, self._lost)
-        self.attendant = Attendant(self.hub, self._hand_over)
+        self.attendant = Attendant(self.hub, self._held_up)
         self.build: Optional[Build] = None
         self._state: Dict[str, Any] = {"state": "new"}
         self._order: Dict[str, Any] = {}  # the load message
@@ -82,9 +82,8 @@ class Worker:
         self.gate.interrupt(self._order, "cancelled")
         self.hub.wake()
 
-    def _hand_over(self) -> None:
-        if self.build is not None:
-            self.build.side.hand_over()
+    def _held_up(self, seconds: float) -> float:
+        return self.build.side.held_up(seconds) if self.build is not None else 60.0
 
     # --- the main thread
 

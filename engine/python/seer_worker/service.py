@@ -34,11 +34,11 @@ class Service:
         while True:
             self.turn(pause)
             with lock:
-                edited, self.edited = self.edited, None
-                call, passing = self._next() if edited is None else (None, False)
+                edited = self._edit(side)
+                call, passing = self._next(side.stands_in) if edited is None else (None, False)
                 if call is None and edited is None:
                     pause = self._idle()
-                    if self.leaving and not desk.running:
+                    if self.leaving and not desk.running and not side.stands_in:
                         break
                     continue
                 self._attendant.begin()
@@ -71,10 +71,16 @@ class Service:
         self._polled = 0.0
         self.turn(pause)
 
-    def _next(self) -> Tuple[Optional[Call], bool]:
+    def _edit(self, side: Side) -> Optional[Dict[str, Any]]:
+        if side.stands_in:  # it is not the time between two calls
+            return None
+        edited, self.edited = self.edited, None
+        return edited
+
+    def _next(self, occupied: bool) -> Tuple[Optional[Call], bool]:
         desk = self._desk
         passing = bool(desk.inline)
-        call = desk.inline.popleft() if passing else desk.waiting.pop()
+        call = desk.inline.popleft() if passing else None if occupied else desk.waiting.pop()
         if call is not None and not passing:
             desk.begin(call)
         return call, passing

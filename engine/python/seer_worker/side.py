@@ -15,6 +15,10 @@ from .runner import Runner
 from .streams import NoGate
 from .threads import Pool, ThreadGate
 
+_HAND_OVER = 0.02  # seconds that what is to run in passing waits for the main thread
+_STAND_IN = 0.5  # the same of what runs in turn, while something runs there in passing
+_FOREVER = 60.0
+
 
 class Side:
     """Begins a call of a lane when there is room in it, and after it the next one."""
@@ -23,6 +27,8 @@ class Side:
         self._desk, self._table, self._runner, self._batches, self._loop = desk, table, runner, batches, loop
         self._pool = Pool()
         self._main = threading.get_ident()
+        self._passing: Optional[Call] = None  # what the main thread runs in passing
+        self.stands_in = False  # another thread gives turns in place of the main one, which waits until it has ended
 
     def start(self, call: Call, lane: Lane) -> None:
         """With the lock; the call has its place among the running ones of the lane."""
@@ -36,17 +42,56 @@ class Side:
         else:
             self._pool.run(self._thread, call, lane)
 
-    def hand_over(self) -> None:
-        """With the lock: the main thread is held up, so what it wanted to run in passing gets threads."""
+    def held_up(self, seconds: float) -> float:
+        """With the lock: the main thread has been inside what it does for so long. Tells when to look again.
+
+        What it wanted to run in passing gets threads. What it runs in passing itself may be waiting for a call that has to have
+        its turn first: those have their turns in another thread then.
+        """
+        again = _FOREVER
+        if self._desk.inline:
+            if seconds < _HAND_OVER:
+                again = _HAND_OVER - seconds
+            else:
+                self._hand_over()
+        if self._passing is not None and self._desk.waiting and not self.stands_in:
+            if seconds < _STAND_IN:
+                again = min(again, _STAND_IN - seconds)
+            else:
+                self.stands_in = True
+                self._passing.lane.distrust()
+                self._pool.run(self._stand_in)
+        return again
+
+    def _hand_over(self) -> None:
         while self._desk.inline:
             call = self._desk.inline.popleft()
             self._pool.run(self._thread, call, call.lane)
 
+    def _stand_in(self) -> None:
+        """Gives turns until the main thread can."""
+        desk, table = self._desk, self._table
+        while True:
+            with desk.lock:
+                call = desk.waiting.pop() if self._passing is not None else None
+                if call is None:
+                    self.stands_in = False
+                    break
+                desk.begin(call)
+            function = table.functions.get(call.fn)
+            if function is not None and function.options.batch:
+                self._batches.beside(call, desk.waiting)
+            else:
+                self._runner.perform(call, ThreadGate())
+        desk.poke()
+
     def in_passing(self, call: Call, gate: Any) -> None:
         """In the main thread."""
         lane: Lane = call.lane
+        self._passing = call
         self._runner.perform(call, gate)
         with self._desk.lock:
+            self._passing = None
             following = self._following(call, lane)
             if following is not None:
                 self.start(following, lane)
@@ -61,7 +106,7 @@ class Side:
     def _batch(self, call: Call, lane: Lane) -> None:
         current: Optional[Call] = call
         while current is not None:
-            self._batches.beside(current, lane)
+            self._batches.beside(current, lane.waiting)
             with self._desk.lock:
                 current = self._following(current, lane)
 
