@@ -15,6 +15,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{8,100}").fullmatch
 _AHEAD = 1 << 20  # bytes of items that a generator may be ahead of who uses them
 _LINGER, _LINGER_RUNTIME = 10.0, 150.0
 
+MAIN = "main"  # the token of who serves
+_LONGEST_NAME = 500
 QUEUED, RUNNING, ENDING, ENDED = "queued", "running", "ending", "ended"
 
 
@@ -52,7 +54,7 @@ class Call:
         self.linger: Optional[float] = header.get("linger")
         self.detached = header.get("detach") is True
         self.deflate = header.get("deflate") is True
-        if not _NAME(self.id) or type(self.fn) is not str or not self.fn:
+        if not _NAME(self.id) or type(self.fn) is not str or not 0 < len(self.fn) <= _LONGEST_NAME:
             raise FrameError("a call needs a name of 8 to 100 letters, digits, _ . -, and that of a function")
         if not all(v is None or is_seconds(v) for v in (self.timeout, self.linger, self.handle_above)):
             raise FrameError("timeout, linger and handle_above must be numbers that are not negative")

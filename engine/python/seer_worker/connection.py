@@ -24,7 +24,7 @@ class Connection:
 
     __slots__ = (
         "_sock", "fd", "token", "client", "runtime", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
-        "out", "borrowed", "writing", "watched", "_decoder")
+        "held", "owed", "listed", "out", "borrowed", "writing", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
         sock.setblocking(True)
@@ -41,6 +41,9 @@ class Connection:
         self.answered: List[str] = []  # calls whose answers have been sent and not been acknowledged
         self.ahead = 0  # bytes of arguments that wait for their call
         self.paused = False  # nothing is read for now
+        self.held: Deque[Frame] = deque()  # what has come while it is paused
+        self.owed = 0  # bytes of short answers in out
+        self.listed = False  # it has been given a list of calls, which is work; others go first now
         self.out: Deque[memoryview] = deque()  # what could not be sent yet
         self.borrowed = False  # some of that is memory of the user's objects
         self.writing = False  # a thread is in drain
@@ -72,9 +75,19 @@ class Connection:
         return n
 
     @property
+    def owner(self) -> str:
+        """Whose it is; nobody's where the runtime carries calls of many on it."""
+        return "" if self.runtime else self.token
+
+    @property
     def reads(self) -> Optional[bool]:
         """Whether to look for what it sends; None: not even for its end."""
-        return None if self.deaf else not self.paused
+        return None if self.deaf or self.paused and self.out else not self.paused
+
+    def short(self, parts: Sequence[Buffer]) -> None:
+        """Sends what costs its client next to nothing to ask for: whoever does not read it is not heard further."""
+        self.send(parts)
+        self.owed = self.owed + sum(map(len, parts)) if self.out else 0
 
     def receive_last(self) -> List[Frame]:
         """Reads all that the client has sent, and lets it send no more.

@@ -66,10 +66,10 @@ class Handles:
             self._held[info["id"]] = _Held(value, token, size, self._now())
             self._size += size
             while len(self._held) > self._count:
-                freed.append(self._free(next(iter(self._held)), "it was the one used longest ago of more than %d" % self._count))
+                freed.append(self._free(self._oldest(lambda h: 1), "it was the one used longest ago of more than %d" % self._count))
             while self._size > self._bytes and len(self._held) > 1:
                 reason = "it was the one used longest ago of more than %d MiB" % max(1, self._bytes >> 20)
-                freed.append(self._free(next(iter(self._held)), reason))
+                freed.append(self._free(self._oldest(lambda h: h.size), reason))
         del freed  # not with the lock: what is freed may run code of its own
         return info
 
@@ -140,6 +140,15 @@ class Handles:
         del freed
 
     # --- with the lock
+
+    def _oldest(self, weight: Callable[[_Held], int]) -> str:
+        """The handle used longest ago, of the token that has most, but for the newest: nobody pushes those of others out."""
+        weights: Dict[str, int] = {}
+        for held in self._held.values():
+            weights[held.token] = weights.get(held.token, 0) + weight(held)
+        *older, _ = self._held.items()
+        heaviest = max((held.token for _, held in older), key=lambda token: weights[token])
+        return next(id for id, held in older if held.token == heaviest)
 
     def _expired(self) -> List[Any]:
         freed, old = [], self._now() - self._seconds

@@ -15,9 +15,11 @@ from .desk import Desk
 from .frames import Frame, FrameError
 from .poller import Poller
 from .post import Post
+from .room import FULL, Room
 
 _ORPHAN = 20.0  # seconds without a runtime, after which the worker ends
 _AHEAD = 64 << 20  # bytes of arguments that may wait for one connection; beyond them it is not read
+_UNREAD = 1 << 20  # bytes of short answers that one connection may leave unread
 _LOOK = 0.05  # seconds between looks whether it may be read again
 
 Obey = Callable[[Dict[str, Any], Optional[int]], None]
@@ -36,7 +38,9 @@ class Hub:
         self._listener, self._hello, self._obey, self._lost = listener, hello, obey, lost
         self._control: Optional[Control] = None
         self._lost_at = time.monotonic() + _ORPHAN
+        self._room = Room()
         self._paused: Set[Connection] = set()
+        self._stopped = False
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._wake, False)
         self.poller.read(self._woken)
@@ -79,10 +83,17 @@ class Hub:
             self.drop(connection)
 
     def _take(self, connection: Connection, frames: Any) -> None:
-        desk = self._desk
+        desk, held = self._desk, connection.held
+        if held:
+            frames = [*held, *frames]
+            held.clear()
         try:
-            for frame in frames:
+            for i, frame in enumerate(frames):
                 if desk is not None:
+                    if (connection.listed or connection.owed > _UNREAD) and not connection.lost and not self._stopped:
+                        held.extend(frames[i:])
+                        self._pause(connection)
+                        break
                     desk.frame(connection, frame)
                     if not isinstance(frame.body, bytes) or connection.ahead:
                         self._weigh(connection, frame)
@@ -94,9 +105,12 @@ class Hub:
     def _weigh(self, connection: Connection, frame: Frame) -> None:
         connection.ahead += len(frame.body) if isinstance(frame.body, bytes) else frame.body._size
         if connection.ahead > _AHEAD and self._waiting(connection) > _AHEAD:
-            connection.paused = True
-            self._paused.add(connection)
-            self.poller.change(connection.fd, connection.reads, connection.watched)
+            self._pause(connection)
+
+    def _pause(self, connection: Connection, pause: bool = True) -> None:
+        connection.paused = pause
+        (self._paused.add if pause else self._paused.discard)(connection)
+        self.poller.change(connection.fd, connection.reads, connection.watched)
 
     def _waiting(self, connection: Connection) -> int:
         calls = self._desk.calls if self._desk is not None else {}
@@ -111,12 +125,14 @@ class Hub:
         self._paused.discard(connection)
         if self.connections.pop(connection.fd, None) is not None:
             self.poller.forget(connection.fd)
+            self._room.give(connection.owner)
         if self._desk is not None:
             self._desk.gone(connection)
         connection.close()
 
     def last_frames(self) -> None:
         """Takes what was sent before a stop, and leaves nobody in doubt about what was sent after it."""
+        self._stopped = True
         for connection in list(self.connections.values()):
             self._take(connection, connection.receive_last())
             if connection.closed:
@@ -154,7 +170,7 @@ class Hub:
             return bool(messages)
         except ControlClosed:
             self._end_control()
-            return False
+        return False
 
     def _end_control(self) -> None:
         control, self._control = self._control, None
@@ -190,7 +206,11 @@ class Hub:
                 sock.close()
                 return
             connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True)
-            connection.send([str(message.get("hello", "")).encode()])  # a few bytes into an empty buffer
+            hello, fits = str(message.get("hello", "")).encode(), self._room.take(connection.owner)
+            connection.send([hello if fits else FULL if hello else b""])  # a few bytes into an empty buffer
+            if not fits:
+                connection.close()
+                return
             self.connections[connection.fd] = connection
             self.poller.read(connection.fd)
         except OSError as e:
@@ -208,12 +228,17 @@ class Hub:
             pause = min(pause, self._lost_at - now)
         if self._paused:
             for connection in list(self._paused):
-                if self._waiting(connection) <= _AHEAD // 2:
-                    self._paused.discard(connection)
-                    connection.paused = False
-                    self.poller.change(connection.fd, connection.reads, connection.watched)
+                if self._waiting(connection) <= _AHEAD // 2 and not (connection.owed and connection.out):
+                    self._resume(connection)
             pause = min(pause, _LOOK)
         return pause
+
+    def _resume(self, connection: Connection) -> None:
+        connection.listed, connection.owed = False, 0
+        self._pause(connection, False)
+        self._take(connection, ())
+        if connection.closed:
+            self.drop(connection)
 
     def forked(self) -> None:
         """In a child process, which must not keep anybody's connection open."""

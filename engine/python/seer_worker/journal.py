@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import weakref
+from itertools import islice
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .journal_entry import GONE, Again, Entry, Event, Place
@@ -158,10 +159,11 @@ class Journal:
             self._writer.later(b'{"t":"acked","id":"%b","time":%.6f}' % (id.encode(), now))
             self._history.acked(entry, now)
 
-    def calls(self, token: Optional[str] = None) -> List[Entry]:
-        """All that are remembered, oldest first; of one token, or of all."""
+    def calls(self, token: Optional[str] = None, most: Optional[int] = None) -> List[Entry]:
+        """What is remembered, oldest first; of one token, or of all; of many the newest."""
         with self._lock:
-            return [e for e in self._history.entries.values() if token is None or e.token == token]
+            newest = (e for e in reversed(self._history.entries.values()) if token is None or e.token == token)
+            return list(islice(newest, most))[::-1]
 
     def drained(self, segment: int) -> None:
         """The recorder has all up to and with that segment."""

@@ -81,9 +81,9 @@ class Table:
     def lanes(self) -> List[Lane]:
         return list(self._lanes.values())
 
-    def exposed(self) -> str:
-        """Their names, for a message."""
-        return ", ".join(self._exposed)
+    def exposed(self, allowed: Callable[[str], bool]) -> str:
+        """Their names, for a message to who may call these."""
+        return ", ".join(filter(allowed, self._exposed))
 
 
 def _of(handles: Handles, name: str) -> Callable[..., Any]:

@@ -110,7 +110,7 @@ class Post:
     def refuse(self, connection: Connection, id: str, error: CallErrorDict) -> None:
         """An answer that is not remembered."""
         head = json.dumps({"t": "error", "id": id, "error": error}).encode("ascii")
-        connection.send([begin(head, 0)])
+        connection.short([begin(head, 0)])
         if connection.out:
             self.watch(connection)
 

@@ -1,9 +1,10 @@
 """Takes the frames of clients: begins calls, joins calls that run, finds answers that were given."""
 
 import json
-from typing import Any, Callable, Dict, Optional
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional
 
-from .calls import QUEUED, Call, Follower, client_of, is_name, is_seconds
+from .calls import MAIN, QUEUED, Call, Follower, client_of, is_name, is_seconds
 from .connection import Connection
 from .desk import Desk
 from .errors import call_error
@@ -15,6 +16,8 @@ from .post import Post
 from .values_body import pack_body
 
 _QUEUE = 10_000
+_LISTED = 1000  # calls that have ended
+_LONG_LIST = 64 << 10
 
 
 class Reception:
@@ -50,20 +53,28 @@ class Reception:
         function = self._table.functions.get(call.fn)
         self._follow(connection, header, call)
         if function is None:
-            message = "there is no function %r; exposed are: %s" % (call.fn, self._table.exposed())
+            message = "there is no function %r; exposed are: %s" % (call.fn, self._table.exposed(partial(self._limits.allows, token)))
             self._desk.decline(call, call_error("unknown_function", message, "LookupError"))
         else:
             call.lane = self._table.lane(function)
             self._desk.queue(call)
 
+    def _full(self, token: str) -> str:
+        """Why no more calls of the token may wait; one that was given away has half of the room."""
+        waiting = len(self._desk.calls) - len(self._desk.running)
+        if waiting >= self._most:
+            return "%d calls are waiting, and more may not" % self._most
+        if token != MAIN and 2 * waiting >= self._most and 2 * sum(turns.of(token) for turns in self._desk.turns()) >= self._most:
+            return "half of the %d calls that may wait are this token's, and more of it may not" % self._most
+        return ""
+
     def _fits(self, connection: Connection, call: Call, header: Dict[str, Any]) -> bool:
         """Whether the call may be kept. One that may not is answered, and may be sent again under its name."""
         try:
-            if not call.fn.startswith("$"):
-                self._limits.check(call.token, call.fn)
-            if len(self._desk.calls) - len(self._desk.running) >= self._most:
-                message = "%d calls are waiting, and more may not; the call did not run, send it again later" % self._most
-                self._post.refuse(connection, call.id, call_error("busy", message))
+            self._limits.check(call.token, call.fn)
+            full = self._full(call.token)
+            if full:
+                self._post.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
                 return False
             if call.detached or self._record:
                 options = {k: v for k, v in header.items() if k not in ("t", "from", "age", "ack")}
@@ -153,18 +164,30 @@ class Reception:
 
     def _list(self, connection: Connection, frame: Frame) -> None:
         token, id = _token(connection, frame.header), frame.header.get("id")
-        everybody = connection.runtime and "token" not in frame.header
-        positions = {c.id: p for turns in self._desk.turns() for p, c in enumerate(turns.order())}
-        said = {e.id: e.call() for e in self._journal.calls(None if everybody else token)}
-        for call in self._desk.calls.values():
-            if everybody or call.token == token:
-                said[call.id] = call.as_dict()
-                if call.state == QUEUED:
-                    said[call.id]["position"] = positions.get(call.id, 0)
-        listed = [c for c in said.values() if id is None or c["id"] == id]
-        body = json.dumps(sorted(listed, key=lambda c: c.get("queued_unix") or c.get("started_unix") or 0)).encode()
+        owner = None if connection.runtime and "token" not in frame.header else token
+        said = self._all(owner) if id is None else self._one(id, owner)
+        if any(c["state"] == QUEUED for c in said):
+            positions = {c.id: p for turns in self._desk.turns() for p, c in enumerate(turns.order())}
+            for call in said:
+                if call["id"] in positions:
+                    call["position"] = positions[call["id"]]
+        body = json.dumps(sorted(said, key=lambda c: c.get("queued_unix") or c.get("started_unix") or 0)).encode()
         head = json.dumps({"t": "calls", **({"id": id} if id else {})}).encode()
-        connection.send([begin(head, len(body)) + body])
+        connection.listed = len(body) > _LONG_LIST and not connection.runtime
+        connection.short([begin(head, len(body)) + body])
+
+    def _all(self, owner: Optional[str]) -> List[Dict[str, Any]]:
+        """Of one token, or of all: those that wait or run, and the newest that have ended."""
+        calls = self._desk.calls
+        ended = [e.call() for e in self._journal.calls(owner, None if owner is None else _LISTED) if e.id not in calls]
+        return ended + [c.as_dict() for c in calls.values() if owner in (None, c.token)]
+
+    def _one(self, id: str, owner: Optional[str]) -> List[Dict[str, Any]]:
+        call = self._desk.calls.get(id)
+        if call is not None:
+            return [call.as_dict()] if owner in (None, call.token) else []
+        entry = self._journal.find(id)
+        return [entry.call()] if entry is not None and owner in (None, entry.token) else []
 
 
 def _whole(call: Call) -> bytes:

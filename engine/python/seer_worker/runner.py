@@ -39,30 +39,17 @@ class Prepared(NamedTuple):
     kwargs: Any
 
 
-class Parts(NamedTuple):
-    """What a runner works with."""
-
-    desk: Desk
-    journal: Journal
-    limits: Limits
-    handles: Handles
-    table: Table
-    post: Post
-    output: Output
-    scrubber: Scrubber
-    record: bool
-
-
 class Runner:
     """One run at a time for each thread that uses it."""
 
     def __init__(self, parts: Parts, failures: Failures, wait: Callable[[Any], Any]) -> None:
         """wait runs a coroutine to its end, for the main thread and others that run functions which are not async."""
-        self._parts, self._failures, self.wait = parts, failures, wait
+        self._parts, self.wait = parts, wait
         self._desk, self._journal, self._limits = parts.desk, parts.journal, parts.limits
-        self.streams = Streams(parts.desk, parts.journal, parts.post, self.encode)
+        self._answers = answers = Answers(parts, failures)
+        self.answer, self.fail, self.unmeter, self.end_capture = answers.answer, answers.fail, answers.unmeter, answers.end_capture
+        self.streams = Streams(parts.desk, parts.journal, parts.post, parts.table, self.encode)
         self._process, self._main = os.getpid(), threading.get_ident()
-        self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
 
     # --- one call
 
@@ -102,7 +89,7 @@ class Runner:
         function = self._parts.table.functions.get(call.fn)
         if function is None:  # a reload has taken it away
             raise Refusal(call_error("unknown_function", "there is no function %r; exposed are: %s"
-                                     % (call.fn, self._parts.table.exposed()), "LookupError"))
+                                     % (call.fn, self._parts.table.exposed(partial(self._limits.allows, call.token))), "LookupError"))
         try:
             args, kwargs = self._read(call)
             if function.binder is None:
@@ -141,7 +128,7 @@ class Runner:
 
     def admit(self, call: Call, prepared: Prepared, capture: bool = True) -> None:
         """The last that happens before the function runs: limits, and the record that it has begun."""
-        self.own_lent()
+        self._answers.own_lent()
         call.began = now = time.monotonic()
         call.started_at = time.time()
         binder, left = prepared.function.binder, None
@@ -170,11 +157,6 @@ class Runner:
         """What is printed there is an event of all the calls."""
         self._parts.output.begin(scope, partial(self.streams.printed, calls))
 
-    def end_capture(self, scope: Optional[Scope]) -> None:
-        """The last of what was printed becomes events now."""
-        if scope is not None and scope.capture is not None:
-            self._parts.output.end(scope)
-
     def _run(self, call: Call, prepared: Prepared, gate: AnyGate) -> values.Encoded:
         result = prepared.function.call(*prepared.args, **prepared.kwargs)
         if isinstance(result, types.GeneratorType):
@@ -192,84 +174,6 @@ class Runner:
             result = Kept(self._parts.handles.keep(result, call.token))
         return values.encode(result, self._parts.scrubber.value, self._parts.scrubber.escaped)
 
-    # --- answers
-
-    def answer(self, call: Call, encoded: values.Encoded, patient: bool = True) -> None:
-        """The function has returned."""
-        seconds = self._end(call)
-        if seconds is None:
-            return
-        body: Any = encoded.data if not encoded.buffers and not call.deflate else encoded.body(call.deflate)
-        n = call.last + 1
-        header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
-        if encoded.buffers and in_memory(self._journal, call.id):
-            self._lent.append((call.id, n, body))
-        with self._desk.lock:
-            slow = self._desk.ended(call, framed(header, body), bool(encoded.buffers))
-            for connection in slow:
-                connection.writing = patient
-        for connection in slow:
-            self._deliver(connection, patient)
-
-    def fail(self, call: Call, e: BaseException) -> None:
-        """The function has raised, or was not to run."""
-        seconds = self._end(call)
-        if seconds is None:
-            return
-        error = self._failures.error(call, e)
-        if error["code"] == "refused":
-            self._journal.refused(call.id, call.fn, call.token, error["message"])
-        if error["code"] in ("busy", "refused"):  # it did not run, and may be sent again
-            self._journal.forget(call.id)
-            with self._desk.lock:
-                self._desk.turned_away(call, error)
-            return
-        if self._journal.find(call.id) is None:  # it did not begin
-            with self._desk.lock:
-                self._desk.end(call, error)
-            return
-        header = self._journal.error(call.id, call.last + 1, error, seconds)
-        with self._desk.lock:
-            self._desk.ended(call, framed(header, b""), False)
-
-    def _end(self, call: Call) -> Optional[float]:
-        """The run is over: no event comes any more but the last. None if that has been given already."""
-        seconds = time.monotonic() - call.began
-        self.unmeter(call, seconds)
-        self.end_capture(call.scope)
-        with self._desk.lock:
-            if call.state == ENDED:
-                return None
-            call.state = ENDING
-        return seconds
-
-    def unmeter(self, call: Call, seconds: float) -> None:
-        """Counts what the call has used of its token."""
-        if call.metered:
-            call.metered = False
-            self._limits.end(call.token, seconds)
-
-    def _deliver(self, connection: Connection, patient: bool) -> None:
-        """A large answer out of the user's own memory. What a client does not take quickly is copied."""
-        if patient:
-            connection.drain()
-        with self._desk.lock:
-            connection.writing = False
-            if connection.closed:
-                connection.close()
-                return
-            connection.own()
-            if connection.out:
-                self._parts.post.watch(connection)
-            self._parts.post.writable(connection)
-
-    def own_lent(self) -> None:
-        """Before code of the user runs: it may change what an answer that is still kept was made of."""
-        while self._lent:
-            id, n, body = self._lent.pop()
-            if in_memory(self._journal, id):
-                self._journal.keep(id, n, b"".join(body))
-
 
 def _beside(call: Call, body: Any) -> None:
     """What came in by HTTP as JSON may have some options beside its arguments."""
@@ -279,11 +183,3 @@ def _beside(call: Call, body: Any) -> None:
         if not is_seconds(seconds):
             raise ValueError("timeout_seconds must be a number of seconds")
         call.timeout = seconds
-
-
-def in_memory(journal: Journal, id: str) -> bool:
-    """Whether the last event of the call is kept as it was given."""
-    entry = journal.find(id)
-    return bool(entry is not None and entry.events and entry.events[-1][2] == 0)
-
-

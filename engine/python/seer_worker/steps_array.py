@@ -2,7 +2,19 @@
 
 from typing import Any, Tuple
 
-from .steps_key import StepError, key_of
+from .steps_key import StepError, check_growth, check_size, key_of
+from .values_types import item_size
+
+
+def check_dtype(dtype: str, count: int, size: int) -> str:
+    """The dtype as NumPy says it; StepError for one that docs/protocol.md does not have, or with which the array fills the memory."""
+    if dtype in ("str", "bytes"):
+        return dtype[0].replace("s", "U").replace("b", "S")
+    try:
+        check_size(item_size(dtype) * count, 16 * size)
+    except ValueError as e:
+        raise StepError(str(e)) from None
+    return dtype.replace("str", "U") if dtype.startswith("str") else dtype.replace("bytes", "S")
 
 
 class Arrays:
@@ -12,6 +24,7 @@ class Arrays:
         self._numpy = numpy
 
     def index(self, array: Any, key: Any) -> Any:
+        check_growth(key, array.shape, array.nbytes)
         return array[key_of(key, self._many)]
 
     def reduce(self, array: Any, name: str, axis: Any, keep: bool) -> Any:
@@ -26,10 +39,11 @@ class Arrays:
         return getattr(array, name)(**options)
 
     def astype(self, array: Any, dtype: str) -> Any:
+        dtype = check_dtype(dtype, array.size, array.nbytes)
         if dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             import ml_dtypes  # it may be there, and nothing else knows these
             return array.astype(getattr(ml_dtypes, dtype))
-        return array.astype({"str": "U", "bytes": "S"}.get(dtype, dtype))
+        return array.astype(dtype)
 
     def reshape(self, array: Any, shape: Tuple[int, ...]) -> Any:
         return array.reshape(shape)
@@ -67,6 +81,7 @@ class Tensors:
 
     def index(self, tensor: Any, key: Any) -> Any:
         torch = self._torch
+        check_growth(key, tensor.shape, tensor.numel() * tensor.element_size())
         return tensor[key_of(key, lambda keys: torch.tensor(keys, dtype=None if keys else torch.int64, device=tensor.device))]
 
     def reduce(self, tensor: Any, name: str, axis: Any, keep: bool) -> Any:

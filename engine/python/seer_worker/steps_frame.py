@@ -2,8 +2,8 @@
 
 from typing import Any, Tuple
 
-from .steps_array import Arrays
-from .steps_key import StepError, key_of
+from .steps_array import Arrays, check_dtype
+from .steps_key import StepError, check_growth, key_of
 from .values_types import loaded
 
 
@@ -14,6 +14,7 @@ class Frames:
         self._pandas = pandas
 
     def index(self, frame: Any, key: Any) -> Any:
+        check_growth(key, frame.shape, frame.size * 8)
         key = key_of(key)
         if frame.ndim == 1:
             return frame.iloc[key[0] if isinstance(key, tuple) and len(key) == 1 else key] if not isinstance(key, str) else frame[key]
@@ -42,6 +43,8 @@ class Frames:
         return _of(frame, name, options)
 
     def astype(self, frame: Any, dtype: str) -> Any:
+        if dtype not in ("category", "string", "object"):
+            dtype = check_dtype(dtype, frame.size, frame.size * 8)
         return frame.astype(dtype)
 
     def reshape(self, frame: Any, shape: Tuple[int, ...]) -> Any:

@@ -6,7 +6,7 @@ import statistics
 from typing import Any, Callable, Dict, Tuple
 
 from .steps_array import Arrays
-from .steps_key import StepError, key_of
+from .steps_key import StepError, check_growth, key_of
 from .values_types import installed, type_name
 
 
@@ -16,6 +16,8 @@ class Plain:
     def index(self, value: Any, key: Any) -> Any:
         if isinstance(value, dict):
             return self._of_dict(value, key)
+        if hasattr(value, "__len__"):
+            check_growth(key, (len(value),), len(value) * 8)
         key = key_of(key)
         if isinstance(key, tuple):
             for one in key:

@@ -16,6 +16,10 @@ class Turns(Generic[T]):
     def __len__(self) -> int:
         return self._count
 
+    def of(self, token: str) -> int:
+        """How many are the token's."""
+        return sum(map(len, self._tokens.get(token, {}).values()))
+
     def push(self, token: str, client: str, item: T) -> None:
         """The end of the client's line."""
         clients = self._tokens.get(token)
