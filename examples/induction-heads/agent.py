@@ -13,6 +13,7 @@ from typing import NamedTuple, Tuple
 
 import helpers
 import model_tools
+import numpy as np
 
 PASSAGES = 20  # random passages, each read twice in a row
 WORDS = 16  # in a passage
@@ -59,7 +60,7 @@ def main() -> None:
     )
 
     print("\n2. Which head looks at what followed last time?")
-    scores = {head: measure_attention(passages, head) for head in heads}
+    scores = measure_attention(passages, heads)
     found = max(heads, key=lambda head: scores[head].induction)
     for head in heads:
         mark = "  <- this one" if head == found else ""
@@ -73,9 +74,8 @@ def main() -> None:
         mark = "  <- copying is gone" if broken(without[head], whole) else ""
         print(f"   without {name(head)}  {helpers.bar(share)}  {share:4.0%}{mark}")
 
-    draw(
-        OUTPUTS / "induction-head.svg", passages[0][:12], found, whole, scores, without
-    )
+    shown = [info["vocabulary"][0], *passages[0][:12] * 2]  # with the start token
+    draw(OUTPUTS / "induction-head.svg", shown, found, whole, scores, without)
     report = write_report(info, found, whole, scores, without)
     (OUTPUTS / "report.md").write_text(report, encoding="utf-8")
     print(
@@ -96,33 +96,41 @@ def show_example(passage: list[str]) -> None:
         f"   {' '.join(passage[:5])} ... again: {' '.join(passage[:3])} -> "
         f'"{best["word"]}" ({best["probability"]:.0%} sure)'
     )
+    print("   It goes on:", end="")
+    for word in model_tools.continue_text(" ".join(heard), words=6):
+        print("", word, end="", flush=True)  # as the model finds it
+    print()
 
 
 def measure_copying(passages: list[list[str]], ablate: list[list[int]] = ()) -> Copying:
-    first, again = [], []
-    for passage in passages:
-        correct = model_tools.loss_by_position(
-            " ".join(passage * 2), ablate=list(ablate)
-        )["correct"]
-        first += correct[:WORDS]
-        again += correct[WORDS + 1 :]  # that it begins again cannot be foreseen
-    return Copying(sum(first) / len(first), sum(again) / len(again))
-
-
-def measure_attention(passages: list[list[str]], head: Head) -> Scores:
-    induction, previous, itself = [], [], []
-    for passage in passages:
-        pattern = model_tools.attention_patterns(" ".join(passage * 2), *head)[
-            "pattern"
+    correct = np.stack(
+        [
+            model_tools.loss_by_position(" ".join(passage * 2), ablate=list(ablate))[
+                "correct"
+            ]
+            for passage in passages
         ]
-        # Position 0 is the start token, so the second reading begins at WORDS + 1.
-        for position in range(WORDS + 1, 2 * WORDS + 1):
-            induction.append(pattern[position][position - WORDS + 1])
-            previous.append(pattern[position][position - 1])
-            itself.append(pattern[position][position])
-    return Scores(
-        *(sum(shares) / len(shares) for shares in (induction, previous, itself))
     )
+    # That the passage begins again cannot be foreseen.
+    return Copying(
+        float(correct[:, :WORDS].mean()), float(correct[:, WORDS + 1 :].mean())
+    )
+
+
+def measure_attention(
+    passages: list[list[str]], heads: list[Head]
+) -> dict[Head, Scores]:
+    # Position 0 is the start token, so the second reading begins at WORDS + 1.
+    rows = np.arange(WORDS + 1, 2 * WORDS + 1)
+    back = [WORDS - 1, 1, 0]  # to what followed last time, one word, none
+    patterns = np.stack(
+        [model_tools.attention_patterns(" ".join(passage * 2)) for passage in passages]
+    )
+    shares = [
+        patterns[..., rows, rows - step].mean(axis=(0, -1), dtype=float)
+        for step in back
+    ]
+    return {head: Scores(*(float(share[head]) for share in shares)) for head in heads}
 
 
 def broken(without: Copying, whole: Copying) -> bool:
@@ -130,9 +138,9 @@ def broken(without: Copying, whole: Copying) -> bool:
     return without.again < whole.again / 2
 
 
-def draw(path: Path, passage, found: Head, whole: Copying, scores, without) -> None:
-    seen = model_tools.attention_patterns(" ".join(passage * 2), *found)
-    count = len(passage)
+def draw(path: Path, words, found: Head, whole: Copying, scores, without) -> None:
+    pattern = model_tools.attention_patterns(" ".join(words))[found]
+    count = len(words) // 2
     stripe = [(row, row - count + 1) for row in range(count + 1, 2 * count + 1)]
     parts = [
         helpers.text(
@@ -150,7 +158,7 @@ def draw(path: Path, passage, found: Head, whole: Copying, scores, without) -> N
             12,
             helpers.FAINT,
         ),
-        *helpers.heatmap(110, 150, 500, seen["words"], seen["pattern"], stripe),
+        *helpers.heatmap(110, 150, 500, words, pattern, stripe),
         *helpers.legend(126, 668, 120),
         helpers.text(
             300,

@@ -5,13 +5,13 @@ token ids. Text gets the start token <bos> in front; ids are taken as they are.
 
 Wherever a function takes `ablate`, give it the heads to switch off during this
 one call, as [layer, head] pairs: ablate=[[1, 0], [1, 2]]. Layers, heads and
-positions count from 0.
+positions count from 0. Arrays arrive as arrays.
 """
 
 import json
 import struct
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -83,14 +83,24 @@ def predict(
 
 
 @expose
+def continue_text(tokens: Union[str, List[int]], words: int = 8) -> Iterator[str]:
+    """Let the model write on, always its likeliest word, each as it is found."""
+    ids = _ids(tokens)
+    for _ in range(words):
+        token = int(_run(ids[-config["context"] :], None).logits[-1].argmax())
+        ids.append(token)
+        yield vocabulary[token]
+
+
+@expose
 def loss_by_position(
     tokens: Union[str, List[int]], *, ablate: Optional[List[List[int]]] = None
 ) -> Dict[str, Any]:
     """Let the model guess each token from those before it.
 
-    For T tokens, each list has T - 1 entries, of which entry i is about token
-    i + 1: the right `words`, the `predicted` words, whether they were `correct`,
-    and the `loss` in nats.
+    For T tokens, everything has T - 1 entries, of which entry i is about token
+    i + 1: the right `words`, the `predicted` words, and as arrays whether they were
+    `correct`, and the `loss` in nats.
     """
     ids = _ids(tokens)
     if len(ids) < 2:
@@ -101,30 +111,21 @@ def loss_by_position(
     return {
         "words": [vocabulary[token] for token in targets],
         "predicted": [vocabulary[token] for token in guesses],
-        "correct": (guesses == targets).tolist(),
-        "loss": (-right).tolist(),
+        "correct": guesses == targets,
+        "loss": -right,
     }
 
 
 @expose
 def attention_patterns(
-    tokens: Union[str, List[int]],
-    layer: int,
-    head: int,
-    *,
-    ablate: Optional[List[List[int]]] = None,
-) -> Dict[str, Any]:
-    """Show where a head looks.
+    tokens: Union[str, List[int]], *, ablate: Optional[List[List[int]]] = None
+) -> np.ndarray:  # (layer, head, T, T)
+    """Show where all heads look.
 
-    Returns the `words` of the T tokens and the `pattern`, T rows of T numbers:
-    pattern[i][j] is how much of its attention the head gives, at position i, to
+    [layer, head, i, j] is how much of its attention a head gives, at position i, to
     position j. A row sums to 1, and is 0 after position i.
     """
-    _check("layer", layer, config["layers"])
-    _check("head", head, config["heads"])
-    ids = _ids(tokens)
-    pattern = _run(ids, ablate).patterns[layer][head]
-    return {"words": [vocabulary[token] for token in ids], "pattern": pattern.tolist()}
+    return np.stack(_run(_ids(tokens), ablate).patterns)
 
 
 @expose
@@ -133,16 +134,26 @@ def activations(
     layer: int,
     *,
     ablate: Optional[List[List[int]]] = None,
-) -> Dict[str, Any]:
+) -> np.ndarray:  # (T, width)
     """Read the residual stream.
 
-    Returns the `activations`, T rows of `width` numbers, and their `shape`. Layer 0
-    is what the first layer reads (the embeddings), layer 1 what the second reads,
-    and so on; the last one is what the prediction is made from.
+    Layer 0 is what the first layer reads (the embeddings), layer 1 what the second
+    reads, and so on; the last one is what the prediction is made from.
     """
     _check("layer", layer, config["layers"] + 1)
-    stream = _run(_ids(tokens), ablate).streams[layer]
-    return {"activations": stream.tolist(), "shape": list(stream.shape)}
+    return _run(_ids(tokens), ablate).streams[layer]
+
+
+@expose
+def logit_lens(
+    stream: np.ndarray,  # (T, width)
+) -> List[str]:
+    """Tell what a residual stream would predict at each position if no layer followed."""
+    if stream.ndim != 2 or stream.shape[1] != config["width"]:
+        raise ValueError(
+            f"stream must have the shape (T, {config['width']}), not {stream.shape}"
+        )
+    return [vocabulary[token] for token in (stream @ weights["unembed"]).argmax(axis=1)]
 
 
 # What follows is not exposed: nobody outside this file can call it.

@@ -167,34 +167,49 @@ class TestInterface(unittest.TestCase):
             [
                 "get_model_info",
                 "predict",
+                "continue_text",
                 "loss_by_position",
                 "attention_patterns",
                 "activations",
+                "logit_lens",
             ],
         )
         for function in INTERFACE.exposed.values():
             self.assertTrue(function.__doc__)
             self.assertIn("return", function.__annotations__)
 
-    def test_results_are_json(self):
-        for result in (
-            TOOLS.get_model_info(),
-            TOOLS.predict(self.TEXT),
-            TOOLS.loss_by_position(self.TEXT),
-            TOOLS.attention_patterns(self.TEXT, 0, 0),
-            TOOLS.activations(self.TEXT, 0),
-        ):
+    def test_results_are_json_or_arrays(self):
+        for result in (TOOLS.get_model_info(), TOOLS.predict(self.TEXT)):
             self.assertEqual(json.loads(json.dumps(result, allow_nan=False)), result)
+        for result, shape in (
+            (TOOLS.loss_by_position(self.TEXT)["correct"], (8,)),
+            (TOOLS.loss_by_position(self.TEXT)["loss"], (8,)),
+            (TOOLS.attention_patterns(self.TEXT), (2, 4, 9, 9)),
+            (TOOLS.activations(self.TEXT, 0), (9, 64)),
+        ):
+            self.assertEqual((type(result), result.shape), (np.ndarray, shape))
+
+    def test_writes_on(self):
+        words = TOOLS.continue_text(self.TEXT, words=3)
+        self.assertEqual(next(words), TOOLS.predict(self.TEXT)[0]["word"])
+        self.assertEqual(list(words), ["moss", "fox"])
+        whole = TOOLS.continue_text([0] * 64, words=2)  # the beginning is dropped
+        self.assertEqual(len(list(whole)), 2)
+
+    def test_logit_lens_at_the_end_is_the_prediction(self):
+        stream = TOOLS.activations(self.TEXT, 2)
+        guesses = TOOLS.loss_by_position(self.TEXT)["predicted"]
+        self.assertEqual(TOOLS.logit_lens(stream)[:-1], guesses)
+        self.assertEqual(TOOLS.logit_lens(stream[-1:]), ["lemon"])
 
     def test_agrees_with_the_network_that_was_trained(self):
         tokens = data.repeated_segments(np.random.default_rng(1), 1, 64, 128).tokens
         logits, layers, last = network.forward(INTERFACE.weights, train.SHAPE, tokens)
         ids = tokens[0].tolist()
+        patterns = TOOLS.attention_patterns(ids)
         for layer in range(2):
-            for head in range(4):
-                pattern = TOOLS.attention_patterns(ids, layer, head)["pattern"]
-                self.assert_near(pattern, layers[layer].pattern[0, head])
-        self.assert_near(TOOLS.activations(ids, 2)["activations"], last[0])
+            self.assert_near(patterns[layer], layers[layer].pattern[0])
+        self.assert_near(TOOLS.activations(ids, 2), last[0])
         losses = network.cross_entropy_each(logits[:, :-1], tokens[:, 1:])
         self.assert_near(TOOLS.loss_by_position(ids)["loss"], losses[0])
 
@@ -206,10 +221,8 @@ class TestInterface(unittest.TestCase):
             for layer, head in heads:
                 weights = measure.ablated(weights, train.SHAPE, layer, head)
             _, _, last = network.forward(weights, train.SHAPE, tokens)
-            self.assert_near(
-                TOOLS.activations(ids, 2, ablate=heads)["activations"], last[0]
-            )
-        self.assertEqual(TOOLS.activations(ids, 2), before)
+            self.assert_near(TOOLS.activations(ids, 2, ablate=heads), last[0])
+        np.testing.assert_array_equal(TOOLS.activations(ids, 2), before)
 
     def test_text_and_ids_are_the_same(self):
         vocabulary = TOOLS.get_model_info()["vocabulary"]
@@ -230,7 +243,8 @@ class TestInterface(unittest.TestCase):
             (lambda: TOOLS.predict("fox", top_k=0), "top_k must be from 1 to 128"),
             (lambda: TOOLS.predict("fox", ablate=[[1]]), "[layer, head] pairs"),
             (lambda: TOOLS.predict("fox", ablate=[[2, 0]]), "layer must be"),
-            (lambda: TOOLS.attention_patterns("fox", 0, 4), "head must be"),
+            (lambda: TOOLS.attention_patterns("fox", ablate=[[0, 4]]), "head must be"),
+            (lambda: TOOLS.logit_lens(np.zeros(64)), "the shape (T, 64), not (64,)"),
             (lambda: TOOLS.activations("fox", 3), "layer must be"),
             (lambda: TOOLS.activations("fox", True), "layer must be"),
             (lambda: TOOLS.loss_by_position([0]), "at least two tokens"),
