@@ -3,6 +3,7 @@
 from typing import Any, Callable, Dict
 
 from . import load
+from .answers import Parts
 from .attendant import Attendant
 from .batches import Batches
 from .clock import Clock
@@ -21,7 +22,7 @@ from .page import Page
 from .post import Post
 from .reception import Reception
 from .reload import NotSafe, reload
-from .runner import Parts, Runner
+from .runner import Runner
 from .scrub import Scrubber
 from .service import Service
 from .side import Side

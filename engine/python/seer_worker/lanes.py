@@ -60,11 +60,13 @@ class Table:
         self._lanes: Dict[str, Lane] = {}
         self._own = [Function(name, _of(handles, name), Options(concurrent=SIDE_BY_SIDE), None) for name in Handles.FUNCTIONS]
         self._exposed: List[str] = []
+        self.alone = True  # one function of the user's runs at a time
 
     def replace(self, interface: Interface) -> None:
         """From now on these are the functions; what waits in a lane stays there."""
         registry = interface.registry
         self._exposed = list(registry.functions)
+        self.alone = not any(o.concurrent for o in registry.options.values())
         self.functions = {n: Function(n, f, registry.options[n], interface.binders[n]) for n, f in registry.functions.items()}
         self.functions.update((f.name, f) for f in self._own)
         for f in self.functions.values():

@@ -6,24 +6,18 @@ import threading
 import time
 import types
 from functools import partial
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, NamedTuple, Sequence, Tuple, Union
 
 from . import context, values
-from .calls import ENDED, ENDING, Call, is_seconds
-from .connection import Connection
+from .answers import Answers, Parts
+from .calls import Call, is_seconds
 from .context import Scope
-from .desk import Desk
 from .errors import call_error
 from .failures import Failures, Refusal
 from .frames import load_json
 from .gate import Gate
-from .handles import HandleGone, Handles, Kept, size_of
-from .journal import Journal
-from .lanes import Function, Table
-from .limits import Limits
-from .output import Output
-from .post import Post, framed
-from .scrub import Scrubber
+from .handles import HandleGone, Kept, size_of
+from .lanes import Function
 from .streams import Streams
 from .threads import ThreadGate
 from .validate import BadArguments

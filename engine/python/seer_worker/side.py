@@ -138,7 +138,7 @@ class Side:
         else:
             runner.same_process()
             context.leave(token)
-            runner.answer(call, encoded, patient=False)
+            runner.answer(call, encoded)
 
     def _following(self, call: Call, lane: Lane) -> Optional[Call]:
         """After a run: the next call of its lane, if one waits. With the lock."""

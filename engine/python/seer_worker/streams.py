@@ -4,10 +4,12 @@ import threading
 from functools import partial
 from typing import Any, AsyncGenerator, Callable, Generator, Sequence
 
+from .answers import body_of, in_memory
 from .calls import ENDED, Call
 from .desk import Desk
 from .frames import ONE_PIECE
 from .journal import Journal
+from .lanes import Table
 from .post import Post, framed
 
 Encode = Callable[[Call, Any], Any]
@@ -24,8 +26,8 @@ class NoGate:
 class Streams:
     """Turns what comes while a call runs into its events."""
 
-    def __init__(self, desk: Desk, journal: Journal, post: Post, encode: Encode) -> None:
-        self._desk, self._journal, self._post, self._encode = desk, journal, post, encode
+    def __init__(self, desk: Desk, journal: Journal, post: Post, table: Table, encode: Encode) -> None:
+        self._desk, self._journal, self._post, self._table, self._encode = desk, journal, post, table, encode
 
     def sync(self, call: Call, generator: "Generator[Any, Any, Any]", gate: Any) -> Any:
         """Sends what it yields, and gives what it returns."""
@@ -55,13 +57,16 @@ class Streams:
 
     def _item(self, call: Call, encoded: Any) -> bool:
         """Whether there is room for more."""
-        body = encoded.data if not encoded.buffers and not call.deflate else encoded.body(call.deflate)
+        body, borrowed = body_of(call, encoded, self._table.alone)
         size = len(body) if isinstance(body, bytes) else sum(map(len, body))
         with self._order(call):
             n = call.last + 1
             header = self._journal.item(call.id, n, body, encoded.tagged)
+            if borrowed and in_memory(self._journal, call.id):
+                body, borrowed = b"".join(body), False
+                self._journal.keep(call.id, n, body)
             parts = framed(header, body)
-            if encoded.buffers and size <= ONE_PIECE:
+            if borrowed and size <= ONE_PIECE:
                 parts = [b"".join(parts)]
             with self._desk.lock:
                 if call.state == ENDED:
@@ -69,7 +74,7 @@ class Streams:
                 call.last = n
                 call.items.append((n, size))
                 call.ahead += size
-                for connection in self._post.event(call, "item", parts, bool(encoded.buffers)):
+                for connection in self._post.event(call, "item", parts, borrowed):
                     connection.own()
                     self._post.watch(connection)
                 return call.has_room()
