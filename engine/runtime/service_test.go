@@ -266,7 +266,7 @@ func TestServiceCrashesTooOften(t *testing.T) {
 			return fmt.Errorf("%+v %v", v, err)
 		}
 		_, err = m.client.Call(ctx, "tools", "f", nil, nil)
-		if protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "serve it again") {
+		if !errors.Is(err, &protocol.CallError{Code: protocol.CallLoadFailed}) || !strings.Contains(err.Error(), "serve it again") {
 			return fmt.Errorf("%v", err)
 		}
 		return nil
