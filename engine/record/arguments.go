@@ -15,23 +15,19 @@ func arguments(body []byte, tagged bool) (value.Value, error) {
 	if body[0] == 0 || tagged {
 		return value.Parse(body, tagged, value.Limits{})
 	}
-	var call struct {
-		Args   json.RawMessage `json:"args"`
-		Kwargs json.RawMessage `json:"kwargs"`
-		Tagged bool            `json:"tagged"`
-	}
+	var call map[string]json.RawMessage // not a struct, for which ARGS would be args
 	if err := json.Unmarshal(body, &call); err != nil {
 		return value.Value{}, err
 	}
-	if call.Args == nil {
-		call.Args = json.RawMessage("[]")
+	what := map[string]json.RawMessage{"args": json.RawMessage("[]"), "kwargs": json.RawMessage("{}")}
+	for name := range what {
+		if given, ok := call[name]; ok {
+			what[name] = given
+		}
 	}
-	if call.Kwargs == nil {
-		call.Kwargs = json.RawMessage("{}")
-	}
-	data, err := json.Marshal(map[string]json.RawMessage{"args": call.Args, "kwargs": call.Kwargs})
+	data, err := json.Marshal(what)
 	if err != nil {
 		return value.Value{}, err
 	}
-	return value.Parse(data, call.Tagged, value.Limits{})
+	return value.Parse(data, string(call["tagged"]) == "true", value.Limits{})
 }

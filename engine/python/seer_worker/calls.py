@@ -58,6 +58,8 @@ class Call:
             raise FrameError("a call needs a name of 8 to 100 letters, digits, _ . -, and that of a function")
         if not all(v is None or is_seconds(v) for v in (self.timeout, self.linger, self.handle_above)):
             raise FrameError("timeout, linger and handle_above must be numbers that are not negative")
+        if self.handle_above is not None:
+            self.handle_above = int(self.handle_above)
         self.state = QUEUED
         self.reason = ""  # why it was interrupted
         self.followers: List[Follower] = []
@@ -84,6 +86,14 @@ class Call:
         """The arguments as they came: JSON, and buffers. ValueError."""
         body = self.body
         return value_parts(body) if isinstance(body, bytes) else body.parts()
+
+    def options(self) -> Dict[str, Any]:
+        """OPTIONS as a journal has them: made of what was understood, never of what else the client has written there."""
+        said: Dict[str, Any] = {"tagged": self.tagged, "timeout": self.timeout, "output": self.output, "detach": self.detached,
+                                "deflate": self.deflate}
+        said = {name: value for name, value in said.items() if value}
+        said.update({name: value for name, value in (("handle_above", self.handle_above), ("linger", self.linger)) if value is not None})
+        return said
 
     @property
     def weight(self) -> int:

@@ -48,7 +48,7 @@ class Reception:
             error = call_error("interrupted", "whether %s ran %g seconds ago is not known any more; it was not repeated" % (call.fn, age))
             self._post.refuse(connection, call.id, error)
             return
-        if not self._fits(connection, call, header):
+        if not self._fits(connection, call):
             return
         function = self._table.functions.get(call.fn)
         self._follow(connection, header, call)
@@ -68,7 +68,7 @@ class Reception:
             return "half of the %d calls that may wait are this token's, and more of it may not" % self._most
         return ""
 
-    def _fits(self, connection: Connection, call: Call, header: Dict[str, Any]) -> bool:
+    def _fits(self, connection: Connection, call: Call) -> bool:
         """Whether the call may be kept. One that may not is answered, and may be sent again under its name."""
         try:
             self._limits.check(call.token, call.fn)
@@ -77,8 +77,7 @@ class Reception:
                 self._post.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
                 return False
             if call.detached or self._record:
-                options = {k: v for k, v in header.items() if k not in ("t", "from", "age", "ack")}
-                self._journal.queued(call.id, call.fn, call.token, call.client, options, _whole(call))
+                self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call))
             return True
         except Refused as e:
             self._journal.refused(call.id, call.fn, call.token, str(e))

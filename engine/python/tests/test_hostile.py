@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 import time
 import unittest
 
@@ -123,6 +124,19 @@ class Hostile(unittest.TestCase):
             worker.tell({"t": "tokens", "tokens": [{"id": "main"}, {"id": "t-a", "expires_unix": time.time() - 1}], "price": 0})
             eventually(lambda: refused(peer), "the end of the token")
 
+    def test_a_journal_has_nothing_but_what_was_understood(self) -> None:
+        with serve(CODE, record=True, tokens=[{"id": "main"}, {"id": "t-a"}]) as worker:
+            peer = worker.connect(token="t-a", client="guest")
+            odd = {"token": "main", "Token": "main", "FN": "nap", "Id": "other-000001", "T": "result", "TIME": [], "client": "guest", "Detach": 1,
+                   "deflate": {}, "output": "yes", "handle_above": 1e9 + 0.5, "linger": 3, "more": "x" * 1000}
+            peer.call("echo", 5, call_id="odd-000001", options=odd)
+            records = [h for segment in sorted(worker.journal.glob("**/*.seg")) for h in headers(segment.read_bytes())]
+            queued = [h for h in records if h["t"] == "queued"]
+            self.assertEqual(len(queued), 1)
+            queued[0].pop("time")
+            self.assertEqual(queued[0], {"t": "queued", "id": "odd-000001", "fn": "echo", "token": "t-a", "client": "guest",
+                                         "handle_above": 1_000_000_000, "linger": 3})
+
     def test_a_token_with_wrong_limits_does_not_end_the_worker(self) -> None:
         with serve(CODE, tokens=[{"id": "main"}]) as worker:
             for wrong in ({"rate": [0.5, 1]}, {"arguments": {"echo": {"value": {"pattern": "("}}}}, {"arguments": []}, {"calls": "x"}):
@@ -130,6 +144,13 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(worker.connect().call("echo", 5), 5)
             peer = worker.connect(token="t-a")
             eventually(lambda: refused(peer), "the refusal")
+
+
+def headers(data: bytes):
+    while len(data) >= 12:
+        head, body = struct.unpack_from("<IQ", data)
+        yield json.loads(data[12:12 + head])
+        data = data[12 + head + body:]
 
 
 def refused(peer) -> bool:
