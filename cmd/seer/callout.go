@@ -56,7 +56,7 @@ func newPrinter(a *app, f showFlags, stream func() bool) (*printer, error) {
 		}
 	}
 	if !a.jsonOut {
-		w := a.ui.raw(a.ui.err)
+		w := a.ui.screen(a.ui.err)
 		p.out = [2]io.Writer{w, w}
 		return p, nil
 	}
@@ -134,9 +134,16 @@ func (p *printer) print(v value.Value) error {
 			break
 		}
 	}
+	seen := p.app.ui.width() > 0
 	var s string
 	if p.flags.raw && json.Unmarshal(plain, &s) == nil {
+		if seen {
+			s = harmless(s)
+		}
 		return p.app.println(s)
+	}
+	if seen {
+		plain = harmlessJSON(plain)
 	}
 	if !p.app.jsonOut {
 		plain = indented(plain)

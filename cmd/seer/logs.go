@@ -82,10 +82,10 @@ func (a *app) logWriter(mu *sync.Mutex, name string, prefixed bool) (io.Writer, 
 		s := &jsonStream{app: a, mu: mu, name: "log", source: name}
 		return s, s.flush
 	case prefixed:
-		p := &prefixWriter{to: a.ui.stdout(), mu: mu, prefix: name + " | "}
+		p := &prefixWriter{to: a.ui.screen(a.ui.out), mu: mu, prefix: name + " | "}
 		return p, p.flush
 	}
-	return a.ui.stdout(), func() error { return nil }
+	return a.ui.screen(a.ui.out), func() error { return nil }
 }
 
 // prefixWriter writes whole lines with a prefix.

@@ -14,6 +14,9 @@ import (
 
 // progress shows the engine's events.
 func (t *terminal) progress(e engine.Event) {
+	if !t.json {
+		e.Message = harmless(e.Message)
+	}
 	switch {
 	case t.json:
 		if data, err := json.Marshal(map[string]engine.Event{"event": e}); err == nil && (!t.quiet || e.Level == engine.LevelWarn) {
@@ -40,7 +43,7 @@ func (t *terminal) note(word, text string) {
 		t.progress(engine.Event{Time: time.Now(), Stage: engine.StageEnd, Level: engine.LevelWarn, Message: word + ": " + text})
 		return
 	}
-	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), text)
+	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), harmless(text))
 }
 
 // tell is a remark that is not a result.

@@ -57,7 +57,7 @@ func (a *app) report(err error, code int) {
 		}
 		return
 	}
-	fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(red, "seer:"), message(err))
+	fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(red, "seer:"), harmless(message(err)))
 }
 
 func kindText(err error) string {

@@ -18,6 +18,7 @@ type column struct {
 
 // printTable prints rows for people. Programs use --json.
 func printTable(w io.Writer, width int, columns []column, rows [][]string) error {
+	rows = harmlessRows(rows)
 	for width > 0 && tableWidth(columns, rows) > width {
 		i := widest(columns)
 		if i < 0 {

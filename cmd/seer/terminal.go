@@ -43,6 +43,14 @@ func (t *terminal) stderr() io.Writer { return &guarded{t: t, f: t.err} }
 // the live line stays away until there is news.
 func (t *terminal) raw(f *os.File) io.Writer { return &guarded{t: t, f: f, hides: true} }
 
+// screen is raw for what a function prints. On a terminal it gives no orders.
+func (t *terminal) screen(f *os.File) io.Writer {
+	if term.IsTerminal(int(f.Fd())) {
+		return &harmlessWriter{w: t.raw(f)}
+	}
+	return t.raw(f)
+}
+
 // guarded takes the live line away before it writes.
 type guarded struct {
 	t     *terminal
