@@ -34,13 +34,13 @@ has left in RUN, its outputs folder: no machine, no GPU, no cost. A call gets th
 answer that the same call with exactly the same arguments got in the run, and fails
 if the run did not make it.
 
-The experiment is the run's own, or FILE; COMMAND replaces its agent. Results go to
-replay/ in RUN.
+The experiment is the run's own, or FILE; COMMAND replaces its agent, and sees the
+files of the workspace. Results go to replay/ in RUN.
 
 With --out, no agent is run: what an agent needs to call the functions is written
 into a folder, as seer serve does, and they answer until Ctrl-C.`,
 		Example: `  seer replay outputs
-  seer replay outputs -- python3 analysis.py
+  seer replay outputs --set workspace.files='[analysis.py]' -- python3 analysis.py
   seer replay outputs --out /tmp/tools --as mcp`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			before := len(given)
