@@ -44,10 +44,10 @@ class Heir:
         self._writer.others = self._replay.others
         theirs = [e for e in self._replay.unended() if e.elsewhere] + list(self._history.entries.values())[before:]
         for entry in theirs:
-            entry.elsewhere = entry.state == "running" and not gone
+            entry.elsewhere = entry.state in ("running", "queued") and not gone
         if gone:
             self.waits = False
-            self._end([e for e in theirs if e.state == "running"])
+            self._end([e for e in theirs if e.state in ("running", "queued")])
 
     def _end(self, entries: Sequence[Entry]) -> None:
         for entry in entries:

@@ -93,15 +93,15 @@ class Post:
 
     def _without_end(self, follower: Follower) -> None:
         entry = self._journal.find(follower.id)
-        if entry is not None and getattr(entry, "elsewhere", False):
-            self._elsewhere.add(follower)
+        if entry is not None and (entry.elsewhere or entry.events and entry.events[-1][0] >= follower.next):
+            self._elsewhere.add(follower)  # it runs, or has ended in this moment
             return
         self.refuse(follower.connection, follower.id, _given_up(follower.id))
         follower.connection.followers.pop(follower.id, None)
 
     def replay(self, connection: Connection, first: int, entry: Entry) -> None:
         """The answer of a call that has ended, or that the worker before this one has."""
-        if not entry.answered and not getattr(entry, "elsewhere", False):
+        if not entry.answered and not entry.elsewhere:
             self.refuse(connection, entry.id, _given_up(entry.id))
             return
         follower = connection.followers[entry.id] = Follower(connection, entry.id, first, True)
@@ -151,6 +151,7 @@ class Post:
             followers, self._elsewhere = self._elsewhere, set()
             for follower in followers:
                 if not follower.connection.closed:
+                    self._journal.find(follower.id)  # reads what has been written since
                     self.feed(follower)
         return max(0.0, self._look_at - now) if self._elsewhere else 60.0
 

@@ -1,0 +1,268 @@
+"""What the runtime says while calls run: other tokens, an edited file, how much of the record has been taken. And what a record has."""
+
+import json
+import threading
+import unittest
+
+import numpy as np
+from harness import Failed, Worker, eventually, serve
+
+from seer_worker.journal_scan import scan
+from seer_worker.values import decode, encode, value_parts
+
+CODE = '''
+import os, threading, time
+import numpy as np
+go, state = threading.Event(), [0]
+
+@expose
+def f(x): return x
+
+@expose
+def wait():
+    go.wait(60)
+    return state[0]
+
+@expose(concurrent=True)
+def open_gate(): go.set()
+
+@expose
+def wait_for_file():
+    while not os.path.exists("go"):
+        time.sleep(0.02)
+    return 5
+
+@expose
+def bump():
+    state[0] += 1
+    return state[0], os.getpid()
+
+@expose
+def zeros(n: int): return np.zeros(n)
+
+@expose
+def sums(*arrays): return [float(a.sum()) for a in arrays]
+'''
+
+
+class Case(unittest.TestCase):
+    def serve(self, code=CODE, **options):
+        worker = serve(code, **options)
+        worker.__enter__()
+        self.addCleanup(worker.__exit__)
+        return worker
+
+    def failure(self, peer, call):
+        with self.assertRaises(Failed) as caught:
+            peer.answer(call)
+        return caught.exception
+
+    def running(self, worker, fn):
+        peer = worker.connect(runtime=True)
+        eventually(lambda: [c for c in peer.calls() if c["function"] == fn and c["state"] == "running"], "the call to run")
+
+
+class Tokens(Case):
+    def test_new_limits_while_calls_run(self):
+        worker = self.serve(tokens=[{"id": "t-one", "calls": 3}])
+        peer, admin = worker.connect(token="t-one"), worker.connect()
+        call = peer.start("wait")
+        self.running(worker, "wait")
+        worker.tell({"t": "tokens", "tokens": [{"id": "t-one", "calls": 2, "functions": ["f", "wait"]}]})
+        admin.call("open_gate")
+        self.assertEqual(peer.answer(call), 0)
+        self.assertEqual(peer.call("f", 1), 1)  # the second: what has run before counts
+        for fn in ("f", "zeros"):
+            self.assertEqual(self.failure(peer, peer.start(fn, 1)).code, "refused")
+        worker.tell({"t": "tokens", "tokens": [{"id": "t-one"}]})
+        eventually(lambda: self.succeeds(peer), "the new limits")
+
+    def succeeds(self, peer):
+        try:
+            return peer.call("f", 1) == 1
+        except Failed:
+            return False
+
+    def test_a_revoked_token_while_its_call_runs(self):
+        worker = self.serve(tokens=[{"id": "t-one"}, {"id": "t-two"}])
+        one, two = worker.connect(token="t-one"), worker.connect(token="t-two")
+        call = one.start("wait", options={"linger": 60})
+        self.running(worker, "wait")
+        worker.tell({"t": "tokens", "tokens": [{"id": "t-two"}]})
+        with self.assertRaises(EOFError):
+            one.answer(call)
+        self.assertEqual([c["id"] for c in worker.connect(runtime=True).calls() if c["state"] == "running"], [call])  # it goes on
+        two.call("open_gate")
+        self.assertEqual(two.call("f", 2), 2)
+
+
+class Reload(Case):
+    def test_between_two_calls(self):
+        worker = self.serve()
+        peer, other = worker.connect(), worker.connect()
+        self.assertEqual(peer.call("bump")[0], 1)
+        call = peer.start("wait")
+        self.running(worker, "wait")
+        path = worker.folder / "edited.py"
+        path.write_text(CODE.replace("state[0] += 1", "state[0] += 10"))
+        worker.tell({"t": "reload", "filename": "interface.py", "path": str(path), "generation": 2})
+        waiting = other.start("bump")
+        worker.connect().call("open_gate")
+        self.assertEqual(peer.answer(call), 1)
+        self.assertEqual(other.answer(waiting)[0], 11)  # it came after the edit
+        said = worker.heard()
+        self.assertEqual((said["t"], said["kept"]), ("ready", True))
+        hello = worker.rejoin()
+        self.assertEqual((hello["generation"], hello["interface"]), (2, said["interface"]))
+
+    def test_what_is_not_safe(self):
+        worker = self.serve()
+        peer = worker.connect()
+        for code, reason in ((CODE + "\nx = 1\n", "runs while the file is loaded"), ("def", "invalid syntax")):
+            path = worker.folder / "edited.py"
+            path.write_text(code)
+            worker.tell({"t": "reload", "filename": "interface.py", "path": str(path), "generation": 2})
+            said = worker.heard()
+            self.assertEqual(said["t"], "kept_not")
+            self.assertIn(reason, said["reason"])
+            self.assertEqual(peer.call("f", 1), 1)
+        self.assertEqual(worker.rejoin()["generation"], 1)
+
+
+class Record(Case):
+    def records(self, worker):
+        found = []
+        for path in sorted(worker.journal.glob("*.seg")):
+            data = path.read_bytes()
+            with open(path, "rb") as file:
+                found += [(r.header, data[r.end - r.size:r.end]) for r in scan(file.fileno(), 0)]
+        return found
+
+    def test_arguments_and_answers_are_whole(self):
+        worker = self.serve(record=True)
+        peer = worker.connect()
+        array = np.arange(3_000_000.0)  # 24 MB
+        encoded = encode({"args": [array], "kwargs": {}})
+        peer.send({"t": "call", "id": "whole-0001", "fn": "f", "tagged": True}, b"".join(encoded.body()))
+        header, body = peer.read()
+        self.assertTrue(np.array_equal(decode(value_parts(body), True), array))
+        records = {h["t"]: (h, b) for h, b in self.records(worker) if h.get("id") == "whole-0001"}
+        self.assertEqual(list(records), ["queued", "started", "result"])
+        self.assertTrue(np.array_equal(decode(value_parts(records["queued"][1]), True)["args"][0], array))
+        self.assertNotIn("missing", records["result"][0])
+        self.assertTrue(np.array_equal(decode(value_parts(records["result"][1]), True), array))
+
+    def test_calls_that_never_run_are_in_it(self):
+        worker = self.serve(record=True, tokens=[{"id": "t-one", "functions": ["f"]}])
+        peer, limited = worker.connect(), worker.connect(token="t-one")
+        errors = {}
+        for peer, fn, body in ((peer, "none", b'{"args":[1]}'), (peer, "f", b'{"args":[]}'), (peer, "f", b'{"args":['),
+                               (peer, "f", b"\0SV1" + b"\xff" * 100), (limited, "wait", b"{}")):
+            call = "never-%04d" % len(errors)
+            peer.send({"t": "call", "id": call, "fn": fn}, body)
+            error = self.failure(peer, call)
+            errors[call] = error.code
+        self.assertEqual(list(errors.values()), ["unknown_function", "bad_arguments", "bad_arguments", "bad_arguments", "refused"])
+        records = self.records(worker)
+        for call, code in errors.items():
+            kinds = [(h["t"], h.get("error", {}).get("code"), h.get("fn")) for h, _ in records if h.get("id") == call and h["t"] != "acked"]
+            with self.subTest(code):
+                if code == "refused":
+                    self.assertEqual(kinds, [("refused", None, "wait")])
+                else:
+                    self.assertEqual([k[:2] for k in kinds], [("queued", None), ("error", code)])
+        self.assertEqual([b for h, b in records if h["t"] == "queued"][:2], [b'{"args":[1]}', b'{"args":[]}'])
+        peer.send({"t": "call", "id": "never-0000", "fn": "f"}, b'{"args":[1]}')  # the name is known, and keeps its answer
+        self.assertIn(self.failure(peer, "never-0000").code, ("refused", "unknown_function"))
+
+    def test_segments_stay_until_they_are_drained(self):
+        worker = self.serve(record=True)
+        peer = worker.connect()
+        for _ in range(5):
+            peer.start("zeros", 2_500_000)  # 20 MB
+            peer.read()
+        segments = sorted(p.name for p in worker.journal.glob("*.seg"))
+        self.assertEqual(segments, ["00000001.seg", "00000002.seg"])
+        worker.tell({"t": "drained", "segment": 1})
+        eventually(lambda: not (worker.journal / segments[0]).exists(), "the first segment to go")
+        self.assertEqual(peer.call("f", 1), 1)
+
+
+class Ways(Case):
+    def test_deflate(self):
+        worker = self.serve()
+        peer = worker.connect()
+        array = np.zeros(1_000_000)
+        body = b"".join(encode({"args": [array], "kwargs": {}}).body(True))
+        peer.send({"t": "call", "id": "deflate-0001", "fn": "f", "tagged": True, "deflate": True}, body)
+        header, answer = peer.read()
+        self.assertEqual(header["t"], "result", header)
+        self.assertLess(len(body) + len(answer), 500_000)
+        self.assertTrue(np.array_equal(decode(value_parts(answer), True), array))
+
+    def test_a_connection_with_much_that_waits_is_held(self):
+        worker = self.serve()
+        blocker, peer = worker.connect(), worker.connect()
+        call = blocker.start("wait")
+        self.running(worker, "wait")
+        array = np.ones(3_000_000)  # 24 MB
+        body, count = b"".join(encode({"args": [array], "kwargs": {}}).body()), 12
+
+        def send():
+            for i in range(count):
+                peer.send({"t": "call", "id": "heavy-%04d" % i, "fn": "sums", "tagged": True}, body)
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        runtime = worker.connect(runtime=True)
+        eventually(lambda: len([c for c in runtime.calls() if c["state"] == "queued"]) >= 3, "some to wait")
+        sender.join(1)
+        self.assertTrue(sender.is_alive())  # 288 MB have not been taken
+        self.assertLess(len([c for c in runtime.calls() if c["state"] == "queued"]), 6)
+        blocker_gate = worker.connect()
+        blocker_gate.call("open_gate")
+        self.assertEqual(blocker.answer(call), 0)
+        answers = []
+        while len(answers) < count:
+            header, said = peer.read()
+            if header["t"] != "queued":
+                answers.append((header["t"], json.loads(said)))
+        sender.join(20)
+        self.assertEqual(answers, [("result", [3_000_000.0])] * count)
+
+    def test_a_call_that_goes_on_in_the_worker_that_is_replaced(self):
+        with serve(CODE) as old:
+            first = old.connect()
+            call = first.start("wait_for_file", options={"detach": True})
+            self.running(old, "wait_for_file")
+            with Worker(CODE, journal=old.journal) as new:
+                peer = new.ready().connect()
+                peer.start("wait_for_file", call_id=call)  # the same name at the new worker
+                self.assertEqual(new.connect().call("f", 1), 1)  # nobody runs there
+                first.start("f", 7, call_id="detached-0001", options={"detach": True})
+                eventually(lambda: len(first.calls()) == 2, "the second call to wait")
+                old.tell({"t": "stop"})
+                runtime = new.connect(runtime=True)
+                self.assertEqual([c["state"] for c in runtime.calls(id=call)], ["running"])
+                queued = new.connect()
+                queued.start("f", 7, call_id="detached-0001")
+                (old.workdir / "go").write_text("")
+                self.assertEqual(peer.answer(call), 5)
+                self.assertEqual(queued.answer("detached-0001"), 7)
+                self.assertEqual(old.process.wait(20), 0)
+                self.assertEqual([c["state"] for c in runtime.calls(id=call)], ["done"])
+
+    def test_a_call_whose_worker_dies_after_it_was_replaced(self):
+        with serve(CODE) as old:
+            call = old.connect().start("wait_for_file", options={"detach": True})
+            self.running(old, "wait_for_file")
+            with Worker(CODE, journal=old.journal) as new:
+                peer = new.ready().connect()
+                peer.start("wait_for_file", call_id=call)
+                self.assertEqual(new.connect().call("f", 1), 1)
+                old.process.kill()
+                self.assertEqual(self.failure(peer, call).code, "interrupted")
+
+
+if __name__ == "__main__":
+    unittest.main()
