@@ -33,8 +33,8 @@ def main() -> int:
         f"The model has {info['num_layers']} layers and {info['vocab_size']:,} tokens."
     )
 
-    result = model_tools.get_embedding("hello world")
-    print(f"“hello world” is a vector of {len(result['embedding'])} numbers.")
+    vector = model_tools.get_embedding("hello world")  # arrives as a NumPy array
+    print(f"“hello world” is a vector of {len(vector)} numbers.")
 
     print("Do similar sentences lie close together?")
     rows = [compare(*triple) for triple in TRIPLES]
@@ -42,7 +42,7 @@ def main() -> int:
 
     report = Path("outputs/report.md")
     report.parent.mkdir(exist_ok=True)
-    report.write_text(write_report(info, result, rows, passed), encoding="utf-8")
+    report.write_text(write_report(info, vector, rows, passed), encoding="utf-8")
     print(f"{'Yes.' if passed else 'No!'} Wrote {report}.")
     return 0 if passed else 1
 
@@ -50,8 +50,7 @@ def main() -> int:
 def compare(sentence: str, like: str, unlike: str):
     """Returns the sentence and its similarity to the other two."""
     vector, near, far = (
-        model_tools.get_embedding(text)["embedding"]
-        for text in (sentence, like, unlike)
+        model_tools.get_embedding(text) for text in (sentence, like, unlike)
     )
     row = sentence, helpers.similarity(vector, near), helpers.similarity(vector, far)
     print(f"  {row[1]:5.2f}  {sentence} / {like}")
@@ -59,7 +58,7 @@ def compare(sentence: str, like: str, unlike: str):
     return row
 
 
-def write_report(info, result, rows, passed: bool) -> str:
+def write_report(info, vector, rows, passed: bool) -> str:
     table = "\n".join(
         f"| {sentence} | {near:.2f} | {far:.2f} |" for sentence, near, far in rows
     )
@@ -67,7 +66,7 @@ def write_report(info, result, rows, passed: bool) -> str:
 
 {helpers.format_result(info, "Model")}
 
-{helpers.format_result(result, "Embedding of “hello world”")}
+{helpers.format_result({"embedding": vector}, "Embedding of “hello world”")}
 
 ## Do the embeddings mean something?
 

@@ -19,14 +19,12 @@ def get_model_info() -> dict:
 
 
 @expose
-def get_embedding(text: str) -> dict:
+def get_embedding(text: str) -> torch.Tensor:  # (hidden_size,)
     """Turn a text into a vector: the mean of the last layer over its tokens.
 
-    Returns `embedding`, a list of `hidden_size` numbers. Texts that mean similar
-    things have vectors that point in similar directions.
+    Texts that mean similar things have vectors that point in similar directions.
     """
     inputs = tokenizer(text, return_tensors="pt", truncation=True).to(model.device)
     with torch.no_grad():
         outputs = model(**inputs, output_hidden_states=True)
-    embedding = outputs.hidden_states[-1].mean(dim=1).squeeze(0)
-    return {"embedding": embedding.tolist()}
+    return outputs.hidden_states[-1].mean(dim=1).squeeze(0)

@@ -42,26 +42,26 @@ def load(interface: Path, model_name: str) -> types.ModuleType:
 
 
 class TestInterface(unittest.TestCase):
+    INFO = {"num_layers": 6, "hidden_size": 384, "vocab_size": 30522}
+
     def test_ours(self):
-        self.check(load(HERE / "interface.py", "./model"))
+        tools = load(HERE / "interface.py", "./model")
+        self.assertEqual(tools.get_model_info(), self.INFO)
+        vector = tools.get_embedding("hello world")
+        self.assertEqual(vector.shape, (384,))
+        self.assertTrue(vector.equal(tools.get_embedding("hello world")))
 
     def test_as_the_guide_has_it(self):
-        self.check(
-            load(HERE / "testdata/as-documented/interface.py", "google/gemma-2-9b")
-        )
-
-    def check(self, tools):
-        info = tools.get_model_info()
-        self.assertEqual(
-            info, {"num_layers": 6, "hidden_size": 384, "vocab_size": 30522}
-        )
+        name = "google/gemma-2-9b"
+        tools = load(HERE / "testdata/as-documented/interface.py", name)
+        self.assertEqual(tools.get_model_info(), self.INFO)
         result = json.loads(json.dumps(tools.get_embedding("hello world")))
         self.assertEqual(len(result["embedding"]), 384)
         self.assertEqual(result, tools.get_embedding("hello world"))
 
     def test_long_text_is_cut(self):
         tools = load(HERE / "interface.py", "./model")
-        self.assertEqual(len(tools.get_embedding("word " * 2000)["embedding"]), 384)
+        self.assertEqual(len(tools.get_embedding("word " * 2000)), 384)
 
 
 class TestAgent(unittest.TestCase):
