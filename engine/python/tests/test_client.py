@@ -215,7 +215,8 @@ class Ways(unittest.TestCase):
         self.assertEqual(got, [-i for i in range(20)])
 
     def test_ctrl_c_cancels_the_call(self):
-        code = ("import sys; sys.path.insert(0, %r)\nfrom client import Client\nc = Client(%r)\n"
+        code = ("import signal, sys; sys.path.insert(0, %r)\nfrom client import Client\nc = Client(%r)\n"
+                "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # where the tests run in the background, it is ignored
                 "try:\n c.call('sleep', (60,))\nexcept KeyboardInterrupt:\n print('interrupted')\n" % (FOLDER, str(self.front.file)))
         caller = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         running = []
