@@ -50,3 +50,25 @@ func TestDetachedCallsAreKept(t *testing.T) {
 		}
 	}
 }
+
+// TestDoneOnTheWay says with a question about one call that the answer of another has
+// arrived.
+func TestDoneOnTheWay(t *testing.T) {
+	t.Parallel()
+	m := upReal(t)
+	m.mustServe("tools", realCode)
+	for i, name := range []string{"call-first", "call-second"} {
+		if status, a := m.answerOf("POST", "call/add?wait=20", fmt.Sprintf(`{"args":[%d]}`, i), "Seer-Call-Id", name); status != 200 || a["result"] != float64(i+2) {
+			t.Errorf("%d %v", status, a)
+		}
+	}
+	if status, a := m.answerOf("GET", "calls/call-second?wait=20", "", "Seer-Call-Done", "call-first, no-such-call"); status != 200 || a["result"] != 3.0 {
+		t.Errorf("%d %v", status, a)
+	}
+	if status, a := m.answerOf("GET", "calls/call-first?wait=20", ""); errorCode(a) != "unknown_call" {
+		t.Errorf("an answer that has arrived is still there: %d %v", status, a)
+	}
+	if status, a := m.answerOf("GET", "calls/call-second?wait=20", ""); status != 200 || a["result"] != 3.0 {
+		t.Errorf("%d %v", status, a)
+	}
+}
