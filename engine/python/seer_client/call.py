@@ -60,7 +60,8 @@ class Call:
 
     def __init__(self, client: Any, fn: str, call_id: str, options: Options, encoded: Any = None) -> None:
         self.client, self.fn, self.id, self.options = client, fn, call_id, options
-        self.process, self.heard = os.getpid(), time.monotonic()
+        self.process = client.process if encoded is not None else os.getpid()
+        self.heard = time.monotonic()
         if encoded is not None:
             self.tagged = encoded.tagged
             self.body = encoded.body()

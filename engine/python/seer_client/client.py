@@ -12,7 +12,7 @@ from seer_worker.values import decode, value_parts
 
 from .call import RETRY_SECONDS, Call, encoded_arguments, read_json
 from .direct import CANCEL_SECONDS, Direct
-from .errors import SeerError, error_of
+from .errors import SeerError, UnknownCall, error_of
 from .handle import Handle
 from .pending import PendingCall, Stream, Threads
 from .posted import Posted, one_request
@@ -22,6 +22,7 @@ from .wire import Event, strict_json
 
 PATIENCE_SECONDS = 300.0  # to get through again in the middle of a call
 _KEPT = 16  # idle connections
+_NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")  # what calls' names are made of
 
 
 class Client:
@@ -36,7 +37,7 @@ class Client:
 
     def _begin(self) -> None:
         """Names of calls that nobody else gives, and no connections: also after a fork, when they are the parent's."""
-        self._process = os.getpid()
+        self.process = os.getpid()
         self._prefix = base64.b32encode(os.urandom(10)).decode().lower()
         self._numbers = itertools.count(1)
         self._idle: List[Any] = []
@@ -73,6 +74,8 @@ class Client:
 
     def attach(self, call_id: str) -> PendingCall:
         """The call of that name, which any process may have made."""
+        if type(call_id) is not str or not 8 <= len(call_id) <= 100 or not _NAME.issuperset(call_id):
+            raise UnknownCall("unknown_call", "%r is not the name of a call, as .id of a submitted one is" % (call_id,))
         return PendingCall(self, call_id, "", current_options().output)
 
     def calls(self, call_id: str = "") -> List[Dict[str, Any]]:
@@ -128,7 +131,7 @@ class Client:
     def prepare(self, fn: str, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options) -> Call:
         """A call that has not been sent yet."""
         encoded = encoded_arguments(fn, args, kwargs)
-        if os.getpid() != self._process:
+        if os.getpid() != self.process:
             self._forked()
         return Call(self, fn, "%s-%d" % (self._prefix, next(self._numbers)), options, encoded)
 
@@ -156,7 +159,7 @@ class Client:
     def keep(self, link: Any) -> None:
         """The connection is good for another call."""
         kept = self._posts if isinstance(link, Posted) else self._idle
-        if len(kept) < _KEPT and os.getpid() == self._process:
+        if len(kept) < _KEPT and os.getpid() == self.process:
             kept.append(link)
         else:
             link.close()

@@ -28,7 +28,19 @@ def _no_constant(word: str) -> NoReturn:
     raise ValueError(word + " is not JSON")
 
 
-strict_json = json.JSONDecoder(parse_constant=_no_constant).decode
+_json_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_scan_json = _json_decoder.scan_once
+
+
+def strict_json(text: str) -> Any:
+    """Reads a JSON text; whatever is wrong with it is a ValueError."""
+    try:
+        value, end = _scan_json(text, 0)
+        if end == len(text):
+            return value
+    except StopIteration:
+        pass
+    return _json_decoder.decode(text)  # there is space around it, or it is wrong
 
 
 def frame_header(data: bytes) -> Dict[str, Any]:

@@ -46,20 +46,16 @@ class Call:
         self.token = token
         self.client = client
         self.body: Union[bytes, BodyReader] = body
-        self.tagged = header.get("tagged") is True
-        timeout = header.get("timeout")
-        self.timeout: float = 0.0 if timeout is None else timeout
-        self.output = header.get("output") is True
-        self.handle_above: Optional[int] = header.get("handle_above")
-        self.linger: Optional[float] = header.get("linger")
-        self.detached = header.get("detach") is True
-        self.deflate = header.get("deflate") is True
+        self.timeout = 0.0
+        self.handle_above: Optional[int] = None
+        self.linger: Optional[float] = None
+        self.tagged = self.output = self.detached = self.deflate = False
         if not _NAME(self.id) or type(self.fn) is not str or not 0 < len(self.fn) <= _LONGEST_NAME:
             raise FrameError("a call needs a name of 8 to 100 letters, digits, _ . -, and that of a function")
-        if not all(v is None or is_seconds(v) for v in (self.timeout, self.linger, self.handle_above)):
-            raise FrameError("timeout, linger and handle_above must be numbers that are not negative")
-        if self.handle_above is not None:
-            self.handle_above = int(self.handle_above)
+        if "output" in header and len(header) == 4:  # as most calls have it
+            self.output = header["output"] is True
+        elif len(header) > 3 or "t" not in header:
+            self._take(header)
         self.state = QUEUED
         self.reason = ""  # why it was interrupted
         self.followers: List[Follower] = []
@@ -81,6 +77,18 @@ class Call:
         self.limit = ""  # whose limit the deadline is
         self.metered = False
         self.lane: Any = None
+
+    def _take(self, header: Dict[str, Any]) -> None:
+        """The options."""
+        timeout, self.linger, above = header.get("timeout"), header.get("linger"), header.get("handle_above")
+        if not all(v is None or is_seconds(v) for v in (timeout, self.linger, above)):
+            raise FrameError("timeout, linger and handle_above must be numbers that are not negative")
+        self.timeout = 0.0 if timeout is None else timeout
+        self.handle_above = None if above is None else int(above)
+        self.tagged = header.get("tagged") is True
+        self.output = header.get("output") is True
+        self.detached = header.get("detach") is True
+        self.deflate = header.get("deflate") is True
 
     def parts(self) -> List[Buffer]:
         """The arguments as they came: JSON, and buffers. ValueError."""

@@ -27,6 +27,8 @@ class Clock:
             self._sweep()
         if desk.running:
             wake = min(wake, self._tick_running(now))
+        elif not desk.lingering and not desk.tell_at:  # after most calls
+            return self._post.tick(now)
         for call in list(desk.lingering):
             if now >= call.left_at and not call.reason:
                 desk.stop(call, "cancelled")

@@ -25,13 +25,21 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(word + " is not JSON")
 
 
-_decode = json.JSONDecoder(parse_constant=_refuse).decode
+_decoder = json.JSONDecoder(parse_constant=_refuse)
+_decode, _scan = _decoder.decode, _decoder.scan_once
 
 
 def load_json(data: bytes) -> Any:
     """Reads strict JSON; whatever is wrong with it is a ValueError."""
     try:
-        return _decode(str(data, "utf-8"))
+        text = str(data, "utf-8")
+        try:
+            value, end = _scan(text, 0)
+            if end == len(text):
+                return value
+        except StopIteration:
+            pass
+        return _decode(text)  # there is space around it, or it is wrong
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

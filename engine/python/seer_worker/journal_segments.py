@@ -70,19 +70,22 @@ class Segments:
 
     def write(self, header: bytes, body: bytes = b"") -> int:
         """Appends a frame with one write; returns where its header is. OSError: nothing has been written."""
-        waiting = self.waiting
-        at = self._end + len(waiting)
-        data = waiting + PREFIX.pack(len(header), len(body)) + header + body
+        data = PREFIX.pack(len(header), len(body)) + header + body
+        at = self._end + 12
+        if self.waiting:
+            at += len(self.waiting)
+            data = self.waiting + data
+            self.waiting = b""
+        size = len(data)
         try:
-            if os.write(self._fd, data) != len(data):
+            if os.write(self._fd, data) != size:
                 raise OSError(28, "No space left on device")
         except OSError:
+            self.waiting = data[:at - 12 - self._end]
             self._mend()
             raise
-        self._end += len(data)
-        if waiting:
-            self.waiting = b""
-        return at + 12
+        self._end += size
+        return at
 
     def flush(self) -> None:
         """Writes what waits. OSError: nothing has been written."""

@@ -23,6 +23,7 @@ from .threads import ThreadGate
 from .validate import BadArguments
 
 AnyGate = Union[Gate, ThreadGate]
+_ORDINARY = frozenset((type(None), bool, int, float, str, bytes, list, dict, tuple))  # no generators, nothing to wait for
 
 
 class Prepared(NamedTuple):
@@ -153,7 +154,9 @@ class Runner:
 
     def _run(self, call: Call, prepared: Prepared, gate: AnyGate) -> values.Encoded:
         result = prepared.function.call(*prepared.args, **prepared.kwargs)
-        if isinstance(result, types.GeneratorType):
+        if type(result) in _ORDINARY:
+            pass
+        elif isinstance(result, types.GeneratorType):
             result = self.streams.sync(call, result, gate)
         elif inspect.isasyncgen(result):
             result = self.wait(self.streams.asynchronous(call, result, gate))

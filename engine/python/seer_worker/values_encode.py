@@ -58,7 +58,16 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
         raise Unserialisable("is nested too deeply to be sent") from None
 
 
-_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=plain).encode
+_encoder = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=plain)
+_make: Any = getattr(json.encoder, "c_make_encoder", None)
+# What JSONEncoder makes anew for each text. Without its table of what is open: a value that contains itself is nested too deeply.
+_pieces: Any = _make and _make(None, plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+
+
+def _json(value: Any) -> str:
+    return "".join(_pieces(value, 0)) if _pieces is not None and not isinstance(value, str) else _encoder.encode(value)
+
+
 _json_ascii = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
