@@ -308,6 +308,11 @@ class Ways(unittest.TestCase):
             with self.assertRaises(UnknownCall):
                 ask(self.client.attach("nobody-has-made-1"))
 
+    def test_what_cannot_be_a_name(self):
+        for name in ("a b/../c", "short", "x" * 101, "ümlauts-in-it", 3, None):
+            with self.subTest(name), self.assertRaisesRegex(UnknownCall, "is not the name of a call"):
+                self.client.attach(name)
+
     def test_a_submitted_generator(self):
         with options(output=False):
             pending = self.client.submit("count", (4,))
