@@ -21,6 +21,9 @@ async def echo(body: Text) -> Dict[str, str]:
 
 
 if __name__ == "__main__":
-    listener = socket.create_server(("127.0.0.1", 0))
+    # With its protocol named, asyncio takes Nagle's delay away; create_server does not name it.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(100)
     print(listener.getsockname()[1], flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="critical", access_log=False)).run(sockets=[listener])

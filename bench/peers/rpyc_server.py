@@ -11,5 +11,6 @@ class Service(rpyc.Service):
 
 if __name__ == "__main__":
     server = ThreadedServer(Service, hostname="127.0.0.1", port=0)
+    server._listen()  # start() does it otherwise, after the port is known
     print(server.port, flush=True)
     server.start()
