@@ -20,15 +20,25 @@ func interpreter() string {
 	return "/usr/bin/python3"
 }
 
-// The Python tests drive real worker processes and client.py.
+// The Python tests drive real worker processes and client.py, each file in a process
+// of its own.
 func TestPython(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, interpreter(), "-B", "-m", "unittest", "discover", "-s", "tests")
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	cmd.WaitDelay = 5 * time.Second
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, out)
+	files, err := filepath.Glob("tests/test_*.py")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".py"), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, interpreter(), "-B", "-m", "unittest", "discover", "-s", "tests", "-p", filepath.Base(file))
+			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+			cmd.WaitDelay = 5 * time.Second
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", cmd, err, out)
+			}
+		})
 	}
 }
 

@@ -17,7 +17,6 @@ from .poller import Poller
 from .post import Post
 from .room import FULL, Room
 
-_ORPHAN = 20.0  # seconds without a runtime, after which the worker ends
 _AHEAD = 64 << 20  # bytes of arguments that may wait for one connection; beyond them it is not read
 _UNREAD = 1 << 20  # bytes of short answers that one connection may leave unread
 _LOOK = 0.05  # seconds between looks whether it may be read again
@@ -37,7 +36,8 @@ class Hub:
         self._clock: Optional[Clock] = None
         self._listener, self._hello, self._obey, self._lost = listener, hello, obey, lost
         self._control: Optional[Control] = None
-        self._lost_at = time.monotonic() + _ORPHAN
+        self.orphan = 20.0  # seconds without a runtime, after which the worker ends
+        self._lost_at = time.monotonic() + self.orphan
         self._room = Room()
         self._paused: Set[Connection] = set()
         self._stopped = False
@@ -177,7 +177,7 @@ class Hub:
         if control is not None:
             self.poller.forget(control.fd)
             control.close()
-            self._lost_at = time.monotonic() + _ORPHAN
+            self._lost_at = time.monotonic() + self.orphan
 
     def tell(self, message: Dict[str, Any], fds: Any = ()) -> None:
         """With the lock: to the runtime, if there is one. One that comes later has it from hello."""
@@ -223,7 +223,7 @@ class Hub:
         pause = self._clock.tick(now) if self._clock is not None else 60.0
         if self._lost_at:
             if now >= self._lost_at:
-                self._lost_at = now + _ORPHAN
+                self._lost_at = now + self.orphan
                 self._lost()
             pause = min(pause, self._lost_at - now)
         if self._paused:
