@@ -42,7 +42,7 @@ class Build:
                                order.get("models") or [], died=str(order.get("died") or ""))
         self.limits = Limits(order.get("tokens") or [], float(order.get("price") or 0), self.journal.read_use)
         self.journal.use = self.limits.use
-        self._handles = Handles(settings)
+        self._handles = Handles(settings, shown=scrubber.text)
         self._table = table = Table(self._handles)
         table.replace(interface)
         self._loops = Loops()

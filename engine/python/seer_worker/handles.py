@@ -45,13 +45,15 @@ class Handles:
 
     FUNCTIONS = ("$handle.info", "$handle.get", "$handle.make", "$handle.release", "$handle.list")
 
-    def __init__(self, limits: Optional[Mapping[str, Any]] = None, now: Callable[[], float] = time.monotonic) -> None:
-        """limits: handle_seconds, handle_count, handle_bytes of LIMITS."""
+    def __init__(self, limits: Optional[Mapping[str, Any]] = None, now: Callable[[], float] = time.monotonic,
+                 shown: Callable[[str], str] = str) -> None:
+        """limits: handle_seconds, handle_count, handle_bytes of LIMITS. shown is Scrubber.text: a preview may tell what an author
+        who returns an object never meant to print."""
         limits = limits or {}
         self._seconds = float(limits.get("handle_seconds") or _SECONDS)
         self._count = int(limits.get("handle_count") or _COUNT)
         self._bytes = int(limits.get("handle_bytes") or _memory() // 4)
-        self._now = now
+        self._now, self._shown = now, shown
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()  # the one used longest ago first
         self._gone: OrderedDict[str, str] = OrderedDict()
@@ -60,7 +62,7 @@ class Handles:
     def keep(self, value: Any, token: str) -> Dict[str, Any]:
         """Stores the value and gives HANDLE. Kept makes of it what can be sent."""
         size = size_of(value)
-        info = {"id": "h-" + os.urandom(8).hex(), **describe(value, size)}
+        info = {"id": "h-" + os.urandom(8).hex(), **self._describe(value, size)}
         with self._lock:
             freed = self._expired()
             self._held[info["id"]] = _Held(value, token, size, self._now())
@@ -104,7 +106,7 @@ class Handles:
     def info(self, id: str, token: Optional[str]) -> Dict[str, Any]:
         """HANDLE as it is now, with stats however long these take."""
         value = self.value(id, token)
-        return {"id": id, **describe(value, size_of(value)), **stats_of(value)}
+        return {"id": id, **self._describe(value, size_of(value)), **stats_of(value)}
 
     def get(self, id: str, steps: Sequence[Any], token: Optional[str]) -> Any:
         """The value after the steps."""
@@ -131,7 +133,11 @@ class Handles:
             freed = self._expired()
             held = [(id, h.value, h.size) for id, h in self._held.items() if token is None or h.token == token]
         del freed
-        return [{"id": id, **describe(value, size, False)} for id, value, size in held]
+        return [{"id": id, **self._describe(value, size, False)} for id, value, size in held]
+
+    def _describe(self, value: Any, size: int, stats: bool = True) -> Dict[str, Any]:
+        about = describe(value, size, stats)
+        return {**about, "type": self._shown(about["type"]), "preview": self._shown(about["preview"])}
 
     def sweep(self) -> None:
         """Frees what has expired. The other methods do it, too; an idle worker may do it once a minute."""

@@ -48,7 +48,6 @@ class Worker:
         kind, build = message["t"], self.build
         if kind == "load" and not self._order:
             self._order = message
-            self.hub.orphan = float(message.get("orphan_seconds") or self.hub.orphan)
             self._state = {"state": "loading", "generation": message.get("generation", 0)}
         elif kind == "conn":
             if build is None and not self._stopped:
@@ -113,7 +112,7 @@ class Worker:
         order = self._order
         if self._stopped:
             raise Interrupted
-        output = Output(scrubber.text, [os.environ.get(name, "") for name in order.get("secrets") or []])
+        output = Output(scrubber.text, [os.environ.get(name, "") for name in order.get("secrets") or []], scrubber.hides)
         output.install()
         children.install()
         interface = _interface(order)

@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from . import context
 from .context import Scope
+from .scrub import cut
 
 Sink = Callable[[int, str], None]  # 1 stdout, 2 stderr; the text, scrubbed. Called from any thread, one at a time for a call
 
@@ -27,9 +28,9 @@ _current = context.current
 class Output:
     """Takes the place of sys.stdout and sys.stderr; before the interface is loaded, for it may keep them."""
 
-    def __init__(self, scrub: Callable[[str], str] = str, secrets: Iterable[str] = ()) -> None:
-        """scrub is Scrubber.text; secrets are the values, so that one which comes in pieces is found, too."""
-        self._scrub, self._secrets = scrub, [s for s in secrets if len(s) > 1]
+    def __init__(self, scrub: Callable[[str], str] = str, secrets: Iterable[str] = (), hides: bool = False) -> None:
+        """scrub is Scrubber.text; secrets are the values: one that comes in pieces is found, too. So are, with hides, hidden models."""
+        self._scrub, self._hides, self._secrets = scrub, hides, [s for s in secrets if len(s) > 1]
         self._flusher = _Flusher()
         self._before: Optional[Tuple[Any, Any]] = None
 
@@ -49,7 +50,7 @@ class Output:
 
     def begin(self, scope: Scope, sink: Sink) -> None:
         """From now on, what code of the scope (context.enter) prints is given to the sink, some 20 ms later."""
-        scope.capture = _Capture(sink, self._scrub, self._secrets, self._flusher)
+        scope.capture = _Capture(sink, self._scrub, self._secrets, self._hides, self._flusher)
 
     def end(self, scope: Scope) -> None:
         """Gives the sink the rest, in this thread. After it the sink is not called any more."""
@@ -63,8 +64,8 @@ class _Capture:
 
     _lock: Any = None  # nothing has been printed yet: most calls print nothing, and pay nothing
 
-    def __init__(self, sink: Sink, scrub: Callable[[str], str], secrets: Sequence[str], flusher: "_Flusher") -> None:
-        self._sink, self._scrub, self._secrets, self._flusher = sink, scrub, secrets, flusher
+    def __init__(self, sink: Sink, scrub: Callable[[str], str], secrets: Sequence[str], hides: bool, flusher: "_Flusher") -> None:
+        self._sink, self._scrub, self._secrets, self._hides, self._flusher = sink, scrub, secrets, hides, flusher
         self._ended = False
 
     def _prepare(self) -> None:
@@ -121,15 +122,12 @@ class _Capture:
             for stream, text in _joined(texts):
                 self._give(stream, self._held[stream] + text, False)
             if last:
-                for stream in (1, 2) if self._secrets else ():
+                for stream in (1, 2) if self._secrets or self._hides else ():
                     self._give(stream, self._held[stream], True)
 
     def _give(self, stream: int, text: str, last: bool) -> None:
-        if self._secrets:
-            text = self._scrub(text)
-            hold = 0 if last else max(_beginning_at_end(text, s) for s in self._secrets)
-            self._held[stream] = text[len(text) - hold:]
-            text = text[:len(text) - hold]
+        if self._secrets or self._hides:
+            text, self._held[stream] = (self._scrub(text), "") if last else cut(text, self._scrub, self._secrets, self._hides)
         if text:
             text = _OVERWRITTEN.sub("", text) if "\r" in text else text
             self._sink(stream, text.encode("utf-8", "replace").decode("utf-8"))
@@ -236,11 +234,3 @@ def _joined(texts: Sequence[Tuple[int, str]]) -> List[Tuple[int, str]]:
         else:
             out.append((stream, [text]))
     return [(stream, "".join(parts)) for stream, parts in out]
-
-
-def _beginning_at_end(text: str, secret: str) -> int:
-    """How many characters at the end of the text begin the secret."""
-    for n in range(min(len(secret) - 1, len(text)), 0, -1):
-        if text.endswith(secret[:n]):
-            return n
-    return 0

@@ -127,8 +127,8 @@ class Hostile(unittest.TestCase):
     def test_a_journal_has_nothing_but_what_was_understood(self) -> None:
         with serve(CODE, record=True, tokens=[{"id": "main"}, {"id": "t-a"}]) as worker:
             peer = worker.connect(token="t-a", client="guest")
-            odd = {"token": "main", "Token": "main", "FN": "nap", "Id": "other-000001", "T": "result", "TIME": [], "client": "guest", "Detach": 1,
-                   "deflate": {}, "output": "yes", "handle_above": 1e9 + 0.5, "linger": 3, "more": "x" * 1000}
+            odd = {"token": "main", "Token": "main", "FN": "nap", "Id": "other-000001", "T": "result", "TIME": [], "client": "guest",
+                   "Detach": 1, "deflate": {}, "output": "yes", "handle_above": 1e9 + 0.5, "linger": 3, "more": "x" * 1000}
             peer.call("echo", 5, call_id="odd-000001", options=odd)
             records = [h for segment in sorted(worker.journal.glob("**/*.seg")) for h in headers(segment.read_bytes())]
             queued = [h for h in records if h["t"] == "queued"]
@@ -136,6 +136,39 @@ class Hostile(unittest.TestCase):
             queued[0].pop("time")
             self.assertEqual(queued[0], {"t": "queued", "id": "odd-000001", "fn": "echo", "token": "t-a", "client": "guest",
                                          "handle_above": 1_000_000_000, "linger": 3})
+
+    def test_a_hidden_model_is_not_told_by_what_is_shown(self) -> None:
+        code = '''
+            import sys, time
+            where = get_model_path("org/secret-one")
+
+            class SecretOneModel:
+                def __repr__(self): return "SecretOneModel from " + where
+
+            @expose
+            def model(): return SecretOneModel()
+
+            @expose
+            def models(): return [SecretOneModel()]
+
+            @expose
+            def slowly():
+                for part in ("from org/sec", "ret-o", "ne, ", "done"):
+                    sys.stdout.write(part)
+                    time.sleep(0.1)
+            '''
+        hidden = {"name": "org/secret-one", "path": "/nowhere/org--secret-one", "env_name": "MODEL_SECRET", "var_name": "model_a",
+                  "hidden": True}
+        with serve(code, models=[hidden]) as worker:
+            peer, told = worker.connect(), ""
+            for name in ("model", "models"):
+                id = peer.answer(peer.start(name, options={"handle_above": 0}))["$seer"]["handle"]["id"]
+                told += json.dumps([peer.call("$handle.info", id), peer.call("$handle.list")])
+            events = peer.events(peer.start("slowly", options={"output": True}))
+            printed = "".join(body.decode() for header, body in events if header["t"] == "output")
+            self.assertEqual(printed, "from model_a, done")
+            self.assertIn("model_a", told)
+            self.assertNotRegex(told.lower(), "secret.?one")
 
     def test_a_token_with_wrong_limits_does_not_end_the_worker(self) -> None:
         with serve(CODE, tokens=[{"id": "main"}]) as worker:
