@@ -48,6 +48,7 @@ class Worker:
         kind, build = message["t"], self.build
         if kind == "load" and not self._order:
             self._order = message
+            self.hub.orphan = float(message.get("orphan_seconds") or self.hub.orphan)
             self._state = {"state": "loading", "generation": message.get("generation", 0)}
         elif kind == "conn":
             if build is None and not self._stopped:
