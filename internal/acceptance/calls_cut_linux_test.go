@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -117,6 +118,10 @@ func TestCallsAreCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.serveTools("bubblewrap")
+	some := 12
+	if os.Getenv("SEER_SOAK") != "" {
+		some = 1000
+	}
 	original := p.read("out/tools/connection.json")
 	endpoint := strings.Split(strings.Split(original, `"endpoint": "`)[1], `"`)[0]
 	var mu sync.Mutex
@@ -137,6 +142,9 @@ func TestCallsAreCutAtEveryByte(t *testing.T) {
 				t.Run(folder, func(t *testing.T) {
 					t.Parallel()
 					made := p.cutEverywhere(t, w, folder, kind)
+					if kind == "small" {
+						made = append(made, p.cutPrograms(t, w, folder, some)...)
+					}
 					mu.Lock()
 					defer mu.Unlock()
 					names = append(names, made...)
@@ -146,6 +154,21 @@ func TestCallsAreCutAtEveryByte(t *testing.T) {
 	})
 	p.once(names...)
 	t.Logf("%d calls were cut", len(names))
+}
+
+// cutPrograms has the program make calls that are cut at some of their bytes.
+func (p *place) cutPrograms(t *testing.T, w *wire, folder string, most int) (names []string) {
+	for n := range most {
+		way, at := n%2, rand.IntN(900)
+		name := fmt.Sprintf("seer-%s-%d", strings.ReplaceAll(folder, " ", "-"), n)
+		w.arm(way, at)
+		r := p.seer("call", "--connection", folder+"/tools/connection.json", "add", "name="+name, "x=41").wait()
+		if r.code != 0 || strings.TrimSpace(r.out) != "42" {
+			t.Errorf("cut at byte %d of way %d: %d %s %s", at, way, r.code, r.out, r.err)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // cutEverywhere makes a call for each byte of it, cut there.

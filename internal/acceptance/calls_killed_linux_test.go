@@ -155,6 +155,32 @@ print(tools.add("next", 4))`)
 	})
 }
 
+// TestWorkerAndRuntimeAreKilled at once: the next runtime finds what both have left.
+func TestWorkerAndRuntimeAreKilled(t *testing.T) {
+	inEach(t, func(p *place) {
+		running := p.seer("call", "lab", "tools.hold", "name=running", "--id", "both-killed-1")
+		p.begun("running")
+		queued := p.seer("call", "lab", "tools.add", "name=queued", "x=1")
+		library := p.library(`print(tools.add("library", 2))`)
+		detached := p.ok("call", "lab", "tools.add", "name=detached", "x=3", "--detach")
+		p.eventually("they wait", func() bool { return strings.Count(p.ok("calls", "ls", "lab"), "queued") >= 3 })
+		machine := p.machine("lab")
+		kill(machine["runtime"])
+		kill(machine["worker"])
+		p.check(running.wait(), 9, "may have had effects")
+		p.check(queued.wait(), 0, "2")
+		p.check(library.wait(), 0, "3")
+		if got := p.ok("calls", "wait", "lab", detached); got != "4" {
+			p.t.Errorf("a detached call that had not begun: %q", got)
+		}
+		p.exits(9, []string{"call", "lab", "tools.hold", "name=running", "--id", "both-killed-1"}, "may have had effects")
+		p.once("running", "queued", "library", "detached")
+		if n := p.lines("loads")["loaded"]; n != 2 {
+			p.t.Errorf("the file was loaded %d times", n)
+		}
+	})
+}
+
 // TestMachineIsSuspended with everything that runs there, for a while.
 func TestMachineIsSuspended(t *testing.T) {
 	inEach(t, func(p *place) {
