@@ -83,6 +83,8 @@ func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 		return usagef("seer call needs a sandbox and a function: %s", cmd.UseLine())
 	case f.connection == "" && !strings.Contains(given[1], "."):
 		return usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
+	case f.timeout < 0:
+		return usagef("--timeout %s is over before it begins; give a time such as 90s or 5m", f.timeout)
 	case f.id != "" && !callNames.MatchString(f.id):
 		return usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
 	}
@@ -118,6 +120,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 		return err
 	}
 	defer p.close()
+	a.stop.cleans("cancelling the call in the sandbox")
 	_, err = to.client.Do(ctx, r, p.handler())
 	if f.timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
