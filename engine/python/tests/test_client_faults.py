@@ -69,8 +69,8 @@ class Cutter:
                 data = source.recv(min(limit or 1 << 16, 1 << 16))
                 if not data:
                     break
+                passed[way] += len(data)  # before somebody who has it can ask
                 target.sendall(data)
-                passed[way] += len(data)
                 limit = None if limit is None else limit - len(data)
         except OSError:
             pass
