@@ -126,21 +126,21 @@ func TestCallsAreCutAtEveryByte(t *testing.T) {
 	endpoint := strings.Split(strings.Split(original, `"endpoint": "`)[1], `"`)[0]
 	var mu sync.Mutex
 	var names []string
-	t.Run("ways", func(t *testing.T) {
-		for _, network := range []string{"unix", "tcp"} {
-			for _, kind := range []string{"small", "stream", "array"} {
-				folder := network + " " + kind
-				address := "127.0.0.1:0"
-				if network == "unix" {
-					address = filepath.Join(p.base, folder)
-				}
-				w, to := lay(p.t, network, address, strings.TrimPrefix(endpoint, "unix:"))
-				if err := os.CopyFS(p.path(folder), os.DirFS(p.path("out"))); err != nil {
-					t.Fatal(err)
-				}
-				p.write(folder+"/tools/connection.json", strings.Replace(original, endpoint, to, 1))
+	var wg sync.WaitGroup // not parallel tests: these take little time of the processors
+	for _, network := range []string{"unix", "tcp"} {
+		for _, kind := range []string{"small", "stream", "array"} {
+			folder := network + " " + kind
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = filepath.Join(p.base, folder)
+			}
+			w, to := lay(t, network, address, strings.TrimPrefix(endpoint, "unix:"))
+			if err := os.CopyFS(p.path(folder), os.DirFS(p.path("out"))); err != nil {
+				t.Fatal(err)
+			}
+			p.write(folder+"/tools/connection.json", strings.Replace(original, endpoint, to, 1))
+			wg.Go(func() {
 				t.Run(folder, func(t *testing.T) {
-					t.Parallel()
 					made := p.cutEverywhere(t, w, folder, kind)
 					if kind == "small" {
 						made = append(made, p.cutPrograms(t, w, folder, some)...)
@@ -149,9 +149,10 @@ func TestCallsAreCutAtEveryByte(t *testing.T) {
 					defer mu.Unlock()
 					names = append(names, made...)
 				})
-			}
+			})
 		}
-	})
+	}
+	wg.Wait()
 	p.once(names...)
 	t.Logf("%d calls were cut", len(names))
 }
