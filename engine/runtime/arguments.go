@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 const (
 	keepArguments = 10 * time.Minute
 	maxArguments  = 1000 // calls at once
+	maxOfOne      = 100  // of them, for a token other than main
 )
 
 // arguments are those of calls that are to be made, as they arrive in pieces.
@@ -33,6 +35,7 @@ func argumentsKey(service, token, id string) string { return service + "\x00" + 
 
 // obtain returns the pieces of a call, made if there is a folder.
 func (a *arguments) obtain(key, dir string) (*pieces, error) {
+	owner := key[:strings.LastIndexByte(key, 0)+1]
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.table[key]; p != nil || dir == "" {
@@ -40,6 +43,9 @@ func (a *arguments) obtain(key, dir string) (*pieces, error) {
 	}
 	if len(a.table) >= maxArguments {
 		return nil, protocol.Errorf(protocol.Unavailable, "the arguments of %d calls are on their way already; try again later", maxArguments)
+	}
+	if a.of(owner) >= maxOfOne && !strings.HasSuffix(owner, "\x00"+protocol.MainToken+"\x00") {
+		return nil, protocol.Errorf(protocol.Unavailable, "the arguments of %d calls of this token are on their way already; make these first", maxOfOne)
 	}
 	f, err := os.CreateTemp(dir, "arguments-*")
 	if err != nil {
@@ -52,6 +58,17 @@ func (a *arguments) obtain(key, dir string) (*pieces, error) {
 	}
 	a.table[key] = p
 	return p, nil
+}
+
+// of counts what is there of a service and a token.
+func (a *arguments) of(owner string) int {
+	n := 0
+	for key := range a.table {
+		if strings.HasPrefix(key, owner) {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *arguments) drop(key string) {
@@ -103,7 +120,11 @@ func (p *pieces) take(offset int64, r io.Reader) (int64, error) {
 				p.mu.Unlock()
 				return p.have, protocol.Errorf(protocol.Invalid, "the arguments have more than the %d bytes allowed", int64(protocol.MaxFrameBody))
 			}
-			if _, werr := p.f.WriteAt(buf[:n], offset); werr != nil {
+			werr := fits(p.f, n)
+			if werr == nil {
+				_, werr = p.f.WriteAt(buf[:n], offset)
+			}
+			if werr != nil {
 				p.mu.Unlock()
 				return p.have, werr
 			}

@@ -126,3 +126,12 @@ func variable(pid int, name string) string {
 	}
 	return ""
 }
+
+// diskOf tells the size of a file's disk, and what is free of it for us.
+func diskOf(f *os.File) (total, free uint64, err error) {
+	var stat unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &stat); err != nil {
+		return 0, 0, err
+	}
+	return stat.Blocks * uint64(stat.Bsize), stat.Bavail * uint64(stat.Bsize), nil
+}

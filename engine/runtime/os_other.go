@@ -21,6 +21,9 @@ func workerAttr() *syscall.SysProcAttr { return processAttr() }
 // raiseFiles does nothing: only a process itself can do it here.
 func raiseFiles(int) {}
 
+// diskOf is not told here, and nothing is refused.
+func diskOf(*os.File) (total, free uint64, err error) { return 0, 0, errors.ErrUnsupported }
+
 func waitDescriptor(int, string) bool { return false }
 
 // dieWithParent does nothing here: the runtime looks at its parent each second.

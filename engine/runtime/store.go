@@ -26,6 +26,9 @@ func (s *store) Write(p []byte) (int, error) {
 	if err := s.spill(); err != nil {
 		return 0, err
 	}
+	if err := fits(s.f, len(p)); err != nil {
+		return 0, err
+	}
 	n, err := s.f.WriteAt(p, s.size)
 	s.size += int64(n)
 	return n, err
