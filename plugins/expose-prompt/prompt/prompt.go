@@ -69,7 +69,7 @@ func calling(b *strings.Builder, req sdk.ExposeRequest, h how) {
 	if slices.ContainsFunc(req.Interface.Functions, python.GivesMuch) {
 		b.WriteString("With `--handle` a large result stays in the sandbox and its handle is printed; `name=@handle:ID` gives it as an argument, and `--out FILE.npy` writes an array to a file. ")
 	}
-	b.WriteString("A call goes on by itself with `--detach`, which prints its name; the same command without `--detach` and with `--id NAME` then gets its answer.\n\n")
+	fmt.Fprintf(b, "A call goes on by itself with `--detach`, which prints its name; `%s calls wait --connection %s NAME` then gives its answer.\n\n", h.seer, h.connection)
 	body, _ := json.Marshal(map[string]any{"kwargs": object(args)}) // strings and raw JSON always marshal
 	fmt.Fprintf(b, `Without that program, take `+"`endpoint`, `service` and `token`"+` from the connection file:
 
