@@ -106,7 +106,7 @@ assert h.shape == (12, 64, 64) and h.stats["nan"] == 0 and "ndarray" in repr(h),
 assert np.array_equal(h[0, :, :10], a[0, :, :10]) and np.allclose(model_tools.pool(h[3]), a[3].mean(0))
 assert len(h.topk(5)) == 2 and np.array_equal(h.fetch(), a)
 h.release()
-fails(model_tools._client.HandleGone, "released", h.fetch)
+fails(model_tools.HandleGone, "released", h.fetch)
 
 said = []
 with model_tools.options(output=lambda stream, text: said.append(text)):

@@ -46,7 +46,10 @@ func (Mode) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error
 
 // offered are names of the client that a library has, too, as far as no function
 // of the interface is called so.
-var offered = []string{"CallError", "Handle", "Interrupted", "PendingCall", "SeerError", "options"}
+var offered = []string{
+	"BadArguments", "Busy", "CallError", "CallTimeout", "Cancelled", "Handle", "HandleGone", "Interrupted", "PendingCall", "Refused", "SeerError",
+	"UnknownCall", "Unreachable", "options",
+}
 
 // ofLibrary are methods that a library has as functions.
 var ofLibrary = []string{"attach", "calls"}
