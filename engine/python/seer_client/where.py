@@ -91,6 +91,9 @@ def _dial_unix(path: str) -> socket.socket:
             finally:
                 os.close(folder)
         return sock
+    except BlockingIOError:  # so many are waiting there that no more may: somebody is there, who does not take them just now
+        sock.close()
+        raise Cut("it does not take connections just now") from None
     except BaseException:
         sock.close()
         raise

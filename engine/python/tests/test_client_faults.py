@@ -4,13 +4,14 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import unittest.mock
 
 import bundle
 import numpy as np
-from client import CallTimeout, Client, Interrupted, SeerError, Unreachable, options
+from client import CallTimeout, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
 from harness import eventually
 from standin import HELLO, Front
 from standin_worker import Frames, Service
@@ -196,6 +197,19 @@ class Ends(unittest.TestCase):
                         self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*seer ls"):
                     Client(front.file).call("f")
             self.assertTrue(issubclass(Unreachable, ConnectionError))
+
+    def test_a_socket_that_has_no_room_is_not_one_where_nobody_is(self):
+        """As that of a machine which is suspended: a call that has begun waits long for it."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(folder + "/s")
+            listener.listen(0)
+            waiting = []
+            with self.assertRaises(Cut):
+                while len(waiting) < 100:
+                    waiting.append(dial(Info("sb-1", "tools", "unix:%s/s" % folder, "token")))
+            self.assertGreater(len(waiting), 0)
+            for sock in waiting:
+                sock.close()
 
     def test_a_wrong_token_and_a_service_that_is_gone(self):
         for changes, reason in (({"token": "wrong"}, "token is not accepted"), ({"service": "gone"}, "no such service")):
