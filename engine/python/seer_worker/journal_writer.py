@@ -1,6 +1,7 @@
 """Appends to a journal, goes on in a new segment when one is full, and deletes those in which nothing is needed."""
 
 import json
+import os
 import time
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
@@ -12,6 +13,7 @@ LARGEST = 16 << 20  # a larger result is kept in memory only, but for a record
 UNDRAINED = 4 << 30
 _JOINED = 256 << 10  # a larger body is not copied to be written with its header
 _WAITING = 4 << 10
+_SPARE = 256 << 20  # bytes of the disk that large arguments leave free: the calls of others have to be written, too
 _NAMES = 5000  # in one record: a header has at most 1 MiB
 
 to_json = json.JSONEncoder(separators=(",", ":")).encode
@@ -39,6 +41,10 @@ class Writer:
         if self._record and self._closed + store.written > self._undrained:
             raise JournalFull("the record of calls is %d MiB behind, for nobody takes it; the call did not run, send it again later"
                               % (self._undrained >> 20))
+        size = len(body) if type(body) is bytes else parts_of(body)[1]
+        if size >= _JOINED and _crowded(store.folder, size):
+            raise JournalFull("the %d MiB of arguments would fill the disk on which the journal of calls is, in %s; the call did not run: "
+                              "make room and send it again" % (size >> 20, store.folder))
         try:
             return self._append(store, header, body)[0]
         except OSError as e:
@@ -146,3 +152,9 @@ class Writer:
         for at in range(_NAMES, len(names), _NAMES):
             records.append(to_json({"t": "begin", "segment": number, "time": now, "known": names[at:at + _NAMES]}).encode())
         return records
+
+
+def _crowded(folder: Any, size: int) -> bool:
+    """Whether so many bytes take what is to stay free; of a small disk, a twentieth."""
+    disk = os.statvfs(str(folder))
+    return disk.f_bavail * disk.f_frsize < size + min(_SPARE, disk.f_blocks * disk.f_frsize // 20)

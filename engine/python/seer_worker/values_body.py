@@ -13,7 +13,9 @@ A receiver that wants each buffer where it stays, without a second copy:
 A sender: sock.sendmsg(encoded.body()); the system takes at most 1024 buffers at a time.
 """
 
+import functools
 import mmap
+import os
 import struct
 import zlib
 from typing import List, Optional, Sequence, Tuple, Union
@@ -32,6 +34,7 @@ _HUGE_PAGES = 4 << 20
 _WORTH_PACKING = 4 << 10
 _SAMPLE = 8 << 10
 _GOOD_RATIO = 0.8
+_UNPACKED = 256 << 20  # bytes that compressed parts may always have when decoded: a few that arrive must not fill the memory
 _BEST_ZLIB = 1032  # it cannot shrink anything further
 
 _Entry = Tuple[int, int, int]
@@ -104,17 +107,29 @@ def _count(head: Buffer, size: int) -> int:
 
 def _entries(table: Buffer, count: int, size: int, limit: int) -> List[_Entry]:
     entries: List[_Entry] = [_ENTRY.unpack_from(table, i * _ENTRY.size) for i in range(count)]
-    rest, total = size - _START.size - count * _ENTRY.size, 0
+    rest, total, packed = size - _START.size - count * _ENTRY.size, 0, 0
     for coding, stored, length in entries:
         if coding not in (0, 1) or coding == 0 and stored != length or coding == 1 and length > _BEST_ZLIB * (stored + 1):
             raise ValueError("a part of a value has the coding %d and the lengths %d and %d" % (coding, stored, length))
         rest -= stored
         total += length
+        packed += length if coding else 0
     if rest:
         raise ValueError("the parts of a value do not fill its body")
+    if packed > _UNPACKED and packed > _memory() // 4:
+        raise ValueError("a value has %d bytes when it is decompressed, more than a quarter of the memory here; send it as it is" % packed)
     if total > limit:
         raise ValueError("a value of %d bytes is larger than the %d allowed" % (total, limit))
     return entries
+
+
+@functools.lru_cache(maxsize=None)
+def _memory() -> int:
+    """Bytes of this machine; where it does not tell, there is no limit."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 62
 
 
 def _decoded(data: Buffer, entry: _Entry) -> Buffer:

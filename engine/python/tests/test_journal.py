@@ -13,6 +13,7 @@ import time
 import unittest
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
+from unittest import mock
 
 from seer_worker.journal import Entry, Journal, JournalFull
 from seer_worker.journal_scan import PREFIX
@@ -462,6 +463,19 @@ class FullDisk(Case):
         self.assertEqual((self.folder / "00000001.seg").stat().st_size, size)  # of what did not fit, nothing has stayed
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         self.run_one(journal, "call-4")
+
+    def test_large_arguments_leave_room_on_the_disk(self) -> None:
+        journal, large = self.open(), b"x" * (1 << 20)
+        disk = list(os.statvfs(self.folder))
+        disk[0], disk[1], disk[2], disk[4] = 4096, 4096, 16 << 18, 100 << 8  # of 16 GiB, 100 MiB are free
+        with mock.patch("os.statvfs", lambda path: os.statvfs_result(disk)):
+            with self.assertRaises(JournalFull) as caught:
+                journal.queued("call-1", "f", "main", "", {"detach": True}, large)
+            self.assertIn("make room", str(caught.exception))
+            self.assertIsNone(journal.find("call-1"))
+            journal.queued("call-2", "f", "main", "", {"detach": True}, b"small")  # others still have room
+            self.run_one(journal, "call-3")
+        journal.queued("call-1", "f", "main", "", {"detach": True}, large)
 
     def test_a_folder_that_cannot_be_written(self) -> None:
         journal = self.open()

@@ -1,9 +1,11 @@
 """Bodies of values: taken in as they come, from one piece or many, compressed where it pays, and never more than was allowed."""
 
+import os
 import pickle
 import random
 import resource
 import socket
+import struct
 import sys
 import threading
 import unittest
@@ -83,6 +85,17 @@ class Bodies(unittest.TestCase):
         reader.feed(b'"' + b"x" * 100_000)
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 200 << 10)
         self.assertFalse(reader.done)
+
+    def test_a_little_that_would_become_very_much(self) -> None:
+        quarter = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
+        length = max(quarter, 256 << 20) + 1
+        stored = length // 1000
+        table = struct.pack("<BQQ", 0, 2, 2) + struct.pack("<BQQ", 1, stored, length)
+        body = b"\x00SV1" + struct.pack("<I", 2) + table + b"{}" + bytes(stored)
+        for read in (values.value_parts, lambda b: values.BodyReader(len(b)).feed(b)):
+            with self.assertRaises(ValueError) as caught:
+                read(body)
+            self.assertIn("when it is decompressed", str(caught.exception))
 
     def test_over_a_socket(self) -> None:
         value = {"a": bytes(3_000_000), "b": [values.Array("uint8", (500_000,), bytes(range(250)) * 2000)], "c": "text"}
