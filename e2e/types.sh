@@ -1,0 +1,39 @@
+# A generated library under mypy and pyright: nothing is wrong with the right program,
+# and every line of the other one that is marked as wrong is reported, and no other. The
+# right one then runs with every Python that is here, 3.8 to the newest.
+SEER_PYTHON=$("$TOP/scripts/python")
+mypy=2.4.1 pyright=1.1.414
+home=$(eval echo "~$(id -un)") # for the caches of the package tools, and other Pythons
+venv=$TOP/.tools/mypy-$mypy
+if [ ! -d "$venv" ]; then
+  rm -rf "$venv.part" && "$SEER_PYTHON" -m venv "$venv.part"
+  HOME=$home "$venv.part/bin/python3" -m pip install -q "mypy==$mypy"
+  mv "$venv.part" "$venv"
+fi
+"$SEER" init exp >/dev/null
+"$SEER" up exp/seer.yaml --name typed --quiet
+trap '"$SEER" down --all >/dev/null' EXIT
+"$SEER" serve typed "$TOP/e2e/types/tools.py" --as library --name typed --out . >/dev/null
+cp "$TOP"/e2e/types/{right,wrong}.py .
+grep -n '# wrong' wrong.py | cut -d: -f1 >expected
+
+check() { # name, command: both programs at once
+  "${@:2}" right.py wrong.py >"$1.out" 2>"$1.err" || true # it finds something
+  grep -Eo '(right|wrong)\.py:[0-9]+(:[0-9]+ -)?:? error' "$1.out" | grep -Eo '(right|wrong)\.py:[0-9]+' | sort -u >"$1.found" || true
+  if grep right.py "$1.found" || ! diff expected <(grep -o '[0-9]*$' "$1.found" | sort -n); then
+    cat "$1.out" "$1.err"
+    return 1
+  fi
+}
+# The file has moved since its environment was made: the module, not its script.
+check mypy "$venv/bin/python3" -m mypy --strict
+HOME=$home check pyright npx --yes "pyright@$pyright"
+
+ran=0
+for python in /usr/bin/python3 "$home"/.pyenv/versions/3.*/bin/python3; do
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null || continue
+  "$python" -W error right.py
+  ran=$((ran + 1))
+done
+[ "$ran" -gt 0 ]
+echo "checked by mypy $mypy and pyright $pyright; ran with $ran Pythons"
