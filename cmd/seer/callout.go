@@ -113,7 +113,7 @@ func (p *printer) result(tagged bool, size int64, body io.Reader) error {
 	if size > heldBytes {
 		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the result has %d bytes, which is too much to be shown: write it to a file with --out", size)}
 	}
-	v, err := value.Read(body, size, tagged, value.Limits{})
+	v, err := value.Read(body, size, tagged, value.Limits{Bytes: heldBytes}) // which counts what is compressed, too
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ class Journal:
         """Reads what is in the folder, and begins a segment there; folder None = everything in memory only.
 
         use gives USE of every token, for the first record of each segment; what has been read of it is in self.use.
-        use and code_hash may also be set afterwards, as attributes. died says how the worker before this one ended. sizes are for tests: segment, undrained.
+        use and code_hash may also be set afterwards, as attributes. died says how the worker before this one ended. sizes are for
+        tests: segment, undrained.
         """
         self.code_hash, self._generation, self._models = code_hash, generation, models
         self._lock = threading.Lock()
