@@ -57,7 +57,7 @@ var isolations = []string{"none", "bubblewrap"}
 // serveTools makes the sandbox lab with callTools, and their library in out/tools.
 func (p *place) serveTools(isolation string) {
 	p.t.Helper()
-	p.write("exp.yaml", "name: test\nsandbox: {timeout: 10m, isolation: "+isolation+"}\n")
+	p.write("exp.yaml", "name: test\nsandbox: {timeout: 1h, isolation: "+isolation+"}\n")
 	p.up("lab")
 	p.write("iface.py", callTools)
 	p.ok("serve", "lab", "iface.py", "--name", "tools", "--out", "out")

@@ -236,6 +236,7 @@ func (p *place) trouble(jobs []*job, client *job, front *cutter, pause time.Dura
 				}
 			}
 			time.Sleep(pause)
+			pause = min(pause, 2*time.Second)
 			for _, role := range machine {
 				for _, one := range role {
 					_ = syscall.Kill(one.pid, syscall.SIGCONT)
