@@ -66,11 +66,15 @@ class Segments:
 
     def room(self, size: int) -> bool:
         """Whether a frame of the size belongs into this segment."""
-        return self._fd >= 0 and (self._end + size <= max(self._limit, 4 * self._start) or self._end == self._start)
+        end = self._end + size
+        return self._fd >= 0 and (end <= self._limit or end <= 4 * self._start or self._end == self._start)
 
-    def write(self, header: bytes, body: bytes = b"") -> int:
-        """Appends a frame with one write; returns where its header is. OSError: nothing has been written."""
+    def write(self, header: bytes, body: bytes = b"", full: bool = False) -> int:
+        """Appends a frame with one write; returns where its header is. OSError: nothing has been written; 0: there is no room for it,
+        unless it may be written into a segment that is full."""
         data = PREFIX.pack(len(header), len(body)) + header + body
+        if not full and not self.room(len(data)):
+            return 0
         at = self._end + 12
         if self.waiting:
             at += len(self.waiting)

@@ -89,9 +89,11 @@ class Writer:
 
     def _append(self, store: Segments, header: bytes, body: Body) -> Tuple[int, int]:
         if type(body) is bytes and len(body) < _JOINED:
-            if not store.room(12 + len(header) + len(body)):
+            at = store.write(header, body)
+            if not at:
                 self.rotate()
-            return store.current, store.write(header, body)
+                at = store.write(header, body, True)
+            return store.current, at
         parts, size = parts_of(body)
         if not store.room(12 + len(header) + size):
             self.rotate()

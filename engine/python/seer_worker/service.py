@@ -61,10 +61,12 @@ class Service:
             if now - self._polled < _OFTEN:
                 return
         ready: List[int] = self._hub.poller.wait(pause)
-        self._polled = time.monotonic()
-        if ready:
+        self._polled = now = time.monotonic()
+        if ready or not pause:
             with self._hub.lock:
                 self._hub.serve(ready)
+                if not pause:  # who is never idle has no other time for it
+                    self._hub.tick(now)
 
     def pump(self, pause: float) -> None:
         """As turn, while a batch is gathered."""

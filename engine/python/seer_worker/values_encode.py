@@ -41,7 +41,7 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
     """Writes a value; scrub is applied to its texts and bytes if one of secrets (as JSON writes them) shows up in there."""
     if isinstance(value, _AT_ONCE):
         try:
-            text = _json(value)
+            text = _json_text(value) if type(value) is str else _json(value)
             if TAG not in text and not (secrets and any(s in text for s in secrets)):
                 return Encoded(text.encode("utf-8"), False)
         except (Unserialisable, TypeError, ValueError, RecursionError, OverflowError):
@@ -58,10 +58,11 @@ def encode(value: Any, scrub: Callable[[str], str] = str, secrets: "Tuple[str, .
         raise Unserialisable("is nested too deeply to be sent") from None
 
 
+_json_text = json.encoder.encode_basestring
 _encoder = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=plain)
 _make: Any = getattr(json.encoder, "c_make_encoder", None)
 # What JSONEncoder makes anew for each text. Without its table of what is open: a value that contains itself is nested too deeply.
-_pieces: Any = _make and _make(None, plain, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+_pieces: Any = _make and _make(None, plain, _json_text, None, ":", ",", False, False, False)
 
 
 def _json(value: Any) -> str:
