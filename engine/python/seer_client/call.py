@@ -111,7 +111,7 @@ class Call:
             try:
                 if self.link is None:
                     self._join()
-                event = self.link.event(self)
+                event: Event = self.link.event(self)
                 header = event.header
                 if header.get("id") == self.id and self._concerns(event):
                     if event.kind != "item":

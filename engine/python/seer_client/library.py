@@ -76,7 +76,7 @@ class Library:
     def function(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Gives a function the attributes submit, aio and handle, which take the same arguments."""
         code, client = f.__code__, self.client
-        gather = types.FunctionType(code, dict.fromkeys(code.co_names, _Gather()), f.__name__, f.__defaults__)
+        gather: Any = types.FunctionType(code, dict.fromkeys(code.co_names, _Gather()), f.__name__, f.__defaults__)
         gather.__kwdefaults__ = f.__kwdefaults__
         streams = "stream" in code.co_names
 
@@ -84,14 +84,15 @@ class Library:
             return client.submit(*gather(*args, **kwargs))
 
         def aio(*args: Any, **kwargs: Any) -> Any:
-            call = client.prepare(*gather(*args, **kwargs), current_options())
+            fn, given, named = gather(*args, **kwargs)
+            call = client.prepare(fn, given, named, current_options())
             return AsyncStream(call) if streams else awaited(call, call.value)
 
         def handle(*args: Any, **kwargs: Any) -> Any:
-            found = gather(*args, **kwargs)
+            fn, given, named = gather(*args, **kwargs)
             if not streams:
-                return client.handle(*found)
-            return Stream(client.prepare(*found, current_options().but(handles_above=0)))
+                return client.handle(fn, given, named)
+            return Stream(client.prepare(fn, given, named, current_options().but(handles_above=0)))
 
         for way in (submit, aio, handle):
             _dress(way, f)

@@ -201,7 +201,8 @@ class PendingCall:
         return value
 
     def _wait(self, timeout: "float | None") -> Any:
-        call, items = self._call(), []
+        call = self._call()
+        items: List[Any] = []
         if timeout is not None:
             call.deadline = call.until = time.monotonic() + timeout
         return self._outcome(call, items)

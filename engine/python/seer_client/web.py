@@ -24,7 +24,7 @@ def _http_connection(info: Info) -> Any:
     if url.scheme != "https":
         plain = http.client.HTTPConnection("sandbox" if info.local else url.netloc, timeout=CONNECT_SECONDS)
         # The same sockets as for frames, whatever they need.
-        plain.connect = lambda: setattr(plain, "sock", dial(info, plain.timeout))  # type: ignore[method-assign]
+        plain.connect = lambda: setattr(plain, "sock", dial(info, plain.timeout or CONNECT_SECONDS))  # type: ignore[method-assign]
         return plain
     from urllib.request import getproxies, proxy_bypass
     host, port = url.hostname or "", url.port or 443

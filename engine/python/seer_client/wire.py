@@ -28,7 +28,7 @@ def _no_constant(word: str) -> NoReturn:
     raise ValueError(word + " is not JSON")
 
 
-_json_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_json_decoder: Any = json.JSONDecoder(parse_constant=_no_constant)
 _scan_json = _json_decoder.scan_once
 
 

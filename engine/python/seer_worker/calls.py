@@ -73,7 +73,7 @@ class Call:
         self.order: Optional[threading.Lock] = None  # of events that come from several threads
         self.items: Deque[Any] = deque()  # numbers and sizes of items that not everybody has used
         self.ahead = 0
-        self.room: Optional[Callable[[], None]] = None  # tells a generator that waits for room
+        self.room: Optional[Callable[[], Any]] = None  # tells a generator that waits for room
         self.limit = ""  # whose limit the deadline is
         self.metered = False
         self.lane: Any = None

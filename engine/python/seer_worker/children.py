@@ -147,7 +147,7 @@ def _marked(env: Any, scope: Scope) -> Any:
 def _system(command: Any) -> int:
     """os.system, by a way that can be marked, and whose wait can be interrupted."""
     sys.audit("os.system", command)
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", os.fsencode(command)], os.environ)
+    pid = os.posix_spawn("/bin/sh", [b"sh", b"-c", os.fsencode(command)], os.environ)
     return os.waitpid(pid, 0)[1]
 
 

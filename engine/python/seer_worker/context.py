@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 import threading
-from typing import Any, Callable, Optional
+from typing import Any, Callable, List, Optional
 
 _process, _serial = os.urandom(6).hex(), itertools.count(1)
 
@@ -48,7 +48,7 @@ def leave(token: "contextvars.Token[Optional[Scope]]") -> None:
 
 # --- threads
 
-_pools_patched = []  # not empty once it is done
+_pools_patched: List[bool] = []  # not empty once it is done
 
 
 def install() -> None:

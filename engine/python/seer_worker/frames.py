@@ -25,11 +25,11 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(word + " is not JSON")
 
 
-_decoder = json.JSONDecoder(parse_constant=_refuse)
+_decoder: Any = json.JSONDecoder(parse_constant=_refuse)
 _decode, _scan = _decoder.decode, _decoder.scan_once
 
 
-def load_json(data: bytes) -> Any:
+def load_json(data: Union[bytes, bytearray, memoryview]) -> Any:
     """Reads strict JSON; whatever is wrong with it is a ValueError."""
     try:
         text = str(data, "utf-8")

@@ -5,7 +5,8 @@ from typing import Any, Dict, Iterator, List
 
 from .journal_entry import GONE, Again, Entry, state_of
 from .journal_history import History
-from .journal_segments import Record, Segments
+from .journal_scan import Record
+from .journal_segments import Segments
 
 _EVENTS = ("output", "item", "result", "error")
 
@@ -60,9 +61,10 @@ class Replay:
 
     def count_unended(self) -> None:
         """Calls that were running when their worker died have used their tokens until then."""
+        until = max(self._last, self._store.touched())
         for entry in self.unended():
             if entry.started and entry.token:
-                self._history.count(entry.token, entry.started, seconds=max(0.0, self._last - entry.started))
+                self._history.count(entry.token, entry.started, seconds=max(0.0, until - entry.started))
 
     def _one(self, number: int) -> None:
         self._store.sizes.setdefault(number, 0)

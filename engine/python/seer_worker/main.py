@@ -119,9 +119,10 @@ class Worker:
         interface = _interface(order)
         build = Build(order, interface, self.hub, self.page, self.gate, self.attendant, scrubber, output)
         description = scrubber.tree(describe(interface))
-        return self.gate.outside(order, self._ready, build, description)
+        self.gate.outside(order, self._ready, build, description)
+        return build
 
-    def _ready(self, build: Build, description: Dict[str, Any]) -> Build:
+    def _ready(self, build: Build, description: Dict[str, Any]) -> None:
         with self.hub.lock:
             self.build = build
             self._state = {"state": "ready", "interface": description, "generation": self._order.get("generation", 0)}
@@ -130,7 +131,6 @@ class Worker:
             self.hub.tell({"t": "ready", "interface": description})
             for message, fd in self._early:
                 self.hub.adopt(fd, message, True)
-        return build
 
     def _told(self, interface: Any, generation: int) -> None:
         """After a reload."""

@@ -1,6 +1,7 @@
 """Waits for file descriptors; another thread may change the set meanwhile."""
 
 import select
+import sys
 from typing import List, Optional
 
 _GONE = getattr(select, "EPOLLRDHUP", 0)
@@ -60,4 +61,7 @@ class _Kqueue:
         self._kqueue.close()
 
 
-Poller = _Epoll if hasattr(select, "epoll") else _Kqueue
+if sys.platform.startswith("linux"):
+    Poller = _Epoll
+else:
+    Poller = _Kqueue

@@ -9,7 +9,7 @@ from .connection import Connection
 from .desk import Desk
 from .errors import call_error
 from .frames import Frame, FrameError, begin
-from .journal import Entry, Journal, JournalFull
+from .journal import Body, Entry, Journal, JournalFull
 from .lanes import Table
 from .limits import Limits, Refused
 from .post import Post
@@ -189,7 +189,7 @@ class Reception:
         return [entry.call()] if entry is not None and owner in (None, entry.token) else []
 
 
-def _whole(call: Call) -> bytes:
+def _whole(call: Call) -> Body:
     """The arguments for the journal; nothing of those that cannot be read, of which the run will tell."""
     try:
         return call.body if isinstance(call.body, bytes) else pack_body(call.parts())

@@ -125,9 +125,10 @@ class Side:
         try:
             prepared = runner.prepare(call)
             runner.admit(call, prepared)
-            result = prepared.function.call(*prepared.args, **prepared.kwargs)
+            result: Any = prepared.function.call(*prepared.args, **prepared.kwargs)
             if inspect.isasyncgen(result):
-                result = await runner.streams.asynchronous(call, result, NoGate())
+                await runner.streams.asynchronous(call, result, NoGate())
+                result = None
             elif inspect.isawaitable(result):
                 result = await result
             encoded = runner.encode(call, result)

@@ -41,7 +41,7 @@ class Arrays:
     def astype(self, array: Any, dtype: str) -> Any:
         dtype = check_dtype(dtype, array.size, array.nbytes)
         if dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-            import ml_dtypes  # it may be there, and nothing else knows these
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]  # it may be there, and nothing else knows these
             return array.astype(getattr(ml_dtypes, dtype))
         return array.astype(dtype)
 

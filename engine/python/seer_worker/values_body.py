@@ -102,7 +102,7 @@ def _count(head: Buffer, size: int) -> int:
     count = _START.unpack_from(head)[1]
     if not 1 <= count <= MAX_PARTS or _START.size + count * _ENTRY.size > size:
         raise ValueError("the body of a value has %d parts in %d bytes" % (count, size))
-    return count
+    return int(count)
 
 
 def _entries(table: Buffer, count: int, size: int, limit: int) -> List[_Entry]:

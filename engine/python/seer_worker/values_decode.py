@@ -6,12 +6,14 @@ import io
 import json
 import math
 import re
-from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, Union
+from typing import Any, Callable, Dict, NoReturn, Optional, Sequence, TypeVar, Union
 
 from .values_array import Array, numpy_array, torch_tensor
 from .values_body import Buffer
 from .values_frames import read_frame, read_series
 from .values_types import TAG, HandleRef, Image, array_size, check_letters, installed
+
+_T = TypeVar("_T")
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?|[+-]?(?:s?NaN[0-9]*|Infinity)", re.ASCII)
@@ -173,7 +175,7 @@ def _typed(content: Any, kind: type, name: str) -> Any:
     return content
 
 
-def _converted(make: Callable[..., Any], *content: Any) -> Any:
+def _converted(make: Callable[..., _T], *content: Any) -> _T:
     try:
         return make(*content)
     except (ArithmeticError, TypeError) as e:

@@ -56,11 +56,12 @@ def _numpy_dtype(numpy: Any, value: Any) -> str:
     except ValueError:
         hint = {"f": "use .astype('float64')", "c": "use .astype('complex128')"}.get(dtype.kind, "send its fields one by one")
         raise Unserialisable("is an array of the dtype %s, which cannot be sent; %s" % (dtype, hint)) from None
-    return name
+    return str(name)
 
 
 def _write_torch(to: Any, torch: Any, value: Any) -> Any:
-    if not isinstance(value, getattr(torch, "Tensor", ())):
+    tensors: Any = getattr(torch, "Tensor", ())
+    if not isinstance(value, tensors):
         return NotImplemented
     if value.layout != torch.strided or value.is_quantized:
         raise _refusal(value, "use .dequantize()" if value.is_quantized else "use .to_dense()")
@@ -98,7 +99,8 @@ def _tensor_memory(tensor: Any) -> Any:
 
 
 def _write_image(to: Any, module: Any, value: Any) -> Any:
-    if not isinstance(value, getattr(module, "Image", ())):
+    images: Any = getattr(module, "Image", ())
+    if not isinstance(value, images):
         return NotImplemented
     if value.mode not in _PNG_MODES + _TIFF_MODES:
         value = value.convert("RGBA" if value.mode in ("RGBa", "La", "PA") else "RGB")
