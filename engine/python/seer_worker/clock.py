@@ -13,10 +13,10 @@ _TELL_EVERY = 1.0
 class Clock:
     """Belongs to whoever has the service's lock."""
 
-    def __init__(self, desk: Desk, limits: Limits, post: Post, sweep: Callable[[], None]) -> None:
-        """sweep is done once a minute."""
-        self._desk, self._limits, self._post, self._sweep = desk, limits, post, sweep
-        self._sweep_at = 0.0
+    def __init__(self, desk: Desk, limits: Limits, post: Post, sweep: Callable[[], None], alive: Callable[[], None]) -> None:
+        """sweep is done once a minute, alive once a second while calls run whose time is counted."""
+        self._desk, self._limits, self._post, self._sweep, self._alive = desk, limits, post, sweep, alive
+        self._sweep_at = self._alive_at = 0.0
 
     def tick(self, now: float) -> float:
         """Does what is due, and tells after how many seconds to come again."""
@@ -55,6 +55,9 @@ class Clock:
                     desk.stop(call, "timeout")
                 wake = min(wake, call.deadline if not call.reason else call.again_at)
         if metered:
+            if now >= self._alive_at:
+                self._alive_at = now + 0.5
+                self._alive()
             overspent = set(self._limits.overspent())
             for call in list(desk.running):
                 if call.token in overspent:

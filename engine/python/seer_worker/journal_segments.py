@@ -91,6 +91,18 @@ class Segments:
         self._end += size
         return at
 
+    def touch(self) -> None:
+        """The time of the segment says that its writer was alive."""
+        try:
+            if self._fd >= 0:
+                os.utime(self._fd)
+        except OSError:
+            pass
+
+    def touched(self) -> float:
+        """When the newest segment was written or touched last."""
+        return max((os.stat(self.path(n)).st_mtime for n in self.list()[-1:]), default=0.0)
+
     def flush(self) -> None:
         """Writes what waits. OSError: nothing has been written."""
         try:

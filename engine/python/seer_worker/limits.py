@@ -193,7 +193,10 @@ def _too_fast(token: _Token, now: float) -> str:
 def _bounds(token: _Token, function: str, arguments: Mapping[str, Any], more: bool) -> Optional[str]:
     for name, test in token.tests.get(function, {}).items():
         if name in arguments:
-            wrong = test(arguments[name])
+            try:
+                wrong = test(arguments[name])
+            except Exception as e:  # a signalling NaN, or an object with comparisons of its own
+                wrong = "cannot be compared with its bound: %s" % type(e).__name__
             if wrong is not None:
                 return "with this token, the argument %s of %s %s" % (name, function, wrong)
         elif not more:  # a bound that nothing keeps would be none

@@ -3,8 +3,10 @@
 import json
 import socket
 import struct
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 from harness import Failed, eventually, frame, serve
 
@@ -136,6 +138,22 @@ class Hostile(unittest.TestCase):
             queued[0].pop("time")
             self.assertEqual(queued[0], {"t": "queued", "id": "odd-000001", "fn": "echo", "token": "t-a", "client": "guest",
                                          "handle_above": 1_000_000_000, "linger": 3})
+
+    def test_what_a_call_has_spent_until_its_worker_died_is_spent(self) -> None:
+        code = "import os, time\n@expose\ndef die(s):\n    time.sleep(s)\n    os._exit(3)\n@expose\ndef fine(): return 1\n"
+        tokens = [{"id": "main"}, {"id": "t-a", "spend": 0.5}]
+        with tempfile.TemporaryDirectory() as folder:
+            for fn, args in (("die", [2.5]), ("fine", [])):
+                with serve(code, journal=Path(folder), tokens=tokens, price=3600.0 / 4) as worker:  # a quarter of a dollar for a second
+                    peer = worker.connect(token="t-a")
+                    if fn == "die":
+                        with self.assertRaises((EOFError, OSError, Failed)):
+                            peer.call(fn, *args)
+                        continue
+                    with self.assertRaises(Failed) as caught:
+                        peer.call(fn)
+                    self.assertEqual(caught.exception.code, "refused")
+                    self.assertIn("spent", caught.exception.message)
 
     def test_a_hidden_model_is_not_told_by_what_is_shown(self) -> None:
         code = '''
