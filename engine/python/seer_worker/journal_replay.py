@@ -34,10 +34,17 @@ class Replay:
 
     def more(self, own: int) -> bool:
         """What the other worker has written since; True once it has gone."""
-        for number in self._store.list():
-            if number not in self._read and number > min(self.others) and self._store.alive(number):
-                self.others.append(number)
-        gone = [n for n in self.others if n == own or not self._store.alive(n)]  # asked first, read afterwards: nothing is lost
+        gone: List[int] = []
+        looked = False
+        while True:
+            known = len(self.others)
+            for number in self._store.list():
+                if number not in (own, *self._read, *self.others) and number > min(self.others) and self._store.alive(number):
+                    self.others.append(number)
+            gone = [n for n in self.others if n == own or not self._store.alive(n)]  # asked first, read afterwards: nothing is lost
+            if looked and known == len(self.others) or len(gone) < len(self.others):
+                break
+            looked = True  # it may have gone on in a new segment between the two
         for number in sorted(self.others):
             if number != own:
                 self._one(number)

@@ -166,6 +166,8 @@ class Segments:
 
     def alive(self, number: int) -> bool:
         """Whether another worker writes there."""
+        if number == self.current:
+            return False  # and it must not be opened: closing it would give up the own lock
         try:
             fd = os.open(self.path(number), os.O_RDWR | os.O_CLOEXEC)
         except OSError:

@@ -2,10 +2,18 @@
 
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 import unittest
 from contextlib import contextmanager
+from pathlib import Path
 
 from harness import Failed, eventually, serve
+
+from seer_worker.journal import Journal
+
+PYTHON = Path(__file__).resolve().parents[1]
 
 CODE = '''
 import time
@@ -79,6 +87,16 @@ class LastWords(unittest.TestCase):
         with self.assertRaises(Failed) as caught:
             peer.answer("arrived-1")
         self.assertEqual(caught.exception.code, "unknown_call")
+
+    def test_who_looks_for_others_stays_the_writer_of_its_own_segment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            journal = Journal(folder)
+            self.addCleanup(journal.close)
+            look = "import sys; from seer_worker.journal_segments import Segments; s = Segments(sys.argv[1]); print([s.alive(n) for n in s.list()])"
+            for _ in range(2):
+                said = subprocess.run([sys.executable, "-c", look, folder], cwd=PYTHON, stdout=subprocess.PIPE, check=True).stdout
+                self.assertEqual(said.strip(), b"[True]")
+                self.assertFalse(journal._writer.store.alive(1))
 
     def test_who_waited_is_told_how_the_worker_ended(self):
         peer = self.worker.connect()
