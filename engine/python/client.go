@@ -27,6 +27,7 @@ var clientModules = []string{
 	"seer_client/web.py",
 	"seer_client/direct.py",
 	"seer_client/posted.py",
+	"seer_client/edges.py",
 	"seer_client/call.py",
 	"seer_client/handle.py",
 	"seer_client/pending.py",

@@ -1,44 +1,20 @@
 """One call, from its arguments to its answer, over as many connections as it takes."""
 
-import json
 import os
 import socket
-import sys
 import time
-from typing import Any, List, Mapping, Optional, Sequence
-
-from seer_worker.values import Unserialisable, encode
+from typing import Any, List, Optional
 
 from .direct import state_of
-from .errors import BadArguments, CallTimeout, Cancelled, SeerError, error_of
-from .settings import Options, Output
+from .edges import Aborted, patience, show
+from .errors import CallTimeout, Cancelled, SeerError, error_of
+from .settings import Options
 from .where import Cut, NotReady, NotThere, Rejected
 from .wire import Event
 
 GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
-RETRY_SECONDS = 20.0  # to get through on this machine, and while a worker is being started
-FIRST_SECONDS = 30.0  # to get through at all
-_PAUSE_SECONDS = 0.02  # before the second try; then twice as long each time
-_LONGEST_PAUSE = 5.0
+_PAUSE_SECONDS, _LONGEST_PAUSE = 0.02, 5.0  # before the second try; then twice as long each time
 _NEVER_BEGUN = ("bad_arguments", "refused", "busy", "unknown_function", "handle_gone")
-
-
-class Aborted(Exception):
-    """Another thread has given the call up."""
-
-
-def encoded_arguments(fn: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The VALUE of the arguments."""
-    try:
-        return encode({"args": args, "kwargs": kwargs})
-    except Unserialisable as e:
-        place, path = "arguments", e.path
-        if len(path) > 1:
-            name = path[1][1:-1]
-            place = "argument number %d" % (int(name) + 1) if path[0] == '["args"]' else "argument " + name.strip('"')
-            e.path = path[2:]
-        raise BadArguments("bad_arguments", "the %s of %s cannot be sent: %s"
-                           % (place, fn, e.at("it").replace("; return ", "; give "))) from None
 
 
 class Call:
@@ -205,13 +181,8 @@ class Call:
             self.give_up()
             raise Aborted
         info = self.info = self.info or self.client.info()
-        local, now = info.local, time.monotonic()
-        if isinstance(e, Rejected):
-            limit = 0.0
-        elif self.begun:
-            limit = RETRY_SECONDS if local and isinstance(e, NotThere) else self.client.patience
-        else:
-            limit = (0.0 if isinstance(e, NotThere) else RETRY_SECONDS) if local else min(self.client.patience, FIRST_SECONDS)
+        now = time.monotonic()
+        limit = patience(e, self.begun, info.local, self.client.patience)
         if self.until is not None and now > self.until:
             raise self._waited()
         if now + self.pause > self.heard + limit:
@@ -279,30 +250,3 @@ class Call:
     def cancelled(self) -> Cancelled:
         """For who still waits when another thread has given it up."""
         return Cancelled("cancelled", "the call of %s was given up" % self.fn)
-
-
-def show(output: Output, stream: int, text: str) -> None:
-    """Hands on what a function has printed."""
-    if callable(output):
-        output(stream, text)
-        return
-    target = sys.stdout if stream == 1 else sys.stderr
-    if target is None:
-        return
-    try:
-        try:
-            target.write(text)
-        except UnicodeEncodeError:
-            code = getattr(target, "encoding", None) or "ascii"
-            target.write(text.encode(code, "replace").decode(code))
-        target.flush()
-    except (OSError, ValueError):
-        pass  # a closed stdout is no reason to lose the result
-
-
-def read_json(data: bytes) -> Any:
-    """An answer of the sandbox about calls."""
-    try:
-        return json.loads(data)
-    except ValueError:
-        raise SeerError("an answer of the sandbox cannot be read") from None

@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from seer_worker.values import decode, value_parts
 
-from .call import RETRY_SECONDS, Call, encoded_arguments, read_json
+from .call import Call
 from .direct import CANCEL_SECONDS, Direct
+from .edges import RETRY_SECONDS, encoded_arguments, read_json
 from .errors import SeerError, UnknownCall, error_of
 from .handle import Handle
 from .pending import PendingCall, Stream, Threads

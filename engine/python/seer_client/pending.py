@@ -4,7 +4,8 @@ import contextvars
 import time
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 
-from .call import Aborted, Call
+from .call import Call
+from .edges import Aborted
 from .errors import UnknownCall
 from .settings import Options
 
