@@ -29,7 +29,10 @@ type Writer struct {
 
 // Create makes a record in dir. One that is there is replaced.
 func Create(dir string) (*Writer, error) {
-	for _, name := range []string{callsName, bodiesName, servicesName} {
+	if err := mayReplace(dir); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{bodiesName, servicesName, callsName} { // the last is what makes it a record
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return nil, fmt.Errorf("replace the record: %w", err)
 		}
@@ -44,6 +47,21 @@ func Create(dir string) (*Writer, error) {
 		return nil, fmt.Errorf("make the record: %w", err)
 	}
 	return &Writer{folder: Folder{dir: dir}, calls: calls}, nil
+}
+
+// mayReplace refuses folders that have the names of ours and are not: somebody else's
+// are not deleted.
+func mayReplace(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, callsName)); err == nil {
+		return nil
+	}
+	for _, name := range []string{bodiesName, servicesName} {
+		if found, err := os.ReadDir(filepath.Join(dir, name)); err == nil && len(found) > 0 {
+			return fmt.Errorf("%s is there, and the folder has no %s, so it is no record that could be replaced: move it, or choose another folder for the outputs",
+				filepath.Join(dir, name), callsName)
+		}
+	}
+	return nil
 }
 
 // Service notes what a service offers. A later one of the same name replaces it.
