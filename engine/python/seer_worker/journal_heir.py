@@ -27,7 +27,7 @@ class Heir:
         self.again: List[Again] = []
         orphans: List[Entry] = []
         if self.waits:
-            for entry in self._replay.unended():
+            for entry in self._open():
                 entry.elsewhere = True
         else:
             self._replay.count_unended()
@@ -42,12 +42,15 @@ class Heir:
         before = len(self._history.entries)
         gone = self._replay.more(self._store.current)
         self._writer.others = self._replay.others
-        theirs = [e for e in self._replay.unended() if e.elsewhere] + list(self._history.entries.values())[before:]
+        theirs = [e for e in self._history.entries.values() if e.elsewhere] + list(self._history.entries.values())[before:]
         for entry in theirs:
             entry.elsewhere = entry.state in ("running", "queued") and not gone
         if gone:
             self.waits = False
             self._end([e for e in theirs if e.state in ("running", "queued")])
+
+    def _open(self) -> List[Entry]:
+        return [e for e in self._history.entries.values() if e.state in ("running", "queued")]
 
     def _end(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
