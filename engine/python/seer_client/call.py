@@ -182,7 +182,7 @@ class Call:
             raise Aborted
         info = self.info = self.info or self.client.info()
         now = time.monotonic()
-        limit = patience(e, self.begun, info.local, self.client.patience)
+        limit = patience(e, self.begun or self.attach and not isinstance(e, NotThere), info.local, self.client.patience)
         if self.until is not None and now > self.until:
             raise self._waited()
         if now + self.pause > self.heard + limit:
