@@ -141,7 +141,7 @@ func (v *service) recovery(ctx context.Context, w *worker) string {
 func (v *service) remember(w *worker) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	calls, err := w.list(ctx, "", "")
+	calls, err := w.bequeath(ctx)
 	if err != nil {
 		return
 	}
@@ -152,6 +152,27 @@ func (v *service) remember(w *worker) {
 			v.note(c.ID, w)
 		}
 	}
+}
+
+// bequeath has a worker write down the calls that wait in it, and those that may still
+// come, for the next worker must not begin them again. It lists them once that is done:
+// the connection on which it is asked comes after the order.
+func (w *worker) bequeath(ctx context.Context) ([]protocol.Call, error) {
+	if err := w.send(controlLine{Kind: "leaving"}, nil); err != nil {
+		return nil, err
+	}
+	near, far, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer near.Close()
+	defer far.Close()
+	if err := w.send(controlLine{Kind: "conn", Runtime: true}, far); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { near.Close() })
+	defer stop()
+	return askCalls(near, "", "")
 }
 
 const maxLeaving = 20_000 // calls of replaced workers that are remembered

@@ -62,6 +62,8 @@ class Worker:
             self.hub.wake()
         elif kind == "tokens" and build is not None:
             build.tokens(message)
+        elif kind == "leaving" and build is not None:
+            build.reception.leave()
         elif kind == "drained" and build is not None:
             build.journal.drained(int(message.get("segment") or 0))
 

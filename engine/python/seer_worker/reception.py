@@ -27,6 +27,7 @@ class Reception:
         """most: so many calls may wait."""
         self._desk, self._journal, self._limits, self._table, self._post = desk, journal, limits, table, post
         self._most, self._record = most or _QUEUE, record
+        self._leaving = False  # another worker takes its place
         self._kinds: Dict[str, Callable[[Connection, Frame], None]] = {
             "call": self._call, "attach": self._attach, "cancel": self._cancel, "ack": self._ack, "more": self._more, "calls": self._list}
 
@@ -59,6 +60,16 @@ class Reception:
             call.lane = self._table.lane(function)
             self._desk.queue(call)
 
+    def leave(self) -> None:
+        """From now on whatever waits is in the journal, so that the next worker does not begin it a second time."""
+        self._leaving = True
+        for call in self._desk.calls.values():
+            if call.state == QUEUED and self._journal.find(call.id) is None:
+                try:
+                    self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), b"")
+                except JournalFull:
+                    return  # it cannot begin, either
+
     def _full(self, token: str) -> str:
         """Why no more calls of the token may wait; one that was given away has half of the room."""
         waiting = len(self._desk.calls) - len(self._desk.running)
@@ -76,7 +87,7 @@ class Reception:
             if full:
                 self._post.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
                 return False
-            if call.detached or self._record:
+            if call.detached or self._record or self._leaving:
                 self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call))
             return True
         except Refused as e:
