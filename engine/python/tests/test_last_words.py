@@ -114,6 +114,28 @@ class LastWords(unittest.TestCase):
         self.assertIn("the worker of the service was killed by signal KILL while sleep ran", caught.exception.message)
         self.assertIn("and was not repeated; the service was started again (try 1 of 3; its models", caught.exception.message)
 
+    def test_what_waits_in_a_worker_that_is_replaced_is_not_begun_by_its_heir(self):
+        first = self.worker.connect()
+        first.start("sleep", 3, call_id="was-running")
+        eventually(lambda: self.state("was-running") == ["running"], "the call to run")
+        first.start("note", "before", call_id="waits-before")
+        eventually(lambda: self.state("waits-before") == ["queued"], "the call to wait")
+        self.worker.tell({"t": "leaving"})
+        eventually(lambda: self.state("waits-before") == ["queued"], "the order to be heard")
+        first.start("note", "after", call_id="waits-after")
+        first.start("note", "detached", call_id="is-detached", options={"detach": True})
+        eventually(lambda: self.state("is-detached") == ["queued"], "the last call")
+        with serve(CODE, journal=self.worker.journal) as second:
+            for name in ("before", "after"):
+                peer = second.connect()
+                peer.start("note", name, call_id="waits-" + name, options={"age": 1})
+                self.assertEqual(peer.answer("waits-" + name), name)
+            peer = second.connect()
+            peer.send({"t": "attach", "id": "is-detached"})
+            self.assertEqual(peer.answer("is-detached"), "detached")
+            self.assertEqual(second.connect().call("notes"), [])
+        self.assertEqual(sorted(self.worker.connect().call("notes")), ["after", "before", "detached"])
+
 
 if __name__ == "__main__":
     unittest.main()
