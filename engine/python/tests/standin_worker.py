@@ -132,6 +132,8 @@ class Service:
                 self._frame(frames, header, body, delivered)
         except (EOFError, OSError, ValueError, struct.error):
             return
+        finally:
+            frames.close()
 
     def _frame(self, frames: Frames, header: Dict[str, Any], body: bytes, delivered: List[str]) -> None:
         kind, call = header["t"], self.calls.get(header.get("id", ""))

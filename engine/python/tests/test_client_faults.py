@@ -32,6 +32,12 @@ def count(call, n):
         yield i
 
 
+def once(file, *args, **options):
+    """A call of a client that is not kept."""
+    with Client(file) as client:
+        return client.call(*args, **options)
+
+
 def service():
     return Service(echo=echo, sleep=sleep, count=count)
 
@@ -176,7 +182,7 @@ class Tunnels(unittest.TestCase):
 class Ends(unittest.TestCase):
     def test_no_connection_file(self):
         with self.assertRaisesRegex(Unreachable, "nothing.json cannot be read: No such file.*serve the interface again"):
-            Client("/tmp/seer-there-is/nothing.json").call("f")
+            once("/tmp/seer-there-is/nothing.json", "f")
 
     def test_connection_files_that_are_none(self):
         with Front(None) as front:
@@ -184,10 +190,10 @@ class Ends(unittest.TestCase):
                          '{"version":1,"sandbox":"a","service":"s","endpoint":"ftp://x","token":"t"}'):
                 front.file.write_text(text)
                 with self.subTest(text), self.assertRaisesRegex(Unreachable, "not a connection file"):
-                    Client(front.file).call("f")
+                    once(front.file, "f")
             front.write_file(version=2)
             with self.assertRaisesRegex(Unreachable, "has version 2"):
-                Client(front.file).call("f")
+                once(front.file, "f")
 
     def test_nobody_there(self):
         with Front(None) as front:
@@ -195,7 +201,7 @@ class Ends(unittest.TestCase):
                 front.write_file(endpoint=endpoint)
                 with self.subTest(endpoint), unittest.mock.patch("client.FIRST_SECONDS", 0.2), \
                         self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*seer ls"):
-                    Client(front.file).call("f")
+                    once(front.file, "f")
             self.assertTrue(issubclass(Unreachable, ConnectionError))
 
     def test_a_socket_that_has_no_room_is_not_one_where_nobody_is(self):
@@ -217,7 +223,7 @@ class Ends(unittest.TestCase):
                 with self.subTest(changes), Front(service(), hand_over=hand_over) as front:
                     front.write_file(**changes)
                     with self.assertRaisesRegex(Unreachable, reason):
-                        Client(front.file).call("echo", (1,))
+                        once(front.file, "echo", (1,))
                     with self.assertRaisesRegex(Unreachable, reason):
                         Client(front.file).submit("echo", (1,))
 
@@ -263,7 +269,7 @@ class Ends(unittest.TestCase):
         with Front(None) as front, unittest.mock.patch("client.GRACE_SECONDS", 0.2):
             front.on_connection = front_that_swallows
             with self.assertRaisesRegex(CallTimeout, "did not react"):
-                Client(front.file).call("f", timeout=0.1)
+                once(front.file, "f", timeout=0.1)
 
     def test_answers_that_break_the_protocol(self):
         def frame(header, body=b""):
@@ -305,7 +311,7 @@ class Ends(unittest.TestCase):
             with self.subTest(said[:20]), Front(None) as front:
                 front.on_connection = worker
                 with unittest.mock.patch("client.RETRY_SECONDS", 0.5), self.assertRaises(Unreachable):
-                    Client(front.file).call("f")
+                    once(front.file, "f")
 
     def test_a_moved_sandbox_needs_no_new_client(self):
         with Front(service()) as one, Front(service(), tcp=True) as two, Client(one.file) as client:
