@@ -49,8 +49,8 @@ class Build:
         self.post = Post(self.journal, hub.poller)
         self.desk = Desk(hub.lock, page, self.journal, table, self.post)
         self.post.calls = self.desk.calls
-        self.reception = reception = Reception(self.desk, self.journal, self.limits, table, self.post, int(settings.get("queue") or 0), record)
-        self.desk.frame = reception.frame
+        self.reception = Reception(self.desk, self.journal, self.limits, table, self.post, int(settings.get("queue") or 0), record)
+        self.desk.frame = self.reception.frame
         self._failures = Failures(scrubber)
         parts = Parts(self.desk, self.journal, self.limits, self._handles, table, self.post, output, scrubber, record)
         self.runner = Runner(parts, self._failures, self._loops.run)

@@ -92,7 +92,8 @@ class LastWords(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             journal = Journal(folder)
             self.addCleanup(journal.close)
-            look = "import sys; from seer_worker.journal_segments import Segments; s = Segments(sys.argv[1]); print([s.alive(n) for n in s.list()])"
+            look = ("import sys; from seer_worker.journal_segments import Segments; s = Segments(sys.argv[1]); "
+                    "print([s.alive(n) for n in s.list()])")
             for _ in range(2):
                 said = subprocess.run([sys.executable, "-c", look, folder], cwd=PYTHON, stdout=subprocess.PIPE, check=True).stdout
                 self.assertEqual(said.strip(), b"[True]")
