@@ -225,7 +225,7 @@ func (p *place) trouble(jobs []*job, client *job, front *cutter, pause time.Dura
 			front.cut()
 		case round%4 == 2:
 			client.signal(syscall.SIGKILL)
-		case round%8 == 3: // another generation beside the one that has calls
+		case round%8 == 3 && os.Getenv("SEER_SOAK") == "serve": // another generation beside the one that has calls
 			if r := p.seer("serve", "lab", "iface.py", "--name", "tools", "--out", "again").wait(); r.code != 0 {
 				p.t.Errorf("%s\nended with %d: %s", r.line, r.code, r.err)
 			}
