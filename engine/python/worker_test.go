@@ -85,3 +85,32 @@ func TestWriteSaysWhere(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 }
+
+// What has been compiled in advance is what Python would have compiled: it is used,
+// and its tracebacks name the files as they lie there.
+func TestCompile(t *testing.T) {
+	data, err := python.Compile(t.Context(), interpreter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := python.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(dir, python.CompiledName())
+	if err := os.WriteFile(archive, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const use = `import sys, zipfile
+zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])
+sys.path.insert(0, sys.argv[2])
+sys.dont_write_bytecode = True
+from importlib.machinery import SourceFileLoader
+SourceFileLoader.source_to_code = None  # nothing is to be compiled
+import seer_worker.main, seer_worker.values
+print(seer_worker.values.encode.__code__.co_filename)`
+	out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-c", use, archive, dir).CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), filepath.Join(dir, "seer_worker")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

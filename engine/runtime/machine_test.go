@@ -29,13 +29,13 @@ var fakeWorker embed.FS
 func TestMain(m *testing.M) {
 	if os.Getenv(loader.BootVariable) != "" {
 		if os.Getenv(realWorkerVariable) != "" {
-			os.Exit(runtime.Main(python.Files, python.Main))
+			os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main}))
 		}
 		files, err := fs.Sub(fakeWorker, "testdata/worker")
 		if err != nil {
 			panic(err)
 		}
-		os.Exit(runtime.Main(files, "fake_worker.py"))
+		os.Exit(runtime.Main(runtime.Worker{Files: files, Entry: "fake_worker.py"}))
 	}
 	os.Exit(m.Run())
 }

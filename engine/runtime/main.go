@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -29,19 +30,26 @@ const (
 	lifeFD     = 5
 )
 
+// Worker is the Python program that a runtime starts for each service.
+type Worker struct {
+	Files    fs.FS
+	Entry    string // the file to start
+	Compiled string // name of a ZIP file with its bytecode, where the machine's cache has one
+}
+
 // Main is the program of a machine, started by the loader. It returns the exit
 // code.
-func Main(worker fs.FS, workerEntry string) int {
+func Main(w Worker) int {
 	debug.SetGCPercent(50) // the machine's memory is for models
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(log, worker, workerEntry); err != nil {
+	if err := run(log, w); err != nil {
 		log.Error("the runtime cannot go on", "error", err)
 		return exitFailed
 	}
 	return exitLeaseEnded
 }
 
-func run(log *slog.Logger, worker fs.FS, workerEntry string) error {
+func run(log *slog.Logger, w Worker) error {
 	parent := os.Getppid()
 	if err := dieWithParent(); err != nil {
 		return err
@@ -60,7 +68,10 @@ func run(log *slog.Logger, worker fs.FS, workerEntry string) error {
 		return err
 	}
 	o := optionsOf(boot)
-	o.Logger, o.Worker, o.WorkerEntry = log, worker, workerEntry
+	o.Logger, o.Worker, o.WorkerEntry = log, w.Files, w.Entry
+	if boot.Cache != "" && w.Compiled != "" {
+		o.WorkerCompiled = filepath.Join(boot.Cache, w.Compiled)
+	}
 	o.Memory = os.NewFile(memoryFD, "memory")
 	o.Life = os.NewFile(lifeFD, "life")
 	syscall.CloseOnExec(memoryFD)

@@ -23,21 +23,22 @@ import (
 
 // Options are what a runtime is told when it starts.
 type Options struct {
-	Version     string
-	AdminSHA256 string            // hex; see protocol.HashToken
-	Machine     string            // value of SEER_MACHINE
-	Python      string            // the interpreter, where the configuration names none
-	Roots       map[string]string // well-known folder → real one
-	Scratch     string            // an existing private folder; a folder of its own is made below it
-	HardEnd     time.Time         // zero = none
-	FirstLease  time.Duration     // until a client takes a lease; 0 = 2 minutes
-	Memory      *os.File          // survives the runtime; nil = nothing is remembered
-	Life        *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
-	Worker      fs.FS             // the worker's Python files
-	WorkerEntry string            // the one to start
-	Linger      time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
-	Exclusive   bool              // everything below this process belongs to the machine and ends with it
-	Logger      *slog.Logger      // nil = nothing is logged
+	Version        string
+	AdminSHA256    string            // hex; see protocol.HashToken
+	Machine        string            // value of SEER_MACHINE
+	Python         string            // the interpreter, where the configuration names none
+	Roots          map[string]string // well-known folder → real one
+	Scratch        string            // an existing private folder; a folder of its own is made below it
+	HardEnd        time.Time         // zero = none
+	FirstLease     time.Duration     // until a client takes a lease; 0 = 2 minutes
+	Memory         *os.File          // survives the runtime; nil = nothing is remembered
+	Life           *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
+	Worker         fs.FS             // the worker's Python files
+	WorkerEntry    string            // the one to start
+	WorkerCompiled string            // a ZIP file with bytecode of the worker; it may be missing
+	Linger         time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
+	Exclusive      bool              // everything below this process belongs to the machine and ends with it
+	Logger         *slog.Logger      // nil = nothing is logged
 }
 
 // Server is the runtime. It is an http.Handler; [Server.Serve] also keeps the
@@ -147,6 +148,9 @@ func (s *Server) storeWorker() error {
 	}
 	if err := os.CopyFS(part, s.options.Worker); err != nil {
 		return err
+	}
+	if err := unpackCompiled(part, s.options.WorkerCompiled); err != nil {
+		s.options.Logger.Debug("the worker is compiled anew", "error", err)
 	}
 	return os.Rename(part, dir)
 }

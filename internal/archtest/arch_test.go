@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"engine/service":              {"sdk", "engine/protocol"},
 	"engine/surface":              {"sdk", "engine/protocol", "engine/python"},
 	"engine/enginetest/...":       {"sdk", "sdk/gpu", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
-	"engine": {"sdk", "engine/protocol", "engine/protocol/value", "engine/runtime/loader", "engine/state", "engine/isolation",
+	"engine": {"sdk", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation",
 		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
 		"engine/fetch", "engine/host", "engine/environment", "engine/service", "engine/surface"},
 	"engine/record": {"sdk", "engine/protocol", "engine/protocol/journal", "engine/protocol/value"},

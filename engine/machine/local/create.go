@@ -105,7 +105,7 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 		_ = f.remove()
 		return err
 	}
-	if err := p.launch(f, n, python); err != nil {
+	if err := p.launch(ctx, f, n, python); err != nil {
 		_ = f.remove() // nothing runs; the error tells what matters
 		return err
 	}
@@ -121,12 +121,19 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 	return nil
 }
 
-func (p *provider) launch(f folder, n *note, python isolation.Interpreter) error {
+func (p *provider) launch(ctx context.Context, f folder, n *note, python isolation.Interpreter) error {
 	if err := f.link(); err != nil {
 		return err
 	}
 	if err := p.fillCache(f, n.Isolation); err != nil {
 		return err
+	}
+	if p.Cache != nil {
+		for name, file := range p.Cache(ctx, python) {
+			if err := copyFile(path.Join(f.path("cache"), name), file); err != nil {
+				p.Logger.Debug("not in the machine's cache", "name", name, "error", err)
+			}
+		}
 	}
 	cmd, err := p.command(f, n, python)
 	if err != nil {

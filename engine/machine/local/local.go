@@ -34,6 +34,10 @@ type Options struct {
 	// Python finds the interpreter of machines; it is called when one is created.
 	Python func(ctx context.Context) (isolation.Interpreter, error)
 
+	// Cache tells what else the machine's cache gets: name there → file of this computer,
+	// which is copied. What is missing costs only time. nil is nothing.
+	Cache func(ctx context.Context, python isolation.Interpreter) map[string]string
+
 	Logger hclog.Logger  // nil is silent
 	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
 }
