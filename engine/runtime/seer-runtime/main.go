@@ -9,4 +9,6 @@ import (
 	"github.com/seer-engine/seer/engine/runtime"
 )
 
-func main() { os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()})) }
+func main() {
+	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
+}
