@@ -228,7 +228,7 @@ func TestAnswersWithoutAWorker(t *testing.T) {
 		t.Errorf("%d %v", status, a)
 	}
 	eventually(t, "the runtime to give up", func() error {
-		if status, a := m.answerOf("POST", "call/add", noArguments); status != 503 || !strings.Contains(errorText(a), "serve it again") {
+		if status, a := m.answerOf("POST", "call/add", noArguments); status != 422 || errorCode(a) != "load_failed" || !strings.Contains(errorText(a), "serve it again") {
 			return fmt.Errorf("%d %v", status, a)
 		}
 		return nil
@@ -236,7 +236,7 @@ func TestAnswersWithoutAWorker(t *testing.T) {
 	check := func(get func(path string) (int, string)) {
 		t.Helper()
 		for path, want := range map[string]string{
-			"calls/call-done": `200 {"result":1,"tagged":false}`, "calls/call-die": "interrupted", "calls/call-none": "unavailable",
+			"calls/call-done": `200 {"result":1,"tagged":false}`, "calls/call-die": "interrupted", "calls/call-none": "load_failed",
 			"calls": `"call-break"`,
 		} {
 			status, text := get(path)

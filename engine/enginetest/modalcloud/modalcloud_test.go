@@ -2,8 +2,10 @@ package modalcloud_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -94,14 +96,19 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// freePort is outside of those that outgoing connections take, so that it stays free
+// until somebody listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := 20000 + rand.IntN(12000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("there is no free port")
+	return 0
 }
 
 func TestLifeOfASandbox(t *testing.T) {
