@@ -70,7 +70,7 @@ test-clouds: setup-test build
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
 soak: setup-test build
-	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed' ./internal/acceptance
+	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 
 bench: setup-test build
 	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper

@@ -37,7 +37,7 @@ def frees() -> str:
 // on the disk everything is as before.
 func TestJournalIsFull(t *testing.T) {
 	t.Parallel()
-	for _, isolation := range isolations {
+	for _, isolation := range isolations() {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)

@@ -1,7 +1,6 @@
 package acceptance
 
 import (
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,7 +184,7 @@ func TestWorkerAndRuntimeAreKilled(t *testing.T) {
 func TestMachineIsSuspended(t *testing.T) {
 	inEach(t, func(p *place) {
 		pause := 5 * time.Second
-		if os.Getenv("SEER_SOAK") != "" {
+		if soaking() {
 			pause = time.Minute
 		}
 		lib := p.library(`

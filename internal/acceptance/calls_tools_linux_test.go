@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -51,8 +52,16 @@ def array(name: str, n: int):
     return np.arange(n, dtype="int32")
 `
 
+// soaking is whether there is time for everything.
+func soaking() bool { return os.Getenv("SEER_SOAK") != "" }
+
 // isolations in which calls are tried.
-var isolations = []string{"none", "bubblewrap"}
+func isolations() []string {
+	if soaking() {
+		return []string{"none", "bubblewrap"}
+	}
+	return []string{"bubblewrap"}
+}
 
 // serveTools makes the sandbox lab with callTools, and their library in out/tools.
 func (p *place) serveTools(isolation string) {
@@ -116,7 +125,7 @@ func counted(name string, n int) string {
 // inEach runs a test in each isolation, beside each other.
 func inEach(t *testing.T, test func(p *place)) {
 	t.Parallel()
-	for _, isolation := range isolations {
+	for _, isolation := range isolations() {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
