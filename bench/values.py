@@ -129,8 +129,8 @@ def arrays(lab: Lab, isolation: str, tools: Any, notes: List[str]) -> List[Row]:
         "raw": lambda: clocked(lambda: transfer(raw, memoryview(b""), 4 * GIGABYTE)),
     }, 3)
     peak = tools.memory() - before
-    notes.append("1 GB array out: the worker's memory peaked %d MiB above what it held before, the array itself (1024 MiB) among that; "
-                 "so the calls made %.2f copies." % (peak // 1024, peak / (1 << 20)))
+    notes.append("1 GB array out: the worker's memory peaked %d MiB above what it held before, which has the array in it: %.2f copies."
+                 % (peak // 1024, peak / (1 << 20)))
     raw.close()
     return [
         Row("16 MB of float32 there and back", isolation, found["array"], RAW_16, found["raw"]),
