@@ -46,6 +46,7 @@ type answer interface {
 var (
 	errWorkerGone = errors.New("the worker went away")
 	errTimeOver   = errors.New("the time to wait is over")
+	errTurnedAway = errors.New("the worker takes no more calls")
 )
 
 // run sees the call through to its end, or to the end of ctx: the time that the client
@@ -58,6 +59,12 @@ func (c *relay) run(ctx, gone context.Context) error {
 		}
 		err = c.with(ctx, gone, wk)
 		wk.leave()
+		if errors.Is(err, errTurnedAway) {
+			if done, err := c.elsewhere(ctx, gone); done {
+				return err
+			}
+			continue
+		}
 		if !errors.Is(err, errWorkerGone) {
 			return err
 		}
@@ -99,7 +106,9 @@ func (c *relay) worker(ctx context.Context) (*worker, error) {
 			old.enter()
 			return old, nil
 		}
-		return nil, c.told(ctx, old, old.remains())
+		if left := old.remains(); left.ran(c.header.ID) {
+			return nil, c.told(ctx, old, left)
+		} // what waited in it is the present worker's to know
 	}
 	if w := c.service.lately(); w != nil && w.remains().ran(c.header.ID) {
 		return nil, c.told(ctx, w, w.remains())
@@ -126,6 +135,10 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 	for err == nil {
 		var f frameIn
 		if f, err = c.receive(c.patience(ctx, gone), conn); err != nil {
+			break
+		}
+		if f.turnedAway(c.header.ID) {
+			err = errTurnedAway
 			break
 		}
 		if f.h.Kind == protocol.FrameCalls {

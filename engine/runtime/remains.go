@@ -136,14 +136,14 @@ func (v *service) recovery(ctx context.Context, w *worker) string {
 	}
 }
 
-// remember asks a worker that is to end which calls it has, for whoever asks for one
-// of them later.
-func (v *service) remember(w *worker) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+// remember tells a worker to take no more calls, and asks which it has, for whoever asks
+// for one of them later. It reports whether the worker has answered.
+func (v *service) remember(ctx context.Context, w *worker) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	calls, err := w.bequeath(ctx)
 	if err != nil {
-		return
+		return false
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -152,11 +152,12 @@ func (v *service) remember(w *worker) {
 			v.note(c.ID, w)
 		}
 	}
+	return true
 }
 
-// bequeath has a worker write down the calls that wait in it, and those that may still
-// come, for the next worker must not begin them again. It lists them once that is done:
-// the connection on which it is asked comes after the order.
+// bequeath has a worker write down the calls that wait in it, for the next worker must
+// not begin them again, and take no more. It lists them once that is done: the connection
+// on which it is asked comes after the order.
 func (w *worker) bequeath(ctx context.Context) ([]protocol.Call, error) {
 	if err := w.send(controlLine{Kind: "leaving"}, nil); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -103,7 +104,10 @@ func (v *service) resume(saved *savedService) {
 		old[r.ID] = w
 		if !w.gone() {
 			v.retiring = append(v.retiring, w)
-			go v.retire(w)
+			go func() {
+				v.remember(context.Background(), w)
+				v.retire(w)
+			}()
 		}
 	}
 	for _, c := range saved.Leaving {
@@ -138,6 +142,8 @@ func (v *service) goOn(saved *savedGeneration) {
 	v.current, v.recent = g, append(v.recent, g)
 	if g.worker.gone() {
 		g.state, g.restarting = protocol.ServiceCrashed, true
+	} else {
+		g.worker.stay() // it may have been told to leave for one that the dead runtime did not get to note
 	}
 	v.notify()
 	go v.watch(g, g.worker)

@@ -18,6 +18,7 @@ const (
 	restartWindow      = 10 * time.Minute
 	maxWait            = time.Minute // of a call for a worker that is starting
 	keepLeaving        = 30 * time.Minute
+	leavePatience      = 2 * time.Minute // of a worker that does not say that it takes no more calls
 )
 
 // service is what is served under one name: the present generation, and beside
@@ -34,7 +35,9 @@ type service struct {
 	recent   []*generation // for those who ask how a generation ended
 	retiring []*worker     // of earlier generations, whose calls end
 	leaving  map[string]*worker
-	dead     *worker // that has died and is being replaced
+	dead     *worker    // that has died and is being replaced
+	swap     sync.Mutex // held while a worker is told to leave and another takes its place
+	swapping bool       // nobody is to be asked meanwhile
 	tokens   []protocol.Token
 	deleted  bool
 	changed  chan struct{} // closed at every change
@@ -101,12 +104,15 @@ func (v *service) newGeneration(spec protocol.ServiceSpec, number int) *generati
 // bring loads a generation and puts it in the place of the present one.
 func (v *service) bring(g *generation) {
 	w, iface, cerr := v.load(g)
-	if list := v.workers(); cerr == nil && len(list) > 0 {
-		v.remember(list[0]) // before anybody asks the new one
-	}
-	v.mu.Lock()
+	v.swap.Lock()
+	defer v.swap.Unlock()
+	defer v.swapped()
+	left := v.lockAlone(g, cerr == nil)
 	if v.loading != g {
 		v.mu.Unlock()
+		if left != nil {
+			left.stay()
+		}
 		if w != nil {
 			w.kill()
 		}
@@ -127,9 +133,8 @@ func (v *service) bring(g *generation) {
 		v.dead = nil
 		v.setAside(old)
 	}
-	v.notify()
 	v.mu.Unlock()
-	v.server.persist()
+	v.server.persist() // before it has calls: a runtime that did not know of it would end it, and ask the old one
 	go v.watch(g, w)
 }
 
@@ -146,7 +151,6 @@ func (v *service) setAside(old *generation) {
 // retire waits until the calls of a worker have ended. Whoever asks for one of them
 // afterwards is told by its journal.
 func (v *service) retire(w *worker) {
-	v.remember(w)
 	w.retire()
 	v.mu.Lock()
 	v.retiring = slices.DeleteFunc(v.retiring, func(r *worker) bool { return r == w })

@@ -33,6 +33,8 @@ func (v *service) ready() (*worker, <-chan struct{}, error) {
 	switch {
 	case g == nil || v.deleted:
 		return nil, nil, protocol.Errorf(protocol.NotFound, "there is no service %q", v.name)
+	case v.swapping:
+		return nil, v.changed, nil
 	case g.state == protocol.ServiceReady && !g.worker.gone():
 		g.worker.enter() // under the lock, so that a replaced worker gets no more calls
 		return g.worker, nil, nil

@@ -118,7 +118,7 @@ func (f *Folder) add(segment int, r Record) {
 	if r.Kind == protocol.FrameBegin {
 		for _, k := range r.Known {
 			// A segment that is gone may have told more than an earlier one that is still there.
-			if e := f.entry(k.ID); e.State == "" || e.State == protocol.CallQueued || e.State == protocol.CallRunning {
+			if e := f.entry(k.ID); e.State == "" || k.State != protocol.CallQueued && (e.State == protocol.CallQueued || e.State == protocol.CallRunning) {
 				e.State = k.State
 			}
 		}
@@ -130,6 +130,9 @@ func (f *Folder) add(segment int, r Record) {
 	e := f.entry(r.ID)
 	switch r.Kind {
 	case protocol.FrameQueued:
+		if e.State == protocol.CallRunning {
+			return
+		}
 		e.begin(r, protocol.CallQueued)
 		e.QueuedUnix = r.Time
 	case protocol.FrameStarted:

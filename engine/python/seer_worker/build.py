@@ -63,8 +63,7 @@ class Build:
     def open(self) -> None:
         """With the lock of the hub: calls may come, and those come back that waited when the worker before this one died."""
         self._hub.open(self.desk, self.post, Clock(self.desk, self.limits, self.post, self._sweep, self.journal.alive))
-        for again in self.journal.again:
-            self.desk.again(again)
+        self.desk.take_over()
 
     def _use(self, interface: load.Interface) -> None:
         self._interface, self._failures.script = interface, interface.script

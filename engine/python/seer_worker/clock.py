@@ -25,6 +25,7 @@ class Clock:
         if now >= self._sweep_at:
             self._sweep_at = now + 60
             self._sweep()
+        desk.take_over()
         if desk.running:
             wake = min(wake, self._tick_running(now))
         elif not desk.lingering and not desk.tell_at:  # after most calls

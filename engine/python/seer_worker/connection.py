@@ -95,6 +95,8 @@ class Connection:
         A client's next call fails to leave then, so the client knows that it may take it elsewhere. TCP has no such
         thing; there a call that comes in this very moment is cut off.
         """
+        if self.lost and not self.deaf:
+            return self.leftovers()
         if self._sock.family == socket.AF_UNIX:
             try:
                 self._sock.shutdown(socket.SHUT_RD)

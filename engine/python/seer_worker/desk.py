@@ -61,7 +61,22 @@ class Desk:
         function = self._table.functions.get(call.fn)
         call.queued_at = again.queued or call.queued_at
         call.lane = self._table.lane(function) if function is not None else None
+        entry = self._journal.find(call.id)
+        if entry is not None:
+            entry.elsewhere = False
         self.queue(call)
+        self._post.hand_over(call)
+
+    def take_over(self) -> None:
+        """Queues what the journal says is to be queued again."""
+        again = self._journal.again
+        while again:
+            self.again(again.pop(0))
+
+    def send_away(self, call: Call, error: CallErrorDict) -> None:
+        """The same for one that waits."""
+        self._take_back(call)
+        self.turned_away(call, error)
 
     def begin(self, call: Call) -> None:
         """Its turn has come."""

@@ -130,15 +130,20 @@ class Hub:
             self._desk.gone(connection)
         connection.close()
 
-    def last_frames(self) -> None:
-        """Takes what was sent before a stop, and leaves nobody in doubt about what was sent after it."""
+    def last_frames(self, all: bool = True) -> None:
+        """Takes what was sent before a stop, and leaves nobody in doubt about what was sent after it. all: also on connections that
+        the runtime has."""
         self._stopped = True
-        for connection in list(self.connections.values()):
+        for connection in [c for c in self.connections.values() if all or not c.runtime]:
             self._take(connection, connection.receive_last())
             if connection.closed:
                 self.drop(connection)
             elif connection.deaf:
                 self.poller.change(connection.fd, connection.reads, connection.watched)
+
+    def hear(self) -> None:
+        """There is no stop after all. Who was told so makes another connection."""
+        self._stopped = False
 
     @property
     def sending(self) -> bool:

@@ -34,7 +34,8 @@ class Journal:
         self._history = history = History(limits or {}, self._release)
         self.read_use: Dict[str, Dict[str, Any]] = {}
         self.use: Callable[[], Mapping[str, Any]] = lambda: history.use
-        self.again: List[Again] = []
+        self.again: List[Again] = []  # to be queued again; whoever does takes them out
+        self.leaving = False  # another worker is to go on after this one
         store = None
         if folder is not None:
             os.makedirs(folder, 0o700, exist_ok=True)
@@ -54,7 +55,7 @@ class Journal:
         """The call that has the name, if it is remembered. It must then never run again, unless it is in self.again."""
         if self._heir is not None and self._heir.waits:
             with self._lock:
-                self._heir.read_on()
+                self.again += self._heir.read_on(self.leaving)
         return self._history.entries.get(id)
 
     def reaches(self, age: float) -> bool:
@@ -62,11 +63,15 @@ class Journal:
         return time.time() - age >= self._history.reach
 
     def queued(self, id: str, fn: str, token: str, client: str, options: Mapping[str, Any], body: Body) -> Entry:
-        """Only for a detached call, or with record. JournalFull: it must not run."""
+        """Only for a detached call, with record, or when another worker comes. One that is known stays as it is. JournalFull: it must not
+        run."""
         now = time.time()
         own = {"t": "queued", "id": id, "fn": fn, "token": token, "client": client, "time": round(now, 6)}
         header = to_json({**options, **own}).encode()
         with self._lock:
+            known = self._history.entries.get(id)
+            if known is not None:
+                return known
             number = self._writer.must(header, body)
             entry = self._history.queued(id, fn, token, client, now, options.get("detach") is True)
             if entry.detached and number and self._writer.store is not None:
@@ -180,6 +185,8 @@ class Journal:
     def sweep(self) -> None:
         """Forgets what is old. The journal does it by itself while calls come; an idle worker may do it once a minute."""
         with self._lock:
+            if self._heir is not None and self._heir.waits:
+                self.again += self._heir.read_on(self.leaving)
             self._history.sweep(time.time())
             self._writer.flush()
 

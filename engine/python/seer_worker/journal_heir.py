@@ -26,28 +26,53 @@ class Heir:
         self.waits = bool(writer.others)  # for the worker before to end its calls
         self.again: List[Again] = []
         orphans: List[Entry] = []
+        self._theirs: List[Entry] = []  # open calls of other workers
+        self._lost: List[Entry] = []  # promised, but their arguments are gone
         if self.waits:
-            for entry in self._open():
-                entry.elsewhere = True
+            self._replay.fresh = self._open()
+            self._note()
         else:
             self._replay.count_unended()
             self.again, orphans = list(self._replay.again()), self._replay.unended()
+            self._drop()
         self.read_use: Dict[str, Dict[str, Any]] = history.use
         writer.rotate()
-        self._end(orphans)
+        self._end(orphans + self._lost)
         history.sweep(time.time())
 
-    def read_on(self) -> None:
-        """What the worker before has written since. Once it has gone, its running calls are interrupted."""
-        before = len(self._history.entries)
+    def read_on(self, leaving: bool = False) -> List[Again]:
+        """What the worker before has written since. Once it has gone, its running calls are interrupted; what is given back is to be
+        queued again. leaving: what waited is for the next worker to take."""
         gone = self._replay.more(self._store.current)
-        self._writer.others = self._replay.others
-        theirs = [e for e in self._history.entries.values() if e.elsewhere] + list(self._history.entries.values())[before:]
-        for entry in theirs:
-            entry.elsewhere = entry.state in ("running", "queued") and not gone
-        if gone:
-            self.waits = False
-            self._end([e for e in theirs if e.state in ("running", "queued")])
+        self._note()
+        self._writer.release_others(self._replay.others)
+        if not gone:
+            return []
+        again = list(self._replay.again())
+        kept = {a.id for a in again}
+        self._end([e for e in self._theirs if e.id not in kept])
+        self._note()
+        if leaving and again:
+            return []
+        self.waits = False
+        return again
+
+    def _note(self) -> None:
+        """Which calls are the other worker's."""
+        fresh, self._replay.fresh = self._replay.fresh, []
+        theirs = {e.id: e for e in [*self._theirs, *fresh] if e.state in ("running", "queued")}
+        self._theirs = list(theirs.values())
+        for entry in self._theirs:
+            entry.elsewhere = True
+
+    def _drop(self) -> None:
+        """A call that waited and is not queued again has not begun: its name may be used, unless it was promised that it runs."""
+        kept = {a.id for a in self.again}
+        for entry in [e for e in self._open() if e.state == "queued" and e.id not in kept]:
+            if entry.detached:
+                self._lost.append(entry)
+            else:
+                self._history.forget(entry.id)
 
     def _open(self) -> List[Entry]:
         return [e for e in self._history.entries.values() if e.state in ("running", "queued")]

@@ -20,26 +20,33 @@ class Replay:
         self._arguments: Dict[str, tuple[int, Record]] = {}
         self._last = 0.0  # time of the last record
         self._count = self._begun = False
+        self.fresh: List[Entry] = []  # what more has found
         self.others: List[int] = []  # segments that another worker writes
 
     def all(self) -> None:
         """Everything that is there; called once."""
         self._count = True
-        for number in self._store.list():
-            self._one(number)
-        self.others = [n for n in self._read if self._store.alive(n)]
+        found: List[int] = []
+        while found != self._store.list():  # the other one may have gone on in a new segment meanwhile
+            found = self._store.list()
+            for number in found:
+                self._one(number)
+            self.others = [n for n in found if self._store.alive(n)]
         if self._read and not self._begun:  # nothing says what came before
             self._history.reach = time.time()
         self._count = False
+        self.fresh = []
 
     def more(self, own: int) -> bool:
         """What the other worker has written since; True once it has gone."""
         gone: List[int] = []
+        if not self.others:
+            return True
         looked = False
         while True:
             known = len(self.others)
             for number in self._store.list():
-                if number not in (own, *self._read, *self.others) and number > min(self.others) and self._store.alive(number):
+                if number not in (own, *self.others) and number > min(self.others) and self._store.alive(number):
                     self.others.append(number)
             gone = [n for n in self.others if n == own or not self._store.alive(n)]  # asked first, read afterwards: nothing is lost
             if looked and known == len(self.others) or len(gone) < len(self.others):
@@ -55,7 +62,7 @@ class Replay:
         """Detached calls that are queued and that nobody has."""
         for id, (number, record) in self._arguments.items():
             entry, header = self._history.entries.get(id), record.header
-            if entry is None or entry.state != "queued":
+            if entry is None or entry.state != "queued" or not entry.arguments:
                 continue
             try:
                 body = bytes(self._store.read(number, record.at + record.length, record.size))
@@ -99,6 +106,9 @@ class Replay:
             if known is None or known.state in ("queued", "running"):
                 names = (_text(header["id"]), _text(header["fn"]), _text(header["token"]), _text(header.get("client", "")))
                 entry = history.started(*names, now)
+                entry.fn, entry.token, entry.client = names[1:]  # of one that was only known to wait
+                if known is None:
+                    self.fresh.append(entry)
                 if self._count:
                     history.count(entry.token, now, calls=1)
         elif kind == "acked":
@@ -113,8 +123,13 @@ class Replay:
         history.reach = max(history.reach, float(header.get("reach") or 0.0))
         for id, state, *rest in header.get("known") or ():
             begun, acked = (float(rest[0]), rest[1] == 1) if len(rest) >= 2 else (now, False)
+            fresh = id not in history.entries
             if state != "queued":
                 history.known(_text(id), _text(state), begun, acked, now)
+            elif fresh:
+                history.queued(_text(id), "", "", "", begun, False)
+            if fresh and id in history.entries:
+                self.fresh.append(history.entries[id])
 
     def _queued(self, number: int, record: Record, now: float) -> None:
         header = record.header
@@ -123,6 +138,7 @@ class Replay:
         detached = header.get("detach") is True
         entry = self._history.queued(_text(header["id"]), _text(header["fn"]), _text(header["token"]), _text(header.get("client", "")),
                                      now, detached)
+        self.fresh.append(entry)
         if detached:
             entry.arguments = number
             self._store.need(number)

@@ -101,20 +101,27 @@ class Writer:
 
     # --- segments
 
-    def rotate(self) -> None:
+    def rotate(self) -> bool:
         """Goes on in a new segment; where that is impossible, in the old one, if there is one."""
         store = self.store
         if store is None:
-            return
+            return False
         self.flush()
         old, size = store.current, store.written
         try:
             store.begin(self._first)
         except OSError:
-            return
+            return False
         if old:
             store.sizes[old] = size
         self.clean()
+        return True
+
+    def release_others(self, others: Sequence[int]) -> None:
+        """These are still another worker's. What the rest say goes into a segment of the own first, for they may then be deleted."""
+        if set(self.others) <= set(others) or self.rotate():
+            self.others = others
+            self.clean()
 
     def clean(self) -> None:
         """Deletes what is not needed any more."""
@@ -147,7 +154,7 @@ class Writer:
     def _first(self, number: int) -> "list[bytes]":
         """The first records of a segment: what must be known of earlier ones."""
         entries = self._history.entries.values()
-        names = [[e.id, e.state, round(e.begun(), 3), int(e.acked)] for e in entries if e.state != "queued"]
+        names = [[e.id, e.state, round(e.begun(), 3), int(e.acked)] for e in entries]
         now = round(time.time(), 6)
         first: Dict[str, Any] = {"t": "begin", "segment": number, "time": now, **self._about(), "reach": self._history.reach}
         records = [to_json({**first, "known": names[:_NAMES]}).encode()]

@@ -54,7 +54,8 @@ class Worker:
             if build is None and not self._stopped:
                 self._early.append((message, fd))
             else:
-                self.hub.adopt(fd, message, not self._stopped)
+                welcome = message.get("runtime") is True or not build.reception.leaving if build is not None else False
+                self.hub.adopt(fd, message, welcome and not self._stopped)
         elif kind == "stop":
             self._stop()
         elif kind == "reload" and build is not None:
@@ -63,7 +64,11 @@ class Worker:
         elif kind == "tokens" and build is not None:
             build.tokens(message)
         elif kind == "leaving" and build is not None:
+            self.hub.last_frames(False)
             build.reception.leave()
+        elif kind == "staying" and build is not None and not self._stopped:
+            self.hub.hear()
+            build.reception.stay()
         elif kind == "drained" and build is not None:
             build.journal.drained(int(message.get("segment") or 0))
 

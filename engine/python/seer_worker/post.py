@@ -142,6 +142,13 @@ class Post:
             connection.watched = True
             self._poller.change(connection.fd, connection.reads, True)
 
+    def hand_over(self, call: Call) -> None:
+        """A call that waited in the worker before this one is here now, and so are those who wait for it."""
+        for follower in [f for f in self._elsewhere if f.id == call.id]:
+            self._elsewhere.discard(follower)
+            if follower.connection.followers.get(call.id) is follower:
+                call.followers.append(follower)
+
     def tick(self, now: float) -> float:
         """Looks for the ends of calls of the worker before this one."""
         if not self._elsewhere:

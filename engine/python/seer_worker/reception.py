@@ -4,7 +4,7 @@ import json
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
-from .calls import MAIN, QUEUED, Call, Follower, client_of, is_name, is_seconds
+from .calls import MAIN, QUEUED, RUNNING, Call, Follower, client_of, is_name, is_seconds
 from .connection import Connection
 from .desk import Desk
 from .errors import call_error
@@ -27,7 +27,7 @@ class Reception:
         """most: so many calls may wait."""
         self._desk, self._journal, self._limits, self._table, self._post = desk, journal, limits, table, post
         self._most, self._record = most or _QUEUE, record
-        self._leaving = False  # another worker takes its place
+        self.leaving = False  # another worker takes its place
         self._kinds: Dict[str, Callable[[Connection, Frame], None]] = {
             "call": self._call, "attach": self._attach, "cancel": self._cancel, "ack": self._ack, "more": self._more, "calls": self._list}
 
@@ -43,6 +43,9 @@ class Reception:
         self._acknowledge(connection, header, token)
         call = Call(header, frame.body, token, client_of(header, connection))
         if self._known(connection, header, call.id, token):
+            return
+        if self.leaving:
+            self._turn_away(connection, call)
             return
         age = header.get("age")
         if age and is_seconds(age) and not self._journal.reaches(age):
@@ -61,14 +64,26 @@ class Reception:
             self._desk.queue(call)
 
     def leave(self) -> None:
-        """From now on whatever waits is in the journal, so that the next worker does not begin it a second time."""
-        self._leaving = True
-        for call in self._desk.calls.values():
-            if call.state == QUEUED and self._journal.find(call.id) is None:
+        """No more calls are taken. All that are here are in the journal, so that the next worker does not begin one a second time."""
+        self.leaving = self._journal.leaving = True
+        for call in list(self._desk.calls.values()):
+            if call.state in (QUEUED, RUNNING) and self._journal.find(call.id) is None:  # one that runs may be about to be written
                 try:
                     self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), b"")
-                except JournalFull:
-                    return  # it cannot begin, either
+                except JournalFull as e:
+                    if call.state == QUEUED:
+                        self._desk.send_away(call, call_error("busy", str(e)))
+
+    def stay(self) -> None:
+        """No other worker takes its place after all."""
+        self.leaving = self._journal.leaving = False
+
+    def _turn_away(self, connection: Connection, call: Call) -> None:
+        """The next worker may have it already."""
+        if not connection.runtime:
+            raise FrameError("another worker takes the calls that come now")  # its client makes another connection
+        message = "another worker takes the place of the one that was asked; the call did not run, send it again"
+        self._post.refuse(connection, call.id, call_error("busy", message, "leaving"))
 
     def _full(self, token: str) -> str:
         """Why no more calls of the token may wait; one that was given away has half of the room."""
@@ -87,7 +102,7 @@ class Reception:
             if full:
                 self._post.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
                 return False
-            if call.detached or self._record or self._leaving:
+            if call.detached or self._record:
                 self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call))
             return True
         except Refused as e:
@@ -111,6 +126,9 @@ class Reception:
         """Whether there is such a call already; then the connection follows it, or has its answer."""
         call = self._desk.calls.get(id)
         entry: Optional[Entry] = None if call is not None else self._journal.find(id)
+        if entry is not None and self._journal.again:
+            self._desk.take_over()
+            call = self._desk.calls.get(id)
         owner = call.token if call is not None else entry.token if entry is not None else token
         if owner and owner != token:
             self._post.refuse(connection, id, call_error("refused", "the name %s is that of another token's call" % id, "PermissionError"))

@@ -283,6 +283,55 @@ class AfterADeath(Case):
         self.assertEqual([self.find(journal, "call-%d" % n).state for n in (2, 3, 9)], ["interrupted", "interrupted", "done"])
         self.assertEqual(self.find(self.again(), "call-1").state, "done")
 
+    def other(self, code: str) -> "subprocess.Popen[bytes]":
+        """Another worker of this folder; step makes it go on."""
+        code = ("import sys; from seer_worker.journal import Journal; j = Journal(sys.argv[1], segment=3000)\n"
+                "def wait(): print('there', flush=True); sys.stdin.readline()\n" + code + "wait()\n")
+        process = subprocess.Popen([sys.executable, "-c", code, str(self.folder)], cwd=TOP, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdin is not None and process.stdout is not None
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        process.stdout.readline()
+        return process
+
+    def step(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+
+    def test_names_of_three_generations(self) -> None:
+        """What the first one did after the second had begun is known to the third, although the second needs nothing of it."""
+        first = self.other("wait()\nj.started('call-1', 'f', 'main', 'c'); j.started('call-2', 'f', 'main', 'c')\n"
+                           "j.result('call-2', 1, b'2'); j.acked('call-2'); j.sweep()\n")
+        second = self.other("wait()\nj.find('call-1'); j.acked('call-1'); j.sweep()\n")
+        self.step(first)
+        first.kill()
+        first.wait()
+        self.step(second)
+        self.assertFalse((self.folder / "00000001.seg").exists())
+        second.kill()
+        second.wait()
+        journal = self.open()
+        self.assertEqual([self.find(journal, "call-%d" % n).state for n in (1, 2)], ["interrupted", "done"])
+
+    def test_what_waits_is_known_when_its_segment_has_gone(self) -> None:
+        process = self.other("j.queued('call-1', 'f', 'main', 'c', {}, b'')\n"
+                             "for id in ('other-%d' % n for n in range(50)):\n"
+                             "    j.started(id, 'f', 'main', 'c'); j.result(id, 1, b'x' * 100); j.acked(id)\n"
+                             "wait()\nj.started('call-1', 'f', 'main', 'c')\n")
+        self.assertFalse((self.folder / "00000001.seg").exists())
+        journal = self.open()
+        entry = self.find(journal, "call-1")
+        self.assertEqual((entry.state, entry.elsewhere), ("queued", True))
+        self.step(process)
+        entry = self.find(journal, "call-1")
+        self.assertEqual((entry.state, entry.elsewhere, entry.fn), ("running", True, "f"))
+        process.kill()
+        process.wait()
+        self.assertEqual(self.find(journal, "call-1").state, "interrupted")
+
     def test_a_child_process_writes_nothing(self) -> None:
         journal = self.open()
         journal.started("call-1", "f", "main", "")

@@ -39,7 +39,7 @@ def sleep(seconds):
 '''
 
 
-class LastWords(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         self.worker = serve(CODE)
         self.worker.__enter__()
@@ -59,6 +59,8 @@ class LastWords(unittest.TestCase):
     def state(self, name):
         return [c["state"] for c in self.worker.connect(runtime=True).calls(id=name)]
 
+
+class LastWords(Case):
     def test_a_call_whose_client_has_gone_before_it_was_heard(self):
         with self.suspended():
             gone = self.worker.connect(hello="HTTP/1.1 101 Switching Protocols\r\n\r\n")
@@ -115,27 +117,105 @@ class LastWords(unittest.TestCase):
         self.assertIn("the worker of the service was killed by signal KILL while sleep ran", caught.exception.message)
         self.assertIn("and was not repeated; the service was started again (try 1 of 3; its models", caught.exception.message)
 
-    def test_what_waits_in_a_worker_that_is_replaced_is_not_begun_by_its_heir(self):
-        first = self.worker.connect()
-        first.start("sleep", 3, call_id="was-running")
-        eventually(lambda: self.state("was-running") == ["running"], "the call to run")
-        first.start("note", "before", call_id="waits-before")
-        eventually(lambda: self.state("waits-before") == ["queued"], "the call to wait")
+
+class Replaced(Case):
+    """A worker that is being replaced, and the one that takes its place."""
+
+    def leave(self):
+        """Tells it that another one comes, and waits until it has heard that."""
         self.worker.tell({"t": "leaving"})
-        eventually(lambda: self.state("waits-before") == ["queued"], "the order to be heard")
-        first.start("note", "after", call_id="waits-after")
-        first.start("note", "detached", call_id="is-detached", options={"detach": True})
+        self.worker.connect(runtime=True).calls()
+
+    def busy(self, seconds):
+        self.first = self.worker.connect()
+        self.first.start("sleep", seconds, call_id="was-running")
+        eventually(lambda: self.state("was-running") == ["running"], "the call to run")
+
+    def test_what_waits_is_not_begun_by_the_heir(self):
+        self.busy(3)
+        self.first.start("note", "before", call_id="waits-before")
+        self.first.start("note", "detached", call_id="is-detached", options={"detach": True})
         eventually(lambda: self.state("is-detached") == ["queued"], "the last call")
+        self.leave()
         with serve(CODE, journal=self.worker.journal) as second:
-            for name in ("before", "after"):
-                peer = second.connect()
-                peer.start("note", name, call_id="waits-" + name, options={"age": 1})
-                self.assertEqual(peer.answer("waits-" + name), name)
             peer = second.connect()
+            peer.start("note", "before", call_id="waits-before", options={"age": 1})
+            self.assertEqual(peer.answer("waits-before"), "before")
             peer.send({"t": "attach", "id": "is-detached"})
             self.assertEqual(peer.answer("is-detached"), "detached")
             self.assertEqual(second.connect().call("notes"), [])
-        self.assertEqual(sorted(self.worker.connect().call("notes")), ["after", "before", "detached"])
+        self.worker.tell({"t": "staying"})
+        self.assertEqual(sorted(self.worker.connect().call("notes")), ["before", "detached"])
+
+    def test_what_was_said_before_it_leaves_counts(self):
+        """Whether the worker has read it by then or not."""
+        with self.suspended():
+            gone = self.worker.connect(hello="HTTP/1.1 101 Switching Protocols\r\n\r\n")
+            gone.start("sleep", 2, call_id="gone-00001", options={"linger": 60})
+            gone.start("note", 1, call_id="gone-00002", options={"linger": 60})
+            gone.close()
+            self.worker.tell({"t": "leaving"})
+        self.worker.connect(runtime=True).calls()
+        with serve(CODE, journal=self.worker.journal) as second:
+            peer = second.connect()
+            peer.start("note", 1, call_id="gone-00002", options={"age": 1})
+            self.assertEqual(peer.answer("gone-00002"), 1)
+            self.assertEqual(second.connect().call("notes"), [])
+
+    def test_it_takes_no_more_calls(self):
+        """The one that takes its place may have them."""
+        open = self.worker.connect()
+        carried = self.worker.connect(runtime=True)
+        self.assertEqual(open.call("note", 1), 1)
+        self.leave()
+        with self.assertRaises(OSError):
+            open.start("note", 2, call_id="comes-late")
+        with self.assertRaises((EOFError, OSError)):
+            self.worker.connect().call("note", 3)
+        for _ in range(2):  # its name is not taken by that
+            carried.start("note", 4, call_id="late-carried")
+            with self.assertRaises(Failed) as caught:
+                carried.answer("late-carried")
+            self.assertEqual((caught.exception.code, caught.exception.type), ("busy", "leaving"))
+        self.worker.tell({"t": "staying"})
+        self.assertEqual(self.worker.connect().call("note", 5), 5)
+        self.assertEqual(carried.answer(carried.start("note", 4, call_id="late-carried")), 4)
+        self.assertEqual(self.worker.connect().call("notes"), [1, 5, 4])
+
+    def test_a_detached_call_that_waits_when_it_dies_is_queued_again(self):
+        self.busy(60)
+        for name in ("is-detached", "not-asked-for"):
+            self.first.start("note", name, call_id=name, options={"detach": True})
+        self.first.start("note", "attached", call_id="is-attached")
+        eventually(lambda: self.state("is-attached") == ["queued"], "the last call")
+        self.leave()
+        with serve(CODE, journal=self.worker.journal) as second:
+            peer = second.connect()
+            peer.send({"t": "attach", "id": "is-detached"})
+            other = second.connect()
+            other.start("note", "attached", call_id="is-attached", options={"age": 1})
+            self.assertEqual(second.connect().call("notes"), [])
+            self.worker.process.kill()
+            self.worker.process.wait()
+            self.assertEqual(peer.answer("is-detached"), "is-detached")
+            with self.assertRaises(Failed) as caught:
+                other.answer("is-attached")
+            self.assertEqual(caught.exception.code, "interrupted")
+            peer.send({"t": "attach", "id": "not-asked-for"})
+            self.assertEqual(peer.answer("not-asked-for"), "not-asked-for")
+            self.assertEqual(sorted(second.connect().call("notes")), ["is-detached", "not-asked-for"])
+
+    def test_a_call_that_waited_when_it_died_may_be_sent_again(self):
+        self.busy(60)
+        self.first.start("note", 1, call_id="is-attached")
+        eventually(lambda: self.state("is-attached") == ["queued"], "the last call")
+        self.leave()
+        self.worker.process.kill()
+        self.worker.process.wait()
+        with serve(CODE, journal=self.worker.journal) as second:
+            peer = second.connect()
+            peer.start("note", 1, call_id="is-attached", options={"age": 0.001})
+            self.assertEqual(peer.answer("is-attached"), 1)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The least that can be called a worker: enough to test the runtime without the real one. Every call runs in a thread."""
 import array
+import contextlib
 import fcntl
 import json
 import mmap
@@ -18,6 +19,7 @@ lock = threading.RLock()
 functions, calls, tokens, secrets = {}, {}, {}, []
 state = {"t": "hello", "pid": os.getpid(), "state": "new", "generation": 0}
 control = None
+heard, door = [], {"open": True}  # connections of clients; closed once another worker takes the place of this one
 
 
 def live_with_the_loader():
@@ -202,6 +204,8 @@ def serve(conn, owner, everybody):
             elif kind == "ack":
                 drop(header["id"])
     except (EOFError, OSError):
+        if conn in heard and not door["open"]:
+            return  # it has only been told that nothing more is heard
         for call in mine:
             call.fail("cancelled", "nobody waits")
         conn.close()
@@ -267,9 +271,22 @@ def talk():
                 tokens.update(all=line["tokens"], price=line.get("price"))
             elif line["t"] == "conn":
                 sock = socket.socket(fileno=fds.pop(0))
+                if not line.get("runtime"):
+                    if not door["open"]:
+                        sock.close()
+                        continue
+                    heard.append(sock)
                 if line.get("hello"):
                     sock.sendall(line["hello"].encode())
                 threading.Thread(target=serve, args=(sock, line.get("token"), line.get("runtime")), daemon=True).start()
+            elif line["t"] == "leaving":
+                door["open"] = False
+                for sock in heard:
+                    with contextlib.suppress(OSError):
+                        sock.shutdown(socket.SHUT_RD)
+            elif line["t"] == "staying":
+                door["open"] = True
+                heard.clear()
             elif line["t"] == "stop":
                 while page[0] > page[1]:
                     time.sleep(0.01)
