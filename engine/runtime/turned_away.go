@@ -25,7 +25,7 @@ func (c *relay) elsewhere(ctx, gone context.Context) (bool, error) {
 		return true, gone.Err()
 	case <-time.After(20 * time.Millisecond):
 	}
-	if ctx.Err() != nil && c.named {
+	if c.named && c.patience(ctx, gone).Err() != nil { // who detaches a call is told nothing before it is kept
 		return true, c.out.wait(protocol.CallQueued, nil, c.next)
 	}
 	return false, nil

@@ -13,6 +13,7 @@ from .where import Cut, NotReady, NotThere, Rejected
 from .wire import Event
 
 GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
+_ENOUGH = 0.3  # the pause after a handful of tries: one that hung, for the machine was suspended, does not use up all patience
 _PAUSE_SECONDS, _LONGEST_PAUSE = 0.02, 5.0  # before the second try; then twice as long each time
 _NEVER_BEGUN = ("bad_arguments", "refused", "busy", "unknown_function", "handle_gone")
 
@@ -185,7 +186,7 @@ class Call:
         limit = patience(e, self.begun or self.attach and not isinstance(e, NotThere), info.local, self.client.patience)
         if self.until is not None and now > self.until:
             raise self._waited()
-        if now + self.pause > self.heard + limit:
+        if now + self.pause > self.heard + limit and (self.pause >= _ENOUGH or not limit):
             self.over = True
             raise (info.lost(self.fn, e) if self.begun and not isinstance(e, NotReady) else info.unreachable(e)) from None
         time.sleep(self.pause)
