@@ -37,6 +37,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			m.mustServe("tools", swapCode)
 			pid := m.suspendWorker()
 			first := m.mark("call-once")
+			detached := m.detach("call-kept")
 			spec := protocol.ServiceSpec{Filename: "interface.py", Code: swapCode + "\n@expose\ndef second(): return 2\n",
 				TokenSHA256: protocol.HashToken(serviceToken + "tools")}
 			if _, err := m.client.PutService(testContext(t), "tools", spec); err != nil {
@@ -61,6 +62,9 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			}
 			<-first
 			<-again
+			if status := <-detached; !kill && status != http.StatusAccepted && status != http.StatusOK {
+				t.Errorf("the detached call: %d", status)
+			}
 			eventually(t, "the other generation", func() error {
 				if got, err := m.call("second"); err != nil || got != "2" {
 					return fmt.Errorf("%s %v", got, err)
@@ -68,8 +72,13 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 				return nil
 			})
 			<-m.mark("call-once")
+			if !kill {
+				if status, a := m.answerOf("GET", "calls/call-kept?wait=10", ""); status != http.StatusOK {
+					t.Errorf("what was promised: %d %v", status, a)
+				}
+			}
 			data, _ := os.ReadFile(m.boot.Roots["/workspace"] + "/marks")
-			if string(data) != "call-once\n" {
+			if n := strings.Count(string(data), "call-once"); n != 1 || strings.Count(string(data), "call-kept") > 1 {
 				t.Errorf("it has run as %q", data)
 			}
 		})
@@ -110,25 +119,50 @@ func (m *machine) mark(id string) <-chan struct{} {
 	return done
 }
 
+// detach sends a call that goes on by itself, and tells the status of its answer.
+func (m *machine) detach(id string) <-chan int {
+	status := make(chan int, 1)
+	go func() {
+		resp, err := m.request(id, "?wait=0", "Seer-Call-Options", `{"detach":true}`)
+		if err != nil {
+			status <- 0
+			return
+		}
+		resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	time.Sleep(300 * time.Millisecond) // it is under way
+	return status
+}
+
 // marked makes one request for the call, and reports whether it was answered.
 func (m *machine) marked(id string, repeats int) bool {
-	req, err := http.NewRequest(http.MethodPost, "http://x/v1/services/tools/call/mark", strings.NewReader(`{"args":["`+id+`"],"kwargs":{}}`))
-	if err != nil {
-		return false
-	}
-	req.Header.Set("Authorization", "Bearer "+serviceToken+"tools")
-	req.Header.Set("Seer-Call-Id", id)
+	var header []string
 	if repeats > 0 {
-		req.Header.Set("Seer-Call-Age", "1")
+		header = []string{"Seer-Call-Age", "1"}
 	}
-	transport := &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:")), DisableKeepAlives: true}
-	resp, err := transport.RoundTrip(req)
+	resp, err := m.request(id, "", header...)
 	if err != nil {
 		return false
 	}
 	defer resp.Body.Close()
 	_, err = io.ReadAll(resp.Body)
 	return err == nil && resp.StatusCode == http.StatusOK
+}
+
+func (m *machine) request(id, query string, header ...string) (*http.Response, error) {
+	body := strings.NewReader(`{"args":["` + id + `"],"kwargs":{}}`)
+	req, err := http.NewRequest(http.MethodPost, "http://x/v1/services/tools/call/mark"+query, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+serviceToken+"tools")
+	req.Header.Set("Seer-Call-Id", id)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	transport := &http.Transport{DialContext: dialer(strings.TrimPrefix(m.boot.Listen, "unix:")), DisableKeepAlives: true}
+	return transport.RoundTrip(req)
 }
 
 // realWorkers are the workers of the machine.
