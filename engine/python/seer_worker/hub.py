@@ -43,6 +43,7 @@ class Hub:
         self._stopped = False
         self._wake, self._woken = os.pipe()[::-1]
         os.set_blocking(self._wake, False)
+        os.set_blocking(self._woken, False)
         self.poller.read(self._woken)
         self.poller.read(listener.fd)
 
@@ -60,7 +61,7 @@ class Hub:
     # --- events
 
     def serve(self, ready: List[int]) -> None:
-        """With the lock: does what the descriptors are ready for."""
+        """With the lock: does what the descriptors are ready for. Nobody else may have served between the poller and this."""
         for fd in ready:
             connection = self.connections.get(fd)
             if connection is not None:

@@ -56,22 +56,26 @@ class Service:
 
     def turn(self, pause: float) -> None:
         """Waits for events so long, and serves them. While calls wait, it looks only now and then."""
-        if not pause:
-            now = time.monotonic()
-            if now - self._polled < _OFTEN:
-                return
-        ready: List[int] = self._hub.poller.wait(pause)
-        self._polled = now = time.monotonic()
-        if ready or not pause:
-            with self._hub.lock:
-                self._hub.serve(ready)
-                if not pause:  # who is never idle has no other time for it
-                    self._hub.tick(now)
+        hub = self._hub
+        if pause:  # it is idle, and nobody else serves
+            ready: List[int] = hub.poller.wait(pause)
+            self._polled = time.monotonic()
+            if ready:
+                with hub.lock:
+                    hub.serve(ready)
+            return
+        now = time.monotonic()
+        if now - self._polled >= _OFTEN:
+            self._polled = now
+            with hub.lock:
+                hub.serve(hub.poller.wait(0))  # with the lock: the attendant may serve at this time as well
+                hub.tick(now)  # who is never idle has no other time for it
 
     def pump(self, pause: float) -> None:
         """As turn, while a batch is gathered."""
+        self._hub.poller.wait(pause)
         self._polled = 0.0
-        self.turn(pause)
+        self.turn(0.0)
 
     def _edit(self, side: Side) -> Optional[Dict[str, Any]]:
         if side.stands_in:  # it is not the time between two calls

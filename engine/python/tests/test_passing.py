@@ -15,9 +15,15 @@ def here():
 @expose(concurrent=True)
 def quick(value): return value
 
+inside = []
+
 @expose(concurrent=True)
 def take():
+    inside.append(here())
     return things.get(), here()
+
+@expose(concurrent=True)
+def where(): return inside[-1]
 
 @expose(concurrent=True)
 def meet(wait=False):
@@ -63,11 +69,20 @@ class Passing(unittest.TestCase):
             self.other.call("put", 0)
             return self.peer.call("take")[1]
 
-        eventually(in_passing, "take to be known as brief")
-        begun = self.worker.counts()[0]
-        call = self.peer.start("take")
-        eventually(lambda: self.worker.counts()[0] == begun + 1, "the call to begin")
-        return call
+        def waits():
+            eventually(in_passing, "take to be known as brief")
+            begun = self.worker.counts()[0]
+            calls.append(self.peer.start("take"))
+            eventually(lambda: self.worker.counts()[0] == begun + 1 and self.state(calls[-1]) == "running", "the call to begin")
+            if self.other.call("where"):
+                return True
+            self.other.call("put", 0)  # a thread had it, as the main one was late
+            self.peer.answer(calls[-1])
+            return False
+
+        calls = []
+        eventually(waits, "take to wait in the main thread")
+        return calls[-1]
 
     def test_it_may_wait_for_a_call_that_has_to_have_its_turn(self):
         for fn in ("put", "put_all", "put_soon"):
