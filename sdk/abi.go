@@ -91,6 +91,29 @@ const (
 	HostGRPCOpen     = "grpc_open"     // GRPCOpen → Opened
 )
 
+// HostFunction is a function of the host and the first version of Seer that has it.
+type HostFunction struct{ Name, Since string }
+
+// HostFunctions lists the host functions of this version of the contract.
+func HostFunctions() []HostFunction {
+	return []HostFunction{
+		{HostFolderList, "0.1.0"}, {HostFolderRead, "0.1.0"}, {HostFolderDigest, "0.1.0"},
+		{HostSettings, "0.1.0"}, {HostHTTPOpen, "0.1.0"}, {HostGRPCOpen, "0.1.0"},
+		{HostStreamSend, "0.1.0"}, {HostStreamCredit, "0.1.0"}, {HostStreamWait, "0.1.0"},
+	}
+}
+
+// NeedsSection is the name of the Wasm custom section in which a build notes what it
+// needs of a host, so that an older one can say so: JSON of [Needs].
+const NeedsSection = "seer.needs"
+
+// Needs is what a module needs of a host, found out when it is built.
+type Needs struct {
+	Contract []string          `json:"contract"`       // as Implements of the manifest
+	Seer     string            `json:"seer"`           // the first version that has all of it
+	Host     map[string]string `json:"host,omitempty"` // host function → first version that has it
+}
+
 // The functions that move data of open streams have signatures of their own. None
 // of them waits, but stream_wait; a guest has one thread, so that waiting anywhere
 // else would stop all its goroutines.

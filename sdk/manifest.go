@@ -33,6 +33,12 @@ type Permissions struct {
 
 	HTTP []HTTPPermission `json:"http,omitempty" yaml:"http,omitempty"`
 	GRPC []GRPCPermission `json:"grpc,omitempty" yaml:"grpc,omitempty"`
+
+	// Of expose modes: what a surface may contain beyond plain files, text and MCP
+	// servers that are Seer's own program.
+	Commands []CommandPermission `json:"commands,omitempty" yaml:"commands,omitempty"`
+	Env      []EnvPermission     `json:"env,omitempty" yaml:"env,omitempty"`
+	Files    []FilePermission    `json:"files,omitempty" yaml:"files,omitempty"`
 }
 
 // HTTPPermission lets a plugin make requests.
@@ -48,6 +54,26 @@ type GRPCPermission struct {
 	Destination string   `json:"destination" yaml:"destination"`
 	Methods     []string `json:"methods" yaml:"methods"` // /package.Service/Method; the last part may be a pattern of path.Match
 	Reason      string   `json:"reason" yaml:"reason"`
+}
+
+// CommandPermission lets a surface name a program as an MCP server.
+type CommandPermission struct {
+	Command string `json:"command" yaml:"command"` // exactly what [MCPServer].Command may be
+	Reason  string `json:"reason" yaml:"reason"`
+}
+
+// EnvPermission lets a surface set variables for the agent. Names that begin with SEER_
+// need none.
+type EnvPermission struct {
+	Names  []string `json:"names" yaml:"names"`
+	Reason string   `json:"reason" yaml:"reason"`
+}
+
+// FilePermission lets a surface write files whose path has a part that begins with a
+// dot: programs look for their settings in such places.
+type FilePermission struct {
+	Paths  []string `json:"paths" yaml:"paths"` // patterns as of [HTTPPermission], relative: .claude/skills/**
+	Reason string   `json:"reason" yaml:"reason"`
 }
 
 // Profile is a TOML file of the user's, in the form that the backend's own tools
