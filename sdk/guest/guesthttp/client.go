@@ -1,0 +1,187 @@
+package guesthttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Client speaks JSON with one backend, and says in the words of the contract what its
+// answers mean. Each request is made once: trying again is Seer's.
+//
+//	pond := guesthttp.Client{Name: "Pond", URL: guest.Setting("url")}
+//	var prices []price
+//	err := pond.Do(ctx, guesthttp.Request{Method: "GET", Path: "/v1/prices"}, &prices)
+//
+// It works with every [http.RoundTripper], so that what is built upon it is tested
+// without Wasm. The zero value of each field but URL is useful. A Client is safe for
+// concurrent use.
+type Client struct {
+	Name      string              // the backend's, for messages; default its host
+	URL       string              // what every path is appended to
+	Transport http.RoundTripper   // default [Transport]: the host
+	Header    http.Header         // of every request
+	Timeout   time.Duration       // of a request with its answer; default 20 s, for a call has 30
+	MaxAnswer int64               // bytes; default 8 MiB
+	Codes     map[string]sdk.Code // what the backend's own error codes mean, or statuses ("409"): they count before the usual meaning
+	KeyHint   string              // what to do about a credential that is refused: "make a key at https://…"
+}
+
+// Request is one request of a [Client].
+type Request struct {
+	Method string
+	Path   string // below the client's URL, escaped; see [url.PathEscape]
+	Query  url.Values
+	Header http.Header
+	Body   any    // written as JSON; nil = none
+	Doing  string // for messages: "renting a machine"; default method and path
+}
+
+const (
+	requestTime  = 20 * time.Second
+	answerLimit  = 8 << 20  // bytes
+	problemLimit = 64 << 10 // bytes of an answer that is an error
+)
+
+// Do makes a request and decodes the answer into out, where that is not nil. Every
+// error is an *[sdk.Error] with the code that the engine needs, or the context's own
+// when the caller gave up. See [InDoubt] for a request that may have had its effect.
+func (c *Client) Do(ctx context.Context, r Request, out any) error {
+	limit := c.Timeout
+	if limit <= 0 {
+		limit = requestTime
+	}
+	short, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := c.request(short, r)
+	if err != nil {
+		return err
+	}
+	resp, err := c.client().Do(req)
+	if err != nil {
+		return c.unanswered(ctx, r, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, problemLimit)) // a part of it says enough
+		return c.problem(r, resp.StatusCode, resp.Header, text)
+	}
+	return c.decode(ctx, r, resp.Body, out)
+}
+
+// client follows no redirect: the host follows those that are allowed, and nobody
+// else should send a credential elsewhere.
+func (c *Client) client() *http.Client {
+	transport := c.Transport
+	if transport == nil {
+		transport = Transport{}
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
+	var body io.Reader
+	if r.Body != nil {
+		data, err := json.Marshal(r.Body)
+		if err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "%s cannot be written as JSON: %v", r.doing(), err)
+		}
+		body = bytes.NewReader(data)
+	}
+	address := strings.TrimSuffix(c.URL, "/") + r.Path
+	if len(r.Query) > 0 {
+		address += "?" + r.Query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, address, body)
+	if err != nil || req.URL.Host == "" {
+		return nil, sdk.Errorf(sdk.Invalid, "%q is not the address of %s; correct the setting", c.URL, c.name())
+	}
+	req.Header.Set("Accept", "application/json")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, header := range []http.Header{c.Header, r.Header} {
+		for name, values := range header {
+			req.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	return req, nil
+}
+
+func (c *Client) decode(ctx context.Context, r Request, body io.Reader, out any) error {
+	if out == nil {
+		return nil
+	}
+	limit := c.MaxAnswer
+	if limit <= 0 {
+		limit = answerLimit
+	}
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	switch {
+	case err != nil:
+		return c.unanswered(ctx, r, err)
+	case int64(len(text)) > limit:
+		return unsure(c.errorf(sdk.Internal, r, "answers with more than %d bytes", limit))
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return unsure(c.errorf(sdk.Internal, r, "answers with something else than its API describes: %v", err))
+	}
+	return nil
+}
+
+// unanswered is the error of a request without a whole answer. ctx is the caller's.
+func (c *Client) unanswered(ctx context.Context, r Request, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%s: %w", r.doing(), context.Canceled)
+	}
+	var own *sdk.Error
+	if errors.As(err, &own) && own.Code != sdk.Unavailable {
+		// The host has refused it; its words name the address.
+		return &sdk.Error{Code: own.Code, Message: r.doing() + ": " + own.Message, Seconds: own.Seconds}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return unsure(c.errorf(sdk.Unavailable, r, "did not answer in time"))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return unsure(c.errorf(sdk.Unavailable, r, "broke off its answer"))
+	}
+	var wrapped *url.Error // names method and address, which are said already
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return unsure(c.errorf(sdk.Unavailable, r, "cannot be reached: %s", line(err.Error())))
+}
+
+func (r Request) doing() string {
+	if r.Doing != "" {
+		return r.Doing
+	}
+	return r.Method + " " + r.Path
+}
+
+func (c *Client) name() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "the backend"
+}
+
+// errorf makes one sentence that names the backend once: "listing machines: Pond …".
+func (c *Client) errorf(code sdk.Code, r Request, format string, args ...any) *sdk.Error {
+	return sdk.Errorf(code, "%s: %s %s", r.doing(), c.name(), fmt.Sprintf(format, args...))
+}
