@@ -131,7 +131,7 @@ func (c *Client) decode(ctx context.Context, r Request, body io.Reader, out any)
 	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	switch {
 	case err != nil:
-		return c.unanswered(ctx, r, err)
+		return lost(c.unanswered(ctx, r, err))
 	case int64(len(text)) > limit:
 		return unsure(c.errorf(sdk.Internal, r, "answers with more than %d bytes", limit))
 	}
@@ -146,13 +146,12 @@ func (c *Client) unanswered(ctx context.Context, r Request, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%s: %w", r.doing(), context.Canceled)
 	}
-	var own *sdk.Error
-	if errors.As(err, &own) && own.Code != sdk.Unavailable {
-		// The host has refused it; its words name the address.
-		return &sdk.Error{Code: own.Code, Message: r.doing() + ": " + own.Message, Seconds: own.Seconds}
-	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return unsure(c.errorf(sdk.Unavailable, r, "did not answer in time"))
+	}
+	var own *sdk.Error
+	if errors.As(err, &own) {
+		return c.host(r, own)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return unsure(c.errorf(sdk.Unavailable, r, "broke off its answer"))
@@ -162,6 +161,19 @@ func (c *Client) unanswered(ctx context.Context, r Request, err error) error {
 		err = wrapped.Err
 	}
 	return unsure(c.errorf(sdk.Unavailable, r, "cannot be reached: %s", line(err.Error())))
+}
+
+// host is an error of the host's, whose words name method and address already.
+func (c *Client) host(r Request, own *sdk.Error) error {
+	doing := r.Doing
+	if doing == "" {
+		doing = c.name()
+	}
+	e := &sdk.Error{Code: own.Code, Message: doing + ": " + own.Message, Seconds: own.Seconds}
+	if own.Code == sdk.Unavailable || own.Code == sdk.Internal {
+		return unsure(e)
+	}
+	return e // it was not sent
 }
 
 func (r Request) doing() string {

@@ -21,6 +21,15 @@ func (d doubt) Unwrap() error { return d.because }
 
 func unsure(e *sdk.Error) error { return doubt{e} }
 
+// lost is the error of a request whose answer had begun: it was sent.
+func lost(err error) error {
+	var own *sdk.Error
+	if !InDoubt(err) && errors.As(err, &own) {
+		return unsure(own)
+	}
+	return err
+}
+
 // InDoubt reports whether a request that failed may have had its effect: its answer
 // was lost, or is not to be understood. A backend that knows no idempotency key must
 // then be asked before the request is made again.
@@ -143,6 +152,9 @@ func spoken(v any, depth int) (said, code string) {
 		}
 	case map[string]any:
 		code = first(v, "code", "type")
+		if _, spoken := v["message"].(string); spoken && code == "" {
+			code = first(v, "error") // {"error": "sold_out", "message": "…"}
+		}
 		for _, key := range []string{"message", "detail", "error", "errors", "error_description", "reason", "title"} {
 			inner, ok := v[key]
 			if !ok || depth == 0 {
