@@ -19,6 +19,7 @@ from measure import Row
 
 GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "clouds"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
+NOTED = {"values": values.measure, "plugins": plugins.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
@@ -37,12 +38,12 @@ def main() -> None:
         for name in options.only or GROUPS:
             begin = time.monotonic()
             title = TITLES[name]
-            if name == "values":
-                groups[title], notes[title] = values.measure(lab)
+            if name in NOTED:
+                groups[title], notes[title] = NOTED[name](lab)
             elif name in STAGED:
                 groups[title], stages[title] = STAGED[name](lab)
             else:
-                groups[title] = {"start": start, "calls": calls, "plugins": plugins, "commands": commands}[name].measure(lab)
+                groups[title] = {"start": start, "calls": calls, "commands": commands}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages, notes)
     finally:

@@ -2,13 +2,67 @@
 
 import json
 import subprocess
-from typing import List
+from typing import Any, Callable, Dict, List, Tuple
 
 from lab import HERE, Lab
-from measure import Row, rounds
+from measure import Row, in_turns, rounds
 
 
-def measure(lab: Lab) -> List[Row]:
+
+class GoPlugin:
+    """hashicorp/go-plugin, whose plugins are processes."""
+
+    def __init__(self, lab: Lab) -> None:
+        program = str(lab.bin / "bench-goplugin")
+        self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=lab.env, universal_newlines=True)
+        lab.processes.append(self._process)
+
+    def repeated(self, op: str) -> Callable[[int], List[float]]:
+        return lambda n: list(self._ask(op, n)["samples"])
+
+    def _ask(self, op: str, count: int) -> Dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps({"op": op, "count": count}) + "\n")
+        self._process.stdin.flush()
+        return dict(json.loads(self._process.stdout.readline()))
+
+    def memory(self) -> int:
+        """Bytes that a plugin's process holds."""
+        children = subprocess.check_output(["ps", "-o", "rss=", "--ppid", str(self._process.pid)], universal_newlines=True)
+        return max(int(line) for line in children.split()) << 10
+
+    def close(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.close()  # it ends its plugin
+        self._process.wait()
+
+
+def measure(lab: Lab) -> Tuple[List[Row], List[str]]:
+    compared, notes = beside_processes(lab)
+    return compared + loaded(lab), notes
+
+
+def beside_processes(lab: Lab) -> Tuple[List[Row], List[str]]:
+    """A call of 1 KiB, the way to it, and what an instance holds."""
+    peer, rows, notes = GoPlugin(lab), [], []
+    name = "`hashicorp/go-plugin`"
+    try:
+        for language, folder in (("Go", lab.bin / "bench-echo"),):
+            place = {"dir": str(lab.root / "warm"), "file": str(folder), "plugin": "expose-echo"}
+            calls = in_turns({"seer": lab.repeated("pooled", **place), "peer": peer.repeated("call")}, 20, 50, 20)
+            rows.append(Row("call of 1 KiB JSON, plugin in %s, pooled" % language, "Wasm", calls["seer"], name + ", net/rpc", calls["peer"]))
+            starts = in_turns({"seer": lambda n, p=place: [float(lab.helper("instantiate", **p)["seconds"]) for _ in range(n)],
+                               "peer": peer.repeated("start")}, 10, 3, 1)
+            rows.append(Row("new instance and its first call, plugin in %s" % language, "Wasm", starts["seer"],
+                            name + ", process start and first call", starts["peer"]))
+            notes.append("An instance of the plugin in %s holds %.1f MiB; a process of go-plugin %.1f MiB."
+                         % (language, lab.helper("instances", **place)["bytes"] / 2**20, peer.memory() / 2**20))
+    finally:
+        peer.close()
+    return rows, notes
+
+
+def loaded(lab: Lab) -> List[Row]:
     face = described(lab)
     cold, warm = str(lab.root / "cold"), str(lab.root / "warm")
     lab.helper("load", dir=warm)

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // request names a measurement and what it is taken of.
@@ -28,7 +29,7 @@ type request struct {
 	Service   string   `json:"service"`   // call
 	Direct    bool     `json:"direct"`    // call
 	Count     int      `json:"count"`     // where samples are answered: how many in a row
-	File      string   `json:"file"`      // ready: the experiment; put: what is sent
+	File      string   `json:"file"`      // ready: the experiment; put: what is sent; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
 	Sandbox   string   `json:"sandbox"`   // exec, call
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
@@ -43,6 +44,7 @@ type helper struct {
 	sandboxes map[string]*engine.Sandbox
 	callers   map[string]caller // by sandbox, service and way
 	plugin    *plugin
+	echoes    map[string]sdk.Exposer // by folder
 	clouds    map[string]*cloud
 	machines  int // so far
 	socket    *websocket.Conn
@@ -69,11 +71,12 @@ func serve(ctx context.Context) error {
 	if len(os.Args) != 4 {
 		return errors.New("usage: helper RUNTIME-DIR PLUGIN-DIR PYTHON")
 	}
-	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, clouds: map[string]*cloud{}}
+	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, echoes: map[string]sdk.Exposer{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
 	ops := map[string]func(context.Context, request) (any, error){
 		"bare": h.bare, "spawn": h.spawn, "ready": h.ready, "exec": h.exec,
 		"compile": h.compile, "load": h.load, "expose": h.expose, "native": h.native, "surface": h.surface,
+		"pooled": h.pooled, "instantiate": h.instantiate, "instances": h.instances,
 		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 	}

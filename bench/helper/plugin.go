@@ -24,6 +24,11 @@ func (h *helper) host(cache string, remember bool) (*host.Host, error) {
 	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache, Remember: remember})
 }
 
+// hostOf is a host with one plugin folder.
+func (h *helper) hostOf(dir, cache string, instances int) (*host.Host, error) {
+	return host.New(host.Options{Dirs: []string{dir}, CacheDir: cache, Limits: host.Limits{Instances: instances}})
+}
+
 // prepare finds and loads a plugin, by default expose-library, with the compiled code
 // in a cache folder.
 func (h *helper) prepare(ctx context.Context, cache, id string) (*host.Host, error) {

@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"examples/...": {"sdk", "engine", "engine/..."},
 	"internal/...": {"..."},
 	"e2e/...":      {"engine/enginetest/..."},
-	"bench/...":    {"sdk", "engine", "engine/...", "plugins/..."},
+	"bench/...":    {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
 }
 
 // onlyImporters names outside packages that may be imported in one place only.
