@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"engine/plugin/oci":           {"engine/plugin/bundle"},
 	"engine/plugin/store":         {"sdk", "engine/state", "engine/host", "engine/host/access", "engine/host/egress", "engine/plugin/bundle"},
 	"engine/plugin/install":       {"sdk", "sdk/sdktest", "engine/host", "engine/host/access", "engine/plugin/..."},
-	"engine/plugin/scaffold":      {"sdk", "sdk/pack", "sdk/wasmfile"},
+	"engine/plugin/scaffold":      {"sdk", "sdk/pack", "engine/host"},
 	"sdk/sdktest":                 {"sdk"},
 	"sdk/schema":                  {},
 	"engine/host/egress":          {"sdk"},

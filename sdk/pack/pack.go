@@ -1,5 +1,7 @@
 // Package pack makes the two files that are a plugin, <id>.wasm and <id>.yaml,
-// with the manifest embedded in the first.
+// with the manifest, and what the module needs of a host, embedded in the first. Of
+// the manifest it reads only the id: the strict check is the host's, and that of
+// `seer plugin build`.
 package pack
 
 import (
@@ -10,9 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-
-	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/wasmfile"
 )
 
 // ManifestFile is the manifest's name in a plugin's source folder.
@@ -27,15 +26,21 @@ func Go(ctx context.Context, src, out string) (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	wasm := filepath.Join(tmp, "plugin.wasm")
+	if text, err := Command(ctx, src, wasm).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", src, err, bytes.TrimSpace(text))
+	}
+	return Files(wasm, filepath.Join(src, ManifestFile), out)
+}
+
+// Command is the compiler that makes the file wasm of the Go package in folder src. The
+// same sources and toolchain give the same bytes, wherever src is.
+func Command(ctx context.Context, src, wasm string) *exec.Cmd {
 	// Without its tracing pages, gRPC links a third less; other plugins do not know the tag.
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace",
 		"-ldflags", "-s -w", "-buildmode=c-shared", "-o", wasm, ".")
 	cmd.Dir = src
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", src, err, bytes.TrimSpace(text))
-	}
-	return Files(wasm, filepath.Join(src, ManifestFile), out)
+	return cmd
 }
 
 // Files packs a .wasm made by any tool with its manifest.
@@ -52,15 +57,15 @@ func Files(wasm, manifest, out string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	module, err := wasmfile.Parse(code)
-	if err != nil {
+	if code, err = Embed(code, text); err != nil {
 		return "", fmt.Errorf("%s: %w", wasm, err)
 	}
-	if have, ok := module.Custom(sdk.ManifestSection); !ok {
-		code = wasmfile.AppendCustom(code, sdk.ManifestSection, text)
-	} else if !bytes.Equal(have, text) {
-		return "", fmt.Errorf("%s already carries another manifest; pack the compiler's output instead", wasm)
-	}
+	return Write(out, id, code, text)
+}
+
+// Write puts the two files of a plugin into folder out, each in one step, for a running
+// Seer may read them. It returns the path of the .wasm.
+func Write(out, id string, code, manifest []byte) (string, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", err
 	}
@@ -68,7 +73,7 @@ func Files(wasm, manifest, out string) (string, error) {
 	if err := replace(path, code); err != nil {
 		return "", err
 	}
-	return path, replace(filepath.Join(out, id+".yaml"), text)
+	return path, replace(filepath.Join(out, id+".yaml"), manifest)
 }
 
 var idLine = regexp.MustCompile(`(?m)^id:\s*["']?([a-z][a-z0-9-]*)["']?\s*(#.*)?$`)
@@ -82,7 +87,7 @@ func idOf(file string, text []byte) (string, error) {
 	return string(m[1]), nil
 }
 
-// replace writes a file in one step, for a running Seer may read it.
+// replace writes a file in one step.
 func replace(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".pack-*")
 	if err != nil {

@@ -1,8 +1,10 @@
 package pack_test
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,5 +73,47 @@ func TestRefused(t *testing.T) {
 		if _, err := pack.Files(wasm, yaml, t.TempDir()); err == nil || !strings.Contains(err.Error(), tc.text) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// module has the given imports of functions and exports of functions, all of the type
+// () → ().
+func module(host []string, exports []string) []byte {
+	name := func(s string) []byte { return append([]byte{byte(len(s))}, s...) }
+	section := func(id byte, items [][]byte) []byte {
+		body := []byte{byte(len(items))}
+		for _, item := range items {
+			body = append(body, item...)
+		}
+		return append(append([]byte{id}, binary.AppendUvarint(nil, uint64(len(body)))...), body...)
+	}
+	var imports, exported [][]byte
+	for _, f := range host {
+		imports = append(imports, append(append(name(sdk.HostModule), name(f)...), 0, 0))
+	}
+	for _, f := range exports {
+		exported = append(exported, append(name(f), 0, 0))
+	}
+	return slices.Concat(empty, section(2, imports), section(7, exported))
+}
+
+func TestNeeds(t *testing.T) {
+	code := module([]string{sdk.HostHTTPOpen, sdk.HostStreamWait, "from_the_future"}, append(sdk.KindFetcher.Exports(), sdk.ExportProviderList))
+	wasm, yaml := files(t, code, "id: fetch-x\n")
+	path, err := pack.Files(wasm, yaml, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	m, err := wasmfile.Parse(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := m.Custom(sdk.NeedsSection)
+	want := `{"contract":["fetcher/1"],"seer":"0.1.0","host":{"http_open":"0.1.0","stream_wait":"0.1.0"}}`
+	if string(text) != want {
+		t.Errorf("needs %s, want %s", text, want)
 	}
 }
