@@ -16,19 +16,28 @@ type Set []string
 
 // Line is one permission with its reason, for people.
 type Line struct {
-	Text   string `json:"text"`   // as in a [Set]
-	Plain  string `json:"plain"`  // the same in words: "send GET requests to https://api.tiny.example, paths /machines"
-	Reason string `json:"reason"` // the manifest's; "" where the manifest has none
+	Text string `json:"text"` // as in a [Set]
+	// Plain is the same in words, in the form "may …": "send GET requests to
+	// https://api.tiny.example, paths /machines". Lines of one permission of the manifest
+	// follow each other and have one Plain.
+	Plain  string `json:"plain"`
+	Reason string `json:"reason"` // the manifest's, on one line; "" where the manifest has none
 }
 
 // Of is everything that a manifest asks for. The manifest must be valid.
 func Of(m sdk.Manifest) Set {
-	panic("not yet")
+	var s []string
+	for _, l := range Lines(m) {
+		s = append(s, l.Text)
+	}
+	return Make(s...)
 }
 
-// Lines are the permissions of a manifest with their reasons, in the manifest's order.
-func Lines(m sdk.Manifest) []Line {
-	panic("not yet")
+// Make makes a set of lines in any order.
+func Make(lines ...string) Set {
+	s := slices.Clone(lines)
+	slices.Sort(s)
+	return Set(slices.Compact(s))
 }
 
 // Hash is the permission hash: the SHA-256 of the lines, each ended by a newline.
@@ -41,21 +50,25 @@ func (s Set) Hash() string {
 }
 
 // Has reports whether a permission is in the set.
-func (s Set) Has(line string) bool { return slices.Contains(s, line) }
+func (s Set) Has(line string) bool {
+	_, has := slices.BinarySearch(s, line)
+	return has
+}
 
 // Without are the lines of s that are not in other: what s allows beyond it.
 func (s Set) Without(other Set) Set {
-	var more Set
-	for _, line := range s {
-		if !other.Has(line) {
-			more = append(more, line)
-		}
-	}
-	return more
+	return s.filter(func(line string) bool { return !other.Has(line) })
 }
 
-// Limit is what is left of a manifest when only the lines of granted hold. The result
-// has no permission, binding, capture or setting that is not granted.
-func Limit(m sdk.Manifest, granted Set) sdk.Manifest {
-	panic("not yet")
+// And are the lines that are in both sets.
+func (s Set) And(other Set) Set { return s.filter(other.Has) }
+
+func (s Set) filter(keep func(string) bool) Set {
+	var out Set
+	for _, line := range s {
+		if keep(line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }

@@ -1,0 +1,161 @@
+package access
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Lines are the permissions of a manifest with their reasons, in the manifest's order,
+// each once.
+func Lines(m sdk.Manifest) []Line {
+	c := collector{m: m, known: map[string]bool{}}
+	c.requests()
+	c.surface()
+	c.values()
+	c.captures()
+	if m.Limits.MemoryMB > freeMemoryMB {
+		c.add(fmt.Sprintf("use up to %d MiB of memory", m.Limits.MemoryMB), "", memory(m.Limits.MemoryMB))
+	}
+	return c.lines
+}
+
+type collector struct {
+	m     sdk.Manifest
+	known map[string]bool
+	lines []Line
+}
+
+// add adds the lines of one permission of the manifest.
+func (c *collector) add(plain, reason string, texts ...string) {
+	reason = strings.Join(strings.Fields(reason), " ")
+	for _, text := range texts {
+		if !c.known[text] {
+			c.known[text] = true
+			c.lines = append(c.lines, Line{text, plain, reason})
+		}
+	}
+}
+
+func (c *collector) requests() {
+	if c.m.Permissions.Folders {
+		c.add("list and read the folders that your experiments name as models", "", Folders)
+	}
+	for _, p := range c.m.Permissions.HTTP {
+		var texts []string
+		for _, method := range p.Methods {
+			for _, path := range p.Paths {
+				texts = append(texts, HTTP(c.m, p, method, path))
+			}
+		}
+		c.add(fmt.Sprintf("send %s requests to %s, %s", and(p.Methods), c.place(p.Destination), many("path", p.Paths)), p.Reason, texts...)
+	}
+	for _, p := range c.m.Permissions.GRPC {
+		var texts []string
+		for _, method := range p.Methods {
+			texts = append(texts, GRPC(c.m, p, method))
+		}
+		c.add(fmt.Sprintf("call %s at %s", and(bases(p.Methods)), c.place(p.Destination)), p.Reason, texts...)
+	}
+}
+
+func (c *collector) surface() {
+	for _, p := range c.m.Permissions.Commands {
+		c.add(fmt.Sprintf("have your agent start the program %s", p.Command), p.Reason, Command(p.Command))
+	}
+	for _, p := range c.m.Permissions.Env {
+		c.add(fmt.Sprintf("set %s for your agent", and(p.Names)), p.Reason, apply(Env, p.Names)...)
+	}
+	for _, p := range c.m.Permissions.Files {
+		c.add(fmt.Sprintf("write %s in your agent's folder, where programs look for their settings", and(p.Paths)), p.Reason, apply(File, p.Paths)...)
+	}
+}
+
+func (c *collector) values() {
+	if p := c.m.Profile; p != nil {
+		other := ""
+		if p.FileEnv != "" {
+			other = ", or the file that " + p.FileEnv + " names,"
+		}
+		c.add("have Seer look into "+p.File+other+" for its settings and credentials", "", profile(*p))
+	}
+	for _, s := range c.m.Settings {
+		if asks(s) {
+			c.add(fmt.Sprintf("read your setting %s", c.named(s.Name, s.Env)), s.Doc, setting(s))
+		}
+	}
+	for _, s := range c.m.Secrets {
+		for _, b := range s.Bind {
+			c.add(fmt.Sprintf("use your credential %s, unseen: Seer adds it to requests to %s as %s", c.named(s.Name, s.Env), c.place(b.Destination), b.Header),
+				"", Secret(c.m, s, b))
+		}
+	}
+}
+
+func (c *collector) captures() {
+	for _, s := range c.m.Captures {
+		for _, b := range s.Bind {
+			to := "the address that comes with it"
+			if s.URLField == "" {
+				to = c.place(b.Destination)
+			}
+			c.add(fmt.Sprintf("use the credential %s, which the answer to %s brings, unseen: Seer sends it to %s as %s", s.Name, path.Base(s.Method), to, b.Header),
+				"", capture(c.m, s, b))
+		}
+		call := func(method string) string { return CapturedCall(s, method) }
+		if len(s.GRPC) > 0 {
+			c.add(fmt.Sprintf("call %s at the address that comes with %s", and(bases(s.GRPC)), s.Name), "", apply(call, s.GRPC)...)
+		}
+	}
+}
+
+// place is a destination, in words where the user may set it.
+func (c *collector) place(destination string) string {
+	s, ok := settingOf(c.m, destination)
+	switch {
+	case !ok:
+		return destination
+	case !asks(s):
+		return s.Default
+	case s.Default == "":
+		return "where your setting " + c.named(s.Name, s.Env) + " says"
+	default:
+		return s.Default + " (or where your setting " + c.named(s.Name, s.Env) + " says)"
+	}
+}
+
+// named is what people know a value by.
+func (c *collector) named(name string, env []string) string {
+	if len(env) > 0 {
+		return env[0]
+	}
+	return name
+}
+
+func apply(f func(string) string, in []string) []string {
+	out := make([]string, len(in))
+	for i, s := range in {
+		out[i] = f(s)
+	}
+	return out
+}
+
+func bases(methods []string) []string { return apply(path.Base, methods) }
+
+func and(words []string) string {
+	words = slices.Compact(slices.Clone(words))
+	if n := len(words) - 1; n > 0 {
+		return strings.Join(words[:n], ", ") + " and " + words[n]
+	}
+	return strings.Join(words, "")
+}
+
+func many(what string, words []string) string {
+	if len(words) > 1 {
+		what += "s"
+	}
+	return what + " " + strings.Join(words, ", ")
+}
