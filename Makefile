@@ -12,9 +12,9 @@ TESTFLAGS ?= -race
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
-.PHONY: build seer runtime plugins demo test unit test-clouds cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
+.PHONY: build seer runtime plugins sdk demo test unit test-clouds cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
 
-build: setup-build seer runtime plugins
+build: setup-build seer runtime plugins sdk
 
 seer:
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/seer ./cmd/seer
@@ -29,6 +29,10 @@ runtime:
 
 plugins:
 	scripts/build-plugins $(BIN)/plugins
+
+# What `seer plugin new` puts into a new folder.
+sdk:
+	scripts/build-sdk $(BIN)/sdk
 
 demo: build
 	scripts/demo
