@@ -28,11 +28,19 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 		// Neither would loop for ever with nothing to come back with.
 		return step, fault(FaultOutput, p.c.plugin, "%s answered without exactly one of handle and cursor", sdk.ExportProviderCreate)
 	}
+	if err == nil && (!plainHandle(step.Handle) || len(step.Cursor) > maxCursor) {
+		return sdk.CreateStep{}, fault(FaultOutput, p.c.plugin, "%s answered a handle of more than %d bytes or with control characters, or a cursor of more than %d", sdk.ExportProviderCreate, maxHandle, maxCursor)
+	}
+	oneLineEach(step.Log)
 	return step, err
 }
 
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
-	return invoke[[]sdk.Observation](ctx, p.c, sdk.ExportProviderObserve, sdk.ObserveInput{Handles: handles})
+	seen, err := invoke[[]sdk.Observation](ctx, p.c, sdk.ExportProviderObserve, sdk.ObserveInput{Handles: handles})
+	for i := range seen {
+		seen[i].Message = oneLine(seen[i].Message)
+	}
+	return seen, err
 }
 
 func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
@@ -56,6 +64,10 @@ func (s *snapshotter) Snapshot(ctx context.Context, handle, key string, cursor j
 	if err == nil && (step.Image == "") == (step.Cursor == nil) {
 		return step, fault(FaultOutput, s.c.plugin, "%s answered without exactly one of image and cursor", sdk.ExportProviderSnapshot)
 	}
+	if err == nil && (!plainHandle(step.Image) || len(step.Cursor) > maxCursor) {
+		return sdk.SnapshotStep{}, fault(FaultOutput, s.c.plugin, "%s answered an image of more than %d bytes or with control characters, or a cursor of more than %d", sdk.ExportProviderSnapshot, maxHandle, maxCursor)
+	}
+	oneLineEach(step.Log)
 	return step, err
 }
 
@@ -87,14 +99,22 @@ type exposer struct{ c caller }
 
 // Expose starts the plugin only for a request that it has not answered before.
 func (e *exposer) Expose(ctx context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
+	g, err := e.c.host.granted(ctx, e.c.plugin)
+	if err != nil {
+		return sdk.Surface{}, err
+	}
 	var known sdk.Surface
-	subject, key := e.c.plugin.Manifest.ID+" "+req.Name, surfaceKey(e.c.plugin, req)
-	if e.c.host.surfaces.get(subject, key, &known) {
+	subject, key := e.c.plugin.Manifest.ID+" "+req.Name, surfaceKey(e.c.plugin, g, req)
+	if e.c.host.surfaces.get(subject, key, &known) && checkSurface(e.c.plugin, g, req.Name, known) == nil {
 		return known, nil
 	}
 	made, err := invoke[sdk.Surface](ctx, e.c, sdk.ExportExpose, req)
 	if err == nil {
-		e.c.host.surfaces.put(subject, key, made)
+		err = checkSurface(e.c.plugin, g, req.Name, made)
 	}
-	return made, err
+	if err != nil {
+		return sdk.Surface{}, err
+	}
+	e.c.host.surfaces.put(subject, key, made)
+	return made, nil
 }

@@ -66,10 +66,12 @@ func (l *callLog) Write(b []byte) (int, error) {
 func (l *callLog) extism(level extism.LogLevel, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.line(map[extism.LogLevel]hclog.Level{
-		extism.LogLevelTrace: hclog.Trace, extism.LogLevelDebug: hclog.Debug, extism.LogLevelInfo: hclog.Info,
-		extism.LogLevelWarn: hclog.Warn, extism.LogLevelError: hclog.Error,
-	}[level], text)
+	for line := range strings.SplitSeq(text, "\n") {
+		l.line(map[extism.LogLevel]hclog.Level{
+			extism.LogLevelTrace: hclog.Trace, extism.LogLevelDebug: hclog.Debug, extism.LogLevelInfo: hclog.Info,
+			extism.LogLevelWarn: hclog.Warn, extism.LogLevelError: hclog.Error,
+		}[level], line)
+	}
 }
 
 func (l *callLog) line(level hclog.Level, text string) {
@@ -81,7 +83,7 @@ func (l *callLog) line(level hclog.Level, text string) {
 		return
 	}
 	if text = strings.TrimRight(text, "\r\n"); text != "" {
-		l.sink.log.Log(level, l.sink.scrub(strings.ToValidUTF8(text, "�")))
+		l.sink.log.Log(level, oneLine(l.sink.scrub(strings.ToValidUTF8(text, "�"))))
 	}
 }
 
@@ -95,7 +97,7 @@ func (l *callLog) reason() string {
 				if prefix == "memory allocation of " {
 					rest = line
 				}
-				return l.sink.scrub(strings.ToValidUTF8(rest, "�"))
+				return oneLine(l.sink.scrub(strings.ToValidUTF8(rest, "�")))
 			}
 		}
 	}
