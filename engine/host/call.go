@@ -100,7 +100,7 @@ func (m *module) explain(callCtx, ctx context.Context, inst *instance, export st
 	case errors.As(err, &exit):
 		return fault(FaultCrash, m.plugin, "%s ended the plugin with exit code %d", export, exit.ExitCode())
 	default:
-		return fault(FaultCrash, m.plugin, "%s failed: %s", export, m.log.scrub(firstLine(err)))
+		return fault(FaultCrash, m.plugin, "%s failed: %s", export, oneLine(m.log.scrub(firstLine(err))))
 	}
 }
 
@@ -157,7 +157,7 @@ func (m *module) remote(export string, e *sdk.Error) *sdk.Error {
 	if len(e.Message) > maxMessage {
 		e.Message = strings.ToValidUTF8(e.Message[:maxMessage], "") + "…"
 	}
-	e.Message = m.log.scrub(e.Message)
+	e.Message = oneLine(m.log.scrub(e.Message))
 	if e.Message == "" {
 		e.Message = "plugin " + m.plugin.Manifest.ID + " failed in " + export + " without saying why (" + string(e.Code) + ")"
 	}
