@@ -1,0 +1,13 @@
+export { Json, Source } from "./assembly/json";
+export { Code, Fault, fail, giveUp } from "./assembly/fail";
+export { log } from "./assembly/log";
+export { setting, settings } from "./assembly/settings";
+export { now, random } from "./assembly/world";
+export { Request, Response, send, cancelled } from "./assembly/http";
+export { Client, Answer } from "./assembly/client";
+export { Folder, FolderEntry } from "./assembly/folder";
+export { decodeText, encodeText } from "./assembly/text";
+export * from "./assembly/provider";
+export * from "./assembly/fetcher";
+export * from "./assembly/expose";
+export { provider, fetcher, exposer } from "./assembly/exports";
