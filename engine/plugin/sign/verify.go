@@ -1,0 +1,80 @@
+package sign
+
+import (
+	"bytes"
+	"crypto/rsa"
+	"fmt"
+
+	"github.com/hiddeco/sshsig"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const leastRSA = 3072 // bits, what ssh-keygen makes by itself
+
+// Verify checks that armored is a signature of the statement, and says whose. Whether
+// that one may sign is not its business.
+func Verify(statement, armored []byte) (Signer, error) {
+	sig, err := parse(armored)
+	if err != nil {
+		return Signer{}, err
+	}
+	signer := Signer{Fingerprint: ssh.FingerprintSHA256(sig.PublicKey), Type: sig.PublicKey.Type()}
+	if err := usable(sig.PublicKey); err != nil {
+		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is of a key that cannot be relied on: %v", err)
+	}
+	if sig.Namespace != Namespace {
+		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is for %.60q, not for a plugin; sign with `seer plugin sign`, or ssh-keygen -Y sign -n %s", sig.Namespace, Namespace)
+	}
+	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, Namespace); err != nil {
+		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature by %s is wrong: this is not what was signed", signer.Fingerprint)
+	}
+	return signer, nil
+}
+
+// parse reads a signature that is written in the one way there is: nothing around it,
+// nothing in it that is not covered by what is checked.
+func parse(armored []byte) (*sshsig.Signature, error) {
+	if len(armored) > bundle.MaxSignature {
+		return nil, sdk.Errorf(sdk.Unauthorized, "the signature is larger than %d KiB", bundle.MaxSignature>>10)
+	}
+	sig, err := sshsig.Unarmor(armored)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Unauthorized, "not an SSH signature: %v", err)
+	}
+	if !bytes.Equal(unwrapped(armored), unwrapped(sshsig.Armor(sig))) {
+		return nil, sdk.Errorf(sdk.Unauthorized, "the SSH signature has something in it or around it that does not belong there")
+	}
+	return sig, nil
+}
+
+// unwrapped joins lines: programs break them at different columns.
+func unwrapped(armored []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if r == '\r' || r == '\n' {
+			return -1
+		}
+		return r
+	}, armored)
+}
+
+// usable refuses keys that are too weak, and certificates, whose issuer nobody has checked.
+func usable(key ssh.PublicKey) error {
+	switch key.Type() {
+	case ssh.KeyAlgoED25519, ssh.KeyAlgoSKED25519, ssh.KeyAlgoSKECDSA256,
+		ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521:
+		return nil
+	case ssh.KeyAlgoRSA:
+		if outer, ok := key.(ssh.CryptoPublicKey); ok {
+			if inner, ok := outer.CryptoPublicKey().(*rsa.PublicKey); ok {
+				if bits := inner.N.BitLen(); bits < leastRSA {
+					return fmt.Errorf("an RSA key of %d bits; %d are needed (or make one with `ssh-keygen -t ed25519`)", bits, leastRSA)
+				}
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("a key of type %.60q; make one with `ssh-keygen -t ed25519`", key.Type())
+}
