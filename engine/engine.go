@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +31,19 @@ type Options struct {
 	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR,
 	// $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside the executable.
 	PluginDirs []string
+	// BuiltinPlugins are the digests ("sha256:…") of the plugins that come with this
+	// program, by id: such a file may do what its manifest says. One of that id with
+	// another digest is a stranger's.
+	BuiltinPlugins map[string]string
+	// PluginAccess says what all other plugins may do; nil = what the user has granted.
+	// [host.GrantAll] is for programs that bring their own plugins.
+	PluginAccess func(context.Context, host.Plugin) (host.Grant, error)
+	// PluginAudit is told of every request of a plugin when it has ended; nil = nobody.
+	// Calls may overlap.
+	PluginAudit func(host.Audit)
+	// Version is that of this program, to tell a plugin that needs a newer one.
+	Version string
+
 	// Python is the interpreter of local sandboxes; default $SEER_PYTHON,
 	// /usr/bin/python3 or python3 in the PATH.
 	Python string
@@ -205,6 +216,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 	h, err := host.New(host.Options{
 		Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
 		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
+		Access: e.pluginAccess, Audit: e.opts.PluginAudit, Version: e.opts.Version,
 	})
 	if err != nil {
 		return nil, err
@@ -264,30 +276,4 @@ func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest)
 	}
 	s, err := exposer.Expose(ctx, req)
 	return s, as(KindPlugin, err)
-}
-
-// Plugins lists the installed plugins without running their code. The errors are
-// those of plugins that cannot be used.
-func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) {
-	h, err := e.host()
-	if err != nil {
-		return nil, []error{err}
-	}
-	return h.Plugins(ctx)
-}
-
-// PluginDirs are the folders in which plugins are looked for, in order.
-func (e *Engine) PluginDirs() []string { return slices.Concat(e.pluginDir, e.wellKnown) }
-
-// provided is what the plugins offer for one contract.
-func provided(plugins []host.Plugin, contract string) []string {
-	var names []string
-	for _, p := range plugins {
-		for _, c := range p.Manifest.Implements {
-			if kind, _, _ := strings.Cut(c, "/"); kind == contract {
-				names = append(names, p.Manifest.Provides...)
-			}
-		}
-	}
-	return names
 }

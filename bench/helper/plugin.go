@@ -21,12 +21,12 @@ type plugin struct {
 }
 
 func (h *helper) host(cache string, remember bool) (*host.Host, error) {
-	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache, Remember: remember})
+	return host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: cache, Remember: remember, Access: host.GrantAll})
 }
 
 // hostOf is a host with one plugin folder.
 func (h *helper) hostOf(dir, cache string, instances int) (*host.Host, error) {
-	return host.New(host.Options{Dirs: []string{dir}, CacheDir: cache, Limits: host.Limits{Instances: instances}})
+	return host.New(host.Options{Dirs: []string{dir}, CacheDir: cache, Access: host.GrantAll, Limits: host.Limits{Instances: instances}})
 }
 
 // prepare finds and loads a plugin, by default expose-library, with the compiled code

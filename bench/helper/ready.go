@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/surface"
 )
 
@@ -15,7 +16,7 @@ import (
 // Its folders come from the environment, with the user's account at a cloud; "" = none.
 func (h *helper) engine(cloud string) (*engine.Engine, error) {
 	return engine.New(engine.Options{
-		ArtifactsDir: h.artifacts, PluginDirs: []string{h.plugins}, Python: h.python, LookupEnv: h.lookup(cloud),
+		ArtifactsDir: h.artifacts, PluginDirs: []string{h.plugins}, PluginAccess: host.GrantAll, Python: h.python, LookupEnv: h.lookup(cloud),
 	})
 }
 

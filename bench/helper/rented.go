@@ -35,7 +35,7 @@ func (h *helper) rented(ctx context.Context, r request) (*cloud, error) {
 		name = r.Cloud
 	}
 	var err error
-	if c.host, err = host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: r.Dir, Env: func(variable string) (string, string, bool) {
+	if c.host, err = host.New(host.Options{Dirs: []string{h.plugins}, CacheDir: r.Dir, Access: host.GrantAll, Env: func(variable string) (string, string, bool) {
 		value, ok := c.env[variable]
 		return value, "environment", ok
 	}}); err != nil {

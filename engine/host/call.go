@@ -28,11 +28,16 @@ func invoke[Out any](ctx context.Context, c caller, export string, in any) (Out,
 	if err != nil {
 		return out, err
 	}
-	m, err := c.host.load(ctx, c.plugin)
+	granted, err := c.host.granted(ctx, c.plugin)
 	if err != nil {
 		return out, err
 	}
-	answer, err := m.call(ctx, export, input, &grants{host: c.host, folders: c.folders})
+	l, err := c.host.load(ctx, c.plugin, granted)
+	if err != nil {
+		return out, err
+	}
+	defer c.host.release(ctx, l)
+	answer, err := l.module.call(ctx, export, input, &grants{plugin: c.plugin, folders: c.folders, mayFolders: l.module.manifest.Permissions.Folders})
 	if err != nil {
 		return out, err
 	}

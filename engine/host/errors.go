@@ -13,6 +13,7 @@ const (
 	FaultCorrupt   Fault = "corrupt"      // not a Wasm module that can be compiled
 	FaultManifest  Fault = "manifest"     // missing, invalid or not the embedded one
 	FaultVersion   Fault = "version"      // made for another contract version
+	FaultGrant     Fault = "grant"        // asks for access that it does not have
 	FaultImports   Fault = "imports"      // needs a host function that there is not
 	FaultExports   Fault = "exports"      // lacks a function of its contract
 	FaultCrash     Fault = "crash"        // panicked, trapped or exited in a call

@@ -23,11 +23,13 @@ const maxEntries = 100_000
 
 // grants is what the present call may touch.
 type grants struct {
-	host     *Host
-	folders  []string
+	plugin   Plugin
+	folders  []string // of the caller
 	watch    *watch
 	session  *egress.Session
 	instance *instance
+
+	mayFolders bool // by manifest and grant
 }
 
 type grantsKey struct{}
@@ -106,7 +108,12 @@ func (g *grants) folder(ctx context.Context, raw []byte, f folderFunc) (any, err
 		return nil, sdk.Errorf(sdk.Invalid, "%q is not a plain relative path", in.Path)
 	}
 	granted := func(have string) bool { return filepath.Clean(have) == filepath.Clean(in.Folder) }
-	if !slices.ContainsFunc(g.folders, granted) {
+	switch {
+	case !g.mayFolders && g.plugin.Manifest.Permissions.Folders:
+		return nil, sdk.Errorf(sdk.Unauthorized, "plugin %s may not read folders: its manifest asks for it, but it was not granted; see `seer plugin grant %[1]s`", g.plugin.Manifest.ID)
+	case !g.mayFolders:
+		return nil, sdk.Errorf(sdk.Unauthorized, "plugin %s may not read folders: its manifest does not ask for it", g.plugin.Manifest.ID)
+	case !slices.ContainsFunc(g.folders, granted):
 		return nil, sdk.Errorf(sdk.Unauthorized, "the folder %s was not granted to this plugin; only folders that the experiment names are", in.Folder)
 	}
 	root, err := os.OpenRoot(in.Folder)

@@ -14,14 +14,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/extism/go-sdk"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -41,8 +45,17 @@ type Options struct {
 	// secrets after that, such as in a .env file; see [egress.Options].
 	Env, SecretEnv func(name string) (value, where string, ok bool)
 
-	Home  string             // folder of the profiles that plugins name by ~/; "" = there are none
-	Audit func(egress.Audit) // is told of every request of a plugin when it has ended; nil = nobody. Calls may overlap
+	Home  string      // folder of the profiles that plugins name by ~/; "" = there are none
+	Audit func(Audit) // is told of every request of a plugin when it has ended; nil = nobody. Calls may overlap
+
+	// Access says what a plugin may do: each time that one is looked up, and before each
+	// call, so that what is taken back ends at once. It is asked only about plugins that
+	// ask for anything. The error is why it may not run, mostly [ErrNotGranted]. nil =
+	// nobody has granted anything; [GrantAll] allows what is asked for.
+	Access func(context.Context, Plugin) (Grant, error)
+
+	Version   string            // of this program, to tell a plugin that needs a newer one; "" = unknown
+	Transport http.RoundTripper // makes HTTP requests in place of the network, after all checks; nil = the network
 }
 
 // Host finds and runs plugins. It is safe for concurrent use.
@@ -51,15 +64,18 @@ type Host struct {
 	cacheDir string
 	log      hclog.Logger
 	limits   Limits
+	access   func(context.Context, Plugin) (Grant, error)
 	scrub    func(string) string
 	outside  egress.Options // but the manifest
 	scanner  scanner
 	digests  digestCache
 	surfaces notes // of expose modes; empty = none are kept
 
-	mu     sync.Mutex
-	loaded map[string]*loading // by digest of the wasm
-	closed bool
+	mu      sync.Mutex
+	uses    int64                 // of modules, so far
+	loaded  map[string]*loading   // by file, digest and grant
+	retired map[*loading]struct{} // in use, though not in loaded any more
+	closed  bool
 }
 
 // Plugin is what can be told about a plugin without running it.
@@ -69,6 +85,10 @@ type Plugin struct {
 	Digest   string       `json:"digest"` // "sha256:" + hex of the .wasm
 
 	Snapshots bool `json:"snapshots,omitempty"` // a provider that exports [sdk.ExportProviderSnapshot]
+
+	Access access.Set `json:"access"`          // what it asks for; where that is nothing it needs no grant
+	Hash   string     `json:"permissions"`     // the permission hash: of Access
+	Grant  *Grant     `json:"grant,omitempty"` // what it has, as [Host.Plugins] tells; nil = no grant, or no need of one
 }
 
 // New makes a host. It reads no plugin yet.
@@ -84,13 +104,16 @@ func New(o Options) (*Host, error) {
 		cacheDir: cache,
 		log:      o.Logger,
 		limits:   o.Limits.withDefaults(),
+		access:   o.Access,
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
-		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit},
+		retired:  map[*loading]struct{}{},
+		outside:  egress.Options{Env: o.Env, SecretEnv: o.SecretEnv, Home: o.Home, Audit: o.Audit, Transport: o.Transport},
 	}
 	h.outside.Limits.ResponseMB = h.limits.ResponseMB
 	h.digests.dir = filepath.Join(cache, "digests")
 	h.scanner.notes.dir = filepath.Join(cache, "plugins")
+	h.scanner.version = o.Version
 	if o.Remember {
 		h.surfaces.dir = filepath.Join(cache, "surfaces")
 	}
@@ -119,9 +142,19 @@ func New(o Options) (*Host, error) {
 	return h, nil
 }
 
-// Plugins lists what the folders hold, in order of search, and what is wrong
-// with the rest. It runs and compiles nothing.
+// Plugins lists what the folders hold, in order of search, what each asks for and how
+// it is granted, and what is wrong with the rest. It runs and compiles nothing.
 func (h *Host) Plugins(ctx context.Context) ([]Plugin, []error) {
+	plugins, errs := h.scan(ctx)
+	for i, p := range plugins {
+		if g, err := h.granted(ctx, p); err == nil && len(p.Access) > 0 {
+			plugins[i].Grant = &g
+		}
+	}
+	return plugins, errs
+}
+
+func (h *Host) scan(ctx context.Context) ([]Plugin, []error) {
 	found := h.scanner.scan(ctx, h.dirs, h.limits)
 	var plugins []Plugin
 	var errs []error
@@ -156,11 +189,7 @@ func (h *Host) Fetcher(ctx context.Context, source string, grantFolders ...strin
 	if err != nil {
 		return nil, err
 	}
-	c := caller{host: h, plugin: p}
-	if p.Manifest.Permissions.Folders {
-		c.folders = grantFolders
-	}
-	return &fetcher{c}, nil
+	return &fetcher{caller{host: h, plugin: p, folders: grantFolders}}, nil
 }
 
 // Exposer returns the expose mode of that name.
@@ -173,28 +202,40 @@ func (h *Host) Exposer(ctx context.Context, name string) (sdk.Exposer, error) {
 }
 
 // Compile prepares a plugin for its first call, which otherwise does it. The
-// result stays in the cache for later processes.
+// result stays in the cache for later processes. It needs no grant: nothing runs.
 func (h *Host) Compile(ctx context.Context, p Plugin) error {
-	_, err := h.load(ctx, p)
+	g, err := h.granted(ctx, p)
+	if err != nil {
+		g = Grant{}
+	}
+	l, err := h.load(ctx, p, g)
+	if err == nil {
+		h.release(ctx, l)
+	}
 	return err
 }
+
+// Audit is one request of a plugin that was made or refused. It holds no credential.
+type Audit = egress.Audit
 
 // SecretStatus says whether a credential is there, and never what it is.
 type SecretStatus = egress.SecretStatus
 
 // Secrets tells which of the credentials that a plugin uses are there, and from
 // where. It runs nothing and asks nobody whether they are good.
-func (h *Host) Secrets(_ context.Context, p Plugin) []SecretStatus { return h.gateway(p).Secrets() }
+func (h *Host) Secrets(_ context.Context, p Plugin) []SecretStatus {
+	return h.gateway(p, Grant{Lines: p.Access}).Secrets()
+}
 
 // Settings are the values of a plugin's settings: from a variable, the profile or the
 // default. The error is of a profile that cannot be read.
 func (h *Host) Settings(_ context.Context, p Plugin) (map[string]string, error) {
-	return h.gateway(p).Settings()
+	return h.gateway(p, Grant{Lines: p.Access}).Settings()
 }
 
-func (h *Host) gateway(p Plugin) *egress.Gateway {
+func (h *Host) gateway(p Plugin, g Grant) *egress.Gateway {
 	o := h.outside
-	o.Manifest = p.Manifest
+	o.Asked, o.Manifest, o.Destinations = p.Manifest, access.Limit(p.Manifest, g.Lines), g.Destinations
 	return egress.New(o)
 }
 
@@ -213,7 +254,7 @@ func (h *Host) codeDir(p Plugin) string {
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
-	all := h.loaded
+	all := slices.AppendSeq(slices.Collect(maps.Values(h.loaded)), maps.Keys(h.retired))
 	h.loaded = nil
 	h.mu.Unlock()
 	var errs []error
@@ -225,7 +266,7 @@ func (h *Host) Close(ctx context.Context) error {
 
 // find selects by kind and provided name; the first in order of search wins.
 func (h *Host) find(ctx context.Context, kind sdk.Kind, name string) (Plugin, error) {
-	plugins, errs := h.Plugins(ctx)
+	plugins, errs := h.scan(ctx)
 	if err := ctx.Err(); err != nil {
 		return Plugin{}, err
 	}
@@ -236,7 +277,11 @@ func (h *Host) find(ctx context.Context, kind sdk.Kind, name string) (Plugin, er
 		}
 		for _, provided := range p.Manifest.Provides {
 			if provided == name {
-				return p, h.blocked(errs, p)
+				if err := h.blocked(errs, p); err != nil {
+					return p, err
+				}
+				_, err := h.granted(ctx, p)
+				return p, err
 			}
 			have = append(have, provided)
 		}

@@ -54,6 +54,9 @@ func open(t testing.TB, o host.Options) *host.Host {
 	if o.CacheDir == "" {
 		o.CacheDir = cacheDir
 	}
+	if o.Access == nil {
+		o.Access = host.GrantAll
+	}
 	h, err := host.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,9 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/host/egress"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // loading is a module that is being compiled, once for all who want it.
@@ -24,11 +26,21 @@ type loading struct {
 	done   chan struct{}
 	module *module
 	err    error
+
+	once   sync.Once // of close
+	file   string
+	number int64 // of its last use
+	users  int
+	stale  bool // not to be found any more; closed after its last use
 }
 
-// load compiles p, or waits until somebody else has.
-func (h *Host) load(ctx context.Context, p Plugin) (*module, error) {
-	key := p.File + " " + p.Digest
+// maxLoaded is how many modules of one file are kept: after a rebuild or another grant
+// somebody may still work with the one before.
+const maxLoaded = 3
+
+// load compiles p, or waits until somebody else has. The caller releases it.
+func (h *Host) load(ctx context.Context, p Plugin, g Grant) (*loading, error) {
+	key := p.File + " " + p.Digest + " " + g.key()
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
@@ -36,38 +48,96 @@ func (h *Host) load(ctx context.Context, p Plugin) (*module, error) {
 	}
 	l, ok := h.loaded[key]
 	if !ok {
-		l = &loading{done: make(chan struct{})}
+		l = &loading{done: make(chan struct{}), file: p.File}
 		h.loaded[key] = l
 		go func() {
-			l.module, l.err = h.compile(context.WithoutCancel(ctx), p) // shared: no caller may cancel it
-			if l.err != nil {                                          // the next call tries again
+			l.module, l.err = h.compile(context.WithoutCancel(ctx), p, g) // shared: no caller may cancel it
+			if l.err != nil {                                             // the next call tries again
 				h.mu.Lock()
-				delete(h.loaded, key)
+				if h.loaded[key] == l {
+					delete(h.loaded, key)
+				}
 				h.mu.Unlock()
 			}
 			close(l.done)
 		}()
 	}
+	h.uses++
+	l.users++
+	l.number = h.uses
+	old := h.retire(p.File)
 	h.mu.Unlock()
+	if old != nil {
+		_ = old.close(context.WithoutCancel(ctx)) // nobody uses it
+	}
 	select {
 	case <-l.done:
-		return l.module, l.err
+		if l.err == nil {
+			return l, nil
+		}
+		h.release(ctx, l)
+		return nil, l.err
 	case <-ctx.Done():
+		h.release(ctx, l)
 		return nil, ctx.Err()
+	}
+}
+
+// retire lets go of the module of a file that was not used for longest, when there are
+// more than are kept. One that nobody uses is for the caller to close.
+func (h *Host) retire(file string) *loading {
+	var oldest string
+	n := 0
+	for key, l := range h.loaded {
+		if l.file != file {
+			continue
+		}
+		if n++; oldest == "" || l.number < h.loaded[oldest].number {
+			oldest = key
+		}
+	}
+	if n <= maxLoaded {
+		return nil
+	}
+	l := h.loaded[oldest]
+	l.stale = true
+	delete(h.loaded, oldest)
+	if l.users > 0 { // release closes it
+		h.retired[l] = struct{}{}
+		return nil
+	}
+	return l
+}
+
+// release ends one use of a module.
+func (h *Host) release(ctx context.Context, l *loading) {
+	h.mu.Lock()
+	l.users--
+	last := l.stale && l.users == 0
+	if last {
+		delete(h.retired, l)
+	}
+	h.mu.Unlock()
+	if last {
+		_ = l.close(context.WithoutCancel(ctx)) // nobody uses it
 	}
 }
 
 func (l *loading) close(ctx context.Context) error {
 	<-l.done
-	if l.module == nil {
-		return nil
-	}
-	return l.module.close(ctx)
+	var err error
+	l.once.Do(func() {
+		if l.module != nil {
+			err = l.module.close(ctx)
+		}
+	})
+	return err
 }
 
 // module is a compiled plugin and its instances.
 type module struct {
 	plugin   Plugin
+	manifest sdk.Manifest // what is left of the plugin's under its grant
 	limits   Limits
 	compiled *extism.CompiledPlugin
 	cache    wazero.CompilationCache
@@ -82,7 +152,7 @@ type module struct {
 }
 
 // compile makes machine code of a plugin, or takes it from the cache.
-func (h *Host) compile(ctx context.Context, p Plugin) (*module, error) {
+func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) {
 	code, err := os.ReadFile(p.File)
 	if err != nil {
 		return nil, fault(FaultCorrupt, p, "cannot be read: %w", err)
@@ -90,9 +160,10 @@ func (h *Host) compile(ctx context.Context, p Plugin) (*module, error) {
 	if digestOf(code) != p.Digest {
 		return nil, fault(FaultCorrupt, p, "changed while it was being read; try again")
 	}
-	limits := h.limits.asked(p.Manifest.Limits)
-	gateway := h.gateway(p)
-	m := &module{plugin: p, limits: limits, gateway: gateway, slots: make(chan struct{}, limits.Instances), all: map[*instance]struct{}{},
+	manifest := access.Limit(p.Manifest, g.Lines)
+	limits := h.limits.asked(manifest.Limits)
+	gateway := h.gateway(p, g)
+	m := &module{plugin: p, manifest: manifest, limits: limits, gateway: gateway, slots: make(chan struct{}, limits.Instances), all: map[*instance]struct{}{},
 		log: &logSink{log: h.log.Named(p.Manifest.ID), scrub: func(s string) string { return h.scrub(gateway.Scrub(s)) }}}
 	cache, err := h.openCache(p)
 	if err != nil {

@@ -64,7 +64,7 @@ func (n notes) put(subject, key string, value any) {
 // pluginKey changes whenever the files of a plugin do, and with all else that
 // decides whether they can be used. It is empty while they have just been written.
 func pluginKey(wasm string, limits Limits) string {
-	key := fmt.Sprintf("2 %d %+v", sdk.ContractVersion, limits)
+	key := fmt.Sprintf("3 %d %+v", sdk.ContractVersion, limits)
 	for _, path := range []string{wasm, manifestPath(wasm)} {
 		var st unix.Stat_t
 		if err := unix.Stat(path, &st); err != nil {
@@ -80,11 +80,11 @@ func pluginKey(wasm string, limits Limits) string {
 }
 
 // surfaceKey stands for one answer: [sdk.Exposer] is pure.
-func surfaceKey(p Plugin, req sdk.ExposeRequest) string {
+func surfaceKey(p Plugin, g Grant, req sdk.ExposeRequest) string {
 	data, err := json.Marshal(req)
 	if err != nil {
 		return ""
 	}
 	sum := sha256.Sum256(data)
-	return "1 " + p.Digest + " " + hex.EncodeToString(sum[:])
+	return "2 " + p.Digest + " " + g.key() + " " + hex.EncodeToString(sum[:])
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -31,9 +32,10 @@ type found struct {
 
 // scanner reads plugin folders. A file that has not changed is not read again.
 type scanner struct {
-	notes notes // of earlier processes
-	mu    sync.Mutex
-	known map[string]seen // by path of the .wasm
+	notes   notes // of earlier processes
+	version string
+	mu      sync.Mutex
+	known   map[string]seen // by path of the .wasm
 }
 
 type seen struct {
@@ -162,6 +164,8 @@ func readPlugin(path string, limits Limits) (Plugin, error) {
 		return p, err
 	}
 	p.Digest = digestOf(code)
+	p.Access = access.Of(p.Manifest)
+	p.Hash = p.Access.Hash()
 	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
 	return p, nil
 }

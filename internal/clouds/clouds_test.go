@@ -72,7 +72,7 @@ func open(t *testing.T, name string) (h *host.Host, secrets []string) {
 	plugins := t.TempDir()
 	hosttest.BuiltIn(t, plugins, "provider-"+name)
 	h, err := host.New(host.Options{
-		Dirs: []string{plugins}, CacheDir: prepared.compiled, Env: func(name string) (string, string, bool) {
+		Dirs: []string{plugins}, CacheDir: prepared.compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
 			value, ok := env[name]
 			return value, "environment", ok
 		},

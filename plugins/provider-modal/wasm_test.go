@@ -50,7 +50,7 @@ func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string) (*h
 	for name, value := range change {
 		env[name] = value
 	}
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Env: func(name string) (string, string, bool) {
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
 		value, ok := env[name]
 		return value, "the test", ok
 	}})

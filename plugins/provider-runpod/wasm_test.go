@@ -63,7 +63,7 @@ func plugin(t *testing.T, env map[string]string, home string) (*host.Host, sdk.P
 	t.Helper()
 	dir := t.TempDir()
 	hosttest.BuiltIn(t, dir, "provider-runpod")
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Home: home, Env: func(name string) (string, string, bool) {
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Home: home, Env: func(name string) (string, string, bool) {
 		value, ok := env[name]
 		return value, "the test", ok
 	}})

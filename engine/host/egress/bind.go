@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -11,6 +12,7 @@ import (
 type binding struct {
 	secret sdk.Secret
 	sdk.Binding
+	asked sdk.Binding // as the manifest writes it
 }
 
 // capture is a credential of a backend's, and where it goes.
@@ -23,8 +25,9 @@ func parseBindings(m sdk.Manifest) []binding {
 	var out []binding
 	for _, s := range m.Secrets {
 		for _, b := range s.Bind {
+			asked := b
 			b.Header = strings.ToLower(b.Header)
-			out = append(out, binding{s, b})
+			out = append(out, binding{s, b, asked})
 		}
 	}
 	return out
@@ -45,6 +48,14 @@ func parseCaptures(m sdk.Manifest) []capture {
 		out = append(out, parsed)
 	}
 	return out
+}
+
+// withheldBindings are those that the manifest asks for and that are not granted.
+func withheldBindings(o Options) []binding {
+	have := parseBindings(o.Manifest)
+	return slices.DeleteFunc(parseBindings(o.Asked), func(b binding) bool {
+		return slices.ContainsFunc(have, func(h binding) bool { return h.secret.Name == b.secret.Name && h.asked == b.asked })
+	})
 }
 
 // format puts a credential into its header's form.
@@ -98,6 +109,9 @@ func (p *policy) bindSecrets(h header, to origin) error {
 	for _, b := range here {
 		delete(h, b.Header)
 	}
+	if err := p.withheld(h, to); err != nil {
+		return err
+	}
 	for _, b := range here {
 		v := p.values.secrets[b.secret.Name]
 		switch {
@@ -112,11 +126,23 @@ func (p *policy) bindSecrets(h header, to origin) error {
 	return nil
 }
 
+// withheld refuses a request that needs a credential whose use was not granted: the
+// answer to it without one would blame the credential.
+func (p *policy) withheld(h header, to origin) error {
+	for _, b := range p.g.withheld {
+		if d := p.place(b.Destination); !b.secret.Optional && d.err == nil && d.origin == to {
+			delete(h, b.Header)
+			return p.g.notGranted("requests to "+to.String(), access.Secret(p.g.o.Asked, b.secret, b.asked))
+		}
+	}
+	return nil
+}
+
 // bindCaptured finds the credential that a backend gave for the URL of this call. It
 // gives none where no backend gave one for it.
 func (p *policy) bindCaptured(h header, to origin, method string) (*credential, error) {
 	headers := p.g.captureBindings(func(c capture, _ sdk.Binding) bool {
-		return c.url != nil && matchMethod(c.GRPC, method) && p.g.vault.covers(c.Name, to)
+		return c.url != nil && matchMethod(c.GRPC, method) && p.g.vault.covers(c.Name, to) && within(p.g.o.Destinations, to)
 	})
 	for name, places := range headers {
 		if cred, err := p.exchange(h, name, places, to); err != nil || cred != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -234,6 +235,19 @@ func (c capture) target(from destination, private bool, msg []byte) (credential,
 	}
 	cred.origin = o
 	return cred, nil
+}
+
+// capturedLine is the permission under which a method is called at the URL that came
+// with a credential.
+func (g *Gateway) capturedLine(name, method string) string {
+	for _, c := range g.captures {
+		for _, pattern := range c.GRPC {
+			if c.Name == name && matchMethod([]string{pattern}, method) {
+				return access.CapturedCall(c.Capture, pattern)
+			}
+		}
+	}
+	return ""
 }
 
 // originPart cuts path and query off a URL.

@@ -53,11 +53,23 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 	}
 	for _, a := range addrs {
 		if d.publicOnly && !public(a) {
-			return nil, sdk.Errorf(sdk.Unauthorized, "%s is at %s, an address of a private network or of this computer; a plugin reaches one only at a destination that you have configured yourself", host, a.Unmap())
+			return nil, refuseAddress("%s is at %s, an address of a private network or of this computer; a plugin reaches one only at a destination that you have configured yourself", host, a.Unmap())
 		}
 	}
 	return addrs, nil
 }
+
+// errPrivateAddress is a refusal that comes only when a name has been resolved.
+var errPrivateAddress = errors.New("private address")
+
+// refuseAddress is an error of the contract that is errPrivateAddress, too.
+func refuseAddress(format string, args ...any) error {
+	return addressError{sdk.Errorf(sdk.Unauthorized, format, args...)}
+}
+
+type addressError struct{ error }
+
+func (e addressError) Unwrap() []error { return []error{e.error, errPrivateAddress} }
 
 func (d *dialer) ask(ctx context.Context, host string) ([]netip.Addr, error) {
 	if d.resolve != nil {

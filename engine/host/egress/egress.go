@@ -32,7 +32,15 @@ import (
 
 // Options say what the [Gateway] of a plugin works with.
 type Options struct {
-	Manifest sdk.Manifest // must have passed [Check]
+	Manifest sdk.Manifest // must have passed [Check]; what of it is granted
+
+	// Asked is the whole manifest, to tell what is not granted from what is not asked
+	// for. Empty = Manifest.
+	Asked sdk.Manifest
+
+	// Destinations limits where a plugin may send, whatever its manifest says: origins, or
+	// *.example.com. Empty = no limit.
+	Destinations []string
 
 	// Env looks a variable up in the environment; where says in which, for people. nil =
 	// there is none.
@@ -48,6 +56,11 @@ type Options struct {
 
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error) // nil = as the system does
 	Roots   *x509.CertPool                                               // nil = the system's
+
+	// Transport makes HTTP requests in place of the network, after all checks and with
+	// credentials. What it answers is treated as the network's. gRPC is not made with it.
+	// nil = the network.
+	Transport http.RoundTripper
 
 	connect func(ctx context.Context, addr string) (net.Conn, error) // of tests
 }
@@ -86,6 +99,8 @@ type Audit struct {
 	Sent        int64  // bytes of bodies or messages
 	Received    int64
 	Error       string // why there was no answer
+	Permission  string // the line of the manifest that allowed it; "" where it was refused
+	Refused     bool   // by the host: it was not sent
 	Time        time.Time
 	Duration    time.Duration
 }
@@ -97,6 +112,7 @@ type Gateway struct {
 	o        Options
 	limits   Limits
 	bindings []binding
+	withheld []binding // asked for and not granted
 	captures []capture
 	scrub    *scrubber
 	vault    *vault
@@ -113,9 +129,13 @@ type Gateway struct {
 // New makes a gateway. It reads nothing yet: settings and secrets are looked up for
 // each session, so that a token set later is found.
 func New(o Options) *Gateway {
+	if o.Asked.ID == "" {
+		o.Asked = o.Manifest
+	}
 	g := &Gateway{id: o.Manifest.ID, o: o, limits: o.Limits.withDefaults(), scrub: newScrubber(), sessions: map[*Session]struct{}{}}
 	g.vault = newVault(g.scrub)
 	g.bindings, g.captures = parseBindings(o.Manifest), parseCaptures(o.Manifest)
+	g.withheld = withheldBindings(o)
 	anywhere := &dialer{resolve: o.Resolve, connect: o.connect, timeout: g.limits.Connect}
 	if anywhere.connect == nil {
 		anywhere.connect = connectTCP
@@ -170,6 +190,9 @@ func (g *Gateway) audit(a Audit) {
 		return
 	}
 	a.Plugin, a.Duration = g.id, time.Since(a.Time)
+	if a.Refused {
+		a.Permission = ""
+	}
 	a.Error, a.Path = g.Scrub(a.Error), g.Scrub(a.Path)
 	g.o.Audit(a)
 }

@@ -25,7 +25,7 @@ func (s *Session) OpenGRPC(in sdk.GRPCOpen) (sdk.Opened, error) {
 	}
 	var err error
 	if c.st, err = s.open(in.TimeoutSeconds); err != nil {
-		return sdk.Opened{}, err
+		return sdk.Opened{}, c.refused(err)
 	}
 	s.start(c.st, c.run)
 	return sdk.Opened{Stream: c.st.id}, nil
@@ -40,6 +40,7 @@ type call struct {
 	plain  bool
 	send   header
 	conn   *conn
+	made   bool // it was handed to the network
 
 	began          time.Time
 	sent, received atomic.Int64
@@ -52,6 +53,7 @@ func (c *call) check(in sdk.GRPCOpen) error {
 		return sdk.Errorf(sdk.Invalid, "%q is not a target like https://api.example.com", in.Target)
 	}
 	if c.to.origin, err = originOf(u); err != nil {
+		c.to.origin = origin{}
 		return sdk.Errorf(sdk.Invalid, "%v", err)
 	}
 	if !grpcMethod.MatchString(c.method) {
@@ -82,6 +84,7 @@ func (c *call) checkCaptured(p *policy, denied error) error {
 		return denied
 	}
 	c.to.users, c.plain = cred.users, cred.plain
+	c.to.line = c.s.g.capturedLine(cred.name, c.method)
 	return nil
 }
 
@@ -92,6 +95,7 @@ func (c *call) run() {
 		return
 	}
 	defer c.s.g.rpcs.put(c.conn)
+	c.made = true
 	ctx := metadata.NewOutgoingContext(c.st.ctx, metadata.MD(c.send))
 	rpc, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, c.method)
 	if err != nil {
@@ -174,11 +178,17 @@ func (c *call) end(err error, trailer metadata.MD) {
 
 func (c *call) refused(err error) *sdk.Error {
 	e := c.s.g.failure(c.to.origin.String()+c.method, err)
-	c.audit(int(codes.Unknown), e.Message)
+	c.record(Audit{Status: int(codes.Unknown), Error: e.Message, Refused: !c.made || isRefusal(err)})
 	return e
 }
 
-func (c *call) audit(code int, reason string) {
-	c.s.g.audit(Audit{Destination: c.to.origin.String(), Path: c.method, Status: code, Sent: c.sent.Load(), Received: c.received.Load(),
-		Error: reason, Time: c.began})
+func (c *call) audit(code int, reason string) { c.record(Audit{Status: code, Error: reason}) }
+
+func (c *call) record(a Audit) {
+	a.Path, a.Permission, a.Time = c.method, c.to.line, c.began
+	if c.to.origin != (origin{}) {
+		a.Destination = c.to.origin.String()
+	}
+	a.Sent, a.Received = c.sent.Load(), c.received.Load()
+	c.s.g.audit(a)
 }

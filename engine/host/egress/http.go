@@ -22,31 +22,38 @@ const (
 
 // OpenHTTP is [sdk.HostHTTPOpen]: it checks a request and begins it.
 func (s *Session) OpenHTTP(in sdk.HTTPOpen) (sdk.Opened, error) {
-	x := &exchange{s: s, method: in.Method, body: in.Body, length: in.ContentLength}
+	x := &exchange{s: s, method: in.Method, body: in.Body, length: in.ContentLength, began: time.Now()}
 	if x.method == "" {
 		x.method = http.MethodGet
 	}
 	var err error
 	if x.url, err = url.Parse(in.URL); err != nil {
-		return sdk.Opened{}, sdk.Errorf(sdk.Invalid, "%q is not a URL", s.g.Scrub(in.URL))
+		x.url = &url.URL{}
+		return sdk.Opened{}, x.refused(sdk.Errorf(sdk.Invalid, "%q is not a URL", in.URL))
 	}
-	if x.guest, err = httpHeader(in.Headers, s.g.limits.HeaderKB<<10); err != nil {
-		return sdk.Opened{}, err
-	}
-	if in.ContentLength < 0 || !in.Body && in.ContentLength > 0 {
-		return sdk.Opened{}, sdk.Errorf(sdk.Invalid, "the content length %d fits no body", in.ContentLength)
-	}
-	if err := x.check(); err != nil {
+	if err := x.prepare(in); err != nil {
 		return sdk.Opened{}, x.refused(err)
 	}
 	if x.st, err = s.open(in.TimeoutSeconds); err != nil {
-		return sdk.Opened{}, err
+		return sdk.Opened{}, x.refused(err)
 	}
 	if !in.Body {
 		x.st.finished = true
 	}
 	s.start(x.st, x.run)
 	return sdk.Opened{Stream: x.st.id}, nil
+}
+
+// prepare checks all of a request before it is made.
+func (x *exchange) prepare(in sdk.HTTPOpen) error {
+	var err error
+	if x.guest, err = httpHeader(in.Headers, x.s.g.limits.HeaderKB<<10); err != nil {
+		return err
+	}
+	if in.ContentLength < 0 || !in.Body && in.ContentLength > 0 {
+		return sdk.Errorf(sdk.Invalid, "the content length %d fits no body", in.ContentLength)
+	}
+	return x.check()
 }
 
 // exchange is one request and its answer, with the redirects between.
@@ -62,6 +69,7 @@ type exchange struct {
 	to   destination
 	send header // what is sent: with credentials
 
+	made     bool // it was handed to the network
 	began    time.Time
 	sent     *bodyReader
 	received atomic.Int64
@@ -70,7 +78,7 @@ type exchange struct {
 // check asks whether the request may be made as it stands, and puts the credentials
 // into it.
 func (x *exchange) check() error {
-	x.began = time.Now()
+	x.began, x.made, x.to = time.Now(), false, destination{}
 	x.url.Fragment, x.url.RawFragment = "", ""
 	x.s.checks.Lock()
 	defer x.s.checks.Unlock()
@@ -105,7 +113,7 @@ func (x *exchange) run() {
 		x.st.fail(x.refused(err))
 		return
 	}
-	x.audit(resp.StatusCode, nil)
+	x.audit(resp.StatusCode)
 	x.st.s.emit(x.st, event{Event: sdk.Event{Kind: sdk.EventEnd}})
 }
 
@@ -122,7 +130,7 @@ func (x *exchange) follow() (*http.Response, error) {
 			return resp, nil
 		}
 		resp.Body.Close()
-		x.audit(resp.StatusCode, nil)
+		x.audit(resp.StatusCode)
 		if hops == maxRedirects {
 			return nil, sdk.Errorf(sdk.Invalid, "%s was redirected more than %d times", x, maxRedirects)
 		}
@@ -178,11 +186,15 @@ func (x *exchange) roundTrip() (*http.Response, error) {
 			req.ContentLength = -1
 		}
 	}
-	transport := x.s.g.public
-	if x.to.users {
-		transport = x.s.g.anywhere
+	x.made = true
+	switch {
+	case x.s.g.o.Transport != nil:
+		return x.s.g.o.Transport.RoundTrip(req)
+	case x.to.users:
+		return x.s.g.anywhere.RoundTrip(req)
+	default:
+		return x.s.g.public.RoundTrip(req)
 	}
-	return transport.RoundTrip(req)
 }
 
 // deliver hands over the body as the guest takes it.
@@ -222,21 +234,26 @@ func (x *exchange) String() string {
 // refused makes the error of a request that got no whole answer, and tells the audit.
 func (x *exchange) refused(err error) *sdk.Error {
 	e := x.s.g.failure(x.String(), err)
-	x.audit(0, e)
+	x.record(Audit{Error: e.Message, Refused: !x.made || isRefusal(err)})
 	return e
 }
 
-func (x *exchange) audit(status int, err *sdk.Error) {
-	a := Audit{Destination: x.url.Scheme + "://" + x.url.Host, Method: x.method, Path: x.url.EscapedPath(), Status: status,
-		Received: x.received.Load(), Time: x.began}
-	if err != nil {
-		a.Error = err.Message
+func (x *exchange) audit(status int) { x.record(Audit{Status: status}) }
+
+func (x *exchange) record(a Audit) {
+	a.Method, a.Path, a.Permission, a.Time = x.method, x.url.EscapedPath(), x.to.line, x.began
+	a.Received = x.received.Load()
+	if x.url.Host != "" {
+		a.Destination = x.url.Scheme + "://" + x.url.Host
 	}
 	if x.sent != nil {
 		a.Sent = x.sent.sent
 	}
 	x.s.g.audit(a)
 }
+
+// isRefusal reports whether the host kept a request that may be made from an address.
+func isRefusal(err error) bool { return errors.Is(err, errPrivateAddress) }
 
 // failure turns what the host ran into into the error that a guest sees.
 func (g *Gateway) failure(what string, err error) *sdk.Error {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -13,6 +14,7 @@ type destination struct {
 	origin origin
 	users  bool // the user configured it: private addresses and http:// are allowed
 	err    error
+	line   string // the permission that allows the request
 }
 
 // policy is the manifest with the user's values in it, for one session.
@@ -95,13 +97,26 @@ func (p *policy) allowHTTP(method string, u *url.URL) (destination, error) {
 	if err != nil {
 		return destination{}, sdk.Errorf(sdk.Invalid, "%v", err)
 	}
+	found := p.searchHTTP(p.g.o.Manifest, to, method, path)
+	if !found.good() {
+		asked := p.searchHTTP(p.g.o.Asked, to, method, path)
+		found.asked = asked.line
+	}
+	return found.result(p.g, method+" "+u.EscapedPath())
+}
+
+func (p *policy) searchHTTP(m sdk.Manifest, to origin, method, path string) search {
 	found := search{to: to}
-	for _, r := range p.g.o.Manifest.Permissions.HTTP {
-		found.add(p.place(r.Destination), func() bool {
-			return slices.Contains(r.Methods, method) && slices.ContainsFunc(r.Paths, func(pattern string) bool { return matchPath(pattern, path) })
+	for _, r := range m.Permissions.HTTP {
+		found.add(p.place(r.Destination), func() string {
+			i := slices.IndexFunc(r.Paths, func(pattern string) bool { return matchPath(pattern, path) })
+			if i < 0 || !slices.Contains(r.Methods, method) {
+				return ""
+			}
+			return access.HTTP(m, r, method, r.Paths[i])
 		})
 	}
-	return found.result(p.g.id, method+" "+u.EscapedPath())
+	return found
 }
 
 // allowGRPC checks a call of a destination that the manifest names.
@@ -109,40 +124,85 @@ func (p *policy) allowGRPC(to origin, method string) (destination, error) {
 	if p.values.err != nil {
 		return destination{}, p.values.err
 	}
-	found := search{to: to}
-	for _, r := range p.g.o.Manifest.Permissions.GRPC {
-		found.add(p.place(r.Destination), func() bool { return matchMethod(r.Methods, method) })
+	found := p.searchGRPC(p.g.o.Manifest, to, method)
+	if !found.good() {
+		asked := p.searchGRPC(p.g.o.Asked, to, method)
+		found.asked = asked.line
 	}
-	return found.result(p.g.id, method)
+	return found.result(p.g, method)
+}
+
+func (p *policy) searchGRPC(m sdk.Manifest, to origin, method string) search {
+	found := search{to: to}
+	for _, r := range m.Permissions.GRPC {
+		found.add(p.place(r.Destination), func() string {
+			i := slices.IndexFunc(r.Methods, func(pattern string) bool { return matchMethod([]string{pattern}, method) })
+			if i < 0 {
+				return ""
+			}
+			return access.GRPC(m, r, r.Methods[i])
+		})
+	}
+	return found
 }
 
 // search goes through the permissions for one request.
 type search struct {
-	to          origin
-	known, good bool
-	users       bool
-	err         error // of a destination that cannot be used
+	to    origin
+	line  string // the permission that allows it
+	known bool   // the destination is named
+	users bool
+	asked string // the permission that would allow it, and was not granted
+	err   error  // of a destination that cannot be used
 }
 
-func (s *search) add(d destination, allowed func() bool) {
+func (s *search) good() bool { return s.line != "" }
+
+func (s *search) add(d destination, allowed func() string) {
 	switch {
 	case d.err != nil:
 		s.err = d.err
 	case d.origin == s.to:
 		s.known, s.users = true, s.users || d.users
-		s.good = s.good || allowed()
+		if s.line == "" {
+			s.line = allowed()
+		}
 	}
 }
 
-func (s *search) result(plugin, what string) (destination, error) {
+func (s *search) result(g *Gateway, what string) (destination, error) {
 	switch {
-	case s.good:
-		return destination{origin: s.to, users: s.users}, nil
+	case s.good() && !within(g.o.Destinations, s.to):
+		return destination{}, sdk.Errorf(sdk.Unauthorized, "plugin %s may not send to %s: the policy for plugins does not allow it (plugins.destinations; see `seer plugin policy`)", g.id, s.to)
+	case s.good():
+		return destination{origin: s.to, users: s.users, line: s.line}, nil
+	case s.asked != "":
+		return destination{}, g.notGranted(what+" at "+s.to.String(), s.asked)
 	case s.known:
-		return destination{}, sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s at %s", plugin, what, s.to)
+		return destination{}, sdk.Errorf(sdk.Unauthorized, "the manifest of plugin %s does not allow %s at %s", g.id, what, s.to)
 	case s.err != nil:
 		return destination{}, s.err
 	default:
-		return destination{}, sdk.Errorf(sdk.Unauthorized, "plugin %s may not send to %s: its manifest does not name it", plugin, s.to)
+		return destination{}, sdk.Errorf(sdk.Unauthorized, "plugin %s may not send to %s: its manifest does not name it", g.id, s.to)
 	}
+}
+
+// notGranted says that it is the user who can help, and not the plugin's author.
+func (g *Gateway) notGranted(what, line string) error {
+	return sdk.Errorf(sdk.Unauthorized, "plugin %s may not do %s: its manifest asks for `%s`, but it was not granted; see `seer plugin grant %[1]s`", g.id, what, line)
+}
+
+// within reports whether a policy allows an origin. *.example.com is every host below
+// example.com, over TLS or not.
+func within(allowed []string, to origin) bool {
+	if len(allowed) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(allowed, func(text string) bool {
+		if domain, ok := strings.CutPrefix(text, "*."); ok {
+			return strings.HasSuffix(to.host, "."+strings.ToLower(domain))
+		}
+		o, err := parseOrigin(text)
+		return err == nil && o == to
+	})
 }

@@ -1,0 +1,105 @@
+package host
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/sdk"
+)
+
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	serverName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+	windowsName  = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$`)
+)
+
+// seersOwn are variables by which Seer itself finds programs and plugins to run.
+var seersOwn = []string{"SEER_ARTIFACTS_DIR", "SEER_BASE_PYTHON", "SEER_PLUGIN_DIR", "SEER_PYTHON", "SEER_SDK_DIR"}
+
+// freeVariable reports whether a surface may set a variable without a permission.
+func freeVariable(name string) bool {
+	return strings.HasPrefix(name, "SEER_") && !slices.Contains(seersOwn, name)
+}
+
+// portable reports whether a part of a path means the same everywhere.
+func portable(part string) bool {
+	odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`\:<>"|?*`, r) }
+	return !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName.MatchString(part)
+}
+
+// server checks a program that the agent starts.
+func (c surfaceCheck) server(name string, s sdk.MCPServer) error {
+	if !serverName.MatchString(name) {
+		return c.bad("its surface has the MCP server %.200q, whose name is not one of letters, digits and ._-", name)
+	}
+	if err := c.env("MCP server "+name, s.Env); err != nil {
+		return err
+	}
+	for _, arg := range append([]string{s.Command}, s.Args...) {
+		if strings.ContainsRune(arg, 0) {
+			return c.bad("its MCP server %s has a NUL in its command line", name)
+		}
+	}
+	if s.Command == sdk.PlaceholderSeer {
+		if !servesConnection(s.Args) {
+			return c.bad("its MCP server %s starts seer with %.500q; a surface may only start it as `mcp --connection %s`, with --wait and --handle-above",
+				name, s.Args, sdk.PlaceholderConnection)
+		}
+		return nil
+	}
+	asked := func(p sdk.Permissions) bool {
+		return slices.ContainsFunc(p.Commands, func(a sdk.CommandPermission) bool { return a.Command == s.Command })
+	}
+	if asked(c.granted) {
+		return nil
+	}
+	if len(s.Command) > maxSurfacePath {
+		return c.bad("its MCP server %s is a command of %d bytes", name, len(s.Command))
+	}
+	return c.lacks("its MCP server "+name+" starts the program "+strconv.Quote(s.Command), access.Command(s.Command), asked(c.plugin.Manifest.Permissions))
+}
+
+// servesConnection reports whether arguments make seer serve the surface's own
+// connection over stdio, and nothing else.
+func servesConnection(args []string) bool {
+	if len(args) < 3 || args[0] != "mcp" || len(args)%2 == 0 {
+		return false
+	}
+	connection := false
+	for i := 1; i < len(args); i += 2 {
+		value, ok := args[i+1], false
+		switch args[i] {
+		case "--connection":
+			ok, connection = value == sdk.PlaceholderConnection && !connection, true
+		case "--wait":
+			d, err := time.ParseDuration(value)
+			ok = err == nil && d >= 0
+		case "--handle-above":
+			_, err := strconv.ParseUint(value, 10, 63)
+			ok = err == nil
+		}
+		if !ok {
+			return false
+		}
+	}
+	return connection
+}
+
+// matchFile compares part by part; a last part ** takes all the rest.
+func matchFile(pattern, name string) bool {
+	head, all := strings.CutSuffix(pattern, "/**")
+	if all {
+		parts, n := strings.Split(name, "/"), strings.Count(head, "/")+1
+		if len(parts) <= n {
+			return false
+		}
+		name = strings.Join(parts[:n], "/")
+	}
+	ok, err := path.Match(head, name)
+	return err == nil && ok
+}
