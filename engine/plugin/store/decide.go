@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/access"
+)
+
+// Decide is a [host.Options].Access: what the user has granted a plugin, within the
+// policy. Plugins that come with Seer are somebody else's to decide.
+func (s *Store) Decide(ctx context.Context, p host.Plugin) (host.Grant, error) {
+	if err := ctx.Err(); err != nil {
+		return host.Grant{}, err
+	}
+	if err := s.untouched(p); err != nil {
+		return host.Grant{}, err
+	}
+	policy, err := s.Policy()
+	if err != nil {
+		return host.Grant{}, err
+	}
+	l, err := s.read()
+	if err != nil {
+		return host.Grant{}, err
+	}
+	lines, by, err := l.decide(p)
+	if err != nil {
+		return host.Grant{}, err
+	}
+	allowed, _ := policy.Limit(lines, false)
+	return host.Grant{Lines: allowed, By: by, Destinations: policy.Destinations}, nil
+}
+
+func (l *ledger) decide(p host.Plugin) (access.Set, string, error) {
+	if g, ok := l.grantOf(p.Manifest.ID, p.Digest); ok {
+		return g.Lines, by(g.By, g.Time.Local().Format("2 Jan 2006")), nil
+	}
+	var refusals []error
+	for _, f := range l.Folders {
+		if f.ID != p.Manifest.ID {
+			continue
+		}
+		inside, err := insideFolder(f.Dir, p.File)
+		if err != nil {
+			refusals = append(refusals, fmt.Errorf("the grant of the folder %s does not hold: %w", f.Dir, err))
+		}
+		if !inside {
+			continue
+		}
+		if more := p.Access.Without(f.Asked); len(more) > 0 {
+			return nil, "", fmt.Errorf("this build asks for more than was granted to the folder %s:\n  %s\nif that is right, `seer plugin grant --folder %[1]s`", f.Dir, strings.Join(more, "\n  "))
+		}
+		return f.Lines, by(f.By, f.Time.Local().Format("2 Jan 2006")) + ", for the folder " + f.Dir, nil
+	}
+	if len(refusals) > 0 {
+		return nil, "", errors.Join(refusals...)
+	}
+	return nil, "", host.ErrNotGranted
+}
+
+func by(who, day string) string {
+	if who == "" {
+		who = "you"
+	}
+	return who + ", on " + day
+}
+
+// untouched refuses a plugin of the store whose module is not what was installed.
+func (s *Store) untouched(p host.Plugin) error {
+	dir := filepath.Dir(p.File)
+	if filepath.Dir(dir) != s.bundles {
+		return nil
+	}
+	in, err := s.lookup(filepath.Base(dir))
+	if err != nil {
+		return err
+	}
+	if in.Wasm != p.Digest || in.ID != p.Manifest.ID {
+		return fmt.Errorf("the stored plugin %s %s in %s was changed; %s", in.ID, in.Version, dir, again)
+	}
+	return nil
+}
