@@ -29,7 +29,6 @@ const (
 // the host reads manifest and module, package sign checks the signature.
 type Bundle struct {
 	ID, Version string // as the manifest says
-	Description string // first line of the manifest's description
 	Manifest    []byte // plugin.yaml
 	Wasm        []byte
 	Signature   []byte // SSH signature of Statement, armored; nil = unsigned
@@ -81,10 +80,8 @@ func (b *Bundle) name() error {
 	if len(b.Manifest) > MaxManifest {
 		return tooLarge("the manifest", MaxManifest)
 	}
-	var m struct {
-		ID, Version, Description string
-	}
-	if err := yaml.Unmarshal(b.Manifest, &m); err != nil {
+	m, err := b.header()
+	if err != nil {
 		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %v", err)
 	}
 	if !idPattern.MatchString(m.ID) || len(m.ID) > longestName {
@@ -93,8 +90,29 @@ func (b *Bundle) name() error {
 	if !versionPattern.MatchString(m.Version) || len(m.Version) > longestName {
 		return sdk.Errorf(sdk.Invalid, "the manifest's version %.120q is not one: three numbers, like 1.2.0", m.Version)
 	}
-	b.ID, b.Version, b.Description = m.ID, m.Version, firstLine(m.Description)
+	b.ID, b.Version = m.ID, m.Version
 	return nil
+}
+
+// header is the little of a manifest that is needed here.
+type header struct {
+	ID, Version, Description string
+}
+
+func (b Bundle) header() (header, error) {
+	var h header
+	err := yaml.Unmarshal(b.Manifest, &h)
+	return h, err
+}
+
+// Description is the first line of the manifest's, fit to be shown in a list.
+func (b Bundle) Description() string {
+	h, err := b.header()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(h.Description), "\n")
+	return transfer.Printable(line)
 }
 
 // Statement is what is signed, and whose SHA-256 is the bundle's digest.
@@ -136,10 +154,4 @@ func size(n int64) string {
 		return fmt.Sprintf("%d MiB", n>>20)
 	}
 	return fmt.Sprintf("%d KiB", n>>10)
-}
-
-// firstLine is what can be shown in a list, whatever is in the text.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return transfer.Printable(line)
 }

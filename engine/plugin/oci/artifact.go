@@ -60,8 +60,8 @@ func artifact(b bundle.Bundle) ([]blob, error) {
 		Config:       config.Descriptor,
 		Annotations:  map[string]string{v1.AnnotationTitle: b.ID, v1.AnnotationVersion: b.Version},
 	}
-	if b.Description != "" {
-		m.Annotations[v1.AnnotationDescription] = b.Description
+	if text := b.Description(); text != "" {
+		m.Annotations[v1.AnnotationDescription] = text
 	}
 	for _, part := range blobs[1:] {
 		m.Layers = append(m.Layers, part.Descriptor)
