@@ -11,5 +11,5 @@ func CheckManifest(file string, text []byte) (sdk.Manifest, error) {
 // Inspect learns all that can be known of the plugin in a .wasm file, and of the manifest
 // beside it, without compiling or running it. What is wrong with it is an [*Error].
 func Inspect(file string) (Plugin, error) {
-	return readPlugin(file, Limits{}.withDefaults())
+	return readPlugin(file, Limits{}.withDefaults(), "")
 }

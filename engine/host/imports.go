@@ -27,14 +27,15 @@ var wasiFunctions = strings.Fields(`args_get args_sizes_get environ_get environ_
 	path_open path_readlink path_remove_directory path_rename path_symlink path_unlink_file poll_oneoff proc_exit proc_raise
 	sched_yield random_get sock_accept sock_recv sock_send sock_shutdown`)
 
-var seerFunctions = []string{sdk.HostFolderList, sdk.HostFolderRead, sdk.HostFolderDigest, sdk.HostSettings,
-	sdk.HostHTTPOpen, sdk.HostGRPCOpen, sdk.HostStreamSend, sdk.HostStreamCredit, sdk.HostStreamWait}
-
 // checkInterface compares what the module needs and offers with what the host
 // has and the manifest says, so that a mismatch has a name before anything runs.
-func checkInterface(p Plugin, m wasmfile.Module) error {
+func checkInterface(p Plugin, m wasmfile.Module, version string) error {
+	needs := needsOf(m)
 	for _, imp := range m.Imports {
 		if !known(imp) {
+			if newer := newerSeer(needs.Host[imp.Name], version); newer != "" && imp.Module == sdk.HostModule {
+				return fault(FaultImports, p, "%s: host function %s; use a newer seer or another build of the plugin", newer, imp.Name)
+			}
 			return fault(FaultImports, p, "needs the host function %q of %q, which this seer does not have; use a newer seer or another build of the plugin", imp.Name, imp.Module)
 		}
 	}
@@ -61,7 +62,7 @@ func known(imp wasmfile.Import) bool {
 	case extismModule:
 		return slices.Contains(extismFunctions, imp.Name)
 	case sdk.HostModule:
-		return slices.Contains(seerFunctions, imp.Name)
+		return slices.ContainsFunc(sdk.HostFunctions(), func(f sdk.HostFunction) bool { return f.Name == imp.Name })
 	default:
 		return false
 	}

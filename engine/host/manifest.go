@@ -77,6 +77,8 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 	for _, p := range egress.Check(m) {
 		c.at(p.At, p.Text)
 	}
+	c.surface(m)
+	c.texts("", reflect.ValueOf(m))
 	if got, limit := m.Limits.MemoryMB, limits.MaxMemoryMB; got < 0 || got > limit {
 		c.add("memory_mb", "%d is not between 0 and this host's limit of %d", got, limit)
 	}
@@ -187,6 +189,9 @@ func yamlErrors(file string, err error) error {
 			" not found in type sdk.PluginLimits", " is not a limit that there is",
 			" not found in type sdk.HTTPPermission", " is not a key of an http permission",
 			" not found in type sdk.GRPCPermission", " is not a key of a grpc permission",
+			" not found in type sdk.CommandPermission", " is not a key of a commands permission",
+			" not found in type sdk.EnvPermission", " is not a key of an env permission",
+			" not found in type sdk.FilePermission", " is not a key of a files permission",
 			" not found in type sdk.Profile", " is not a key of profile",
 			" not found in type sdk.Setting", " is not a key of a setting",
 			" not found in type sdk.Secret", " is not a key of a secret",

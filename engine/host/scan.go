@@ -123,7 +123,7 @@ func (s *scanner) read(path string, limits Limits) (Plugin, error) {
 	if s.notes.get(path, key, &known) && known.File == path {
 		return known, nil
 	}
-	p, err := readPlugin(path, limits)
+	p, err := readPlugin(path, limits, s.version)
 	if err == nil && key == pluginKey(path, limits) {
 		s.notes.put(path, key, p)
 	}
@@ -141,7 +141,7 @@ func stampOf(path string) stamp {
 func manifestPath(wasm string) string { return strings.TrimSuffix(wasm, ".wasm") + ".yaml" }
 
 // readPlugin learns all that can be known without compiling.
-func readPlugin(path string, limits Limits) (Plugin, error) {
+func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), ".wasm")
 	p := Plugin{Manifest: sdk.Manifest{ID: stem}, File: path}
 	code, err := os.ReadFile(path)
@@ -153,14 +153,14 @@ func readPlugin(path string, limits Limits) (Plugin, error) {
 		return p, fault(FaultCorrupt, p, "%w; build or copy it again", err)
 	}
 	if p.Manifest, err = readManifest(p, module, limits); err != nil {
-		return p, err
+		return p, forNewer(p, err, needsOf(module), version)
 	}
 	if p.Manifest.ID != stem {
 		id := p.Manifest.ID
 		p.Manifest.ID = stem
 		return p, fault(FaultManifest, p, "its manifest is of %q; the files of a plugin are <id>.wasm and <id>.yaml", id)
 	}
-	if err := checkInterface(p, module); err != nil {
+	if err := checkInterface(p, module, version); err != nil {
 		return p, err
 	}
 	p.Digest = digestOf(code)
@@ -209,6 +209,16 @@ func manifestFault(p Plugin, err error) error {
 	default:
 		return fault(FaultManifest, p, "invalid manifest: %w", err)
 	}
+}
+
+// forNewer adds to an error about a manifest that it is for a newer program.
+func forNewer(p Plugin, err error, needs sdk.Needs, version string) error {
+	newer, known := newerSeer(needs.Seer, version), release(version) != nil
+	var e *Error
+	if newer == "" || !errors.As(err, &e) || e.Fault != FaultVersion && !known {
+		return err
+	}
+	return fault(FaultVersion, p, "%s: %w", newer, e.Err)
 }
 
 func digestOf(code []byte) string {

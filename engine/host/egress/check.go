@@ -142,6 +142,8 @@ func (c *check) destination(at, text string) {
 	switch {
 	case err != nil:
 		c.add(at, "%v", err)
+	case !plainWord(text):
+		c.add(at, "%q is not in plain ASCII", text)
 	case o.scheme != "https":
 		c.add(at, "%q is not encrypted; only a user can configure that, with a setting", text)
 	}
@@ -154,7 +156,7 @@ func (c *check) settingDestination(at, name string) {
 		return
 	}
 	if d := c.m.Settings[i].Default; d != "" {
-		if o, err := parseOrigin(d); err != nil || o.scheme != "https" {
+		if o, err := parseOrigin(d); err != nil || o.scheme != "https" || !plainWord(d) {
 			c.add(fmt.Sprintf("settings.%d.default", i), "%q is a destination and must be https://host[:port]", d)
 		}
 	}

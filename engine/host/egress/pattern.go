@@ -20,6 +20,9 @@ func checkPathPattern(pattern string) error {
 	if !strings.HasPrefix(pattern, "/") {
 		return fmt.Errorf("%q does not begin with /", pattern)
 	}
+	if !plainWord(pattern) {
+		return fmt.Errorf("%q is not a pattern in plain ASCII without spaces; write ? for another character", pattern)
+	}
 	rest := strings.TrimSuffix(pattern, "/**")
 	if strings.Contains(rest, "**") {
 		return fmt.Errorf("%q has ** elsewhere than as the last segment", pattern)
@@ -28,6 +31,12 @@ func checkPathPattern(pattern string) error {
 		return fmt.Errorf("%q is not a pattern: brackets and backslashes must be complete", pattern)
 	}
 	return nil
+}
+
+// plainWord reports whether a text can be a word of a permission's line; see package
+// access.
+func plainWord(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // matchPath compares segment by segment; ** as the last one takes all the rest.
@@ -79,7 +88,7 @@ func plainPath(u *url.URL) (string, error) {
 }
 
 func checkMethodPattern(pattern string) error {
-	if !grpcPattern.MatchString(pattern) {
+	if !grpcPattern.MatchString(pattern) || !plainWord(pattern) {
 		return fmt.Errorf("%q is not of the form /package.Service/Method", pattern)
 	}
 	if _, err := path.Match(pattern, ""); err != nil {
