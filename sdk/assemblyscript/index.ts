@@ -5,6 +5,7 @@ export { setting, settings } from "./assembly/settings";
 export { now, random } from "./assembly/world";
 export { Request, Response, send, cancelled } from "./assembly/http";
 export { Client, Answer } from "./assembly/client";
+export { gpu } from "./assembly/gpu";
 export { Folder, FolderEntry } from "./assembly/folder";
 export { decodeText, encodeText } from "./assembly/text";
 export * from "./assembly/provider";

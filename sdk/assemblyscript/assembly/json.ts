@@ -270,6 +270,15 @@ export class Json {
     return j.isNull ? otherwise : j.bool();
   }
 
+  /** Ends the call as invalid where an object, such as options, has other entries. */
+  allow(names: string[], whose: string): void {
+    const keys = this.keys();
+    for (let i = 0; i < keys.length; i++) {
+      if (names.includes(keys[i])) continue;
+      fail(Code.Invalid, whose + " has no option \"" + keys[i] + "\"" + (names.length > 0 ? "; there are: " + names.join(", ") : ""));
+    }
+  }
+
   // --- writing ---
 
   /** JSON text; with an indent, over many lines. */

@@ -194,20 +194,43 @@ export class MachineSpec {
     if (!j.get("image").isNull) this.image = new Image(j.get("image"));
   }
 
-  /**
-   * Ends the call as unsupported where the spec asks for what few backends have:
-   * volumes, mounts, further ports, an isolation or a network of its own. A backend
-   * that has one of them does not use this.
-   */
-  refuseExtras(backend: string): void {
-    let what = "";
-    if (this.volumes.length > 0) what = "volumes";
-    else if (this.mounts.length > 0) what = "folders of this computer";
-    else if (this.ports.length > 0) what = "further ports";
-    else if (this.isolation != "" && this.isolation != "auto") what = "an isolation to choose";
-    else if (this.network != "" && this.network != "open") what = "a restricted network";
-    if (what != "") fail(Code.Unsupported, backend + " has no " + what + "; leave it out of the experiment");
+  /** What to ask the offers for, where the user has chosen none. */
+  query(): OfferQuery {
+    const q = new OfferQuery(Json.object());
+    q.gpu = this.gpu;
+    q.gpuCount = this.gpuCount;
+    q.cpu = this.cpu;
+    q.memoryGB = this.memoryGB;
+    q.diskGB = this.diskGB;
+    q.regions = this.regions;
+    q.options = this.options;
+    return q;
   }
+
+  /**
+   * Ends the call as unsupported where the spec asks for what the backend does not
+   * have: nothing may be left out in silence. can: what it does have, of disk, ports,
+   * base, snapshot, python, build, volumes, mounts, network and isolation.
+   */
+  refuseAllBut(can: string[], backend: string): void {
+    const image = this.image;
+    refuse(this.diskGB > 0, "disk", "disks of a chosen size", can, backend);
+    refuse(this.ports.length > 0, "ports", "further ports", can, backend);
+    if (image !== null) {
+      refuse(image.base != "", "base", "images to choose", can, backend);
+      refuse(image.snapshot != "", "snapshot", "snapshots", can, backend);
+      refuse(image.pythonVersion != "", "python", "versions of Python to choose", can, backend);
+      refuse(image.systemPackages.length + image.pythonPackages.length + image.commands.length > 0, "build", "building of images", can, backend);
+    }
+    refuse(this.volumes.length > 0, "volumes", "volumes", can, backend);
+    refuse(this.mounts.length > 0, "mounts", "folders of your computer", can, backend);
+    refuse(this.network != "" && this.network != "open", "network", "closed networks", can, backend);
+    refuse(this.isolation != "" && this.isolation != "auto", "isolation", "kinds of isolation to choose", can, backend);
+  }
+}
+
+function refuse(asked: bool, name: string, what: string, can: string[], backend: string): void {
+  if (asked && !can.includes(name)) fail(Code.Unsupported, backend + " has no " + what + "; leave it out of the experiment");
 }
 
 /** The outcome of one create: a handle, or a cursor to come back with. */

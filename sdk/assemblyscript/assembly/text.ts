@@ -41,12 +41,17 @@ export function encodeText(text: string): Uint8Array {
   return Uint8Array.wrap(String.UTF8.encode(text, false, String.UTF8.ErrorMode.REPLACE));
 }
 
-/** The characters of a text in lower case, of ASCII only. */
-export function lower(text: string): string {
+/** A text in small letters; of ASCII only, which needs no tables. */
+export function lower(text: string): string { return shift(text, 65, 32); }
+
+/** A text in capitals, likewise. */
+export function upper(text: string): string { return shift(text, 97, -32); }
+
+function shift(text: string, first: i32, by: i32): string {
   let out = "";
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
-    out += String.fromCharCode(c >= 65 && c <= 90 ? c + 32 : c);
+    out += String.fromCharCode(c >= first && c < first + 26 ? c + by : c);
   }
   return out;
 }
