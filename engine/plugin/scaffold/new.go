@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"go/format"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -80,7 +81,7 @@ func checkOptions(o Options) (string, error) {
 		return "", fmt.Errorf("there is no template in the language %q; use %s or %s", o.Lang, Go, AssemblyScript)
 	case len(o.Name) > 40 || !namePattern.MatchString(o.Name):
 		return "", fmt.Errorf("%q cannot be the name of a plugin; use small letters, digits and hyphens, a letter first, at most 40: tiny-cloud", o.Name)
-	case slices.Contains(reserved(), ident(o.Name)):
+	case slices.Contains(reserved(), ident(strings.TrimPrefix(o.Name, prefix))):
 		return "", fmt.Errorf("%q cannot be the name of a plugin: it means something else in its code; take another", o.Name)
 	}
 	return prefix, nil
@@ -148,6 +149,11 @@ func execute(file string, v values) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, v)
-	return out.Bytes(), err
+	if err := t.Execute(&out, v); err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(file, ".go"+templateEnd) {
+		return format.Source(out.Bytes()) // the order of imports depends on the name
+	}
+	return out.Bytes(), nil
 }
