@@ -44,7 +44,13 @@ func document(req sdk.ExposeRequest, h how) string {
 	}
 	b.WriteString("These Python functions run in a sandbox. State that they keep stays between calls.\n\n")
 	calling(&b, req, h)
-	for _, f := range req.Interface.Functions {
+	return b.String() + Functions(req.Interface.Functions)
+}
+
+// Functions documents each function: signature, documentation, schemas.
+func Functions(all []sdk.Function) string {
+	var b strings.Builder
+	for _, f := range all {
 		function(&b, f)
 	}
 	return b.String()
