@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"engine/plugin/store":           {"sdk", "engine/state", "engine/host", "engine/host/access", "engine/host/egress", "engine/plugin/bundle"},
 	"engine/plugin/install":         {"sdk", "sdk/sdktest", "engine/host", "engine/host/access", "engine/plugin/..."},
 	"engine/plugin/scaffold":        {"sdk", "sdk/pack", "engine/host"},
-	"sdk/sdktest":                   {"sdk"},
+	"sdk/sdktest":                   {"sdk", "sdk/gpu"},
 	"sdk/schema":                    {},
 	"engine/host/egress":            {"sdk", "engine/host/access"},
 	"engine/host/hosttest":          {"sdk/pack"},

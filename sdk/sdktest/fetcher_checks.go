@@ -1,0 +1,305 @@
+package sdktest
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// FetcherChecks lists what a fetcher is tried for, to be run in this order; see [Check].
+func FetcherChecks(k FetcherKit) []Check {
+	s := newSource(k)
+	checks := []Check{
+		{Name: "resolve/pins", run: s.pins, Doc: "Resolve pins a model to one immutable revision: asked for that revision, it gives the same files."},
+		{Name: "resolve/sorted", run: s.sorted, Doc: "The files are sorted by path, each once."},
+		{Name: "resolve/files", run: s.files, Doc: "Paths are slash-separated, relative and without ..; sizes are not negative, digests are hex of their length."},
+		{Name: "resolve/patterns", run: s.patterns, Doc: "Include and exclude are glob patterns; an empty include means all."},
+		{Name: "resolve/unknown", run: s.unknown, Doc: "A model or revision that does not exist is not_found."},
+		{Name: "locate/every-file", run: s.locateAll, Doc: "Locate says where each file is: https://, http:// where the user has configured it, or file: inside the folder that the user named."},
+		{Name: "locate/unknown", run: s.locateUnknown, Doc: "A file that does not exist is an error, or a location inside of what the user named."},
+		{Name: "cancel/returns", run: s.cancelReturns, Doc: "A cancelled context ends a call early."},
+	}
+	for _, st := range storms() {
+		checks = append(checks, Check{Name: "hostile/" + st.name, Doc: st.doc + ".", run: func(ctx context.Context, t *trial) { s.weather(ctx, t, st) }})
+	}
+	return append(checks,
+		Check{Name: "end/no-stray-request", run: s.lab.endStray, always: true, Doc: "A request goes where the user allowed it; a redirect to elsewhere is not followed."},
+		Check{Name: "end/errors-one-line", run: s.lab.endTidy, always: true, Doc: "A message is one sentence for a person."},
+		Check{Name: "end/no-secret-shown", run: s.endSecrets, always: true, Doc: "A credential appears in no result, error or log; headers of a location appear in no error."},
+	)
+}
+
+// source is one run of a fetcher's kit.
+type source struct {
+	kit FetcherKit
+	lab *lab
+
+	headers []string // values in locations, which are credentials
+}
+
+func newSource(k FetcherKit) *source {
+	l := newLab(ProviderKit{Cloud: k.Cloud, World: k.World, Headers: k.Headers, Secrets: k.Secrets, CallTime: k.CallTime, Quick: k.Quick})
+	if k.Unknown == "" {
+		k.Unknown = k.Model.Name + "-seer-no-such-model"
+	}
+	return &source{kit: k, lab: l}
+}
+
+func (s *source) resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	f := s.kit.Open(s.lab.world.Client(s.lab.kit.Headers))
+	return call(ctx, s.lab.guard, "Resolve", func(ctx context.Context) (sdk.ResolvedModel, error) { return f.Resolve(ctx, ref) })
+}
+
+func (s *source) locate(ctx context.Context, ref sdk.FileRef) (sdk.Location, error) {
+	f := s.kit.Open(s.lab.world.Client(s.lab.kit.Headers))
+	// Headers of a location are credentials by right, and not looked through.
+	var at sdk.Location
+	_, err := call(ctx, s.lab.guard, "Locate", func(ctx context.Context) (string, error) {
+		var err error
+		at, err = f.Locate(ctx, ref)
+		return at.URL, err
+	})
+	if err != nil {
+		return sdk.Location{}, err
+	}
+	for _, v := range at.Headers {
+		s.headers = append(s.headers, credentials([]string{v})...)
+	}
+	return at, err
+}
+
+func (s *source) model(ctx context.Context, t *trial) (sdk.ResolvedModel, bool) {
+	m, err := s.resolve(ctx, s.kit.Model)
+	if err != nil {
+		t.failf("Resolve of the kit's Model: %s", describe(err))
+	} else if len(m.Files) < 2 {
+		t.failf("the kit's Model has %d files; take one with at least 2", len(m.Files))
+	}
+	return m, err == nil && len(m.Files) >= 2
+}
+
+func (s *source) pins(ctx context.Context, t *trial) {
+	m, ok := s.model(ctx, t)
+	if !ok {
+		return
+	}
+	if m.Name == "" || m.Revision == "" {
+		t.failf("the name is %q and the revision %q; both are wanted: without a revision nothing can be repeated", m.Name, m.Revision)
+	}
+	again, err := s.resolve(ctx, s.kit.Model)
+	if t.try("Resolve again", err) && !same(m, again) {
+		t.failf("Resolve gives something else the second time: %s, then %s", shorten(jsonOf(m)), shorten(jsonOf(again)))
+	}
+	ref := s.kit.Model
+	ref.Revision = m.Revision
+	pinned, err := s.resolve(ctx, ref)
+	if err != nil {
+		t.failf("Resolve of the revision %q that it gave itself: %s", m.Revision, describe(err))
+	} else if !same(m.Files, pinned.Files) || pinned.Revision != m.Revision {
+		t.failf("Resolve of the revision %q gives the revision %q, or other files", m.Revision, pinned.Revision)
+	}
+}
+
+func (s *source) sorted(ctx context.Context, t *trial) {
+	m, ok := s.model(ctx, t)
+	for i := 1; ok && i < len(m.Files); i++ {
+		if a, b := m.Files[i-1].Path, m.Files[i].Path; a >= b {
+			t.failf("%q comes before %q; sort by path, each once", a, b)
+		}
+	}
+}
+
+func (s *source) files(ctx context.Context, t *trial) {
+	m, _ := s.model(ctx, t)
+	for _, f := range m.Files {
+		if !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00") {
+			t.failf("the path %q is not slash-separated, relative and without ..: files would be written elsewhere", f.Path)
+		}
+		if f.Size < 0 {
+			t.failf("%s has the size %d", f.Path, f.Size)
+		}
+		for name, d := range map[string]struct {
+			text string
+			size int
+		}{"sha256": {f.SHA256, 32}, "git_sha1": {f.GitSHA1, 20}} {
+			raw, err := hex.DecodeString(d.text)
+			if d.text != "" && (err != nil || len(raw) != d.size || strings.ToLower(d.text) != d.text) {
+				t.failf("%s has the %s %q, which is not %d small hex digits", f.Path, name, d.text, 2*d.size)
+			}
+		}
+	}
+}
+
+func (s *source) patterns(ctx context.Context, t *trial) {
+	m, ok := s.model(ctx, t)
+	if !ok {
+		return
+	}
+	one := m.Files[0].Path
+	names := func(change func(*sdk.ModelRef)) []string {
+		ref := s.kit.Model
+		change(&ref)
+		got, err := s.resolve(ctx, ref)
+		if err != nil {
+			t.failf("Resolve with include %q and exclude %q: %s", ref.Include, ref.Exclude, describe(err))
+		}
+		var paths []string
+		for _, f := range got.Files {
+			paths = append(paths, f.Path)
+		}
+		return paths
+	}
+	exact := globQuote(one)
+	base := path.Base(one)
+	if got := names(func(r *sdk.ModelRef) { r.Include = []string{exact} }); !slices.Contains(got, one) || slices.ContainsFunc(got, func(p string) bool { return path.Base(p) != base }) {
+		t.failf("include %q gave %q", exact, got)
+	}
+	if got := names(func(r *sdk.ModelRef) { r.Exclude = []string{exact} }); slices.Contains(got, one) || len(got) == 0 {
+		t.failf("exclude %q gave %q", exact, got)
+	}
+	none := s.kit.Model
+	none.Include = []string{"no-such-file-*.seer"}
+	if got, err := s.resolve(ctx, none); isDefect(err) || len(got.Files) > 0 {
+		t.failf("an include that fits nothing gave %d files: %s", len(got.Files), describe(err))
+	}
+}
+
+// globQuote is a pattern for one path.
+func globQuote(p string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(p)
+}
+
+func (s *source) unknown(ctx context.Context, t *trial) {
+	name, revision := s.kit.Model, s.kit.Model
+	name.Name, revision.Revision = s.kit.Unknown, "seer-no-such-revision"
+	for _, ref := range []sdk.ModelRef{name, revision} {
+		if _, err := s.resolve(ctx, ref); sdk.CodeOf(err) != sdk.NotFound {
+			t.failf("Resolve of %q at revision %q: %s; not_found was expected", ref.Name, ref.Revision, describe(err))
+		}
+	}
+	for _, odd := range []string{"", "../" + s.kit.Model.Name, "a\nb", strings.Repeat("x", 5000), "%2e%2e/x", "é?#"} {
+		ref := s.kit.Model
+		ref.Name = odd
+		if _, err := s.resolve(ctx, ref); err == nil || isDefect(err) || passing(err) {
+			t.failf("Resolve of the name %s: %s; an error was expected that is no reason to ask again", shorten(odd), describe(err))
+		}
+	}
+}
+
+func (s *source) locateAll(ctx context.Context, t *trial) {
+	m, _ := s.model(ctx, t)
+	for i, f := range m.Files {
+		if i == 50 {
+			t.notef("the first %d of %d files were located", i, len(m.Files))
+			break
+		}
+		at, err := s.locate(ctx, s.file(m, f.Path))
+		if err != nil {
+			t.failf("Locate of %s: %s", f.Path, describe(err))
+		} else if text := s.badLocation(at); text != "" {
+			t.failf("Locate of %s gave %s, which %s", f.Path, shorten(at.URL), text)
+		}
+	}
+}
+
+func (s *source) file(m sdk.ResolvedModel, name string) sdk.FileRef {
+	return sdk.FileRef{Source: s.kit.Model.Source, Name: m.Name, Revision: m.Revision, Path: name}
+}
+
+func (s *source) badLocation(at sdk.Location) string {
+	u, err := url.Parse(at.URL)
+	switch {
+	case err != nil:
+		return "cannot be read as a URL"
+	case at.ExpiresSeconds < 0:
+		return fmt.Sprintf("expires in %d seconds", at.ExpiresSeconds)
+	case u.Scheme == "file":
+		if u.Host != "" || path.Clean(u.Path) != u.Path || s.kit.Folder == "" || !strings.HasPrefix(u.Path, strings.TrimSuffix(s.kit.Folder, "/")+"/") {
+			return "is not inside the kit's Folder " + s.kit.Folder
+		}
+	case u.Hostname() == "" || u.User != nil:
+		return "names no host, or a user"
+	case u.Scheme == "https" || u.Scheme == "http" && s.kit.AllowHTTP:
+	default:
+		return "is not https (AllowHTTP of the kit is for a source of the user's own)"
+	}
+	for name, value := range at.Headers {
+		if name == "" || strings.ContainsAny(name+value, "\r\n\x00") {
+			return "has a header that cannot be sent"
+		}
+	}
+	return ""
+}
+
+func (s *source) locateUnknown(ctx context.Context, t *trial) {
+	m, ok := s.model(ctx, t)
+	if !ok {
+		return
+	}
+	for _, odd := range []string{"no-such-file.seer", "", ".", "../x", "/etc/passwd", "a/../../x", "a\x00b"} {
+		at, err := s.locate(ctx, s.file(m, odd))
+		if isDefect(err) || passing(err) {
+			t.failf("Locate of %q: %s", odd, describe(err))
+		}
+		u, e := url.Parse(at.URL)
+		inside := err == nil && e == nil && s.badLocation(at) == "" && path.Clean("/"+u.Path) == "/"+strings.TrimPrefix(u.Path, "/")
+		if err == nil && !inside {
+			t.failf("Locate of %q gave %s; not_found or invalid was expected", odd, shorten(at.URL))
+		}
+	}
+}
+
+func (s *source) cancelReturns(ctx context.Context, t *trial) {
+	if !s.lab.networked() {
+		t.skipf("the kit has neither Cloud nor World: there is nothing to wait for")
+		return
+	}
+	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
+	early, cancel := context.WithTimeout(ctx, slowTime)
+	defer cancel()
+	var e *sdk.Error
+	if _, err := s.resolve(early, s.kit.Model); err == nil {
+		t.failf("Resolve succeeded, though nobody had answered")
+	} else if !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &e) {
+		t.failf("Resolve: %s; return the context's error, or unavailable", describe(err))
+	}
+}
+
+// weather lets both methods meet a fault.
+func (s *source) weather(ctx context.Context, t *trial, st storm) {
+	if !s.lab.networked() {
+		t.skipf("the kit has neither Cloud nor World: there is no network to go wrong")
+		return
+	}
+	m, ok := s.model(ctx, t)
+	if !ok {
+		return
+	}
+	var got sdk.ResolvedModel
+	err := s.lab.in(ctx, st, func(ctx context.Context) (err error) { got, err = s.resolve(ctx, s.kit.Model); return err })
+	st.judge(t, "Resolve", err, st.fine && st.name != "status-404", fmt.Sprintf("it gave %d files, though no answer was sensible", len(got.Files)))
+	if err == nil && st.must && !same(got, m) {
+		t.failf("Resolve: it gave something else than in good weather")
+	}
+	before := s.lab.world.Count()
+	var at sdk.Location
+	err = s.lab.in(ctx, st, func(ctx context.Context) (err error) { at, err = s.locate(ctx, s.file(m, m.Files[0].Path)); return err })
+	asked := s.lab.world.Count() > before // many locations are known without a request
+	st.judge(t, "Locate", err, !asked || st.fine, "it gave "+shorten(at.URL)+", though no answer was sensible")
+	if again, err := s.resolve(ctx, s.kit.Model); err != nil || !same(again, m) {
+		t.failf("Resolve, when the fault was over: %s", describe(err))
+	}
+}
+
+func (s *source) endSecrets(ctx context.Context, t *trial) {
+	s.lab.kit.Secrets = append(s.lab.kit.Secrets, s.headers...)
+	s.lab.endSecrets(ctx, t)
+}

@@ -1,0 +1,162 @@
+package sdktest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// lab is one run of a provider's kit.
+type lab struct {
+	kit   ProviderKit
+	world *World
+	guard *guard
+
+	mu     sync.Mutex
+	owners []string
+	keys   map[string]bool // of what was asked for
+}
+
+func newLab(k ProviderKit) *lab {
+	if k.Headers == nil {
+		k.Headers = http.Header{"Authorization": {"Bearer seer-canary-" + random(20)}}
+	}
+	if k.Sleep == nil {
+		k.Sleep = sleep
+	}
+	if k.BootTime <= 0 {
+		k.BootTime = time.Minute
+	}
+	l := &lab{kit: k, world: k.World, guard: newGuard(k.CallTime), keys: map[string]bool{}}
+	switch {
+	case l.world != nil:
+	case k.Cloud != nil:
+		l.world = NewWorld(Serve(k.Cloud))
+	default:
+		l.world = NewWorld(nowhere{})
+	}
+	return l
+}
+
+// nowhere is the backend of what needs none.
+type nowhere struct{}
+
+func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("the kit has neither Cloud nor World, so that %s cannot be asked", req.URL.Host)
+}
+
+// networked reports whether there is a world to go wrong.
+func (l *lab) networked() bool { return l.kit.Cloud != nil || l.kit.World != nil }
+
+// open makes a provider without a memory.
+func (l *lab) open() guarded {
+	return guarded{l.kit.Open(l.world.Client(l.kit.Headers)), l}
+}
+
+// random is small letters and digits.
+func random(n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	for i := range b {
+		b[i] = letters[int(b[i])%len(letters)]
+	}
+	return string(b)
+}
+
+// owner is a new one, whose machines are ended when the kit ends.
+func (l *lab) owner() string {
+	o := "seer-" + random(20)
+	l.adopt(o)
+	return o
+}
+
+func (l *lab) adopt(owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.owners = append(l.owners, owner)
+}
+
+// lifetime is how long a machine of the kit lives when nobody ends it.
+const lifetime = 15 * time.Minute
+
+// spec describes a machine of the kit's.
+func (l *lab) spec(owner string) sdk.MachineSpec {
+	end := time.Now().Add(lifetime).Unix()
+	key := "seer-" + random(20)
+	l.mu.Lock()
+	l.keys[key] = true
+	l.mu.Unlock()
+	s := sdk.MachineSpec{
+		Key: key, Owner: owner, Name: "seer conformance",
+		Command: []string{"python3", "-I", "-S", "-c", command},
+		Env:     map[string]string{"SEER_TEST_NOTE": `a b"c'd$e\f é`, envKey: key},
+		Port:    8470, GPU: l.kit.Query.GPU, GPUCount: l.kit.Query.GPUCount, CPU: l.kit.Query.CPU, MemoryGB: l.kit.Query.MemoryGB,
+		DiskGB: l.kit.Query.DiskGB, Regions: l.kit.Query.Regions, Options: l.kit.Query.Options,
+		Isolation: "auto", Network: "open", TimeoutSeconds: int64(lifetime.Seconds()), EndUnix: end,
+	}
+	if s.GPU == "*" {
+		s.GPU = ""
+	}
+	if l.kit.Spec != nil {
+		l.kit.Spec(&s)
+	}
+	return s
+}
+
+// envKey is the variable by which the kit knows its machines in a simulator.
+const envKey = "SEER_TEST_KEY"
+
+// command is a small program that listens, as the loader does.
+const command = `import http.server,sys
+# "quotes", 'quotes', $HOME, ` + "`ticks`" + `, \n, é
+http.server.HTTPServer(("0.0.0.0",8470),http.server.SimpleHTTPRequestHandler).serve_forever()`
+
+// guarded is a provider whose calls are watched.
+type guarded struct {
+	p sdk.Provider
+	l *lab
+}
+
+var _ sdk.Provider = guarded{}
+
+func (g guarded) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
+	return call(ctx, g.l.guard, "Describe", g.p.Describe)
+}
+
+func (g guarded) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+	return call(ctx, g.l.guard, "Offers", func(ctx context.Context) ([]sdk.Offer, error) { return g.p.Offers(ctx, q) })
+}
+
+func (g guarded) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.RawMessage) (sdk.CreateStep, error) {
+	return call(ctx, g.l.guard, "Create", func(ctx context.Context) (sdk.CreateStep, error) { return g.p.Create(ctx, spec, cursor) })
+}
+
+func (g guarded) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
+	return call(ctx, g.l.guard, "Observe", func(ctx context.Context) ([]sdk.Observation, error) { return g.p.Observe(ctx, handles) })
+}
+
+func (g guarded) List(ctx context.Context, owner string) ([]sdk.Listed, error) {
+	return call(ctx, g.l.guard, "List", func(ctx context.Context) ([]sdk.Listed, error) { return g.p.List(ctx, owner) })
+}
+
+func (g guarded) Terminate(ctx context.Context, handle string) error {
+	_, err := call(ctx, g.l.guard, "Terminate", func(ctx context.Context) (struct{}, error) { return struct{}{}, g.p.Terminate(ctx, handle) })
+	return err
+}
+
+func (g guarded) snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (sdk.SnapshotStep, error) {
+	return call(ctx, g.l.guard, "Snapshot", func(ctx context.Context) (sdk.SnapshotStep, error) {
+		s, ok := g.p.(sdk.Snapshotter)
+		if !ok {
+			return sdk.SnapshotStep{}, defect{"Describe names the feature snapshot, and the provider has no method Snapshot"}
+		}
+		return s.Snapshot(ctx, handle, key, cursor)
+	})
+}

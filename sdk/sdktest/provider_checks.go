@@ -1,0 +1,48 @@
+package sdktest
+
+// ProviderChecks lists what a provider is tried for, to be run in this order; see [Check].
+func ProviderChecks(k ProviderKit) []Check {
+	l := newLab(k)
+	checks := []Check{
+		{Name: "describe/answers", run: l.describeAnswers, Doc: "Describe says what the backend can do. It has no side effect and needs no credential."},
+		{Name: "describe/sensible", run: l.describeSensible, Doc: "Name is the value of provider:, features are ones that the contract knows, GPU names are canonical, numbers are not negative."},
+
+		{Name: "offers/sorted", run: l.offersSorted, Doc: "Offers are what could be rented now, cheapest first, with an ID and the price of the whole machine."},
+		{Name: "offers/gpu", run: l.offersGPU, Doc: "The query's GPU is empty for machines without one, * for every GPU, else a name to be compared with gpu.Match; names in offers are canonical."},
+		{Name: "offers/narrow", run: l.offersNarrow, Doc: "The plugin leaves out what has too little CPU or memory, too few GPUs or is in no region of the query. An empty list is no error."},
+		{Name: "offers/unknown-option", run: l.offersUnknownOption, Doc: "A key of provider_options that the plugin does not know is invalid, in Offers already."},
+
+		{Name: "create/gives-machine", run: l.createGives, Doc: "Create goes on in steps until there is a handle; a cursor is JSON of at most 4 KiB; List then gives handle, key, owner and end."},
+		{Name: "create/once-again", run: l.createAgain, Doc: "However often Create is called with one key, at any point of its way, there is at most one machine, and its handle is the same."},
+		{Name: "create/once-at-the-same-time", run: l.createTogether, Doc: "However often Create is called with one key, by whatever process, there is at most one machine."},
+		{Name: "create/once-answer-lost", run: l.createLost, Doc: "Any call may be made again because its answer was lost; there is still at most one machine."},
+		{Name: "create/foreign-cursor", run: l.createForeignCursor, Doc: "A cursor belongs to the plugin; one that it cannot read is an error and rents nothing."},
+		{Name: "create/arrives", run: l.createArrives, Doc: "On the machine runs Command with Env, and Port of it is reachable."},
+		{Name: "create/unsupported", run: l.createUnsupported, Doc: "What a backend cannot do is refused as unsupported before anything is rented, never left out."},
+		{Name: "create/unknown-option", run: l.createUnknownOption, Doc: "A key of provider_options that the plugin does not know is invalid."},
+		{Name: "create/unknown-offer", run: l.createUnknownOffer, Doc: "An offer that the backend does not have is an error, and nothing is rented."},
+		{Name: "create/no-capacity", run: l.createNoCapacity, Doc: "no_capacity means that nothing of the kind is free now; Seer then takes the next choice."},
+
+		{Name: "observe/becomes-running", run: l.observeRunning, Doc: "running comes with an endpoint for Port: unix:/absolute/path, http://host:port or https://host."},
+		{Name: "observe/every-handle-once", run: l.observeEvery, Doc: "The result has one entry for each handle; one that the backend does not know is stopped."},
+		{Name: "observe/one-request", run: l.observeBatched, Doc: "Observe is one request for all handles wherever the backend allows it."},
+
+		{Name: "list/finds", run: l.listFinds, Doc: "List finds every machine of the owner that still exists, with key and end as they were given."},
+		{Name: "list/only-the-owners", run: l.listOwners, Doc: "List gives machines of that owner and of nobody else; an owner without machines has an empty list."},
+
+		{Name: "terminate/ends", run: l.terminateEnds, Doc: "Terminate ends a machine and everything that it bills for."},
+		{Name: "terminate/again", run: l.terminateAgain, Doc: "Terminate is idempotent: an unknown handle is done."},
+		{Name: "terminate/only-this", run: l.terminateOnly, Doc: "Terminate ends the machine of the handle and no other, whatever the handle looks like."},
+		{Name: "terminate/answer-lost", run: l.terminateLost, Doc: "Terminate may be called again because its answer was lost."},
+
+		{Name: "snapshot/once", run: l.snapshotOnce, Doc: "However often Snapshot is called with one key, there is at most one copy; its result is a valid Image.Snapshot."},
+		{Name: "cancel/returns", run: l.cancelReturns, Doc: "A cancelled context ends a call early; the engine then repeats it or terminates."},
+	}
+	checks = append(checks, l.hostile()...)
+	return append(checks,
+		Check{Name: "end/no-stray-request", run: l.endStray, always: true, Doc: "A request goes where the user allowed it; a redirect to elsewhere is not followed."},
+		Check{Name: "end/errors-one-line", run: l.endTidy, always: true, Doc: "A message is one sentence for a person: what failed and, where it is known, what to do about it."},
+		Check{Name: "end/no-secret-shown", run: l.endSecrets, always: true, Doc: "A credential appears in no result, error or log."},
+		Check{Name: "end/nothing-left", run: l.endNothing, always: true, Doc: "What was terminated is gone: nothing that the kit rented costs money at its end."},
+	)
+}

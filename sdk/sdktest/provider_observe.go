@@ -1,0 +1,158 @@
+package sdktest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+var knownStates = []sdk.State{sdk.Pending, sdk.Building, sdk.Starting, sdk.Running, sdk.Stopped, sdk.Failed}
+
+func (l *lab) observeRunning(ctx context.Context, t *trial) {
+	owner := l.owner()
+	defer l.end(ctx, t, owner)
+	spec := l.spec(owner)
+	handle, err := l.create(ctx, spec)
+	if !t.try("becomes running", err) {
+		return
+	}
+	var o sdk.Observation
+	err = l.until(ctx, func() (bool, error) {
+		var err error
+		o, err = l.observe(ctx, handle)
+		switch {
+		case err != nil:
+			return false, err
+		case !slices.Contains(knownStates, o.State):
+			return false, fmt.Errorf("the state %q is none of %v; map the backend's states one by one", o.State, knownStates)
+		case !o.State.Live():
+			return false, fmt.Errorf("the machine is %s: %s", o.State, o.Message)
+		}
+		return o.State == sdk.Running && len(o.Endpoints) > 0, nil
+	})
+	if err != nil {
+		t.failf("a new machine does not become running with an endpoint: %v", err)
+		return
+	}
+	for _, e := range o.Endpoints {
+		if problem := badEndpoint(e); problem != "" {
+			t.failf("the endpoint %+v %s", e, problem)
+		}
+	}
+	if !slices.ContainsFunc(o.Endpoints, func(e sdk.Endpoint) bool { return e.Port == spec.Port }) {
+		t.failf("the machine runs and has no endpoint for the port %d: %+v", spec.Port, o.Endpoints)
+	}
+	if o.CostPerHour < 0 {
+		t.failf("the machine costs %v an hour", o.CostPerHour)
+	}
+}
+
+func badEndpoint(e sdk.Endpoint) string {
+	if path, ok := strings.CutPrefix(e.URL, "unix:"); ok {
+		if !strings.HasPrefix(path, "/") {
+			return "is not unix: and an absolute path"
+		}
+		return ""
+	}
+	u, err := url.Parse(e.URL)
+	switch {
+	case err != nil:
+		return "cannot be read as a URL"
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return "is not http://host:port, https://host[:port] or unix:/path"
+	case u.Scheme == "http" && u.Port() == "":
+		return "is http without a port"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return "has more than an address in it"
+	case e.Port <= 0:
+		return "does not say which port of the machine it is"
+	}
+	return ""
+}
+
+// many rents n machines for one owner.
+func (l *lab) many(ctx context.Context, t *trial, owner string, n int) []string {
+	var made []string
+	for range n {
+		handle, err := l.create(ctx, l.spec(owner))
+		if !t.try("several machines", err) {
+			return nil
+		}
+		if slices.Contains(made, handle) {
+			t.failf("two keys have one machine, %s; look for the key, not only for the owner", handle)
+			return nil
+		}
+		made = append(made, handle)
+	}
+	return made
+}
+
+const unknownHandle = "seer-no-such-machine"
+
+func (l *lab) observeEvery(ctx context.Context, t *trial) {
+	owner := l.owner()
+	defer l.end(ctx, t, owner)
+	made := l.many(ctx, t, owner, 2)
+	if made == nil {
+		return
+	}
+	asked := []string{unknownHandle, made[0], unknownHandle + "-2", made[1]}
+	all, err := l.open().Observe(ctx, asked)
+	if err != nil {
+		t.failf("Observe of two machines and two unknown handles: %s; an unknown handle is stopped, not an error", describe(err))
+		return
+	}
+	seen := map[string]int{}
+	for _, o := range all {
+		seen[o.Handle]++
+		unknown := strings.HasPrefix(o.Handle, unknownHandle)
+		switch {
+		case !slices.Contains(asked, o.Handle):
+			t.failf("Observe gave %q, which nobody asked for", o.Handle)
+		case unknown && o.State != sdk.Stopped:
+			t.failf("a handle that the backend does not know is %q; stopped is meant", o.State)
+		case !unknown && !o.State.Live():
+			t.failf("%s, which was just rented, is %s (%s)", o.Handle, o.State, o.Message)
+		}
+	}
+	for _, handle := range asked {
+		if seen[handle] != 1 {
+			t.failf("Observe gave %d entries for %q; each handle has exactly one", seen[handle], handle)
+		}
+	}
+	none, err := l.open().Observe(ctx, nil)
+	if err != nil || len(none) > 0 {
+		t.failf("Observe of no handles gave %d entries: %s", len(none), describe(err))
+	}
+}
+
+func (l *lab) observeBatched(ctx context.Context, t *trial) {
+	if !l.networked() {
+		t.skipf("the kit has neither Cloud nor World: there are no requests to be counted")
+		return
+	}
+	owner := l.owner()
+	defer l.end(ctx, t, owner)
+	made := l.many(ctx, t, owner, 3)
+	if made == nil {
+		return
+	}
+	requests := func(handles []string) int {
+		before := l.world.Count()
+		_, err := l.open().Observe(ctx, handles)
+		t.try("Observe", err)
+		return l.world.Count() - before
+	}
+	one, three := requests(made[:1]), requests(made)
+	t.notef("%d requests for 1 handle, %d for 3", one, three)
+	if three > one && l.kit.PerHandle == "" {
+		t.failf("Observe makes %d requests for 1 handle and %d for 3; ask for a list, or say in the kit's PerHandle why the backend has none", one, three)
+	}
+	if l.kit.PerHandle != "" {
+		t.notef("the author says: %s", l.kit.PerHandle)
+	}
+}
