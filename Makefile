@@ -16,8 +16,10 @@ export SEER_PYTHON ?= $(shell scripts/python)
 
 build: setup-build seer runtime plugins sdk
 
-seer:
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/seer ./cmd/seer
+# The program knows its own plugins by their digests, so they are built first.
+seer: plugins
+	builtins=$$(scripts/builtins $(BIN)/plugins); \
+	$(GO) build -trimpath -ldflags "$(LDFLAGS) -X main.builtins=$$builtins" -o $(BIN)/seer ./cmd/seer
 
 # Static, one for each system a sandbox may run: they are pushed to machines.
 runtime:

@@ -18,12 +18,18 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-var artifacts testbuild.Artifacts
+var (
+	artifacts testbuild.Artifacts
+	builtins  map[string]string
+)
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "seer-engine-test-")
 	if err == nil {
 		artifacts, err = testbuild.Build(dir)
+	}
+	if err == nil {
+		builtins, err = artifacts.Builtins()
 	}
 	code := 1
 	if err != nil {
@@ -45,7 +51,7 @@ func newEngine(t *testing.T, change ...func(*engine.Options)) *engine.Engine {
 	}
 	o := engine.Options{
 		StateDir: filepath.Join(t.TempDir(), "state dir é"), CacheDir: sharedCache(), RuntimeDir: run,
-		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins},
+		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins}, BuiltinPlugins: builtins,
 	}
 	for _, c := range change {
 		c(&o)

@@ -72,7 +72,9 @@ func beforeDash(args []string) []string {
 }
 
 func (a *app) openEngine() (*engine.Engine, error) {
-	e, err := engine.New(engine.Options{StateDir: a.stateDir, PluginDirs: a.pluginDirs, Logger: a.logger()})
+	e, err := engine.New(engine.Options{
+		StateDir: a.stateDir, PluginDirs: a.pluginDirs, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
+	})
 	a.opened = e
 	return e, err
 }

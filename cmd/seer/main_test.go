@@ -1,9 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -50,10 +48,7 @@ var installed = sync.OnceValues(func() (installation, error) {
 		i.bin = bin
 		return i, nil
 	}
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "seer"), ".").CombinedOutput(); err != nil {
-		return i, fmt.Errorf("build seer: %w\n%s", err, out)
-	}
-	return i, nil
+	return i, built.Seer(filepath.Join(dir, "seer"))
 })
 
 func install(t *testing.T) installation {

@@ -27,7 +27,7 @@ func BenchmarkCachedLoad(b *testing.B) {
 // first is a process's first call: find, load, start an instance, call.
 func first(b *testing.B, dir, cache string) {
 	b.Helper()
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: cache})
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: cache, Access: host.GrantAll})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func BenchmarkCall1KiB(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	dir := builtIn(b, "expose-library", "expose-mcp", "expose-prompt", "fetch-folder")
 	for b.Loop() {
-		h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: cacheDir})
+		h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: cacheDir, Access: host.GrantAll})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -309,7 +309,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	h, err := host.New(host.Options{Dirs: []string{guests(t, "rogue")}, CacheDir: cacheDir})
+	h, err := host.New(host.Options{Dirs: []string{guests(t, "rogue")}, CacheDir: cacheDir, Access: host.GrantAll})
 	if err != nil {
 		t.Fatal(err)
 	}

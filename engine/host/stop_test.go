@@ -63,7 +63,7 @@ func TestGuestIsAskedToEndAtItsTimeLimit(t *testing.T) {
 }
 
 func TestCloseWhileAGuestWaits(t *testing.T) {
-	h, err := host.New(host.Options{Dirs: []string{guests(t, "rogue")}, CacheDir: cacheDir})
+	h, err := host.New(host.Options{Dirs: []string{guests(t, "rogue")}, CacheDir: cacheDir, Access: host.GrantAll})
 	if err != nil {
 		t.Fatal(err)
 	}

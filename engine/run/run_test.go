@@ -19,12 +19,18 @@ import (
 	"github.com/seer-engine/seer/internal/testbuild"
 )
 
-var artifacts testbuild.Artifacts
+var (
+	artifacts testbuild.Artifacts
+	builtins  map[string]string
+)
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "seer-run-test-")
 	if err == nil {
 		artifacts, err = testbuild.Build(dir)
+	}
+	if err == nil {
+		builtins, err = artifacts.Builtins()
 	}
 	code := 1
 	if err != nil {
@@ -61,7 +67,7 @@ func setup(t *testing.T, script, change string) (*engine.Engine, *experiment.Exp
 	}
 	e, err := engine.New(engine.Options{
 		StateDir: filepath.Join(t.TempDir(), "state"), CacheDir: filepath.Join(filepath.Dir(artifacts.Plugins), "cache"), RuntimeDir: short,
-		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins},
+		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins}, BuiltinPlugins: builtins,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ func install(dir string) error {
 	if out, err := exec.Command("chmod", "-R", "a+rX", bin).CombinedOutput(); err != nil {
 		return fmt.Errorf("chmod: %w: %s", err, out)
 	}
-	if err := program(); err != nil {
+	if err := program(built); err != nil {
 		return err
 	}
 	return warm()
@@ -74,7 +74,7 @@ func warm() error {
 
 // program puts the program itself into place: the one that was built, or one
 // built now.
-func program() error {
+func program(a testbuild.Artifacts) error {
 	if built := os.Getenv("SEER_TEST_BIN"); built != "" {
 		data, err := os.ReadFile(filepath.Join(built, "seer"))
 		if err != nil {
@@ -82,8 +82,5 @@ func program() error {
 		}
 		return os.WriteFile(installed.seer, data, 0o755)
 	}
-	if out, err := exec.Command("go", "build", "-o", installed.seer, "github.com/seer-engine/seer/cmd/seer").CombinedOutput(); err != nil {
-		return fmt.Errorf("build seer: %w\n%s", err, out)
-	}
-	return nil
+	return a.Seer(installed.seer)
 }

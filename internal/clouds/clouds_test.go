@@ -98,7 +98,7 @@ func TestNoCredentialReachesAPlugin(t *testing.T) {
 			dir := t.TempDir()
 			e, err := engine.New(engine.Options{
 				StateDir: filepath.Join(dir, "state"), CacheDir: filepath.Join(dir, "cache"), RuntimeDir: filepath.Join(dir, "run"),
-				ArtifactsDir: prepared.artifacts.Runtime, PluginDirs: []string{prepared.artifacts.Plugins},
+				ArtifactsDir: prepared.artifacts.Runtime, PluginDirs: []string{prepared.artifacts.Plugins}, PluginAccess: host.GrantAll,
 				Providers: map[string]sdk.Provider{name: watched},
 			})
 			if err != nil {

@@ -3,11 +3,14 @@
 package testbuild
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Artifacts is an installation's folders.
@@ -40,6 +43,44 @@ func Build(dir string) (Artifacts, error) {
 		}
 	}
 	return a, nil
+}
+
+// Builtins are the digests of the built-in plugins, by id, as the program knows them.
+func (a Artifacts) Builtins() (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(a.Plugins, "*.wasm"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no plugin in %s", a.Plugins)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]string{}
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(code)
+		known[strings.TrimSuffix(filepath.Base(file), ".wasm")] = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return known, nil
+}
+
+// Seer builds the program to the given path, for these plugins.
+func (a Artifacts) Seer(path string) error {
+	known, err := a.Builtins()
+	if err != nil {
+		return err
+	}
+	var pairs []string
+	for id, digest := range known {
+		pairs = append(pairs, id+"="+digest)
+	}
+	cmd := exec.Command("go", "build", "-ldflags", "-X main.builtins="+strings.Join(pairs, ","), "-o", path, "github.com/seer-engine/seer/cmd/seer")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build seer: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // Top is the module's folder.
