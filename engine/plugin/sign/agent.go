@@ -28,6 +28,9 @@ func fromAgent(ctx context.Context, pub ssh.PublicKey, o Options) (ssh.Signer, f
 	keys, err := agent.NewClient(conn).Signers()
 	if err != nil {
 		done()
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
 		return nil, nil, sdk.Errorf(sdk.Unavailable, "the SSH agent does not list its keys: %v", err)
 	}
 	for _, key := range keys {

@@ -38,7 +38,11 @@ func Sign(ctx context.Context, statement []byte, keyFile string, o Options) ([]b
 		return nil, Signer{}, err
 	}
 	defer done()
-	if err := usable(key.PublicKey()); err != nil {
+	pub, err := ssh.ParsePublicKey(key.PublicKey().Marshal()) // an agent's says nothing of its size
+	if err == nil {
+		err = usable(pub)
+	}
+	if err != nil {
 		return nil, Signer{}, sdk.Errorf(sdk.Invalid, "%s: %v", keyFile, err)
 	}
 	sig, err := sshsig.Sign(bytes.NewReader(statement), key, sshsig.HashSHA512, Namespace)

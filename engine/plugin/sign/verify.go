@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rsa"
 	"fmt"
+	"strings"
 
 	"github.com/hiddeco/sshsig"
 	"golang.org/x/crypto/ssh"
@@ -44,7 +45,8 @@ func parse(armored []byte) (*sshsig.Signature, error) {
 	if err != nil {
 		return nil, sdk.Errorf(sdk.Unauthorized, "not an SSH signature: %v", err)
 	}
-	if !bytes.Equal(unwrapped(armored), unwrapped(sshsig.Armor(sig))) {
+	hardware := strings.HasPrefix(sig.PublicKey.Type(), "sk-") // whose flags and counter follow the signature, and are signed
+	if !bytes.Equal(unwrapped(armored), unwrapped(sshsig.Armor(sig))) || (len(sig.Signature.Rest) > 0 && !hardware) {
 		return nil, sdk.Errorf(sdk.Unauthorized, "the SSH signature has something in it or around it that does not belong there")
 	}
 	return sig, nil
