@@ -82,7 +82,7 @@ func (b *Bundle) name() error {
 	}
 	m, err := b.header()
 	if err != nil {
-		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %v", err)
+		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %s", transfer.Printable(strings.ReplaceAll(err.Error(), "\n", " ")))
 	}
 	if !idPattern.MatchString(m.ID) || len(m.ID) > longestName {
 		return sdk.Errorf(sdk.Invalid, "the manifest's id %.120q is not one: small letters, digits and single hyphens, like provider-tiny", m.ID)

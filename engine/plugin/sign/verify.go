@@ -43,7 +43,7 @@ func parse(armored []byte) (*sshsig.Signature, error) {
 	}
 	sig, err := sshsig.Unarmor(armored)
 	if err != nil {
-		return nil, sdk.Errorf(sdk.Unauthorized, "not an SSH signature: %v", err)
+		return nil, sdk.Errorf(sdk.Unauthorized, "not an SSH signature: %.200q", err.Error())
 	}
 	hardware := strings.HasPrefix(sig.PublicKey.Type(), "sk-") // whose flags and counter follow the signature, and are signed
 	if !bytes.Equal(unwrapped(armored), unwrapped(sshsig.Armor(sig))) || (len(sig.Signature.Rest) > 0 && !hardware) {
