@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -23,14 +24,20 @@ import (
 type Options struct {
 	StateDir   string // what must survive; default $XDG_STATE_HOME/seer
 	CacheDir   string // what can be made again; default $XDG_CACHE_HOME/seer
+	DataDir    string // installed plugins; default $XDG_DATA_HOME/seer
+	ConfigFile string // the user's configuration, with the policy for plugins; default $XDG_CONFIG_HOME/seer/config.yaml
 	RuntimeDir string // sockets, a short path; default $XDG_RUNTIME_DIR/seer or /tmp/seer-UID
 
 	// ArtifactsDir holds seer-runtime-<os>-<arch>; default $SEER_ARTIFACTS_DIR, or
 	// else the folder "runtime" beside the executable.
 	ArtifactsDir string
-	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR,
-	// $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside the executable.
+	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR, the plugins
+	// that are installed, $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside
+	// the executable.
 	PluginDirs []string
+	// LockDir is the folder of an experiment. If it has a seer.lock, the plugins that it
+	// names are searched before all others, and what else is installed is not.
+	LockDir string
 	// BuiltinPlugins are the digests ("sha256:…") of the plugins that come with this
 	// program, by id: such a file may do what its manifest says. One of that id with
 	// another digest is a stranger's.
@@ -38,8 +45,8 @@ type Options struct {
 	// PluginAccess says what all other plugins may do; nil = what the user has granted.
 	// [host.GrantAll] is for programs that bring their own plugins.
 	PluginAccess func(context.Context, host.Plugin) (host.Grant, error)
-	// PluginAudit is told of every request of a plugin when it has ended; nil = nobody.
-	// Calls may overlap.
+	// PluginAudit is told of every request of a plugin when it has ended; nil = the audit
+	// in StateDir. Calls may overlap.
 	PluginAudit func(host.Audit)
 	// Version is that of this program, to tell a plugin that needs a newer one.
 	Version string
@@ -75,8 +82,10 @@ type Engine struct {
 	python func() (isolation.Interpreter, error) // found once, on first use
 	local  func() (sdk.Provider, error)
 	host   func() (*host.Host, error)
-	used   sync.Mutex // guards hosted
+	shelf  func() (*store.Store, error)
+	used   sync.Mutex // guards hosted and audit
 	hosted *host.Host
+	audit  *store.Recorder
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -118,6 +127,7 @@ func New(o Options) (*Engine, error) {
 	e.python = sync.OnceValues(e.findPython)
 	e.local = sync.OnceValues(e.openLocal)
 	e.host = sync.OnceValues(e.openHost)
+	e.shelf = sync.OnceValues(e.openPluginStore)
 	return e, nil
 }
 
@@ -130,6 +140,9 @@ func (e *Engine) Close() error {
 	}
 	err := e.hosted.Close(context.Background())
 	e.hosted = nil
+	if e.audit != nil {
+		e.audit.Close()
+	}
 	return err
 }
 
@@ -177,12 +190,8 @@ func (e *Engine) findArtifacts() string {
 func (e *Engine) findPluginDirs() {
 	e.pluginDir = append(e.pluginDir, e.opts.PluginDirs...)
 	e.pluginDir = append(e.pluginDir, filepath.SplitList(e.getenv("SEER_PLUGIN_DIR"))...)
-	data := e.getenv("XDG_DATA_HOME")
-	if home := e.getenv("HOME"); data == "" && home != "" {
-		data = filepath.Join(home, ".local", "share")
-	}
-	if data != "" {
-		e.wellKnown = append(e.wellKnown, filepath.Join(data, "seer", "plugins"))
+	if data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share"); data != "" {
+		e.wellKnown = append(e.wellKnown, filepath.Join(data, "plugins"))
 	}
 	e.wellKnown = append(e.wellKnown, beside("plugins"))
 }
@@ -213,17 +222,25 @@ func (e *Engine) openHost() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	dirs, err := e.searched()
+	if err != nil {
+		return nil, err
+	}
+	audit, recorder, err := e.pluginAudit()
+	if err != nil {
+		return nil, err
+	}
 	h, err := host.New(host.Options{
-		Dirs: e.pluginDir, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
+		Dirs: dirs, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
 		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
-		Access: e.pluginAccess, Audit: e.opts.PluginAudit, Version: e.opts.Version,
+		Access: e.pluginAccess, Audit: audit, Version: e.opts.Version,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e.used.Lock()
 	defer e.used.Unlock()
-	e.hosted = h
+	e.hosted, e.audit = h, recorder
 	return h, nil
 }
 

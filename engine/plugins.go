@@ -48,6 +48,10 @@ func (e *Engine) pluginAccess(ctx context.Context, p host.Plugin) (host.Grant, e
 	var g host.Grant
 	if e.opts.PluginAccess != nil {
 		g, err = e.opts.PluginAccess(ctx, p)
+	} else if s, failed := e.shelf(); failed != nil {
+		err = failed
+	} else {
+		g, err = s.Decide(ctx, p)
 	}
 	if err != host.ErrNotGranted || filepath.Dir(p.File) != beside("plugins") { //nolint:errorlint // one that is wrapped says more
 		return g, err
