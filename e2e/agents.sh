@@ -17,6 +17,10 @@ export PYTHON
 "$SEER" up exp/seer.yaml --name agents --quiet
 trap '"$SEER" down --all >/dev/null' EXIT
 "$SEER" serve agents "$TOP/e2e/agents/tools.py" --as mcp --name tools --out .
+# The same functions as a skill, where each of them looks for skills.
+"$SEER" serve agents "$TOP/e2e/agents/tools.py" --as skill --name see_red --out skill
+for agent in claude opencode; do mkdir -p $agent.work && cp -r skill/.claude $agent.work/; done
+for agent in codex gemini; do mkdir -p $agent.work && cp -r skill/.claude $agent.work/.agents; done
 export CONNECTION=$PWD/tools.connection.json OUT=$PWD
 for agent in claude codex gemini opencode; do
   unshare --map-root-user --net bash "$TOP/e2e/agents/alone.sh" "$agent" || { tail -n 20 "$agent.out" "$agent.err" "$agent.log" >&2 && exit 1; }

@@ -21,6 +21,9 @@ def expect(tool: str, *parts: str) -> None:
             raise SystemExit(f"{agent}: {tool} answered {text!r}, without {part!r}")
 
 
+expect("skill", "see-red", "What agents may do in this test. Use when a task needs these functions")
+if agent == "claude":
+    expect("Bash", "42")
 expect("add", "5")
 expect("embed", "h-", "2000", "64", "float32", "handle-read")
 expect("handle-read", "127999")

@@ -1,16 +1,18 @@
 """A scripted model behind the four interfaces that agents speak: Anthropic's Messages,
 OpenAI's Responses and Chat Completions, and Gemini's generateContent. It makes the same
-tool calls whoever asks, and writes down what the tools answered, one JSON line each.
+tool calls whoever asks, and writes down what the tools answered, one JSON line each, and
+the first request that knows of the skill see-red.
 
 usage: model.py LOG; the port is the first line of its output"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 Json = Dict[str, Any]
 
@@ -52,6 +54,17 @@ def next_call(results: List[Tuple[str, str]]) -> Optional[Call]:
     return None
 
 
+def use_skill(results: List[Tuple[str, str]], known: Container[str]) -> Optional[Call]:
+    """Loads the skill and does what it says, where the agent has the tools of Claude Code."""
+    said = dict(results)
+    if "Skill" in known and "Skill" not in said:
+        return Call("Skill", {"skill": "see-red"})
+    if "Bash" in known and "Skill" in said and "Bash" not in said:
+        code = "import see_red; print(see_red.add(40, 2))"
+        return Call("Bash", {"command": f"PYTHONPATH=.claude/skills/see-red/scripts {os.environ['PYTHON']} -c '{code}'"})
+    return None
+
+
 def short(name: str, namespace: Optional[str] = None) -> str:
     """The tool's name without what the agent has put before it."""
     plain = re.sub(r"^.*?tools(__|_|\.|:|-)+", "", name) if namespace is None else name
@@ -76,6 +89,9 @@ class Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             raw = self.chunks()
+        if b"see-red" in raw and "skill" not in self.seen:
+            self.seen["skill"] = 1
+            self.note("skill", raw.decode(errors="replace"))
         body: Json = json.loads(raw or b"{}")
         if path.endswith("/count_tokens") or path.endswith(":countTokens"):
             self.answer({"input_tokens": 10, "totalTokens": 10})
@@ -103,15 +119,18 @@ class Handler(BaseHTTPRequestHandler):
         """The tool to be called by the name the agent knows it by, with its namespace and arguments."""
         new = turn.results[self.seen.get(api, 0):]
         self.seen[api] = len(turn.results)
-        with open(self.log_path, "a", encoding="utf-8") as f:
-            for name, text in new:
-                f.write(json.dumps({"api": api, "tool": name, "result": text}) + "\n")
+        for name, text in new:
+            self.note(name, text)
         known = {short(name, space): (name, space) for name, space in turn.tools}
-        call = next_call(turn.results)
+        call = next_call(turn.results) or use_skill(turn.results, known)
         if "add" not in known or call is None:  # a request for a title or the like
             return None, None, {}
         name, space = known[call.tool]
         return name, space, call.arguments
+
+    def note(self, tool: str, result: str) -> None:
+        with open(self.log_path, "a", encoding="utf-8") as f:
+            f.write(json.dumps({"tool": tool, "result": result}) + "\n")
 
     def answer(self, body: Json) -> None:
         self.send(json.dumps(body).encode(), "application/json")
