@@ -27,7 +27,7 @@ type Event struct {
 }
 
 const (
-	maxWaiting = 10_000 // events that are kept until they are written
+	maxWaiting = 4096 // events that are kept until they are written
 	maxField   = 1 << 10
 	flushEvery = 500 * time.Millisecond
 )

@@ -71,13 +71,13 @@ func (s *Store) Put(ctx context.Context, b bundle.Bundle, from bundle.Origin, si
 	}
 	in := Installed{ID: b.ID, Version: b.Version, Digest: b.Digest(), Wasm: sum(b.Wasm), Origin: from, Signer: signer, Time: s.now().UTC().Truncate(time.Second)}
 	in.Dir, in.Manifest, in.Access = s.folder(in.Digest), m, access.Of(m)
-	if err := s.locked(ctx, func() error { return s.put(b, in) }); err != nil {
+	if err := s.locked(ctx, func() error { return s.put(b, &in) }); err != nil {
 		return Installed{}, fmt.Errorf("store %s %s: %w", b.ID, b.Version, err)
 	}
 	return in, nil
 }
 
-func (s *Store) put(b bundle.Bundle, in Installed) error {
+func (s *Store) put(b bundle.Bundle, in *Installed) error {
 	s.sweep()
 	there, err := s.Get(in.Digest)
 	known := err == nil

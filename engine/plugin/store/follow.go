@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -45,6 +46,9 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Event) error) e
 
 // audited are the plugins that have an audit.
 func (s *Store) audited(id string) ([]string, error) {
+	if id != "" && !idPattern.MatchString(id) {
+		return nil, fmt.Errorf("%q is not the id of a plugin", id)
+	}
 	if id != "" {
 		return []string{id}, nil
 	}

@@ -16,9 +16,14 @@ type Adoption struct {
 	ID       string
 	Digest   string // of a bundle in the store
 	Grant    *Grant // nil = none is needed, or it stands already
+	Under    string // module whose grant Grant follows, and which must still hold; "" = the user has just said yes
 	Activate bool   // make it the version that is used; else it is only kept
-	Pin      string // fingerprint; remembered if no signer of the plugin is yet
+	Signer   string // fingerprint; remembered if no signer of the plugin is yet; "" = unsigned
+	Unlooked bool   // the policy wants no look at signatures
 }
+
+// ErrRevoked is the answer to an update under a grant that was taken back meanwhile.
+var ErrRevoked = errors.New("the grant that the update would follow was taken back meanwhile; install it again")
 
 // Adopt makes a decision of an installation hold.
 func (s *Store) Adopt(ctx context.Context, a Adoption) error {
@@ -26,13 +31,13 @@ func (s *Store) Adopt(ctx context.Context, a Adoption) error {
 		return err
 	}
 	return s.update(ctx, func(l *ledger) error {
-		if known := l.Signers[a.ID].Fingerprint; known != "" && known != a.Pin {
-			return signerChanged(a.ID, known, a.Pin)
-		}
-		if a.Pin != "" && l.Signers[a.ID].Fingerprint == "" {
-			l.Signers[a.ID] = Signer{a.Pin, s.stamp()}
+		if err := l.pin(a, s.stamp()); err != nil {
+			return err
 		}
 		if a.Grant != nil {
+			if old, ok := l.grantOf(a.ID, a.Under); a.Under != "" && (!ok || len(a.Grant.Lines.Without(old.Lines)) > 0) {
+				return ErrRevoked
+			}
 			l.grant(*a.Grant, s.stamp())
 		}
 		if a.Activate {
@@ -41,6 +46,18 @@ func (s *Store) Adopt(ctx context.Context, a Adoption) error {
 		}
 		return nil
 	})
+}
+
+func (l *ledger) pin(a Adoption, now time.Time) error {
+	known := l.Signers[a.ID].Fingerprint
+	switch {
+	case a.Unlooked || a.Signer == known:
+		return nil
+	case known != "":
+		return signerChanged(a.ID, known, a.Signer)
+	}
+	l.Signers[a.ID] = Signer{a.Signer, now}
+	return nil
 }
 
 // SetPending notes that a version waits for a grant. The active one stays.
@@ -62,11 +79,15 @@ func (s *Store) Grant(ctx context.Context, g Grant) error {
 		return err
 	}
 	return s.update(ctx, func(l *ledger) error {
-		l.grant(g, s.stamp())
-		if waiting != "" && l.Pending[g.ID] == waiting {
-			l.Active[g.ID] = waiting
+		if waiting != nil && l.Pending[g.ID] == waiting.Digest {
+			a := Adoption{ID: g.ID, Signer: waiting.Signer, Unlooked: waiting.Signer == ""}
+			if err := l.pin(a, s.stamp()); err != nil {
+				return err
+			}
+			l.Active[g.ID] = waiting.Digest
 			delete(l.Pending, g.ID)
 		}
+		l.grant(g, s.stamp())
 		return nil
 	})
 }
@@ -77,17 +98,17 @@ func (l *ledger) grant(g Grant, now time.Time) {
 	l.Grants = append(l.Grants, g)
 }
 
-// pendingWith is the digest of the waiting bundle of a plugin, if it holds that module.
-func (s *Store) pendingWith(id, wasm string) (string, error) {
+// pendingWith is the waiting version of a plugin, if it has that module.
+func (s *Store) pendingWith(id, wasm string) (*Installed, error) {
 	l, err := s.read()
 	if err != nil || l.Pending[id] == "" {
-		return "", err
+		return nil, err
 	}
 	in, err := s.Lookup(l.Pending[id])
 	if err != nil || in.Wasm != wasm {
-		return "", nil //nolint:nilerr // what waits is gone: the grant is of something else
+		return nil, nil //nolint:nilerr // what waits is gone or another: the grant is not of it
 	}
-	return in.Digest, nil
+	return &in, nil
 }
 
 // GrantFolder allows whatever is built in a folder of the user's what f.Lines say. The

@@ -72,7 +72,7 @@ type counts struct {
 }
 
 func readCounts(dir string) (*counts, error) {
-	c := &counts{}
+	c := newCounts()
 	path := filepath.Join(dir, countsName)
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -81,14 +81,15 @@ func readCounts(dir string) (*counts, error) {
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("%s cannot be read: %w; remove it to go on without the counts of old requests", path, err)
 	}
-	if c.Used == nil {
-		c.Used = map[string]*Use{}
-	}
-	if c.Refused == nil {
-		c.Refused = map[string]*Refusal{}
+	maps.DeleteFunc(c.Used, func(_ string, u *Use) bool { return u == nil })
+	maps.DeleteFunc(c.Refused, func(_ string, r *Refusal) bool { return r == nil })
+	if c.Used == nil || c.Refused == nil {
+		return newCounts(), nil
 	}
 	return c, nil
 }
+
+func newCounts() *counts { return &counts{Used: map[string]*Use{}, Refused: map[string]*Refusal{}} }
 
 func (c *counts) add(e Event) {
 	if !e.Refused && e.Permission != "" {
@@ -150,7 +151,7 @@ func isRequest(line string) bool {
 func (s *Store) count(ctx context.Context, id string) (*counts, error) {
 	dir := s.auditOf(id)
 	if _, err := os.Stat(dir); !idPattern.MatchString(id) || missing(err) {
-		return readCounts("") // it has done nothing
+		return newCounts(), nil // it has done nothing
 	}
 	lock, err := state.Acquire(ctx, filepath.Join(dir, "lock"))
 	if err != nil {

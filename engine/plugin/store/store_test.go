@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/state"
+)
+
+func TestStoredPluginIsFoundByAHost(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	in := w.put(tiny(t, "1.0.0", "/machines"))
+	if dirs, err := w.Dirs(); err != nil || len(dirs) != 0 {
+		t.Fatalf("before it is active: %v, %v", dirs, err)
+	}
+	if err := w.Activate(ctx, in.Digest); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.host().Provider(ctx, "tiny")
+	wantError(t, err, "seer plugin grant provider-tiny")
+	w.grant(in)
+	if _, err := w.host().Provider(ctx, "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.Get(in.Digest)
+	if err != nil || got.Bundle.Digest() != in.Digest || got.Origin.Reference != "./tiny.wasm" {
+		t.Errorf("got %+v, %v", got.Installed, err)
+	}
+	if info, err := os.Stat(in.File()); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestRevocationHoldsAtTheNextLookup(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	w.grant(w.put(tiny(t, "1.0.0", "/machines")))
+	h := w.host()
+	if _, err := h.Provider(ctx, "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.open(nil).Revoke(ctx, "provider-tiny"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	_, err := h.Provider(ctx, "tiny")
+	wantError(t, err, "nobody has granted")
+	if n, err := w.Revoke(ctx, "provider-tiny"); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// A grant is of one file: another one with the same id and version has none.
+func TestGrantIsOfOneModule(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	w.grant(w.put(tiny(t, "1.0.0", "/machines")))
+	other := w.put(tiny(t, "1.0.0", "/machines", "/keys"))
+	if err := w.Activate(ctx, other.Digest); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.host().Provider(ctx, "tiny")
+	wantError(t, err, "nobody has granted")
+}
+
+func TestChangedFilesAreNotUsed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		paths  []string // that it asks for
+		change func(in Installed) error
+	}{
+		"module of one that asks":            {[]string{"/m"}, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
+		"module of one that asks nothing":    {nil, func(in Installed) error { return appendTo(in.File(), "\x00\x02\x01x") }},
+		"manifest":                           {[]string{"/m"}, func(in Installed) error { return appendTo(in.Dir+"/provider-tiny.yaml", "\n") }},
+		"record":                             {[]string{"/m"}, func(in Installed) error { return os.WriteFile(in.Dir+"/origin.json", []byte("{"), 0o600) }},
+		"module is gone":                     {[]string{"/m"}, func(in Installed) error { return os.Remove(in.File()) }},
+		"module of one that asks is another": {[]string{"/m"}, func(in Installed) error { return os.WriteFile(in.File(), tiny(t, "1.0.0", "/m", "/n").Wasm, 0o600) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, w := context.Background(), newWorld(t)
+			b := tiny(t, "1.0.0", tc.paths...)
+			in := w.put(b)
+			w.grant(in)
+			if err := tc.change(in); err != nil {
+				t.Fatal(err)
+			}
+			dirs, err := w.Dirs()
+			if err == nil && len(dirs) == 1 {
+				_, err = w.host().Provider(ctx, "tiny")
+			}
+			if err == nil {
+				t.Fatal("it is used")
+			}
+			w.put(b) // installing it again repairs it
+			if _, err := w.host().Provider(ctx, "tiny"); err != nil {
+				t.Errorf("after it was installed again: %v", err)
+			}
+		})
+	}
+}
+
+func appendTo(path, text string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func TestASignatureMayComeLater(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	b := tiny(t, "1.0.0")
+	w.put(b)
+	b.Signature = []byte("signed")
+	if _, err := w.Put(ctx, b, bundle.Origin{}, fingerprintA); err != nil {
+		t.Fatal(err)
+	}
+	b.Signature = nil
+	if in, err := w.Put(ctx, b, bundle.Origin{}, ""); err != nil || in.Signer != fingerprintA {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	if got, err := w.Get(b.Digest()); err != nil || string(got.Bundle.Signature) != "signed" || got.Signer != fingerprintA {
+		t.Errorf("%+v, %v", got.Installed, err)
+	}
+}
+
+func TestHalfABundleIsNeverSeen(t *testing.T) {
+	b := tiny(t, "1.0.0", "/m")
+	b.Signature, b.Report = []byte("s"), []byte("{}")
+	for n := 1; ; n++ {
+		w, steps := newWorld(t), 0
+		s := w.open(func(string) error {
+			if steps++; steps == n {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		_, err := s.Put(context.Background(), b, bundle.Origin{}, "")
+		if err == nil {
+			if n < 6 {
+				t.Errorf("only %d steps were tried", n)
+			}
+			return
+		}
+		if all, errs := w.List(); len(all) != 0 || len(errs) != 0 {
+			t.Errorf("step %d: %v, %v", n, all, errs)
+		}
+		if entries, _ := os.ReadDir(w.BundleDir()); len(entries) != 0 {
+			t.Errorf("step %d left %v", n, entries)
+		}
+	}
+}
+
+func TestWhatAKilledWriterLeftIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	half := filepath.Join(w.BundleDir(), ".tmp-1")
+	if err := os.Mkdir(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(half, "x.wasm"), "x", 0o600)
+	w.put(tiny(t, "1.0.0"))
+	if entries, _ := os.ReadDir(w.BundleDir()); len(entries) != 1 {
+		t.Errorf("left: %v", entries)
+	}
+}
+
+func TestRemove(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	in := w.put(tiny(t, "1.0.0", "/m"))
+	w.grant(in)
+	if err := w.Remove(ctx, in.Digest); err != nil {
+		t.Fatal(err)
+	}
+	if dirs, err := w.Dirs(); len(dirs) != 0 || err != nil {
+		t.Error(dirs, err)
+	}
+	var gone *NotStoredError
+	if err := w.Remove(ctx, in.Digest); !errors.As(err, &gone) {
+		t.Error(err)
+	}
+	for _, digest := range []string{"", "../../x", "sha256:" + strings.Repeat("A", 64), "sha256:../../x"} {
+		wantError(t, w.Remove(ctx, digest), "not a digest")
+	}
+	// What is missing is told, and does not hide the rest.
+	one, two := w.put(tiny(t, "1.0.0")), w.put(expose(t))
+	w.grant(one)
+	w.grant(two)
+	if err := os.RemoveAll(one.Dir); err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := w.Dirs()
+	wantError(t, err, "provider-tiny", "seer plugin install")
+	if !slices.Equal(dirs, []string{two.Dir}) {
+		t.Error(dirs)
+	}
+}
+
+func TestManyProcessesAtOnce(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	var all []Installed
+	for _, version := range []string{"1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "1.5.0"} {
+		all = append(all, w.put(tiny(t, version, "/m")))
+	}
+	var wg sync.WaitGroup
+	for _, in := range all {
+		s := w.open(nil)
+		wg.Go(func() {
+			g := Grant{ID: in.ID, Digest: in.Wasm, Asked: in.Access, Lines: in.Access}
+			if err := s.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Grant: &g, Activate: true}); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Put(ctx, tiny(t, in.Version, "/m"), bundle.Origin{}, ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if grants, _, err := w.Grants(); len(grants) != len(all) || err != nil {
+		t.Errorf("%d grants, %v", len(grants), err)
+	}
+}
+
+func TestFullDiskIsOneClearError(t *testing.T) {
+	w := newWorld(t)
+	s := w.open(func(string) error { return full("/place", syscall.ENOSPC) })
+	_, err := s.Put(context.Background(), tiny(t, "1.0.0"), bundle.Origin{}, "")
+	if !errors.Is(err, state.ErrNoSpace) {
+		t.Error(err)
+	}
+	wantError(t, err, "no space left to write /place", "provider-tiny 1.0.0")
+}
