@@ -176,9 +176,8 @@ func TestAssemblyScript(t *testing.T) {
 	dir := t.TempDir()
 	replace(t, filepath.Join(dir, "plugin.yaml"), "id: expose-x\nversion: 1.0.0\nimplements: [expose/1]\nprovides: [x]\n")
 	replace(t, filepath.Join(dir, "package.json"), "{}")
-	module := []byte{0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f, 3, 2, 1, 0, 7, 10, 1, 6, 'e', 'x', 'p', 'o', 's', 'e', 0, 0, 10, 6, 1, 4, 0, 0x41, 0, 0x0b}
 	made := filepath.Join(t.TempDir(), "made.wasm")
-	if err := os.WriteFile(made, module, 0o644); err != nil {
+	if err := os.WriteFile(made, exporting, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("MADE", made)

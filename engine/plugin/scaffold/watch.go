@@ -18,7 +18,11 @@ const (
 	settleTime = 100 * time.Millisecond // editors write in several steps
 	settleMost = time.Second            // after which is built although there is no end to changes
 	hashLimit  = 8 << 20                // larger files count by size and time
+	sameMost   = 5                      // builds in a row during which something has changed
 )
+
+// digest is of all sources.
+type digest = [sha256.Size]byte
 
 // watcher notices changes of a plugin's sources.
 type watcher struct {
@@ -44,30 +48,39 @@ func watch(ctx context.Context, o BuildOptions, built func(Result, error)) error
 	}
 	defer notify.Close()
 	w := watcher{dir: dir, out: abs(o.Out), notify: notify}
-	return w.loop(ctx, func() {
+	return w.loop(ctx, func(compiled func()) {
 		r, err := build(ctx, o)
+		compiled()
 		if ctx.Err() == nil {
 			built(r, err)
 		}
 	})
 }
 
-// loop builds whenever the sources are others than those of the last build. The state is
-// taken before a build: what changes during it starts another one.
-func (w watcher) loop(ctx context.Context, build func()) error {
-	var last [sha256.Size]byte
-	for ctx.Err() == nil {
-		now, err := w.state()
+// loop builds whenever the sources are others than those of the last build. What changes
+// during a build starts another one, also when it is as before at the end: nobody knows
+// what the compiler has seen. A build that changes sources itself is not followed for ever.
+func (w watcher) loop(ctx context.Context, build func(compiled func())) error {
+	var last digest
+	for unsure := 0; ctx.Err() == nil; {
+		before, err := w.state()
 		if err != nil {
 			return err
 		}
-		if now != last {
-			last = now
-			build()
+		if before == last {
+			if err := w.wait(ctx); err != nil {
+				return err
+			}
+			unsure = 0
 			continue
 		}
-		if err := w.wait(ctx); err != nil {
+		var after digest
+		build(func() { after, err = w.state() })
+		if err != nil {
 			return err
+		}
+		if unsure++; after == before || unsure == sameMost {
+			last, unsure = after, 0
 		}
 	}
 	return nil
@@ -101,7 +114,7 @@ func (w watcher) wait(ctx context.Context) error {
 }
 
 // state watches all folders that there are now, and is a digest of what is in them.
-func (w watcher) state() (sum [sha256.Size]byte, err error) {
+func (w watcher) state() (sum digest, err error) {
 	h := sha256.New()
 	err = filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -123,7 +136,7 @@ func (w watcher) state() (sum [sha256.Size]byte, err error) {
 		_, err = fmt.Fprintf(h, "%q %s\n", path, contentOf(path))
 		return err
 	})
-	return [sha256.Size]byte(h.Sum(nil)), err
+	return digest(h.Sum(nil)), err
 }
 
 // ignored are what builds write, what belongs to tools, and what editors leave.
