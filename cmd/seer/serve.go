@@ -36,6 +36,7 @@ func newServe(a *app) *cobra.Command {
   library   a Python module NAME, to be imported; standard library only
   mcp       mcp.json, with a server that any MCP client can start
   prompt    NAME.md, which tells how the functions are called
+  skill     .claude/skills/NAME, an agent skill with the library in it
 
 Each also writes prompt.md, a few lines for the agent's prompt, over the one that is
 there. Plugins add further modes. Serving a NAME again replaces it once the new version
@@ -56,7 +57,7 @@ file that does not load leaves the old one in place.`,
 		},
 		ValidArgsFunction: a.completeSandboxThenFile,
 	}
-	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, or a plugin's `MODE`")
+	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, skill, or a plugin's `MODE`")
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
 	c.Flags().StringVar(&f.out, "out", ".", "the `DIR` to write to")
 	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on, and serve the file again when it changes")

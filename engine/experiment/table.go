@@ -114,7 +114,7 @@ func serveFields() []Field {
 	return []Field{
 		{Key: "file", Kind: KindString, Required: true, Example: "interface.py", Doc: "The interface: a Python file with `@expose`d functions."},
 		{Key: "expose_as", Kind: KindString, Default: "library",
-			Doc: "What the agent gets: `library` (to import), `mcp` (tools), `prompt` (text), or the value of an expose plugin."},
+			Doc: "What the agent gets: `library` (to import), `mcp` (tools), `prompt` (text), `skill` (an agent skill), or the value of an expose plugin."},
 		{Key: "name", Kind: KindString, Note: "the file's name without `.py`", Example: "model_tools", Doc: "Name of the library or server; a Python identifier."},
 		{Key: "options", Kind: KindFree, Doc: "Options of the expose mode, passed on as they are."},
 		{Key: "limits", Kind: KindMap, Doc: "How much the service keeps, and how long.", Fields: limitFields()},
