@@ -94,7 +94,7 @@ func checkDestination(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil ||
-		strings.TrimPrefix(text, u.Scheme+"://") != u.Host {
+		strings.TrimPrefix(text, u.Scheme+"://") != u.Host || strings.Contains(u.Host, "*") || strings.ToLower(u.Host) != u.Host {
 		return fmt.Errorf("%q is neither an origin like https://api.example.com nor *.example.com, in small letters", text)
 	}
 	return nil

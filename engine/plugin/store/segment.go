@@ -71,7 +71,10 @@ func (s *Store) append(id string, events []Event) error {
 	if err := appendLines(segment(dir, newest), data); err != nil {
 		return err
 	}
-	return s.fold(dir, c, numbers)
+	if err := s.fold(dir, c, numbers); err != nil { // the next one tries again; nothing is lost
+		s.log.Debug("old requests of a plugin cannot be counted together", "folder", dir, "error", err)
+	}
+	return nil
 }
 
 // appendLines leaves whole lines, whatever happens.

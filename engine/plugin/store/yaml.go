@@ -34,7 +34,7 @@ func (d *document) root(data []byte) (doc, root *yaml.Node) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		d.syntax(err)
+		d.syntax(data, err)
 		return nil, nil
 	}
 	if err := decode(dec, second); !errors.Is(err, io.EOF) {
@@ -63,11 +63,18 @@ func decode(dec *yaml.Decoder, into *yaml.Node) (err error) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-func (d *document) syntax(err error) {
+var yamlAnchor = regexp.MustCompile(`^yaml: unknown anchor '([^']*)'`)
+
+func (d *document) syntax(data []byte, err error) {
 	text, line := err.Error(), 1
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
 		text = text[len(m[0]):]
 		line, _ = strconv.Atoi(m[1])
+	}
+	if m := yamlAnchor.FindStringSubmatch(err.Error()); m != nil {
+		if at := bytes.Index(data, []byte("*"+m[1])); at >= 0 {
+			line = 1 + bytes.Count(data[:at], []byte("\n"))
+		}
 	}
 	d.at(max(line, 1), "not valid YAML: %s", text)
 }

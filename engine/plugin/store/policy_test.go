@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/host/access"
+)
+
+func TestPolicyIsRead(t *testing.T) {
+	for text, want := range map[string]Policy{
+		"":               DefaultPolicy(),
+		"# nothing\n":    DefaultPolicy(),
+		"plugins:\n":     {File: "config.yaml", Signatures: SignaturesWarn, MaxMemoryMB: 1024},
+		"---\nplugins: ": {File: "config.yaml", Signatures: SignaturesWarn, MaxMemoryMB: 1024},
+		"plugins:\n  signatures: require\n  signers: [" + fingerprintA + "]\n  destinations:\n    - https://api.tiny.example\n    - '*.acme.example'\n  max_memory_mb: 512\n  registries: [registry.example, 'localhost:5000']\n": {
+			File: "config.yaml", Signatures: SignaturesRequire, Signers: []string{fingerprintA}, Destinations: []string{"https://api.tiny.example", "*.acme.example"},
+			MaxMemoryMB: 512, Registries: []string{"registry.example", "localhost:5000"}},
+		"plugins: {signatures: off}": {File: "config.yaml", Signatures: SignaturesOff, MaxMemoryMB: 1024},
+	} {
+		got, err := parsePolicy("config.yaml", []byte(text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestPolicyMistakesHaveAPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"plugin:\n  signatures: off":                        "config.yaml:1: configuration: \"plugin\" is not a key",
+		"\nplugins:\n  signature: off":                      "config.yaml:3: plugins: \"signature\" is not a key that there is; there are signatures",
+		"plugins:\n  signatures: never":                     "config.yaml:2: plugins.signatures: \"never\" is not one of off, warn, require",
+		"plugins:\n  signatures: [off]":                     "config.yaml:2: plugins.signatures: not a plain value",
+		"plugins:\n  signers: x":                            "config.yaml:2: plugins.signers: not a list; write [x]",
+		"plugins:\n  signers:\n    - SHA256:short":          "config.yaml:3: plugins.signers: \"SHA256:short\" is not the fingerprint",
+		"plugins:\n  destinations: [api.tiny.example]":      "config.yaml:2: plugins.destinations: \"api.tiny.example\" is neither",
+		"plugins:\n  destinations: [https://a.example/x]":   "neither an origin",
+		"plugins:\n  destinations: ['https://*.example']":   "neither an origin",
+		"plugins:\n  destinations: ['https://u@a.example']": "neither an origin",
+		"plugins:\n  destinations: ['*']":                   "neither an origin",
+		"plugins:\n  destinations: ['']":                    "config.yaml:2: plugins.destinations: an empty value",
+		"plugins:\n  max_memory_mb: 0":                      "config.yaml:2: plugins.max_memory_mb: \"0\" is not a whole number",
+		"plugins:\n  max_memory_mb: 1e3":                    "not a whole number",
+		"plugins:\n  registries: [https://registry.io]":     "config.yaml:2: plugins.registries: \"https://registry.io\" is not a host",
+		"plugins: 3":                             "config.yaml:1: plugins: not a mapping",
+		"- a":                                    "config.yaml:1: not a mapping",
+		"plugins:\n  signers: []\n  signers: []": "config.yaml:3: plugins: the key \"signers\" is here twice",
+		"plugins: {}\n---\nplugins: {}":          "config.yaml:2: there is a second YAML document",
+		"plugins:\n\t- x":                        "config.yaml:2: not valid YAML",
+		"plugins: &a {signers: *a}":              "config.yaml:1: ",
+		strings.Repeat("#", 2<<20):               "longer than 1024 KiB",
+	} {
+		p, err := parsePolicy("config.yaml", []byte(text))
+		wantError(t, err, want)
+		if !reflect.DeepEqual(p, Policy{}) {
+			t.Errorf("%.40q gives %+v beside the error", text, p)
+		}
+	}
+}
+
+func TestPolicyLimits(t *testing.T) {
+	p := DefaultPolicy()
+	p.Destinations, p.MaxMemoryMB = []string{"https://api.tiny.example", "*.acme.example"}, 512
+	for line, want := range map[string]bool{
+		"http GET https://api.tiny.example /m":                   true,
+		"http GET https://API.tiny.example:443 /m":               true,
+		"http GET https://api.tiny.example:8443 /m":              false,
+		"http GET https://sub.api.tiny.example /m":               false,
+		"http GET https://a.acme.example /m":                     true,
+		"http GET https://a.b.acme.example /m":                   true,
+		"http GET https://acme.example /m":                       false,
+		"http GET https://badacme.example /m":                    false,
+		"grpc https://evil.example /a.B/C":                       false,
+		"secret key KEY Authorization https://evil.example":      false,
+		"secret key KEY Authorization https://x.acme.example":    true,
+		"capture tok /a.B/C 1 x-token https://evil.example":      false,
+		"capture tok /a.B/C 1 calls url:2 /a.B/D":                true,
+		"http GET {url}=https://evil.example /m":                 true, // checked where it is used
+		"setting url URL":                                        true,
+		"memory 512":                                             true,
+		"memory 513":                                             false,
+		"command node":                                           true,
+		"file .config/https://x":                                 true,
+		"http GET https://api.tiny.example /https://evil.exampl": true,
+	} {
+		allowed, refused := p.Limit(access.Make(line), false)
+		if (len(allowed) == 1) != want || len(allowed)+len(refused) != 1 {
+			t.Errorf("%s: allowed %v", line, allowed)
+		}
+	}
+	if allowed, refused := p.Limit(access.Make("grpc https://evil.example /a.B/C", "memory 2048"), true); len(allowed) != 1 || len(refused) != 1 {
+		t.Errorf("built in: %v, %v", allowed, refused)
+	}
+}
+
+func TestPolicyBindsGrants(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	in := w.put(tiny(t, "1.0.0", "/m"))
+	w.grant(in)
+	p := inspect(t, in.File())
+	w.write(w.config, "plugins:\n  destinations: ['*.other.example']\n", 0o600)
+	g, err := w.Decide(ctx, p)
+	if err != nil || len(g.Lines) != 0 || !slices.Equal(g.Destinations, []string{"*.other.example"}) {
+		t.Errorf("%+v, %v", g, err)
+	}
+	w.write(w.config, "plugins:\n  destination: []\n", 0o600)
+	_, err = w.Decide(ctx, p)
+	wantError(t, err, w.config+":2")
+	os.Remove(w.config)
+	if g, err := w.Decide(ctx, p); err != nil || len(g.Lines) != 1 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+func TestPolicyOnSigners(t *testing.T) {
+	p := Policy{File: "config.yaml", Signatures: SignaturesRequire}
+	_, err := p.AllowsSigner("provider-tiny", "")
+	wantError(t, err, "not signed", "config.yaml")
+	if _, err := p.AllowsSigner("provider-tiny", fingerprintA); err != nil {
+		t.Error(err)
+	}
+	p.Signers = []string{fingerprintB}
+	_, err = p.AllowsSigner("provider-tiny", fingerprintA)
+	wantError(t, err, fingerprintA, "plugins.signers")
+	p.Signatures = SignaturesWarn
+	for _, signer := range []string{"", fingerprintA} {
+		if warning, err := p.AllowsSigner("provider-tiny", signer); err != nil || warning == "" {
+			t.Errorf("%q: %q, %v", signer, warning, err)
+		}
+	}
+	p.Signatures = SignaturesOff
+	if warning, err := p.AllowsSigner("provider-tiny", ""); err != nil || warning != "" {
+		t.Errorf("%q, %v", warning, err)
+	}
+	p.Registries = []string{"registry.example"}
+	wantError(t, p.AllowsHost("evil.example"), "evil.example", "registry.example")
+	if err := p.AllowsHost("Registry.example"); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzPolicy(f *testing.F) {
+	f.Add([]byte("plugins:\n  destinations: ['*.a.example']\n  max_memory_mb: 3\n"))
+	f.Add([]byte("plugins: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := parsePolicy("config.yaml", data)
+		if err != nil {
+			for _, line := range strings.Split(err.Error(), "\nconfig") {
+				if !strings.Contains(line, "yaml:") {
+					t.Fatalf("no place: %v", err)
+				}
+			}
+			return
+		}
+		if p.MaxMemoryMB < 1 || !slices.Contains([]Signatures{SignaturesOff, SignaturesWarn, SignaturesRequire}, p.Signatures) {
+			t.Fatalf("%+v", p)
+		}
+		for _, d := range p.Destinations {
+			if d == "" || d == "*" {
+				t.Fatalf("%q lifts the limit", d)
+			}
+		}
+	})
+}
