@@ -93,7 +93,9 @@ func (m *mode) together(ctx context.Context, t *trial) {
 	errs := make([]string, n)
 	var wait sync.WaitGroup
 	for i := range n {
-		wait.Go(func() {
+		wait.Add(1) // the kit is also for Go 1.24, which has no WaitGroup.Go
+		go func() {
+			defer wait.Done()
 			mine := req
 			mine.Name = fmt.Sprintf("tools_%d", i%4)
 			_, _ = call(ctx, m.guard, "Expose", func(ctx context.Context) (sdk.Surface, error) { return one.Expose(ctx, mine) })
@@ -101,7 +103,7 @@ func (m *mode) together(ctx context.Context, t *trial) {
 			if err != nil || !same(s, want) {
 				errs[i] = "another surface" + because(err)
 			}
-		})
+		}()
 	}
 	wait.Wait()
 	errs = slices.DeleteFunc(errs, func(s string) bool { return s == "" })

@@ -129,7 +129,11 @@ func (l *lab) createTogether(ctx context.Context, t *trial) {
 	var wait sync.WaitGroup
 	results, errs := make([]string, 4), make([]error, 4)
 	for i := range results {
-		wait.Go(func() { results[i], errs[i] = l.create(ctx, spec) })
+		wait.Add(1) // the kit is also for Go 1.24, which has no WaitGroup.Go
+		go func() {
+			defer wait.Done()
+			results[i], errs[i] = l.create(ctx, spec)
+		}()
 	}
 	wait.Wait()
 	for _, err := range errs {
