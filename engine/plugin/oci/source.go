@@ -77,8 +77,9 @@ func inRegistry(ref string) (Place, error) {
 
 // parse takes host/name[:tag|@sha256:…], with or without oci:// before it.
 func parse(ref string) (registry.Reference, error) {
-	parsed, err := registry.ParseReference(strings.TrimPrefix(ref, "oci://"))
-	if err != nil || strings.Contains(parsed.Registry, "@") {
+	bare := strings.TrimPrefix(ref, "oci://")
+	parsed, err := registry.ParseReference(bare)
+	if err != nil || strings.ContainsAny(parsed.Registry, "@?#") || strings.HasPrefix(bare, ".") || strings.HasSuffix(bare, ":") {
 		return parsed, sdk.Errorf(sdk.Invalid, "%.200q is not a registry's reference, which has the form host/name:tag or host/name@sha256:…, in small letters", ref)
 	}
 	if parsed.Reference == "" {
