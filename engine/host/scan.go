@@ -164,7 +164,9 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 		return p, err
 	}
 	p.Digest = digestOf(code)
-	p.Access = access.Of(p.Manifest)
+	if p.Access = access.Of(p.Manifest); p.Access == nil {
+		p.Access = access.Set{} // a list in JSON
+	}
 	p.Hash = p.Access.Hash()
 	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
 	return p, nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/sdk"
@@ -26,10 +27,14 @@ func freeVariable(name string) bool {
 	return strings.HasPrefix(name, "SEER_") && !slices.Contains(seersOwn, name)
 }
 
-// portable reports whether a part of a path means the same everywhere.
+// shortName is how some systems call a file with a longer name, such as .git.
+var shortName = regexp.MustCompile(`~[0-9]`)
+
+// portable reports whether a part of a path means the same everywhere. Some systems
+// pass over characters that nobody sees.
 func portable(part string) bool {
-	odd := func(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune(`\:<>"|?*`, r) }
-	return !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName.MatchString(part)
+	odd := func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || strings.ContainsRune(`\:<>"|?*`, r) }
+	return !shortName.MatchString(part) && !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName.MatchString(part)
 }
 
 // server checks a program that the agent starts.

@@ -76,6 +76,10 @@ func expose() int32 {
 	case `"look around"`:
 		look()
 	default:
+		if strings.HasPrefix(what, "{") { // a surface
+			pdk.OutputString(`{"ok":` + what + `}`)
+			break
+		}
 		pdk.OutputString(`{"ok":{"prompt":` + string(req.Options) + `}}`)
 	}
 	return 0

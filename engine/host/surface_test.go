@@ -1,0 +1,143 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// poser is an expose mode that asks for something of every kind, and has half of it.
+func poser() (Plugin, Grant) {
+	m := sdk.Manifest{ID: "expose-poser", Permissions: sdk.Permissions{
+		Commands: []sdk.CommandPermission{{Command: "node"}, {Command: "deno"}},
+		Env:      []sdk.EnvPermission{{Names: []string{"NODE_PATH", "DENO_DIR"}}},
+		Files:    []sdk.FilePermission{{Paths: []string{".claude/skills/**", ".cursor/*.json", "a/.b/c"}}},
+	}}
+	p := Plugin{Manifest: m, Access: access.Of(m)}
+	return p, Grant{Lines: access.Make("command node", "env NODE_PATH", "file .claude/skills/**", "file a/.b/c")}
+}
+
+func file(path string) sdk.Surface { return sdk.Surface{Files: []sdk.SurfaceFile{{Path: path}}} }
+
+func connection(path string) sdk.Surface {
+	return sdk.Surface{Files: []sdk.SurfaceFile{{Path: path, Kind: sdk.FileConnection}}}
+}
+
+func server(command string, args ...string) sdk.Surface {
+	return sdk.Surface{MCPServers: map[string]sdk.MCPServer{"tools": {Command: command, Args: args}}}
+}
+
+const (
+	seer = sdk.PlaceholderSeer
+	conn = sdk.PlaceholderConnection
+)
+
+func TestSurfacesThatAreFine(t *testing.T) {
+	p, g := poser()
+	for _, s := range []sdk.Surface{
+		{}, {Prompt: "anything", Env: map[string]string{"SEER_TOOLS": "x", "NODE_PATH": "y"}},
+		file("tools/__init__.py"), file("a..b/c"), file("Töols.md"), file(".claude/skills/tools/SKILL.md"), file("a/.b/c"),
+		connection("tools.connection.json"), connection("tools/connection.json"), connection(".claude/skills/my-tools/my_tools.txt"), connection("anything.json"),
+		server(seer, "mcp", "--connection", conn), server(seer, "mcp", "--wait", "45s", "--connection", conn, "--handle-above", "100"),
+		server("node", "-e", "1"),
+		{MCPServers: map[string]sdk.MCPServer{"tools": {Command: seer, Args: []string{"mcp", "--connection", conn}, Env: map[string]string{"SEER_X": "1"}}}},
+	} {
+		if err := checkSurface(p, g, "tools", s); err != nil {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	if err := checkSurface(p, g, "my_tools", connection(".claude/skills/my-tools/connection.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSurfacesThatAreNot(t *testing.T) {
+	p, g := poser()
+	env := func(name string) sdk.Surface { return sdk.Surface{Env: map[string]string{name: "x"}} }
+	many := sdk.Surface{Files: make([]sdk.SurfaceFile, maxSurfaceFiles+1)}
+	for i := range many.Files {
+		many.Files[i].Path = fmt.Sprint(i)
+	}
+	for name, tc := range map[string]struct {
+		s     sdk.Surface
+		fault Fault
+		text  string
+	}{
+		"absolute":            {file("/etc/passwd"), FaultOutput, "plain relative path"},
+		"up":                  {file("a/../../b"), FaultOutput, "plain relative path"},
+		"empty":               {file(""), FaultOutput, "plain relative path"},
+		"the folder":          {file("."), FaultOutput, "plain relative path"},
+		"NUL":                 {file("a\x00b"), FaultOutput, "not a file name everywhere"},
+		"backslash":           {file(`a\b`), FaultOutput, "not a file name everywhere"},
+		"drive":               {file("C:/x"), FaultOutput, "not a file name everywhere"},
+		"stream of NTFS":      {file("a.txt:b"), FaultOutput, "not a file name everywhere"},
+		"device":              {file("a/NUL.txt"), FaultOutput, "not a file name everywhere"},
+		"device 2":            {file("com1"), FaultOutput, "not a file name everywhere"},
+		"dot at the end":      {file("a./b"), FaultOutput, "not a file name everywhere"},
+		"space at the end":    {file("a /b"), FaultOutput, "not a file name everywhere"},
+		"line break":          {file("a\nb"), FaultOutput, "not a file name everywhere"},
+		"bytes":               {file("a\xff"), FaultOutput, "plain relative path"},
+		"unseen":              {file("\u200c.git/config"), FaultOutput, "not a file name everywhere"},
+		"short name":          {file("GIT~1/config"), FaultOutput, "not a file name everywhere"},
+		"long":                {file(strings.Repeat("a", 600)), FaultOutput, "plain relative path"},
+		"many":                {many, FaultOutput, "the limit is 10000"},
+		"twice":               {sdk.Surface{Files: []sdk.SurfaceFile{{Path: "a"}, {Path: "A"}}}, FaultOutput, `"A" twice`},
+		"file and folder":     {sdk.Surface{Files: []sdk.SurfaceFile{{Path: "a/b/c"}, {Path: "A"}}}, FaultOutput, "as a file and as a folder"},
+		"hook":                {file(".git/hooks/pre-commit"), FaultOutput, "`file .git/hooks/pre-commit`"},
+		"hidden below":        {file("a/.vscode/tasks.json"), FaultOutput, "where programs look for their settings"},
+		"settings of agent":   {file(".claude/settings.json"), FaultOutput, "`file .claude/settings.json`"},
+		"not granted":         {file(".cursor/mcp.json"), FaultGrant, "seer plugin grant expose-poser"},
+		"only the folder":     {file(".claude/skills"), FaultOutput, "`file .claude/skills`"},
+		"others' connection":  {connection("other.connection.json"), FaultOutput, "is a connection file"},
+		"connection as text":  {file("tools.connection.json"), FaultOutput, "is a connection file"},
+		"folder of another":   {connection("other/connection.json"), FaultOutput, "is a connection file"},
+		"in capitals":         {file("Other.Connection.JSON"), FaultOutput, "is a connection file"},
+		"variable":            {env("LD_PRELOAD"), FaultOutput, "`env LD_PRELOAD`"},
+		"not granted either":  {env("DENO_DIR"), FaultGrant, "`env DENO_DIR`"},
+		"seer's own":          {env("SEER_PLUGIN_DIR"), FaultOutput, "`env SEER_PLUGIN_DIR`"},
+		"no variable":         {env("A=B"), FaultOutput, "not a name of a variable"},
+		"value":               {sdk.Surface{Env: map[string]string{"SEER_X": "a\x00"}}, FaultOutput, "NUL"},
+		"shell":               {server("sh", "-c", "x"), FaultOutput, "`command sh`"},
+		"not granted program": {server("deno"), FaultGrant, "`command deno`"},
+		"like seer":           {server(seer + " "), FaultOutput, "starts the program"},
+		"seer exec":           {server(seer, "exec", "--", "sh"), FaultOutput, "only start it as"},
+		"other connection":    {server(seer, "mcp", "--connection", "/tmp/x.json"), FaultOutput, "only start it as"},
+		"no connection":       {server(seer, "mcp", "--wait", "1s"), FaultOutput, "only start it as"},
+		"two connections":     {server(seer, "mcp", "--connection", conn, "--connection", conn), FaultOutput, "only start it as"},
+		"http":                {server(seer, "mcp", "--connection", conn, "--http", "0.0.0.0:80"), FaultOutput, "only start it as"},
+		"plugin folder":       {server(seer, "mcp", "--connection", conn, "--plugin-dir", "{{seer.dir}}"), FaultOutput, "only start it as"},
+		"flag as value":       {server(seer, "mcp", "--connection", conn, "--wait", "--http"), FaultOutput, "only start it as"},
+		"argument with NUL":   {server("node", "a\x00"), FaultOutput, "NUL"},
+		"name of the server":  {sdk.Surface{MCPServers: map[string]sdk.MCPServer{"a b": {Command: "node"}}}, FaultOutput, "whose name"},
+		"server's variable": {sdk.Surface{MCPServers: map[string]sdk.MCPServer{"tools": {Command: "node",
+			Env: map[string]string{"LD_PRELOAD": "x"}}}}, FaultOutput, "its MCP server tools sets the variable LD_PRELOAD"},
+	} {
+		err := checkSurface(p, g, "tools", tc.s)
+		var e *Error
+		if !errors.As(err, &e) || e.Fault != tc.fault || !strings.Contains(err.Error(), tc.text) || e.Plugin != "expose-poser" {
+			t.Errorf("%s: %v, want %s with %q", name, err, tc.fault, tc.text)
+		}
+	}
+}
+
+// A path that passes is the same file for every system, and inside.
+func FuzzSurfacePath(f *testing.F) {
+	for _, path := range []string{"a/b", ".claude/skills/x", "a/../b", "nul", "a:b", "tools/connection.json", "A.", "\u202e"} {
+		f.Add(path)
+	}
+	p, g := poser()
+	f.Fuzz(func(t *testing.T, path string) {
+		if checkSurface(p, g, "tools", file(path)) != nil {
+			return
+		}
+		for _, part := range strings.Split(path, "/") {
+			if part == "" || part == ".." || strings.ContainsAny(part, "\\:\x00\n") || strings.HasPrefix(part, ".") && !strings.HasPrefix(path, ".claude/skills/") && path != "a/.b/c" {
+				t.Errorf("%q was accepted", path)
+			}
+		}
+	})
+}
