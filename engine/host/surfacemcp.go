@@ -33,7 +33,9 @@ var shortName = regexp.MustCompile(`~[0-9]`)
 // portable reports whether a part of a path means the same everywhere. Some systems
 // pass over characters that nobody sees.
 func portable(part string) bool {
-	odd := func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || strings.ContainsRune(`\:<>"|?*`, r) }
+	odd := func(r rune) bool {
+		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || strings.ContainsRune(`\:<>"|?*`, r)
+	}
 	return !shortName.MatchString(part) && !strings.ContainsFunc(part, odd) && !strings.HasSuffix(part, ".") && strings.TrimSpace(part) == part && !windowsName.MatchString(part)
 }
 
