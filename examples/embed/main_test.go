@@ -1,32 +1,33 @@
 package main
 
 import (
-	"bytes"
-	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testbuild"
 )
 
+// The program as a reader of the documentation runs it. It is built without the race
+// detector, under which plugins take a minute to compile.
 func TestEmbed(t *testing.T) {
 	built, err := testbuild.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "embed-") // short, for sockets are below it
+	program := filepath.Join(t.TempDir(), "embed")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(program, "-runtime", built.Runtime, "-plugins", built.Plugins, "-interface", "interface.py").CombinedOutput()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	var out bytes.Buffer
-	if err := run(t.Context(), &out, dir, built.Runtime, built.Plugins, "interface.py"); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for i, want := range []string{"count: 3", "shout: PermissionError: the token may call count, not shout", "skill: 9 files, first .claude/skills/tools/SKILL.md", "elsewhere: plugin expose-skill"} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
-			t.Fatalf("line %d is not %q:\n%s", i+1, want, out.String())
+			t.Fatalf("line %d is not %q:\n%s", i+1, want, out)
 		}
 	}
 	if !strings.Contains(lines[3], "was not granted") {
