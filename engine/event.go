@@ -8,8 +8,9 @@ import (
 // Stage is a part of the work that an [Event] belongs to.
 type Stage string
 
-// The stages, in the order in which a run passes them.
+// The stages, in the order in which they are passed.
 const (
+	StagePlugin    Stage = "plugin" // fetched or pushed, before any experiment
 	StagePreflight Stage = "preflight"
 	StageModel     Stage = "model"
 	StageMachine   Stage = "machine"

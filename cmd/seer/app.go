@@ -26,6 +26,7 @@ type app struct {
 	logLevel   string
 	stateDir   string
 	pluginDirs []string
+	lockDir    string // folder of the experiment, once that is known
 
 	started bool // past the parsing of the command line
 	engine  func() (*engine.Engine, error)
@@ -73,7 +74,7 @@ func beforeDash(args []string) []string {
 
 func (a *app) openEngine() (*engine.Engine, error) {
 	e, err := engine.New(engine.Options{
-		StateDir: a.stateDir, PluginDirs: a.pluginDirs, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
+		StateDir: a.stateDir, PluginDirs: a.pluginDirs, LockDir: a.lockDir, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
 	})
 	a.opened = e
 	return e, err

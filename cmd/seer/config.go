@@ -27,7 +27,7 @@ Every mistake is told at once, with file and line. Nothing is started.`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := loadExperiment(cmd.Context(), given[0], set)
+			exp, err := a.loadExperiment(cmd.Context(), given[0], set)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -9,7 +10,10 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-func loadExperiment(ctx context.Context, file string, set []string) (*experiment.Experiment, error) {
+// loadExperiment reads an experiment. The plugins of this program are from then on
+// those of the seer.lock beside it.
+func (a *app) loadExperiment(ctx context.Context, file string, set []string) (*experiment.Experiment, error) {
+	a.lockDir = filepath.Dir(file)
 	return experiment.Load(ctx, file, experiment.LoadOptions{Set: set})
 }
 

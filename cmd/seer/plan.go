@@ -20,7 +20,7 @@ func newPlan(a *app) *cobra.Command {
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := loadExperiment(cmd.Context(), given[0], set)
+			exp, err := a.loadExperiment(cmd.Context(), given[0], set)
 			if err != nil {
 				return err
 			}

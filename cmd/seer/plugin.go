@@ -1,20 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/engine/host/access"
 )
 
 func newPlugin(a *app) *cobra.Command {
-	return family("plugin", "Look at the installed plugins", newPluginLs(a), newPluginInfo(a))
+	return family("plugin", "Install, allow and write plugins",
+		newPluginLs(a), newPluginInfo(a), newPluginInstall(a), newPluginUninstall(a),
+		newPluginGrant(a), newPluginRevoke(a), newPluginAudit(a), newPluginPolicy(a), newPluginRepin(a),
+		newPluginNew(a), newPluginBuild(a), newPluginTest(a), newPluginDev(a),
+		newPluginSign(a), newPluginVerify(a), newPluginPush(a), newPluginSchema(a))
 }
 
 func newPluginLs(a *app) *cobra.Command {
@@ -52,79 +55,55 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 }
 
 func pluginColumns() []column {
-	return []column{{"ID", 0}, {"VERSION", 1}, {"IMPLEMENTS", 2}, {"PROVIDES", 0}, {"FILE", 3}}
+	return []column{{"ID", 0}, {"VERSION", 1}, {"IMPLEMENTS", 2}, {"PROVIDES", 0}, {"ACCESS", 0}, {"FILE", 3}}
 }
 
 func pluginRows(plugins []host.Plugin) [][]string {
 	rows := make([][]string, len(plugins))
 	for n, p := range plugins {
 		m := p.Manifest
-		rows[n] = []string{m.ID, m.Version, strings.Join(m.Implements, ","), strings.Join(m.Provides, ","), p.File}
+		rows[n] = []string{m.ID, m.Version, strings.Join(m.Implements, ","), strings.Join(m.Provides, ","), accessText(p), p.File}
 	}
 	return rows
 }
 
 func newPluginInfo(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "info ID", Short: "Tell everything about one plugin", Example: "  seer plugin info expose-library",
+		Use: "info ID | FILE.wasm", Short: "Tell everything about one plugin",
+		Example:           "  seer plugin info expose-library\n  seer plugin info dist/provider-tiny.wasm",
 		Long:              "Tell what a plugin is, what it provides and what it asks for. It is not run.",
-		Args:              args(1, 1, "the ID of a plugin"),
+		Args:              args(1, 1, "the ID of a plugin, or a module"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.engine()
+			p, err := a.toShow(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
-			plugins, _ := e.Plugins(cmd.Context())
-			var have []string
-			for _, p := range plugins {
-				if p.Manifest.ID == given[0] {
-					return a.print(p, func(w io.Writer) error { return pluginText(w, p) })
-				}
-				have = append(have, p.Manifest.ID)
-			}
-			return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", given[0], dash(strings.Join(have, ", ")))}
+			return a.print(p, func(w io.Writer) error { return pluginText(w, p) })
 		},
 	}
 }
 
-// asks is what a plugin wants to do, one line each.
-func asks(m sdk.Manifest) []string {
-	var lines []string
-	if m.Permissions.Folders {
-		lines = append(lines, "to read the model folders that the experiment names")
+// accessText says in a word how a plugin stands.
+func accessText(p host.Plugin) string {
+	switch {
+	case len(p.Access) == 0:
+		return "asks nothing"
+	case p.Grant == nil:
+		return "NOT GRANTED"
+	case len(p.Access.Without(p.Grant.Lines)) > 0:
+		return "in part"
 	}
-	for _, h := range m.Permissions.HTTP {
-		lines = append(lines, fmt.Sprintf("%s: %s at %s%s", h.Reason, strings.Join(h.Methods, ", "), origin(m, h.Destination), strings.Join(h.Paths, " ")))
-	}
-	for _, g := range m.Permissions.GRPC {
-		var methods []string
-		for _, method := range g.Methods {
-			methods = append(methods, path.Base(method))
-		}
-		lines = append(lines, fmt.Sprintf("%s: gRPC at %s, %s", g.Reason, origin(m, g.Destination), strings.Join(methods, " ")))
-	}
-	for _, s := range m.Secrets {
-		var where []string
-		for _, b := range s.Bind {
-			where = append(where, fmt.Sprintf("%s at %s", b.Header, origin(m, b.Destination)))
-		}
-		lines = append(lines, fmt.Sprintf("the use of %s, unseen: Seer adds it as %s", append(s.Env, s.Name)[0], strings.Join(where, ", ")))
-	}
-	if len(lines) == 0 {
-		return []string{"nothing"}
-	}
-	return lines
+	return p.Grant.By
 }
 
-// origin is a destination with the setting's default in its place.
-func origin(m sdk.Manifest, destination string) string {
-	for _, s := range m.Settings {
-		if destination == "{"+s.Name+"}" {
-			return s.Default
-		}
+// toShow is an installed plugin or one in a file.
+func (a *app) toShow(ctx context.Context, what string) (host.Plugin, error) {
+	if strings.HasSuffix(what, ".wasm") {
+		p, err := host.Inspect(what)
+		return p, pluginError(err)
 	}
-	return destination
+	return a.findPlugin(ctx, what)
 }
 
 func pluginText(w io.Writer, p host.Plugin) error {
@@ -133,17 +112,8 @@ func pluginText(w io.Writer, p host.Plugin) error {
 		{"id", m.ID}, {"version", m.Version}, {"what", m.Description}, {"implements", strings.Join(m.Implements, ", ")},
 		{"provides", strings.Join(m.Provides, ", ")},
 	}
-	for _, what := range asks(m) {
-		lines = append(lines, [2]string{"asks for", what})
-	}
-	for _, set := range m.Settings {
-		text := fmt.Sprintf("%s, set with %s", set.Doc, strings.Join(set.Env, " or "))
-		if set.Default != "" {
-			text += "; default " + set.Default
-		}
-		lines = append(lines, [2]string{"reads", text})
-	}
-	for _, l := range append(lines, [2]string{"file", p.File}, [2]string{"digest", p.Digest}) {
+	lines = append(lines, permissionText(p)...)
+	for _, l := range append(lines, [2]string{"access", accessText(p)}, [2]string{"hash", p.Hash}, [2]string{"file", p.File}, [2]string{"digest", p.Digest}) {
 		if l[1] == "" {
 			continue
 		}
@@ -152,4 +122,22 @@ func pluginText(w io.Writer, p host.Plugin) error {
 		}
 	}
 	return nil
+}
+
+// permissionText is what a plugin asks for, in words and with the reason, and below the
+// lines that can be granted.
+func permissionText(p host.Plugin) [][2]string {
+	var out [][2]string
+	all := access.Lines(p.Manifest)
+	for n, line := range all {
+		if n == 0 || all[n-1].Plain != line.Plain || all[n-1].Reason != line.Reason {
+			out = append(out, [2]string{"may", line.Plain + because(line.Reason)})
+		}
+		mark := ""
+		if p.Grant == nil || !p.Grant.Lines.Has(line.Text) {
+			mark = " (NOT GRANTED)"
+		}
+		out = append(out, [2]string{" ", line.Text + mark})
+	}
+	return out
 }

@@ -99,7 +99,7 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 			return err
 		}
 	}
-	exp, err := loadExperiment(ctx, file, f.set)
+	exp, err := a.loadExperiment(ctx, file, f.set)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ The exit code is 11 when the agent itself fails.`,
 }
 
 func (a *app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
-	exp, err := loadExperiment(ctx, file, set)
+	exp, err := a.loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
 	}

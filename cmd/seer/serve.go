@@ -80,6 +80,7 @@ type serveFlags struct {
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
+	a.lockDir = filepath.Dir(file)
 	s, err := a.open(ctx, ref)
 	if err != nil {
 		return err

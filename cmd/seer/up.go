@@ -35,7 +35,7 @@ Its ID is printed on stdout.`,
 }
 
 func (a *app) up(ctx context.Context, file, name string, set []string, check engine.CheckOptions) error {
-	exp, err := loadExperiment(ctx, file, set)
+	exp, err := a.loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
 	}

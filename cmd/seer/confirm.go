@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// errNobodyThere says that there is no terminal to ask at.
+var errNobodyThere = errors.New("there is nobody to ask: standard input is not a terminal")
+
+// confirm asks a question that is answered with y or n. Anything but y is no.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
+	if a.jsonOut || !term.IsTerminal(int(a.in.Fd())) {
+		return false, errNobodyThere
+	}
+	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", question)
+	answer := make(chan string, 1)
+	go func() { // a read of a terminal cannot be given up; the program ends with it
+		line, err := bufio.NewReader(a.in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			line = ""
+		}
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case text := <-answer:
+		return text == "y" || text == "yes", nil
+	case <-ctx.Done():
+		fmt.Fprintln(a.ui.stderr())
+		return false, ctx.Err()
+	}
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/plugin/store"
+)
+
+func newPluginAudit(a *app) *cobra.Command {
+	var follow bool
+	c := &cobra.Command{
+		Use:   "audit ID",
+		Short: "Tell what a plugin really did",
+		Long: `Tell how often each permission of a plugin was used and when last, which never, and
+what was refused. Every request is written down, made or refused, without its
+query, its bodies and its credentials.`,
+		Example: `  seer plugin audit provider-tiny
+  seer plugin audit provider-tiny --follow`,
+		Args:              args(1, 1, "the ID of a plugin"),
+		ValidArgsFunction: a.completePlugin,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			s, err := a.pluginStore()
+			if err != nil {
+				return err
+			}
+			if follow {
+				return a.followAudit(cmd.Context(), s, given[0])
+			}
+			return a.audit(cmd.Context(), s, given[0])
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "show requests as they happen, until Ctrl-C")
+	return c
+}
+
+func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
+	p, err := a.findPlugin(ctx, id)
+	if err != nil {
+		return err
+	}
+	report, err := s.Report(ctx, id, p.Access)
+	if err != nil {
+		return pluginError(err)
+	}
+	return a.print(report, func(w io.Writer) error {
+		var rows [][]string
+		for _, u := range report.Used {
+			rows = append(rows, []string{u.Permission, fmt.Sprint(u.Count), fmt.Sprint(u.Failed), clock(u.Last)})
+		}
+		for _, line := range report.Never {
+			rows = append(rows, []string{line, "never", "-", "-"})
+		}
+		for _, line := range report.Unseen {
+			rows = append(rows, []string{line, "not counted", "-", "-"})
+		}
+		for _, r := range report.Refused {
+			rows = append(rows, []string{"REFUSED " + r.Request + ": " + r.Why, fmt.Sprint(r.Count), "-", clock(r.Last)})
+		}
+		if len(rows) == 0 {
+			a.ui.tell("%s asks for nothing, and nothing was refused.", id)
+			return nil
+		}
+		return printTable(w, a.ui.width(), []column{{"PERMISSION", 0}, {"USED", 0}, {"NO ANSWER", 2}, {"LAST", 1}}, rows)
+	})
+}
+
+func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error {
+	return s.Follow(ctx, id, func(e store.Event) error {
+		if a.jsonOut {
+			return json.NewEncoder(a.ui.stdout()).Encode(e)
+		}
+		what := fmt.Sprintf("%s %s%s", e.Method, e.Destination, e.Path)
+		end := fmt.Sprint(e.Status)
+		if e.Refused {
+			end = "REFUSED: " + e.Error
+		} else if e.Error != "" {
+			end = e.Error
+		}
+		_, err := fmt.Fprintf(a.ui.stdout(), "%s %s %s %.3fs\n", clock(e.Time), harmless(what), harmless(end), e.Seconds)
+		return err
+	})
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/enginetest/plugintest"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/scaffold"
+	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/sdk/sdktest"
+)
+
+func newPluginDev(a *app) *cobra.Command {
+	var o scaffold.BuildOptions
+	var untested bool
+	c := &cobra.Command{
+		Use:   "dev [DIR]",
+		Short: "Build a plugin at every save, try it and show what it says",
+		Long: `Build the plugin in DIR (default: here) now and at every save, and try the quick
+checks of the conformance kit on each build, with what the plugin logs. It asks once
+whether what is built may do what the manifest says; a build that asks for more is
+shown and not used until you grant it. Ctrl-C ends it.`,
+		Example: "  seer plugin dev\n  seer plugin dev ./provider-tiny --no-test",
+		Args:    args(0, 1, "at most a folder"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.Dir = folderArg(given)
+			return a.pluginDev(cmd.Context(), o, untested)
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+	c.Flags().StringVar(&o.Out, "out", "", "`folder` for the two files (default: dist in DIR)")
+	c.Flags().BoolVar(&untested, "no-test", false, "build only")
+	return c
+}
+
+// development is what lasts from one build to the next.
+type development struct {
+	app      *app
+	store    *store.Store
+	folder   string // of the source
+	untested bool
+	asked    bool // the author was asked already
+}
+
+func (a *app) pluginDev(ctx context.Context, o scaffold.BuildOptions, untested bool) error {
+	s, err := a.pluginStore()
+	if err != nil {
+		return err
+	}
+	o.Output = a.ui.stderr()
+	d := &development{app: a, store: s, folder: o.Dir, untested: untested}
+	err = scaffold.Watch(ctx, o, func(built scaffold.Result, err error) { d.built(ctx, built, err) })
+	return authorError(err)
+}
+
+// built is told of every build.
+func (d *development) built(ctx context.Context, built scaffold.Result, err error) {
+	ui := d.app.ui
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		ui.note("error", err.Error())
+		return
+	}
+	ui.tell("%s built %s %s: %s in %s, in %s", clock(time.Now()), built.Manifest.ID, built.Manifest.Version, megabytes(built.Size),
+		built.Took.Round(10*time.Millisecond), built.Wasm)
+	if err := d.grant(ctx, built.Wasm); err != nil {
+		ui.note("warning", err.Error())
+	}
+	if !d.untested {
+		d.try(ctx, built)
+	}
+}
+
+// grant sees that the folder has the grant that this build needs, and asks once.
+func (d *development) grant(ctx context.Context, wasm string) error {
+	p, err := host.Inspect(wasm)
+	if err != nil || len(p.Access) == 0 {
+		return err
+	}
+	have, err := d.store.Decide(ctx, p)
+	if err == nil && len(p.Access.Without(have.Lines)) == 0 {
+		return nil
+	}
+	more := p.Access.Without(have.Lines)
+	if d.asked {
+		return fmt.Errorf("this build asks for more than you have granted: %q; to allow it: seer plugin grant --folder %s", []string(more), shellQuoted(filepath.Dir(wasm)))
+	}
+	d.asked = true
+	d.app.showAccess(p, p.Access)
+	yes, err := d.app.confirm(ctx, "Allow this to whatever is built here?")
+	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+		return fmt.Errorf("not granted; to use it: seer plugin grant --folder %s", shellQuoted(filepath.Dir(wasm)))
+	}
+	if err != nil {
+		return err
+	}
+	return d.store.GrantFolder(ctx, store.FolderGrant{Dir: filepath.Dir(wasm), ID: p.Manifest.ID, Asked: p.Access, Lines: p.Access, By: "you"})
+}
+
+// try runs the quick checks.
+func (d *development) try(ctx context.Context, built scaffold.Result) {
+	ui := d.app.ui
+	report, err := plugintest.Run(ctx, plugintest.Options{
+		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: ui.stderr(),
+		Progress: func(r sdktest.Result) {
+			if r.Status == sdktest.Failed {
+				ui.note("failed", r.Check+": "+r.Detail)
+			}
+		},
+	})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		ui.note("error", err.Error())
+	default:
+		ui.tell("%d passed, %d failed", report.Count(sdktest.Passed), report.Count(sdktest.Failed))
+	}
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/store"
+)
+
+// granting is one `seer plugin grant`.
+type granting struct {
+	folder string
+	hash   string
+	only   []string
+}
+
+func newPluginGrant(a *app) *cobra.Command {
+	var g granting
+	c := &cobra.Command{
+		Use:   "grant [ID | FILE.wasm]",
+		Short: "Allow a plugin what it asks for, or a part of it",
+		Long: `Show what a plugin asks for, and ask whether it may. The yes holds for exactly that
+file and those permissions. With --folder it holds for whatever is built in a
+folder of yours, as long as it asks for no more.
+
+A plugin that asks for anything does not run without a grant. With --only, it runs
+and has that alone: everything else that it asks for is refused.`,
+		Example: `  seer plugin grant provider-tiny
+  seer plugin grant provider-tiny --only 'http GET https://api.tiny.example /prices'
+  seer plugin grant --folder ./provider-tiny/dist
+  seer plugin grant provider-tiny --grant sha256:…`,
+		Args:              args(0, 1, "at most a plugin"),
+		ValidArgsFunction: a.completePlugin,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if (len(given) == 1) == (g.folder != "") {
+				return usagef("name a plugin, or a folder with --folder")
+			}
+			if g.folder != "" {
+				return a.grantFolder(cmd.Context(), g)
+			}
+			return a.grant(cmd.Context(), given[0], g)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&g.folder, "folder", "", "what is built in this `folder`")
+	f.StringVar(&g.hash, "grant", "", "say yes beforehand: the permission `hash`; any other is refused")
+	f.StringArrayVar(&g.only, "only", nil, "only this permission: its `line`; may be repeated")
+	return c
+}
+
+// granted is what was allowed, for --json.
+type granted struct {
+	ID     string     `json:"id"`
+	Lines  access.Set `json:"lines"`
+	Hash   string     `json:"permissions"`
+	Folder string     `json:"folder,omitempty"`
+	File   string     `json:"file,omitempty"`
+}
+
+func (a *app) grant(ctx context.Context, what string, g granting) error {
+	s, err := a.pluginStore()
+	if err != nil {
+		return err
+	}
+	p, err := a.toGrant(ctx, s, what)
+	if err != nil {
+		return err
+	}
+	lines, err := a.agreed(ctx, p, g)
+	if err != nil {
+		return err
+	}
+	err = s.Grant(ctx, store.Grant{ID: p.Manifest.ID, Digest: p.Digest, Version: p.Manifest.Version, Asked: p.Access, Lines: lines, By: g.by()})
+	if err != nil {
+		return pluginError(err)
+	}
+	return a.print(granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), File: p.File}, func(io.Writer) error {
+		a.ui.tell("Granted %s %s", p.Manifest.ID, p.Manifest.Version)
+		return nil
+	})
+}
+
+func (g granting) by() string {
+	if g.hash != "" {
+		return "--grant"
+	}
+	return "you"
+}
+
+// toGrant finds the plugin: a file, the version that waits, or the one that is used.
+func (a *app) toGrant(ctx context.Context, s *store.Store, what string) (host.Plugin, error) {
+	if strings.HasSuffix(what, ".wasm") {
+		p, err := host.Inspect(what)
+		return p, pluginError(err)
+	}
+	pending, err := s.Pending()
+	if err != nil {
+		return host.Plugin{}, pluginError(err)
+	}
+	if digest, ok := pending[what]; ok {
+		in, err := s.Lookup(digest)
+		if err != nil {
+			return host.Plugin{}, pluginError(err)
+		}
+		p, err := host.Inspect(in.File())
+		return p, pluginError(err)
+	}
+	return a.findPlugin(ctx, what)
+}
+
+func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
+	e, err := a.engine()
+	if err != nil {
+		return host.Plugin{}, err
+	}
+	plugins, broken := e.Plugins(ctx)
+	var have []string
+	for _, p := range plugins {
+		if p.Manifest.ID == id {
+			return p, nil
+		}
+		have = append(have, p.Manifest.ID)
+	}
+	for _, err := range broken {
+		var fault *host.Error
+		if errors.As(err, &fault) && fault.Plugin == id {
+			return host.Plugin{}, &engine.Error{Kind: engine.KindPlugin, Err: err}
+		}
+	}
+	return host.Plugin{}, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", id, dash(strings.Join(have, ", ")))}
+}
+
+// agreed asks for the yes and gives the lines that it is for.
+func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
+	lines := p.Access
+	if len(lines) == 0 {
+		return nil, &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s asks for nothing; it needs no grant", p.Manifest.ID)}
+	}
+	if len(g.only) > 0 {
+		lines = access.Make(g.only...)
+		if unknown := lines.Without(p.Access); len(unknown) > 0 {
+			return nil, usagef("%s does not ask for %q; seer plugin info %s shows its lines", p.Manifest.ID, unknown[0], p.Manifest.ID)
+		}
+	}
+	if g.hash != "" {
+		if g.hash != lines.Hash() {
+			return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see seer plugin info %s", p.Manifest.ID, g.hash, lines.Hash(), p.Manifest.ID)}
+		}
+		return lines, nil
+	}
+	a.showAccess(p, lines)
+	yes, err := a.confirm(ctx, "Allow this?")
+	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("nothing was granted to %s; to say yes without a terminal: --grant %s", p.Manifest.ID, lines.Hash())}
+	}
+	return lines, err
+}
+
+// showAccess writes the permissions with their reasons to stderr, for it is a question.
+func (a *app) showAccess(p host.Plugin, lines access.Set) {
+	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, harmless(p.File))
+	for _, line := range access.Lines(p.Manifest) {
+		if lines.Has(line.Text) {
+			fmt.Fprintf(a.ui.stderr(), "  %s%s\n", harmless(line.Text), harmless(because(line.Reason)))
+		}
+	}
+	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())
+}
+
+// grantFolder grants all plugins that lie in the folder now, each by what it asks for.
+func (a *app) grantFolder(ctx context.Context, g granting) error {
+	s, err := a.pluginStore()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(g.folder)
+	if err != nil {
+		return err
+	}
+	plugins, err := built(dir)
+	if err != nil {
+		return err
+	}
+	all := []granted{}
+	for _, p := range plugins {
+		if len(p.Access) == 0 {
+			continue
+		}
+		lines, err := a.agreed(ctx, p, g)
+		if err != nil {
+			return err
+		}
+		if err := s.GrantFolder(ctx, store.FolderGrant{Dir: dir, ID: p.Manifest.ID, Asked: p.Access, Lines: lines, By: g.by()}); err != nil {
+			return pluginError(err)
+		}
+		all = append(all, granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), Folder: dir})
+	}
+	return a.print(all, func(io.Writer) error {
+		for _, one := range all {
+			a.ui.tell("Granted what is built as %s in %s", one.ID, dir)
+		}
+		if len(all) == 0 {
+			a.ui.tell("What lies in %s asks for nothing; it needs no grant", dir)
+		}
+		return nil
+	})
+}
+
+// built are the plugins in a folder.
+func built(dir string) ([]host.Plugin, error) {
+	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.wasm"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, &engine.Error{Kind: engine.KindNotFound, Err: err}
+		}
+		return nil, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no plugin in %s; build it first: seer plugin build", dir)}
+	}
+	var plugins []host.Plugin
+	for _, file := range files {
+		p, err := host.Inspect(file)
+		if err != nil {
+			return nil, pluginError(err)
+		}
+		plugins = append(plugins, p)
+	}
+	return plugins, nil
+}
+
+// escapeGlob makes a folder's name stand for itself in a pattern.
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+}
+
+func newPluginRevoke(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "Take all grants of a plugin back",
+		Long: `Take all grants of a plugin back, those of folders too. Whoever looks the plugin up
+from now on is told that it was not granted.`,
+		Example:           "  seer plugin revoke provider-tiny",
+		Args:              args(1, 1, "the ID of a plugin"),
+		ValidArgsFunction: a.completePlugin,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			s, err := a.pluginStore()
+			if err != nil {
+				return err
+			}
+			n, err := s.Revoke(cmd.Context(), given[0])
+			if err != nil {
+				return pluginError(err)
+			}
+			if n == 0 {
+				return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("nothing is granted to %q", given[0])}
+			}
+			return a.print(map[string]any{"id": given[0], "revoked": n}, func(io.Writer) error {
+				a.ui.tell("Revoked %d grants of %s", n, given[0])
+				return nil
+			})
+		},
+	}
+}

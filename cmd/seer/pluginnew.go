@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/plugin/scaffold"
+	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/schema"
+)
+
+func newPluginNew(a *app) *cobra.Command {
+	var lang string
+	var o scaffold.Options
+	c := &cobra.Command{
+		Use:   "new provider|fetcher|expose NAME",
+		Short: "Write a plugin folder that builds and passes its tests",
+		Long: `Write a folder with a small plugin that works: its code, its manifest, its tests
+and, for a provider, a simulator of the backend. It builds anywhere, without a
+network: the SDK is in the folder. NAME is what selects the plugin, the value of
+provider:, of expose_as: or before the colon of a model.`,
+		Example: `  seer plugin new provider tiny && cd provider-tiny
+  seer plugin test
+  seer plugin new expose notes --lang assemblyscript`,
+		Args:              args(2, 2, "the kind of plugin and its name"),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"provider", "fetcher", "expose"}, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.Kind, o.Name, o.Lang = sdk.Kind(given[0]), given[1], scaffold.Lang(lang)
+			if o.Kind.Exports() == nil {
+				return usagef("%q is no kind of plugin; there are provider, fetcher and expose", given[0])
+			}
+			if o.Lang != scaffold.Go && o.Lang != scaffold.AssemblyScript {
+				return usagef("--lang %q is not known; there are go and assemblyscript", lang)
+			}
+			return a.pluginNew(cmd.Context(), o)
+		},
+	}
+	c.Flags().StringVar(&lang, "lang", "go", "`language`: go or assemblyscript")
+	c.Flags().StringVar(&o.Dir, "dir", "", "the new `folder` (default: the plugin's id, here)")
+	_ = c.RegisterFlagCompletionFunc("lang", cobra.FixedCompletions([]string{"go", "assemblyscript"}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (a *app) pluginNew(ctx context.Context, o scaffold.Options) error {
+	made, err := scaffold.New(ctx, o)
+	if err != nil {
+		return authorError(err)
+	}
+	return a.print(made, func(w io.Writer) error {
+		for _, file := range made.Files {
+			fmt.Fprintln(w, filepath.Join(made.Dir, filepath.FromSlash(file)))
+		}
+		a.ui.tell("Now: cd %s && seer plugin test", shellQuoted(made.Dir))
+		return nil
+	})
+}
+
+// shellQuoted is a path for a shell.
+func shellQuoted(path string) string {
+	if strings.ContainsAny(path, " '\"$`\\!*?[](){}<>|&;~#\t\n") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
+}
+
+func newPluginBuild(a *app) *cobra.Command {
+	var o scaffold.BuildOptions
+	c := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Build a plugin from its source folder",
+		Long: `Build the plugin in DIR (default: here) to its two files, ID.wasm and ID.yaml. The
+manifest is checked first. The module carries the manifest and what it needs of a
+host. The same sources give the same bytes.`,
+		Example: "  seer plugin build\n  seer plugin build ./provider-tiny --out ~/plugins",
+		Args:    args(0, 1, "at most a folder"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			o.Dir = folderArg(given)
+			built, err := a.pluginBuild(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.print(built, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, built.Wasm)
+				return err
+			})
+		},
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+	}
+	c.Flags().StringVar(&o.Out, "out", "", "`folder` for the two files (default: dist in DIR)")
+	return c
+}
+
+func folderArg(given []string) string {
+	if len(given) == 1 {
+		return given[0]
+	}
+	return "."
+}
+
+// pluginBuild builds, with the compiler's own output on stderr.
+func (a *app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffold.Result, error) {
+	if !a.jsonOut {
+		o.Output = a.ui.stderr()
+	}
+	built, err := scaffold.Build(ctx, o)
+	if err != nil {
+		return built, authorError(err)
+	}
+	a.ui.tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, megabytes(built.Size), built.Took.Round(10*time.Millisecond))
+	return built, nil
+}
+
+func megabytes(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", (n+1023)>>10)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// authorError gives what goes wrong in an author's folder its kind.
+func authorError(err error) error {
+	var tool *scaffold.ToolchainError
+	var compile *scaffold.CompileError
+	var own *engine.Error
+	switch {
+	case err == nil, errors.As(err, &own), errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &tool):
+		return &engine.Error{Kind: engine.KindUnsupported, Err: err}
+	case errors.As(err, &compile):
+		return &engine.Error{Kind: engine.KindPlugin, Err: err}
+	case errors.Is(err, os.ErrNotExist):
+		return &engine.Error{Kind: engine.KindNotFound, Err: err}
+	}
+	return &engine.Error{Kind: engine.KindConfig, Err: err}
+}
+
+func newPluginSchema(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema manifest|contract",
+		Short: "Print the JSON Schema of plugin.yaml or of the contract",
+		Long: `Print a JSON Schema (2020-12). That of the manifest is for editors; that of the
+contract has every type that crosses the boundary, and for each export NAME the
+definitions NAME.input and NAME.result.`,
+		Example:           "  seer plugin schema manifest > plugin.schema.json",
+		Args:              args(1, 1, "manifest or contract"),
+		ValidArgsFunction: cobra.FixedCompletions([]string{"manifest", "contract"}, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(_ *cobra.Command, given []string) error {
+			documents := map[string]func() []byte{"manifest": schema.Manifest, "contract": schema.Contract}
+			document, ok := documents[given[0]]
+			if !ok {
+				return usagef("there is no schema %q; there are manifest and contract", given[0])
+			}
+			_, err := a.ui.stdout().Write(document())
+			return err
+		},
+	}
+}

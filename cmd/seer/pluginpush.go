@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/plugin/oci"
+	"github.com/seer-engine/seer/engine/plugin/sign"
+)
+
+// pushing is one `seer plugin push`.
+type pushing struct {
+	plainHTTP, force bool
+	key              string
+}
+
+func newPluginPush(a *app) *cobra.Command {
+	var p pushing
+	c := &cobra.Command{
+		Use:   "push FILE.wasm REF",
+		Short: "Put a built plugin into an OCI registry",
+		Long: `Put a plugin into an OCI registry, with its manifest, and with the signature and the
+conformance report that lie beside it. The credentials are those of docker login. The
+same bundle always has the same digest.`,
+		Example: `  seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0
+  seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0 --key ~/.ssh/id_ed25519`,
+		Args: args(2, 2, "a module and a reference"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.push(cmd.Context(), given[0], given[1], p)
+		},
+	}
+	c.Flags().BoolVar(&p.plainHTTP, "plain-http", false, "speak http to a registry on this computer")
+	c.Flags().BoolVar(&p.force, "force", false, "replace a tag that there is already")
+	c.Flags().StringVar(&p.key, "key", "", "sign it with this SSH key `file` first")
+	return c
+}
+
+func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
+	if p.key != "" {
+		if err := a.sign(ctx, file, p.key); err != nil {
+			return err
+		}
+	}
+	b, _, err := readBundle(file)
+	if err != nil {
+		return err
+	}
+	place, err := oci.Resolve(ref)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if place.Kind != oci.Registry {
+		return usagef("%s is no place in a registry; write oci://host/name:tag", ref)
+	}
+	client := a.registry("pushing", p.plainHTTP)
+	if err := p.free(ctx, client, ref, place); err != nil {
+		return err
+	}
+	origin, err := client.Push(ctx, ref, b)
+	if err != nil {
+		return pluginError(err)
+	}
+	out := map[string]string{"reference": ref, "resolved": origin.Resolved, "oci": origin.OCI, "digest": b.Digest()}
+	return a.print(out, func(w io.Writer) error {
+		if len(b.Signature) == 0 {
+			a.ui.note("warning", "it is not signed; see seer plugin sign")
+		}
+		if len(b.Report) == 0 {
+			a.ui.note("warning", "no conformance report goes with it; see seer plugin test")
+		}
+		_, err := fmt.Fprintln(w, origin.Resolved)
+		return err
+	})
+}
+
+// free refuses to replace a tag without being told so.
+func (p pushing) free(ctx context.Context, client oci.Client, ref string, place oci.Place) error {
+	_, tag, tagged := strings.Cut(place.Name[strings.LastIndex(place.Name, "/")+1:], ":")
+	if p.force || !tagged {
+		return nil
+	}
+	tags, err := client.Tags(ctx, ref)
+	if engine.KindOf(pluginError(err)) == engine.KindNotFound {
+		return nil // the first push makes the repository
+	}
+	if err == nil && slices.Contains(tags, tag) {
+		return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s is there already; raise the version, or replace it with --force", ref)}
+	}
+	return nil // what is wrong with the registry is what the push says
+}
+
+// readBundle reads a built plugin, whose manifest must be one.
+func readBundle(file string) (bundle.Bundle, host.Plugin, error) {
+	p, err := host.Inspect(file)
+	if err != nil {
+		return bundle.Bundle{}, p, pluginError(err)
+	}
+	b, _, err := bundle.ReadFile(file)
+	return b, p, pluginError(err)
+}
+
+func newPluginSign(a *app) *cobra.Command {
+	var key string
+	c := &cobra.Command{
+		Use:   "sign FILE.wasm --key FILE",
+		Short: "Sign a built plugin with an SSH key",
+		Long: `Sign manifest and module together, and write the signature to FILE.wasm.sig. The key
+is an SSH key: a private key file, or a public one whose private half your agent or
+your hardware has.`,
+		Example: "  seer plugin sign dist/provider-tiny.wasm --key ~/.ssh/id_ed25519",
+		Args:    args(1, 1, "a module"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if key == "" {
+				return usagef("--key is missing: an SSH key file, such as ~/.ssh/id_ed25519; ssh-keygen -t ed25519 makes one")
+			}
+			return a.sign(cmd.Context(), given[0], key)
+		},
+	}
+	c.Flags().StringVar(&key, "key", "", "SSH key `file`")
+	return c
+}
+
+func (a *app) sign(ctx context.Context, file, key string) error {
+	b, _, err := readBundle(file)
+	if err != nil {
+		return err
+	}
+	signature, signer, err := sign.Sign(ctx, b.Statement(), key, sign.Options{Agent: os.Getenv("SSH_AUTH_SOCK"), Passphrase: a.passphrase})
+	if err != nil {
+		return pluginError(err)
+	}
+	if err := os.WriteFile(file+".sig", signature, 0o644); err != nil {
+		return err
+	}
+	a.ui.tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
+	return nil
+}
+
+// passphrase asks for that of a key.
+func (a *app) passphrase(key string) ([]byte, error) {
+	if a.jsonOut || !term.IsTerminal(int(a.in.Fd())) {
+		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, errNobodyThere)
+	}
+	fmt.Fprintf(a.ui.stderr(), "Passphrase of %s: ", key)
+	secret, err := term.ReadPassword(int(a.in.Fd()))
+	fmt.Fprintln(a.ui.stderr())
+	return secret, err
+}
+
+func newPluginVerify(a *app) *cobra.Command {
+	var statement bool
+	c := &cobra.Command{
+		Use:   "verify FILE.wasm",
+		Short: "Check the signature of a plugin's files, and say whose it is",
+		Long: `Check the signature beside a module. Whether that signer is the right one is yours
+to judge, by the fingerprint. With --statement, print what is signed instead, for
+ssh-keygen -Y.`,
+		Example: "  seer plugin verify dist/provider-tiny.wasm",
+		Args:    args(1, 1, "a module"),
+		RunE: func(_ *cobra.Command, given []string) error {
+			b, _, err := readBundle(given[0])
+			if err != nil {
+				return err
+			}
+			if statement {
+				_, err := a.ui.stdout().Write(b.Statement())
+				return err
+			}
+			return a.verify(b)
+		},
+	}
+	c.Flags().BoolVar(&statement, "statement", false, "print what is signed")
+	return c
+}
+
+func (a *app) verify(b bundle.Bundle) error {
+	if len(b.Signature) == 0 {
+		return &engine.Error{Kind: engine.KindUnauthorized, Err: errors.New(b.ID + " is not signed")}
+	}
+	signer, err := sign.Verify(b.Statement(), b.Signature)
+	if err != nil {
+		return &engine.Error{Kind: engine.KindUnauthorized, Err: err}
+	}
+	out := map[string]string{"id": b.ID, "version": b.Version, "digest": b.Digest(), "signer": signer.Fingerprint, "type": signer.Type}
+	return a.print(out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s %s\n%s\nsigned by %s (%s)\n", b.ID, b.Version, b.Digest(), signer.Fingerprint, signer.Type)
+		return err
+	})
+}
