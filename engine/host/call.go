@@ -98,7 +98,7 @@ func (m *module) explain(callCtx, ctx context.Context, inst *instance, export st
 		return m.tooLong(export)
 	case m.isClosed():
 		return fault(FaultClosed, m.plugin, "the plugin host was closed during %s", export)
-	case outOfMemory(reason), outOfMemory(err.Error()):
+	case outOfMemory(reason), outOfMemory(err.Error()), reason == "" && strings.Contains(err.Error(), "unreachable") && inst.memory.full():
 		return fault(FaultMemory, m.plugin, "%s needed more than %d MiB of memory and was stopped", export, m.limits.MemoryMB)
 	case reason != "":
 		return fault(FaultCrash, m.plugin, "%s panicked: %s", export, reason)

@@ -42,6 +42,19 @@ func (m *memory) holds(needle []byte) bool {
 	return false
 }
 
+// full reports whether a memory has nearly reached its limit. Some languages' runtimes
+// stop without a word when they get no more.
+func (m *memory) full() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, b := range m.blocks {
+		if uint64(len(b.bytes)) > b.limit-b.limit/8 {
+			return true
+		}
+	}
+	return false
+}
+
 // block is one linear memory.
 type block struct {
 	limit uint64
