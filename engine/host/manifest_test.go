@@ -1,8 +1,11 @@
 package host
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/engine/host/access"
 )
 
 const cloudManifest = `id: provider-cloud
@@ -71,6 +74,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add("id: x\nid: y\nlimits: {call_seconds: .nan}\n")
 	f.Add("[]")
 	f.Add(cloudManifest)
+	f.Add(exposeManifest)
 	f.Add("id: x\npermissions: {http: [&a {destination: '{b}'}, *a]}\nsettings: [{name: b}]\n")
 	limits := Limits{}.withDefaults()
 	f.Fuzz(func(t *testing.T, text string) {
@@ -89,5 +93,64 @@ func FuzzManifest(f *testing.F) {
 		if l := limits.asked(m.Limits); l.MemoryMB > limits.MaxMemoryMB || l.CallTime > limits.CallTime || l.MemoryMB <= 0 || l.CallTime < 0 {
 			t.Errorf("limits %+v", l)
 		}
+		lines := access.Of(m)
+		for _, line := range lines {
+			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r > '~' || r == '"' }) && !strings.Contains(line, `\"`) {
+				t.Errorf("the permission %q is not plain", line)
+			}
+		}
+		if left := access.Limit(m, lines); !reflect.DeepEqual(access.Lines(left), access.Lines(m)) {
+			t.Errorf("all granted: %q of %q", access.Of(left), lines)
+		}
+		for _, l := range access.Lines(m) {
+			if oneLine(l.Plain+l.Reason) != l.Plain+l.Reason {
+				t.Errorf("the words of %q: %q, %q", l.Text, l.Plain, l.Reason)
+			}
+		}
 	})
+}
+
+const exposeManifest = `id: expose-shout
+version: 0.1.0
+description: Function names in capitals
+implements: [expose/1]
+provides: [shout]
+permissions:
+  commands:
+    - {command: node, reason: to run what it wrote}
+  env:
+    - {names: [NODE_PATH], reason: to find it}
+  files:
+    - {paths: [".claude/skills/**", "a/.b"], reason: to be found}
+`
+
+func TestManifestOfSurfaces(t *testing.T) {
+	limits := Limits{}.withDefaults()
+	if m, err := parseManifest("p.yaml", []byte(exposeManifest), limits); err != nil || len(access.Of(m)) != 4 {
+		t.Fatalf("%q, %v", access.Of(m), err)
+	}
+	for _, tc := range []struct{ from, to, want string }{
+		{"command: node", `command: "node -e 1"`, `p.yaml:8: permissions.commands.0.command: "node -e 1" is not the name or path of a program, without spaces and arguments; seer itself needs no permission`},
+		{"command: node", `command: "{{seer.command}}"`, `p.yaml:8: permissions.commands.0.command: "{{seer.command}}" is not`},
+		{", reason: to run what it wrote", "", "p.yaml:8: permissions.commands.0.reason: missing; tell the user why"},
+		{"[NODE_PATH]", "[SEER_X]", `p.yaml:10: permissions.env.0.names.0: "SEER_X" is not a name of a variable that needs a permission`},
+		{"[NODE_PATH]", `["A B"]`, `p.yaml:10: permissions.env.0.names.0: "A B" is not`},
+		{"[NODE_PATH]", "[]", "p.yaml:10: permissions.env.0.names: missing; list variables"},
+		{"a/.b", "/.b", `p.yaml:12: permissions.files.0.paths.1: "/.b" is not a pattern of a plain relative path`},
+		{"a/.b", "a/../.b", `is not a pattern of a plain relative path`},
+		{"a/.b", "**", `"**" has ** elsewhere than as the last part`},
+		{"a/.b", "a/**", `"a/**" has no part that begins with a dot; other files need no permission`},
+		{"a/.b", ".b/[", `".b/[" is not a pattern`},
+		{"a/.b", ".b c", `in plain ASCII, without spaces`},
+		{"a/.b", ".é", `in plain ASCII, without spaces`},
+		{"implements: [expose/1]", "implements: [fetcher/1]", "p.yaml:6: permissions: commands, env and files are for expose modes"},
+		{"Function names in capitals", `"\e[2Jsafe"`, "p.yaml:3: description: holds control characters"},
+		{"to find it", `"to \u202e find"`, "permissions.env.0.reason: holds control characters or marks of direction"},
+		{"names: [", "name: [", "p.yaml:10: field name is not a key of an env permission"},
+	} {
+		_, err := parseManifest("p.yaml", []byte(strings.Replace(exposeManifest, tc.from, tc.to, 1)), limits)
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.ContainsAny(err.Error(), "\x1b\n") {
+			t.Errorf("%s: %v\nwant %s", tc.to, err, tc.want)
+		}
+	}
 }
