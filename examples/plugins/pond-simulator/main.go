@@ -42,8 +42,22 @@ func main() {
 	}
 }
 
+// addrVariable is set by `seer plugin test`, which takes the first line for the URL and
+// closes the input when it is done.
+const addrVariable = "SEER_SIMULATOR_ADDR"
+
 // run serves until ctx ends: the machines that were billed then.
 func run(ctx context.Context, args []string, out io.Writer) ([]string, error) {
+	kit := os.Getenv(addrVariable)
+	if kit != "" {
+		args = append([]string{"-addr", kit, "-key", "*", "-requests", "1000000"}, args...)
+		var stop context.CancelFunc
+		ctx, stop = context.WithCancel(ctx)
+		go func() {
+			defer stop()
+			_, _ = io.Copy(io.Discard, os.Stdin) // any end is the end
+		}()
+	}
 	o, addr, err := options(args)
 	if err != nil {
 		return nil, err
@@ -67,7 +81,11 @@ func run(ctx context.Context, args []string, out io.Writer) ([]string, error) {
 	server := &http.Server{Handler: cloud, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	fmt.Fprintf(out, "export POND_URL='http://%s'\nexport POND_KEY='%s'\n", listener.Addr(), o.Key)
+	if kit != "" {
+		fmt.Fprintf(out, "http://%s\n", listener.Addr())
+	} else {
+		fmt.Fprintf(out, "export POND_URL='http://%s'\nexport POND_KEY='%s'\n", listener.Addr(), o.Key)
+	}
 	select {
 	case <-ctx.Done():
 	case err = <-ended:
@@ -79,7 +97,7 @@ func run(ctx context.Context, args []string, out io.Writer) ([]string, error) {
 func options(args []string) (o pondcloud.Options, addr string, err error) {
 	flags := flag.NewFlagSet("pond-simulator", flag.ContinueOnError)
 	flags.StringVar(&addr, "addr", "127.0.0.1:0", "where to listen; a port of 0 is a free one")
-	flags.StringVar(&o.Key, "key", "pond-key", "the key that is accepted")
+	flags.StringVar(&o.Key, "key", "pond-key", "the key that is accepted; * is every one")
 	flags.DurationVar(&o.Queue, "queue", 0, "how long a machine is queued")
 	flags.DurationVar(&o.Boot, "boot", 0, "how long it boots")
 	flags.IntVar(&o.Requests, "requests", 0, "how many requests a key may make in a minute (default 120)")

@@ -103,6 +103,36 @@ func TestItsMachinesEndWithItHoweverItEnds(t *testing.T) {
 	s.gone(t)
 }
 
+// As seer plugin test starts it.
+func TestItServesTheKit(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), asProgram+"=1", addrVariable+"=127.0.0.1:0")
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "http://127.0.0.1:") {
+		t.Errorf("%q, %v", line, err)
+	}
+	req, _ := http.NewRequest("GET", strings.TrimSpace(line)+"/v1/prices", nil)
+	req.Header.Set("Authorization", "Bearer of the kit")
+	if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != http.StatusOK {
+		t.Error(resp, err)
+	}
+	_ = life.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBadFlags(t *testing.T) {
 	for _, args := range [][]string{{"-faults", "fire:1"}, {"-faults", "lost"}, {"-boot", "soon"}, {"-nothing"}} {
 		if _, _, err := options(args); err == nil {

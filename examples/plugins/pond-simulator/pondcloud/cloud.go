@@ -18,7 +18,7 @@ import (
 // Options change a [Cloud]. The zero value is a cloud in which everything happens at
 // once, in a folder of its own.
 type Options struct {
-	Key      string        // accepted as the bearer key; default "pond-key"
+	Key      string        // accepted as the bearer key; "*" = every one; default "pond-key"
 	Dir      string        // of the machines' files; default a temporary one
 	Prices   []Price       // default [DefaultPrices]
 	Queue    time.Duration // from renting until there is room
@@ -63,6 +63,9 @@ type Machine struct {
 	Hourly  float64 `json:"usd_per_hour"`
 	EndUnix int64   `json:"end_unix"`
 	Reason  string  `json:"reason"`
+
+	Command []string          `json:"-"` // what it was rented for
+	Env     map[string]string `json:"-"`
 }
 
 // Bill is what everything has cost so far, and what is being billed now.
@@ -175,6 +178,22 @@ func (c *Cloud) Bill() Bill {
 		b.USD += seconds * m.Hourly / 3600
 	}
 	return b
+}
+
+// SellOut rents out all that is free, to nobody, until restore is called.
+func (c *Cloud) SellOut() (restore func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	prices := c.o.Prices
+	c.o.Prices = slices.Clone(prices)
+	for i := range c.o.Prices {
+		c.o.Prices[i].Free = 0
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.o.Prices = prices
+	}
 }
 
 // Break lets a machine fail, as one whose hardware dies.

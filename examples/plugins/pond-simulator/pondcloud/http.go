@@ -11,12 +11,14 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // ServeHTTP implements [http.Handler].
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "Bearer "+c.o.Key {
+	key, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer || key == "" || key != c.o.Key && c.o.Key != "*" {
 		refuse(w, http.StatusUnauthorized, "bad_key", "the key is missing or wrong")
 		return
 	}
@@ -130,7 +132,7 @@ func (c *Cloud) rent(w http.ResponseWriter, req *http.Request) {
 		c.rented++
 		m := &machine{
 			Machine: Machine{ID: fmt.Sprintf("m-%d", c.rented), Key: key, Owner: r.Owner, Size: r.Size, State: queued,
-				Port: r.Port, Hourly: c.o.Prices[at].Hourly, EndUnix: r.EndUnix},
+				Port: r.Port, Command: r.Command, Env: r.Env, Hourly: c.o.Prices[at].Hourly, EndUnix: r.EndUnix},
 			request: request, began: time.Now(), room: time.Now().Add(c.o.Queue), end: make(chan struct{}),
 		}
 		c.machines = append(c.machines, m)

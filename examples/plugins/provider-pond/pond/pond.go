@@ -108,7 +108,9 @@ func (p *Provider) Observe(ctx context.Context, handles []string) (seen []sdk.Ob
 func (p *Provider) List(ctx context.Context, owner string) (found []sdk.Listed, err error) {
 	all, err := p.machines(ctx, url.Values{"owner": {owner}})
 	for _, m := range all {
-		found = append(found, sdk.Listed{Handle: m.ID, Key: m.Key, Owner: m.Owner, State: states[m.State], EndUnix: m.EndUnix})
+		if m.Owner == owner {
+			found = append(found, sdk.Listed{Handle: m.ID, Key: m.Key, Owner: m.Owner, State: states[m.State], EndUnix: m.EndUnix})
+		}
 	}
 	return found, err
 }

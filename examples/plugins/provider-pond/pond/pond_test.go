@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/examples/plugins/pond-simulator/pondcloud"
 	"github.com/seer-engine/seer/examples/plugins/provider-pond/pond"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
 const key = "seer-0123456789abcdefghij"
@@ -166,6 +167,37 @@ func TestALostAnswerCostsNothing(t *testing.T) {
 	}
 	if len(got) != 1 || len(cloud.Machines()) != 1 {
 		t.Errorf("%v, %+v", got, cloud.Machines())
+	}
+}
+
+func TestConformance(t *testing.T) {
+	cloud, err := pondcloud.New(pondcloud.Options{Dir: t.TempDir(), Key: "*", Requests: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	sdktest.Provider(t, sdktest.ProviderKit{
+		Open: func(c *http.Client) sdk.Provider {
+			p := pond.New("https://api.pond.example")
+			p.API.Transport = c.Transport
+			return p
+		},
+		Cloud:   cloud,
+		SoldOut: cloud.SellOut,
+		Machines: func() (all []sdktest.Machine) {
+			for _, m := range cloud.Machines() {
+				all = append(all, sdktest.Machine{Handle: m.ID, Command: m.Command, Env: m.Env, Port: m.Port, Live: m.State != "ended" && m.State != "failed"})
+			}
+			return all
+		},
+		Quick: true,
+	})
+	if bill := cloud.Bill(); len(bill.Billing) > 0 {
+		t.Errorf("still billed: %v", bill.Billing)
 	}
 }
 
