@@ -137,9 +137,9 @@ func TestFetchAttacked(t *testing.T) {
 		"ten gigabytes": {lies("10737418240", "x"), sdk.Invalid, "larger than 256 MiB: 10240 MiB"},
 		"cut off":       {lies("1000", "x"), sdk.Unavailable, "broke off after 1 of 1000 bytes"},
 		"a page":        {says([]byte("<html>")), sdk.Invalid, "not a Wasm binary"},
-		"downgrade":     {http.RedirectHandler(plain.URL+"/x.wasm", 302).ServeHTTP, sdk.Unavailable, "is not https"},
-		"to a file":     {http.RedirectHandler("file:///etc/passwd", 302).ServeHTTP, sdk.Unavailable, "refused"},
-		"in circles":    {http.RedirectHandler("/x.wasm", 302).ServeHTTP, sdk.Unavailable, "too often"},
+		"downgrade":     {http.RedirectHandler(plain.URL+"/x.wasm", http.StatusFound).ServeHTTP, sdk.Unavailable, "is not https"},
+		"to a file":     {http.RedirectHandler("file:///etc/passwd", http.StatusFound).ServeHTTP, sdk.Unavailable, "refused"},
+		"in circles":    {http.RedirectHandler("/x.wasm", http.StatusFound).ServeHTTP, sdk.Unavailable, "too often"},
 		"much later": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "3600")
 			w.WriteHeader(429)

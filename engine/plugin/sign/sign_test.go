@@ -107,7 +107,7 @@ func TestBothWays(t *testing.T) {
 }
 
 func TestPassphrase(t *testing.T) {
-	key := newKey(t, "correct horse", "-t", "ed25519")
+	key := newKey(t, "correct horse", "-t", "ed25519", "-a", "1")
 	_, _, err := sign.Sign(t.Context(), statement, key, sign.Options{})
 	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "ssh-add") {
 		t.Errorf("%v", err)

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -71,7 +72,7 @@ func (p patient) once(req *http.Request) (*http.Response, error) {
 	resp, err := p.o.Transport.RoundTrip(req)
 	watch.Stop()
 	if err != nil {
-		if cause := context.Cause(ctx); cause == errStalled {
+		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
 			err = cause
 		}
 		cancel(nil)
