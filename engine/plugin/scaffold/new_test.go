@@ -65,7 +65,7 @@ func TestEachKind(t *testing.T) {
 			if c.ID != id || c.Dir != dir || !slices.Contains(c.Files, "plugin.yaml") {
 				t.Errorf("%+v", c)
 			}
-			if kind == sdk.KindProvider && short(t, dir, "mycloud/mycloud.go") > 140 {
+			if kind == sdk.KindProvider && short(t, dir, "mycloud/mycloud.go") > 120 {
 				t.Error("the provider is no longer short")
 			}
 			formatted(t, dir, c.Files)
