@@ -165,9 +165,9 @@ func (c *Client) unanswered(ctx context.Context, r Request, err error) error {
 
 // host is an error of the host's, whose words name method and address already.
 func (c *Client) host(r Request, own *sdk.Error) error {
-	doing := r.Doing
-	if doing == "" {
-		doing = c.name()
+	doing := c.name()
+	if r.Doing != "" {
+		doing = r.doing()
 	}
 	e := &sdk.Error{Code: own.Code, Message: doing + ": " + own.Message, Seconds: own.Seconds}
 	if own.Code == sdk.Unavailable || own.Code == sdk.Internal {
@@ -178,9 +178,9 @@ func (c *Client) host(r Request, own *sdk.Error) error {
 
 func (r Request) doing() string {
 	if r.Doing != "" {
-		return r.Doing
+		return line(r.Doing) // it may name what the caller was given
 	}
-	return r.Method + " " + r.Path
+	return r.Method + " " + line(r.Path)
 }
 
 func (c *Client) name() string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,19 @@ func TestClientPassesOnWhatTheHostRefuses(t *testing.T) {
 type refusing struct{ err error }
 
 func (r refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, r.err }
+
+// Whatever a backend is asked for, a message is one short line.
+func TestClientKeepsMessagesShort(t *testing.T) {
+	c := answering(t, http.NotFound)
+	name := strings.Repeat("x", 5000) + "\n\x1b[2J"
+	for _, r := range []Request{{Doing: "asking for " + name}, {Path: "/" + url.PathEscape(name)}} {
+		r.Method = "GET"
+		err := c.Do(t.Context(), r, nil)
+		if text := err.Error(); len(text) > 1000 || strings.ContainsAny(text, "\n\x1b") || sdk.CodeOf(err) != sdk.NotFound {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+	}
+}
 
 func TestClientEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
