@@ -37,7 +37,8 @@ type Created struct {
 }
 
 // New makes a plugin folder. It needs no network and no toolchain. A folder that exists
-// and is not empty is refused, and nothing half-written is ever left.
+// and is not empty is refused with an error that is fs.ErrExist, and nothing half-written
+// is ever left.
 func New(ctx context.Context, o Options) (Created, error) { return create(ctx, o) }
 
 // BuildOptions says what to build.

@@ -116,7 +116,7 @@ func (p project) compileAssemblyScript(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(p.Dir, "node_modules")); err != nil {
-		if err := p.run(ctx, p.npm(ctx, "install", "--no-fund", "--no-audit", "--loglevel=error")); err != nil {
+		if err := p.run(ctx, p.npm(ctx, "install", "--prefer-offline", "--no-fund", "--no-audit", "--loglevel=error")); err != nil {
 			return "", fmt.Errorf("installing what the build needs: %w", err)
 		}
 	}

@@ -91,7 +91,16 @@ func vacant(dir string) (bool, error) {
 	case err != nil:
 		return false, err
 	case len(entries) > 0:
-		return true, fmt.Errorf("%s is not empty; say where the new plugin goes with --dir", dir)
+		return true, notEmpty(dir)
 	}
 	return true, nil
 }
+
+// notEmpty is a folder that was to be a new plugin's; it is an [fs.ErrExist].
+type notEmpty string
+
+func (e notEmpty) Error() string {
+	return string(e) + " is not empty; say where the new plugin goes with --dir"
+}
+
+func (e notEmpty) Is(target error) bool { return target == fs.ErrExist }
