@@ -55,6 +55,19 @@ func (m *memory) full() bool {
 	return false
 }
 
+// size is how much has been taken, when the guest does not run.
+func (m *memory) size() int64 {
+	m.hold()
+	defer m.release()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := int64(0)
+	for _, b := range m.blocks {
+		n += int64(len(b.bytes))
+	}
+	return n
+}
+
 // block is one linear memory.
 type block struct {
 	limit uint64
@@ -88,6 +101,19 @@ func (h *Host) Holds(needle []byte) bool {
 		}
 	}
 	return false
+}
+
+// Memory is how many bytes of memory the live instances of all plugins have taken: a
+// memory never shrinks, so it is their high-water mark. Like [Host.Holds] it waits until
+// calls in progress wait or end.
+func (h *Host) Memory() int64 {
+	n := int64(0)
+	for _, m := range h.modules() {
+		for _, inst := range m.instances() {
+			n += inst.memory.size()
+		}
+	}
+	return n
 }
 
 // modules are those that are loaded.

@@ -2,15 +2,22 @@
 // sdktest through the real host, what can be told of the module without running it, and
 // what it needs of memory and time. seer plugin test is this package.
 //
-// The plugin's HTTP and gRPC end in a world that the kit makes, or at the simulator that
-// conformance.yaml names; only with Live does anything reach the real backend.
+// The plugin's HTTP ends in a world that the kit makes before the simulator that
+// conformance.yaml names; gRPC goes to the simulator as it is. Only with Live does
+// anything reach the real backend. The credentials that the plugin uses are made up, and
+// looked for in everything that it says and in its memory.
 package plugintest
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"time"
 
+	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -34,13 +41,152 @@ type Options struct {
 
 // Run makes all checks that apply. The error is of what keeps it from trying at all: no
 // module, a wrong conformance.yaml, a simulator that does not start. What is wrong with
-// the plugin is in the report.
+// the plugin is in the report. When ctx ends, so do the plugin and the simulator; what was
+// not tried is reported as skipped.
 func Run(ctx context.Context, o Options) (sdktest.Report, error) {
-	return sdktest.Report{}, errors.New("not yet")
+	if o.Wasm == "" {
+		return sdktest.Report{}, errors.New("plugintest: Options.Wasm is empty; name a built module")
+	}
+	config, err := o.config()
+	if err != nil {
+		return sdktest.Report{}, err
+	}
+	if o.Cache == "" {
+		if o.Cache, err = os.MkdirTemp("", "seer-plugin-test-"); err != nil {
+			return sdktest.Report{}, err
+		}
+		defer os.RemoveAll(o.Cache)
+	}
+	r := &run{o: o, config: config, tell: o.Progress, report: sdktest.Report{Kit: sdktest.KitVersion, Seer: o.Seer, Time: time.Now().UTC().Truncate(time.Second)}}
+	if r.tell == nil {
+		r.tell = func(sdktest.Result) {}
+	}
+	err = r.all(ctx)
+	return r.report, err
 }
 
-// Text writes a report for people: failures first, then what was left out, then a line
-// of figures.
-func Text(w io.Writer, r sdktest.Report) error {
-	return errors.New("not yet")
+// run is one run of the kit.
+type run struct {
+	o      Options
+	config Config
+	tell   func(sdktest.Result)
+	report sdktest.Report
+	said   *listener
+
+	plugin  host.Plugin
+	secrets map[string]string // name → value that was made up
+	env     map[string]string
+	world   *sdktest.World // nil = it needs none
+}
+
+func (r *run) all(ctx context.Context) error {
+	if !r.static() {
+		return nil // nothing else can be tried
+	}
+	m := r.plugin.Manifest
+	r.secrets = madeUp(m)
+	r.said = newListener(r.o.Log, r.secrets)
+	sim, err := r.backend(ctx)
+	if err != nil {
+		return err
+	}
+	defer sim.close()
+	if r.env, err = r.config.values(m, sim.url, r.secrets); err != nil {
+		return err
+	}
+	h, err := r.host(r.lookup)
+	if err != nil {
+		return err
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	start := time.Now()
+	if err := h.Compile(ctx, r.plugin); err != nil {
+		if ctx.Err() == nil {
+			r.add("static/compiles", start, err.Error(), nil)
+		}
+		return ctx.Err()
+	}
+	r.add("static/compiles", start, "", nil)
+	r.contracts(ctx, h)
+	r.resources(ctx)
+	r.leaks(h)
+	if r.o.Live {
+		return r.live(ctx)
+	}
+	return nil
+}
+
+// host is one with this plugin alone, and with everything that it asks for.
+func (r *run) host(env func(string) (string, string, bool)) (*host.Host, error) {
+	dir, err := filepath.Abs(filepath.Dir(r.o.Wasm))
+	if err != nil {
+		return nil, err
+	}
+	options := host.Options{Dirs: []string{dir}, CacheDir: r.o.Cache, Logger: r.said.logger(), Env: env, Access: host.GrantAll, Version: r.o.Seer}
+	if r.world != nil {
+		options.Transport = r.world
+	}
+	return host.New(options)
+}
+
+// lookup gives the plugin the settings of the configuration and credentials that open
+// nothing.
+func (r *run) lookup(name string) (value, where string, ok bool) {
+	value, ok = r.env[name]
+	return value, ConfigFile, ok
+}
+
+// add notes a result: failed where there is something wrong.
+func (r *run) add(check string, start time.Time, wrong string, note error) {
+	result := sdktest.Result{Check: check, Status: sdktest.Passed, Detail: wrong, Seconds: time.Since(start).Seconds()}
+	if wrong != "" {
+		result.Status = sdktest.Failed
+	} else if note != nil {
+		result.Detail = note.Error()
+	}
+	r.note(result)
+}
+
+// note adds a result, unless its check was to be skipped.
+func (r *run) note(result sdktest.Result) {
+	if why, skip := r.config.skipped(result.Check); skip {
+		result.Status, result.Detail = sdktest.Skipped, "not tried by "+ConfigFile+": "+why
+	}
+	r.report.Results = append(r.report.Results, result)
+	r.tell(result)
+}
+
+func (r *run) skip(check, why string) {
+	r.note(sdktest.Result{Check: check, Status: sdktest.Skipped, Detail: why})
+}
+
+// backend starts what the plugin speaks to.
+func (r *run) backend(ctx context.Context) (*simulator, error) {
+	if r.o.Replay != "" {
+		recorded, err := replay(r.o.Replay)
+		if err == nil {
+			r.world = sdktest.NewWorld(recorded)
+		}
+		return &simulator{}, err
+	}
+	env := map[string]string{}
+	for _, s := range r.plugin.Manifest.Secrets {
+		for _, name := range s.Env {
+			env[name] = r.secrets[s.Name]
+		}
+	}
+	sim, err := startSimulator(ctx, r.config.Simulator, r.o.folder(), env, r.said)
+	if err != nil {
+		return nil, err
+	}
+	if sim.url == "" {
+		return sim, nil
+	}
+	there, err := sdktest.Remote(sim.url)
+	if err != nil {
+		sim.close()
+		return nil, fmt.Errorf("%s: %w", ConfigFile, err)
+	}
+	r.world = sdktest.NewWorld(there)
+	return sim, nil
 }

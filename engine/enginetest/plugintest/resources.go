@@ -1,0 +1,107 @@
+package plugintest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	manyCalls  = 200
+	fewCalls   = 20
+	slowStart  = 10 * time.Second
+	slowCall   = time.Second
+	growthMB   = 8
+	fullShare  = 0.9 // of the limit of memory
+	defaultMB  = 256
+	bytesPerMB = 1 << 20
+)
+
+// resources measures the plugin in a host of its own, without faults.
+func (r *run) resources(ctx context.Context) {
+	if ctx.Err() != nil {
+		r.skip("resources", "given up")
+		return
+	}
+	start := time.Now()
+	h, err := r.host(r.lookup)
+	if err != nil {
+		r.add("resources/start", start, err.Error(), nil)
+		return
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	call, err := r.once(ctx, h)
+	if err == nil {
+		err = h.Compile(ctx, r.plugin)
+	}
+	compiled := time.Now()
+	if err == nil {
+		err = call(ctx)
+	}
+	first := time.Since(compiled)
+	if err != nil {
+		r.add("resources/start", start, "the first call failed: "+err.Error(), nil)
+		return
+	}
+	r.add("resources/start", start, tooSlow("an instance and its first call", first, slowStart), fmt.Errorf("first call %v", first.Round(100*time.Microsecond)))
+
+	start = time.Now()
+	times, early, err := r.repeat(ctx, call, h.Memory)
+	late := h.Memory()
+	if err != nil {
+		r.add("resources/calls", start, err.Error(), nil)
+		return
+	}
+	slices.Sort(times)
+	median := times[len(times)/2]
+	r.add("resources/calls", start, tooSlow("a call that asks nobody", median, slowCall), fmt.Errorf("median %v, slowest %v", median.Round(10*time.Microsecond), times[len(times)-1].Round(10*time.Microsecond)))
+	r.memory(early, late, len(times), start)
+	wrong := ""
+	if r.said.calls > 0 {
+		wrong = fmt.Sprintf("the log of %d calls was longer than a call's may be and was cut off; say less", r.said.calls)
+	}
+	r.add("resources/log", start, wrong, fmt.Errorf("%d KB in all", r.said.bytes/1000))
+}
+
+func (r *run) memory(early, late int64, calls int, start time.Time) {
+	limit := r.plugin.Manifest.Limits.MemoryMB
+	if limit == 0 {
+		limit = defaultMB
+	}
+	wrong := ""
+	switch grown := late - early; {
+	case grown > growthMB*bytesPerMB && calls > fewCalls:
+		wrong = fmt.Sprintf("memory grew by %d MB from call %d to call %d: something is kept from one call to the next", grown/bytesPerMB, fewCalls, calls)
+	case float64(late) > fullShare*float64(limit*bytesPerMB):
+		wrong = fmt.Sprintf("calls without work took %d of %d MB; raise limits.memory_mb or take less", late/bytesPerMB, limit)
+	}
+	r.add("resources/memory", start, wrong, fmt.Errorf("%.1f MB after %d calls, %.1f after %d", float64(early)/bytesPerMB, min(fewCalls, calls), float64(late)/bytesPerMB, calls))
+}
+
+func tooSlow(what string, took, limit time.Duration) string {
+	if took <= limit {
+		return ""
+	}
+	return fmt.Sprintf("%s took %v; more than %v is felt by every user", what, took.Round(time.Millisecond), limit)
+}
+
+// repeat makes calls one after the other, so that one instance answers all. Early is the
+// memory after the first few.
+func (r *run) repeat(ctx context.Context, call func(context.Context) error, memory func() int64) (times []time.Duration, early int64, err error) {
+	n := manyCalls
+	if r.o.Quick {
+		n = fewCalls
+	}
+	for i := range n {
+		start := time.Now()
+		if err := call(ctx); err != nil {
+			return times, early, fmt.Errorf("call %d failed, where those before it did not: %w", i+1, err)
+		}
+		times = append(times, time.Since(start))
+		if i+1 == fewCalls {
+			early = memory()
+		}
+	}
+	return times, early, nil
+}
