@@ -178,16 +178,13 @@ func (w *world) found(dirs []string) (version string, lines []string) {
 	if len(errs) > 0 || len(plugins) > 1 {
 		w.t.Fatal(plugins, errs)
 	}
-	for _, p := range plugins {
-		if _, err := h.Provider(context.Background(), "tiny"); err != nil {
-			return "", nil
-		}
-		if p.Grant != nil {
-			lines = p.Grant.Lines
-		}
-		return p.Manifest.Version, lines
+	if _, err := h.Provider(context.Background(), "tiny"); err != nil {
+		return "", nil
 	}
-	return "", nil
+	if g := plugins[0].Grant; g != nil {
+		lines = g.Lines
+	}
+	return plugins[0].Manifest.Version, lines
 }
 
 // key makes a key in a file.

@@ -138,7 +138,7 @@ func TestFullDisk(t *testing.T) {
 func fullDisk(t *testing.T) {
 	w := newWorld(t)
 	w.data, w.state = "/mnt/data", "/mnt/state"
-	w.Installer.Store = w.open(nil)
+	w.Store = w.open(nil)
 	w.install(ref, tiny(t, "1.0.0", "/m"))
 	big := tiny(t, "1.1.0", "/m")
 	big.Wasm = append(big.Wasm, append([]byte{0, 0x84, 0x80, 0x40, 1, 'x'}, make([]byte, 0x100002)...)...) // a section of 1 MiB

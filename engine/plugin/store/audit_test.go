@@ -258,12 +258,3 @@ func FuzzAudit(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRecord(b *testing.B) {
-	w := newWorld(b)
-	r := w.NewRecorder()
-	defer r.Close()
-	for b.Loop() {
-		r.Record(request(1, "/m"))
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
@@ -24,7 +25,7 @@ func (s *Store) Decide(ctx context.Context, p host.Plugin) (host.Grant, error) {
 	if err != nil {
 		return host.Grant{}, err
 	}
-	l, err := s.read()
+	l, err := s.decisions()
 	if err != nil {
 		return host.Grant{}, err
 	}
@@ -76,7 +77,9 @@ func (s *Store) untouched(p host.Plugin) error {
 	if filepath.Dir(dir) != s.bundles {
 		return nil
 	}
-	in, err := s.lookup(filepath.Base(dir))
+	known, _ := s.looked.LoadOrStore(dir, &remembered[Installed]{})
+	files := [2]string{filepath.Join(dir, recordFile), filepath.Join(dir, p.Manifest.ID+".yaml")}
+	in, err := known.(*remembered[Installed]).get(time.Now(), files, func() (Installed, error) { return s.lookup(filepath.Base(dir)) })
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,6 +43,10 @@ type Store struct {
 	now     func() time.Time
 	log     hclog.Logger
 	step    func(string) error
+
+	ledger remembered[*ledger]
+	policy remembered[Policy]
+	looked sync.Map // folder of a bundle → *remembered[Installed]
 }
 
 // Open makes the folders where they are missing. It reads nothing yet: a broken file
@@ -75,8 +80,15 @@ func (s *Store) BundleDir() string { return s.bundles }
 // GrantsFile is where the grants are.
 func (s *Store) GrantsFile() string { return filepath.Join(s.dir, "grants.json") }
 
-// Policy reads what limits all plugins. It is read anew each time.
-func (s *Store) Policy() (Policy, error) { return ReadPolicy(s.config) }
+// Policy is what limits all plugins, as it is in the configuration file now.
+func (s *Store) Policy() (Policy, error) {
+	return s.policy.get(time.Now(), [2]string{s.config}, func() (Policy, error) { return ReadPolicy(s.config) })
+}
+
+// decisions are what holds now, for reading.
+func (s *Store) decisions() (*ledger, error) {
+	return s.ledger.get(time.Now(), [2]string{s.GrantsFile()}, s.read)
+}
 
 // locked does f while no other process changes bundles or decisions.
 func (s *Store) locked(ctx context.Context, f func() error) error {
