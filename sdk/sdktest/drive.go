@@ -108,22 +108,41 @@ func (l *lab) live(ctx context.Context, owner string) ([]sdk.Listed, error) {
 
 // end terminates what an owner has.
 func (l *lab) end(ctx context.Context, t *trial, owner string) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.patience())
+	defer cancel()
 	if _, err := sweep(ctx, l.open(), owner, l.kit.Sleep); err != nil {
+		l.lost(ctx.Err() != nil)
 		t.failf("tidying up: %v", err)
+	}
+}
+
+// patience is how long the kit waits for the backend. Where it has once waited in vain,
+// it is short: a provider that is wrong everywhere is told so soon.
+func (l *lab) patience() time.Duration {
+	if l.late.Load() {
+		return max(l.kit.BootTime/20, 50*time.Millisecond)
+	}
+	return l.kit.BootTime
+}
+
+func (l *lab) lost(late bool) {
+	if late {
+		l.late.Store(true)
 	}
 }
 
 // until asks again and again, until done or until the time of a boot has passed.
 func (l *lab) until(ctx context.Context, done func() (bool, error)) error {
-	limit := time.Now().Add(l.kit.BootTime)
+	patience := l.patience()
+	limit := time.Now().Add(patience)
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		ok, err := done()
 		if ok || err != nil && !passing(err) {
 			return err
 		}
 		if time.Now().After(limit) {
-			return fmt.Errorf("it has not happened within %v (the kit's BootTime)%s", l.kit.BootTime, because(err))
+			l.lost(true)
+			return fmt.Errorf("it has not happened within %v (see the kit's BootTime)%s", patience, because(err))
 		}
 		if err := l.pause(ctx, pause); err != nil {
 			return err

@@ -263,7 +263,7 @@ func (s *source) cancelReturns(ctx context.Context, t *trial) {
 		return
 	}
 	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
-	early, cancel := context.WithTimeout(ctx, slowTime)
+	early, cancel := context.WithTimeout(ctx, s.lab.kit.moment)
 	defer cancel()
 	var e *sdk.Error
 	if _, err := s.resolve(early, s.kit.Model); err == nil {

@@ -34,6 +34,7 @@ func isDefect(err error) bool {
 // keeps what was said, to be looked through at the end.
 type guard struct {
 	callTime time.Duration
+	grace    time.Duration
 
 	mu    sync.Mutex
 	said  map[string]string // text → which call said it
@@ -44,7 +45,7 @@ func newGuard(callTime time.Duration) *guard {
 	if callTime <= 0 {
 		callTime = 30 * time.Second
 	}
-	return &guard{callTime: callTime, said: map[string]string{}}
+	return &guard{callTime: callTime, grace: graceTime, said: map[string]string{}}
 }
 
 // call runs f, which is named for people.
@@ -70,13 +71,13 @@ func call[T any](ctx context.Context, g *guard, name string, f func(context.Cont
 	case o := <-done:
 		out, err = o.value, o.err
 	case <-ctx.Done():
-		late := time.NewTimer(graceTime)
+		late := time.NewTimer(g.grace)
 		defer late.Stop()
 		select {
 		case o := <-done:
 			out, err = o.value, o.err
 		case <-late.C:
-			return out, defect{fmt.Sprintf("%s hangs: its context ended %v ago and it has not returned; pass the context on to every request", name, graceTime)}
+			return out, defect{fmt.Sprintf("%s hangs: its context ended %v ago and it has not returned; pass the context on to every request", name, g.grace)}
 		}
 	}
 	g.hear(name, out, err)

@@ -43,7 +43,7 @@ func (l *lab) in(ctx context.Context, s storm, f func(context.Context) error) er
 	defer l.world.Inject(Fault{Effect: s.make()})()
 	if s.slow {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, slowTime)
+		ctx, cancel = context.WithTimeout(ctx, l.kit.moment)
 		defer cancel()
 	}
 	return f(ctx)
@@ -193,14 +193,18 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
 	spec := l.spec(owner)
+	victim, err := l.create(ctx, l.spec(owner))
+	if !t.try("cancel", err) {
+		return
+	}
 	remove := l.world.Inject(Fault{Effect: Unanswered()})
 	defer remove()
 	for name, f := range map[string]func(context.Context) error{
 		"Offers":    func(ctx context.Context) error { _, err := l.open().Offers(ctx, l.kit.Query); return err },
 		"Create":    func(ctx context.Context) error { _, err := l.open().Create(ctx, spec, nil); return err },
-		"Observe":   func(ctx context.Context) error { _, err := l.open().Observe(ctx, []string{unknownHandle}); return err },
+		"Observe":   func(ctx context.Context) error { _, err := l.open().Observe(ctx, []string{victim}); return err },
 		"List":      func(ctx context.Context) error { _, err := l.open().List(ctx, owner); return err },
-		"Terminate": func(ctx context.Context) error { return l.open().Terminate(ctx, unknownHandle) },
+		"Terminate": func(ctx context.Context) error { return l.open().Terminate(ctx, victim) },
 	} {
 		early, cancel := context.WithCancel(ctx)
 		stop := time.AfterFunc(50*time.Millisecond, cancel)
@@ -218,6 +222,7 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 		}
 	}
 	remove()
+	l.end(ctx, t, owner)
 	handle, err := l.create(ctx, spec)
 	if t.try("after Create was given up", err) {
 		l.one(ctx, t, spec, handle)
@@ -248,7 +253,6 @@ func (l *lab) endSecrets(_ context.Context, t *trial) {
 }
 
 func (l *lab) endNothing(ctx context.Context, t *trial) {
-	p := l.open()
 	for _, owner := range l.owners {
 		live, err := l.live(ctx, owner)
 		if err != nil {
@@ -259,9 +263,7 @@ func (l *lab) endNothing(ctx context.Context, t *trial) {
 			continue
 		}
 		t.failf("still rented for %s: %s", owner, handles(live))
-		if _, err := sweep(ctx, p, owner, l.kit.Sleep); err != nil {
-			t.failf("and not to be ended: %v", err)
-		}
+		l.end(ctx, t, owner)
 	}
 	if l.kit.Machines == nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
@@ -18,6 +19,7 @@ type lab struct {
 	world *World
 	guard *guard
 
+	late   atomic.Bool // the kit has waited in vain
 	mu     sync.Mutex
 	owners []string
 	keys   map[string]bool // of what was asked for
@@ -34,6 +36,12 @@ func newLab(k ProviderKit) *lab {
 		k.BootTime = time.Minute
 	}
 	l := &lab{kit: k, world: k.World, guard: newGuard(k.CallTime), keys: map[string]bool{}}
+	if k.grace > 0 {
+		l.guard.grace = k.grace
+	}
+	if l.kit.moment <= 0 {
+		l.kit.moment = slowTime
+	}
 	switch {
 	case l.world != nil:
 	case k.Cloud != nil:

@@ -47,9 +47,11 @@ type ProviderKit struct {
 
 	BootTime time.Duration // how long until a machine runs at most; default 60 s
 	CallTime time.Duration // how long a call may take; default 30 s, as Seer's
-	Quick    bool          // each fault hits one method only, and is not tried with others
+	Quick    bool          // each fault hits one method only, and
 
 	Live *Live // for [LiveChecks]
+
+	moment, grace time.Duration // of the kit's own tests
 }
 
 // Machine is what a simulator has rented out.
