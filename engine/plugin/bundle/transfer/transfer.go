@@ -22,7 +22,7 @@ type Progress func(done, total int64)
 // Options are the bounds of a transfer. The zero value is usable.
 type Options struct {
 	Transport http.RoundTripper // nil = like http.DefaultTransport
-	Stall     time.Duration     // longest silence; 0 = 30 s
+	Stall     time.Duration     // longest silence; 0 = 1 min
 	Total     time.Duration     // all in all; 0 = 10 min
 	Wait      time.Duration     // longest pause that a server may ask for by Retry-After; 0 = 30 s
 	Progress  Progress
@@ -36,7 +36,7 @@ func (o Options) Defaults() Options {
 	for _, d := range []struct {
 		at   *time.Duration
 		unit time.Duration
-	}{{&o.Stall, 30 * time.Second}, {&o.Total, 10 * time.Minute}, {&o.Wait, 30 * time.Second}} {
+	}{{&o.Stall, time.Minute}, {&o.Total, 10 * time.Minute}, {&o.Wait, 30 * time.Second}} {
 		if *d.at == 0 {
 			*d.at = d.unit
 		}
@@ -98,9 +98,9 @@ func (o Options) Read(ctx context.Context, body io.ReadCloser, want, limit int64
 	case int64(len(data)) > limit:
 		return nil, sdk.Errorf(sdk.Invalid, "larger than %s", size(limit))
 	case err != nil && (want < 0 || int64(len(data)) >= want):
-		return nil, sdk.Errorf(sdk.Unavailable, "broke off after %d bytes: %v", len(data), err)
+		return nil, sdk.Errorf(sdk.Unavailable, "broke off after %d bytes: %v; try again", len(data), err)
 	case want >= 0 && int64(len(data)) < want:
-		return nil, sdk.Errorf(sdk.Unavailable, "broke off after %d of %d bytes", len(data), want)
+		return nil, sdk.Errorf(sdk.Unavailable, "broke off after %d of %d bytes; try again", len(data), want)
 	case want >= 0 && int64(len(data)) > want:
 		return nil, sdk.Errorf(sdk.Invalid, "longer than the %d bytes that were promised", want)
 	}
