@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -83,6 +84,9 @@ func newListener(out io.Writer, secrets map[string]string) *listener {
 
 const longestDisguise = 512
 
+// ownNoise is what Extism itself says of each call.
+var ownNoise = regexp.MustCompile(`^\[DEBUG\] [a-z0-9-]+: (Calling (function : |_initialize)|Initializing runtime )`)
+
 // Write takes the simulator's words: it may know the secrets.
 func (l *listener) Write(b []byte) (int, error) {
 	l.mu.Lock()
@@ -96,7 +100,6 @@ type plugin struct{ *listener }
 func (p plugin) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bytes += int64(len(b))
 	if strings.Contains(string(b), "logs too much") {
 		p.calls++
 	}
@@ -105,6 +108,10 @@ func (p plugin) Write(b []byte) (int, error) {
 		p.heard[name] = true
 	}
 	p.tail = text[max(0, len(text)-longestDisguise):]
+	if ownNoise.Match(b) {
+		return len(b), nil
+	}
+	p.bytes += int64(len(b))
 	return p.out.Write(b)
 }
 
