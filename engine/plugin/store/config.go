@@ -11,6 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// Between these a policy can choose: what needs no permission, and what no host gives more of.
+const leastMemoryMB, mostMemoryMB = 256, 1024
+
 // ReadPolicy reads `plugins:` of a configuration file. A file that is missing, or ""
 // for none, means the default; a mistake is an error and never the default.
 func ReadPolicy(file string) (Policy, error) {
@@ -55,8 +58,8 @@ func (d *document) policy(n *yaml.Node, p *Policy) {
 	}
 	if v := f["max_memory_mb"]; v != nil {
 		mb, err := strconv.Atoi(d.text(v, "plugins.max_memory_mb"))
-		if err != nil || mb < 1 || mb > 4096 {
-			d.at(v.Line, "plugins.max_memory_mb: %q is not a whole number from 1 to 4096", v.Value)
+		if err != nil || mb < leastMemoryMB || mb > mostMemoryMB {
+			d.at(v.Line, "plugins.max_memory_mb: %q is not a whole number from %d, which every plugin may use, to %d", v.Value, leastMemoryMB, mostMemoryMB)
 		}
 		p.MaxMemoryMB = mb
 	}

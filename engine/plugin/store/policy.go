@@ -32,7 +32,7 @@ type Policy struct {
 }
 
 // DefaultPolicy holds where nothing is configured.
-func DefaultPolicy() Policy { return Policy{Signatures: SignaturesWarn, MaxMemoryMB: 1024} }
+func DefaultPolicy() Policy { return Policy{Signatures: SignaturesWarn, MaxMemoryMB: mostMemoryMB} }
 
 // Limit parts permissions into those that the policy allows and those that it does not.
 // Plugins that come with Seer are not bound by destinations.

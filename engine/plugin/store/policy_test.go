@@ -44,6 +44,8 @@ func TestPolicyMistakesHaveAPlace(t *testing.T) {
 		"plugins:\n  destinations: ['*']":                   "neither an origin",
 		"plugins:\n  destinations: ['']":                    "config.yaml:2: plugins.destinations: an empty value",
 		"plugins:\n  max_memory_mb: 0":                      "config.yaml:2: plugins.max_memory_mb: \"0\" is not a whole number",
+		"plugins:\n  max_memory_mb: 255":                    "from 256",
+		"plugins:\n  max_memory_mb: 1025":                   "to 1024",
 		"plugins:\n  max_memory_mb: 1e3":                    "not a whole number",
 		"plugins:\n  registries: [https://registry.io]":     "config.yaml:2: plugins.registries: \"https://registry.io\" is not a host",
 		"plugins: 3":                             "config.yaml:1: plugins: not a mapping",
@@ -156,7 +158,7 @@ func FuzzPolicy(f *testing.F) {
 			}
 			return
 		}
-		if p.MaxMemoryMB < 1 || !slices.Contains([]Signatures{SignaturesOff, SignaturesWarn, SignaturesRequire}, p.Signatures) {
+		if p.MaxMemoryMB < leastMemoryMB || p.MaxMemoryMB > mostMemoryMB || !slices.Contains([]Signatures{SignaturesOff, SignaturesWarn, SignaturesRequire}, p.Signatures) {
 			t.Fatalf("%+v", p)
 		}
 		for _, d := range p.Destinations {
