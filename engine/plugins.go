@@ -44,8 +44,8 @@ func (e *Engine) pluginAccess(ctx context.Context, p host.Plugin) (host.Grant, e
 	if builtin && known == p.Digest {
 		return host.Grant{Lines: p.Access, By: "built in"}, nil
 	}
-	err := host.ErrNotGranted
 	var g host.Grant
+	var err error
 	if e.opts.PluginAccess != nil {
 		g, err = e.opts.PluginAccess(ctx, p)
 	} else if s, failed := e.shelf(); failed != nil {
