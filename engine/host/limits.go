@@ -50,4 +50,7 @@ func (l Limits) asked(p sdk.PluginLimits) Limits {
 	return l
 }
 
-const pagesPerMB = 16 // a Wasm page is 64 KiB
+const (
+	pagesPerMB = 16      // a Wasm page is 64 KiB
+	maxTable   = 1 << 20 // entries of a table, of 8 bytes each, beside the memory
+)
