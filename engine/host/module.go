@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/host/egress"
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/wasmfile"
 )
 
 // module is a compiled plugin and its instances.
@@ -76,9 +77,12 @@ func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) 
 
 // compileWith compiles with a cache on disk, or only in memory if it is nil.
 func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limits Limits) (*extism.CompiledPlugin, wazero.CompilationCache, error) {
+	code, err := wasmfile.LimitTables(code, maxTable)
+	if err != nil {
+		return nil, nil, err
+	}
 	cache := wazero.NewCompilationCache()
 	if on != nil {
-		var err error
 		if cache, err = wazero.NewCompilationCacheWithDir(on.dir); err != nil {
 			return nil, nil, err
 		}
@@ -169,9 +173,19 @@ func (m *module) take(ctx context.Context) (*instance, error) {
 		return inst, nil
 	}
 	m.mu.Unlock()
-	inst, err := m.instantiate(context.WithoutCancel(ctx)) // it outlives the call
+	// A module may run code of its own while it is made. It outlives this context, which
+	// nothing keeps.
+	start, cancel := context.WithTimeout(ctx, m.limits.CallTime)
+	defer cancel()
+	inst, err := m.instantiate(start)
 	if err != nil {
 		<-m.slots
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case start.Err() != nil:
+			return nil, fault(FaultTime, m.plugin, "its start took longer than %v and was stopped", m.limits.CallTime)
+		}
 		return nil, fault(FaultCorrupt, m.plugin, "cannot be started: %s", firstLine(err))
 	}
 	return inst, nil
