@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +94,9 @@ func open(o BuildOptions) (project, error) {
 
 // language finds out what a plugin is written in.
 func language(dir string) (Lang, error) {
-	if found, err := filepath.Glob(filepath.Join(escape(dir), "*.go")); err == nil && len(found) > 0 {
+	found, err := filepath.Glob(filepath.Join(escape(dir), "*.go"))
+	// Tests alone make no Go plugin: one in AssemblyScript may have some.
+	if found = slices.DeleteFunc(found, func(f string) bool { return strings.HasSuffix(f, "_test.go") }); err == nil && len(found) > 0 {
 		return Go, nil
 	}
 	for _, name := range []string{"asconfig.json", "package.json"} {
