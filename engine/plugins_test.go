@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// A built-in plugin is known by its digest and by nothing else: not by its name, nor by
+// where it lies.
+func TestBuiltinPlugins(t *testing.T) {
+	nobody := func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, host.ErrNotGranted }
+	other := errors.New("this build asks for more")
+	p := host.Plugin{Manifest: sdk.Manifest{ID: "provider-tiny"}, Digest: "sha256:1", File: filepath.Join(beside("plugins"), "provider-tiny.wasm"), Access: access.Set{"folders"}}
+	away := p
+	away.File = "/elsewhere/provider-tiny.wasm"
+	for name, tc := range map[string]struct {
+		builtins map[string]string
+		plugin   host.Plugin
+		ask      func(context.Context, host.Plugin) (host.Grant, error)
+		by, want string
+	}{
+		"known":              {map[string]string{"provider-tiny": "sha256:1"}, p, nobody, "built in", ""},
+		"known elsewhere":    {map[string]string{"provider-tiny": "sha256:1"}, away, nobody, "built in", ""},
+		"changed":            {map[string]string{"provider-tiny": "sha256:2"}, p, nobody, "", "is not the file that came with this seer, which has the digest sha256:2"},
+		"of another id":      {map[string]string{"provider-other": "sha256:1"}, p, nobody, "", host.ErrNotGranted.Error()},
+		"a plain build":      {nil, p, nobody, "", "build both with `make`"},
+		"elsewhere":          {nil, away, nobody, "", host.ErrNotGranted.Error()},
+		"granted":            {nil, p, host.GrantAll, "this program", ""},
+		"granted, changed":   {map[string]string{"provider-tiny": "sha256:2"}, p, host.GrantAll, "this program", ""},
+		"refused for itself": {nil, p, func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, other }, "", other.Error()},
+	} {
+		e := &Engine{opts: Options{BuiltinPlugins: tc.builtins, PluginAccess: tc.ask}}
+		g, err := e.pluginAccess(t.Context(), tc.plugin)
+		switch {
+		case tc.want == "" && (err != nil || g.By != tc.by || !g.Lines.Has("folders")):
+			t.Errorf("%s: %+v, %v", name, g, err)
+		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
