@@ -61,6 +61,9 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 	if err != nil {
 		return preflight.Facts{}, err
 	}
+	if _, err := e.host(); err != nil { // such as a lock whose plugins are not there: no others in their place
+		return preflight.Facts{}, as(KindPlugin, err)
+	}
 	plugins, broken := e.Plugins(ctx)
 	for _, err := range broken {
 		e.log.Warn("a plugin cannot be used", "error", err)

@@ -61,10 +61,10 @@ func (e *Engine) searched() ([]string, error) {
 	if e.opts.LockDir != "" && store.HasLock(e.opts.LockDir) {
 		lock, err := store.ReadLock(e.opts.LockDir)
 		if err != nil {
-			return nil, err
+			return nil, as(KindConfig, err)
 		}
 		locked, err := s.Use(lock)
-		return slices.Concat(locked, e.pluginDir), err
+		return slices.Concat(locked, e.pluginDir), as(KindPlugin, err)
 	}
 	installed, err := s.Dirs()
 	if err != nil { // the others are there

@@ -88,10 +88,14 @@ func setUp(env *testscript.Env, i installation) error {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
+	fixtures, err := filepath.Abs("../../engine/host/testdata/v1") // small plugins
+	if err != nil {
+		return err
+	}
 	for name, value := range map[string]string{
 		"PATH": i.path(), "HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CACHE_HOME": i.cache,
 		"XDG_DATA_HOME": filepath.Join(home, "data"), "XDG_CONFIG_HOME": filepath.Join(home, "config"), "XDG_RUNTIME_DIR": sockets,
-		"SEER_PYTHON": os.Getenv("SEER_PYTHON"), "NO_COLOR": "1",
+		"SEER_PYTHON": os.Getenv("SEER_PYTHON"), "NO_COLOR": "1", "FIXTURES": fixtures,
 	} {
 		env.Setenv(name, value)
 	}

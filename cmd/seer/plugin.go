@@ -99,11 +99,21 @@ func accessText(p host.Plugin) string {
 
 // toShow is an installed plugin or one in a file.
 func (a *app) toShow(ctx context.Context, what string) (host.Plugin, error) {
-	if strings.HasSuffix(what, ".wasm") {
-		p, err := host.Inspect(what)
+	if !strings.HasSuffix(what, ".wasm") {
+		return a.findPlugin(ctx, what)
+	}
+	p, err := host.Inspect(what)
+	if err != nil {
 		return p, pluginError(err)
 	}
-	return a.findPlugin(ctx, what)
+	s, err := a.pluginStore()
+	if err != nil {
+		return p, err
+	}
+	if g, err := s.Decide(ctx, p); err == nil {
+		p.Grant = &g
+	}
+	return p, nil
 }
 
 func pluginText(w io.Writer, p host.Plugin) error {

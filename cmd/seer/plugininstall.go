@@ -124,6 +124,9 @@ func (n installing) lockFolder() string {
 }
 
 func (a *app) installPlugin(ctx context.Context, ref string, n installing) error {
+	if _, err := oci.Resolve(ref); err != nil {
+		return usagef("%v", err)
+	}
 	i, err := a.installer(n)
 	if err != nil {
 		return err

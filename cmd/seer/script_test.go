@@ -78,12 +78,21 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%q was never so; last stdout:\n%s", args[0], last)
 }
 
-// capture NAME puts the last stdout, without spaces around it, into a variable.
+// capture NAME [PATTERN] puts the last stdout, without spaces around it, or what the
+// pattern has in parentheses, into a variable.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: capture NAME")
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: capture NAME [PATTERN]")
 	}
-	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+	text := strings.TrimSpace(ts.ReadFile("stdout"))
+	if len(args) == 2 {
+		found := regexp.MustCompile(args[1]).FindStringSubmatch(text)
+		if len(found) != 2 {
+			ts.Fatalf("no %s in:\n%s", args[1], text)
+		}
+		text = found[1]
+	}
+	ts.Setenv(args[0], text)
 }
 
 // json FILE PATH VALUE compares a value inside the last JSON line of a file or
