@@ -112,6 +112,7 @@ func (l *lab) end(ctx context.Context, t *trial, owner string) {
 	defer cancel()
 	if _, err := sweep(ctx, l.open(), owner, l.kit.Sleep); err != nil {
 		l.lost(ctx.Err() != nil)
+		l.stuck.Add(1)
 		t.failf("tidying up: %v", err)
 	}
 }

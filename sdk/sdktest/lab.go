@@ -19,7 +19,8 @@ type lab struct {
 	world *World
 	guard *guard
 
-	late   atomic.Bool // the kit has waited in vain
+	late   atomic.Bool  // the kit has waited in vain
+	stuck  atomic.Int32 // how often machines could not be ended
 	mu     sync.Mutex
 	owners []string
 	keys   map[string]bool // of what was asked for

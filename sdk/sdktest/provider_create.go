@@ -27,31 +27,40 @@ func (l *lab) createGives(ctx context.Context, t *trial) {
 			t.failf("the log line %s is more than one line of plain text", shorten(line))
 		}
 	}
-	l.one(ctx, t, c.spec, handle)
+	m, ok := l.one(ctx, t, c.spec, handle)
+	if ok && (m.Key != c.spec.Key || m.Owner != owner || m.EndUnix != c.spec.EndUnix) {
+		t.failf("List gives key %q, owner %q, end %d for the new machine; they were %q, %q, %d: store them with the machine, as tags or in its name",
+			m.Key, m.Owner, m.EndUnix, c.spec.Key, owner, c.spec.EndUnix)
+	}
 }
 
-// one wants exactly one live machine of a spec, with what belongs to it.
-func (l *lab) one(ctx context.Context, t *trial, spec sdk.MachineSpec, handle string) {
+// one wants exactly one live machine of a spec, the only one of its owner.
+func (l *lab) one(ctx context.Context, t *trial, spec sdk.MachineSpec, handle string) (m sdk.Listed, ok bool) {
 	var live []sdk.Listed
 	err := l.until(ctx, func() (bool, error) { // some backends list late
 		var err error
-		live, err = l.live(ctx, spec.Owner)
+		live, err = l.own(ctx, spec)
 		return err == nil && len(live) > 0, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		t.failf("List does not find the machine %s that was just made: %v", handle, err)
-		return
-	}
-	if len(live) != 1 {
+	case len(live) != 1:
 		t.failf("there are %d machines of one key: %s; look for one of the key before making another", len(live), handles(live))
-		return
+	case live[0].Handle != handle:
+		t.failf("List gives the machine %q; made was %q", live[0].Handle, handle)
+	default:
+		l.behind(t, spec)
+		return live[0], true
 	}
-	m := live[0]
-	if m.Handle != handle || m.Key != spec.Key || m.Owner != spec.Owner || m.EndUnix != spec.EndUnix {
-		t.failf("List gives handle %q, key %q, owner %q, end %d; made was handle %q, key %q, owner %q, end %d",
-			m.Handle, m.Key, m.Owner, m.EndUnix, handle, spec.Key, spec.Owner, spec.EndUnix)
-	}
-	l.behind(t, spec)
+	return m, false
+}
+
+// own lists the live machines that may be of a spec. Others of the same owner are for
+// other checks to judge.
+func (l *lab) own(ctx context.Context, spec sdk.MachineSpec) ([]sdk.Listed, error) {
+	live, err := l.live(ctx, spec.Owner)
+	return slices.DeleteFunc(live, func(m sdk.Listed) bool { return m.Owner != spec.Owner || m.Key != "" && m.Key != spec.Key }), err
 }
 
 // behind looks behind the provider's back: at most one machine of the spec costs money.
