@@ -8,6 +8,7 @@ export { Client, Answer } from "./assembly/client";
 export { gpu } from "./assembly/gpu";
 export { Folder, FolderEntry } from "./assembly/folder";
 export { decodeText, encodeText } from "./assembly/text";
+export { Writer, concat } from "./assembly/write";
 export * from "./assembly/provider";
 export * from "./assembly/fetcher";
 export * from "./assembly/expose";

@@ -1,5 +1,6 @@
 import { Code, fail } from "./fail";
 import { Parser } from "./parse";
+import { Writer } from "./write";
 
 /** Whose JSON it is, for the error when it is not as it should be. */
 export class Source {
@@ -12,6 +13,8 @@ export class Source {
 }
 
 const unknown = new Source(Code.Invalid, "the JSON");
+const noItems: Json[] = [];
+const noNames: string[] = [];
 
 /** What a Json is. */
 export const enum Is { Null, Bool, Number, Text, List, Object }
@@ -39,10 +42,12 @@ export class Json {
   /** @internal */ is: Is = Is.Null;
   /** @internal */ flag: bool = false;
   /** @internal the text of a text, the digits of a number */ raw: string = "";
-  /** @internal */ items: Json[] = [];
-  /** @internal of an object, in order */ names: string[] = [];
+  /** @internal */ items: Json[] = noItems; // not to be added to but by list and object
+  /** @internal of an object, in order */ names: string[] = noNames;
   /** @internal */ source: Source = unknown;
-  /** @internal where in the source, for errors */ path: string = "";
+  /** @internal what was read and holds this one, for errors */ within: Json | null = null;
+  /** @internal its name there, or in a list its place */ name: string = "";
+  /** @internal */ at: i32 = 0;
 
   // --- making ---
 
@@ -51,17 +56,31 @@ export class Json {
   static object(): Json {
     const j = new Json();
     j.is = Is.Object;
+    j.items = [];
+    j.names = [];
     return j;
   }
 
   static list(): Json {
     const j = new Json();
     j.is = Is.List;
+    j.items = [];
     return j;
   }
 
   /** Of a boolean, number, text, Json, an array of these, or a Map<string, string>. */
   static of<T>(value: T): Json {
+    if (isManaged<T>() && idof<T>() == idof<Json>()) return changetype<Json>(value);
+    if (isArray<T>(value)) {
+      const list = Json.list();
+      for (let i = 0; i < value.length; i++) list.items.push(Json.of(value[i]));
+      return list;
+    }
+    if (isManaged<T>() && idof<T>() == idof<Map<string, string>>()) {
+      const object = Json.object(), map = changetype<Map<string, string>>(value), keys = map.keys();
+      for (let i = 0; i < keys.length; i++) object.put(keys[i], Json.of(map.get(keys[i])));
+      return object;
+    }
     const j = new Json();
     if (isBoolean<T>(value)) {
       j.is = Is.Bool;
@@ -78,15 +97,8 @@ export class Json {
     } else if (isString<T>(value)) {
       j.is = Is.Text;
       j.raw = value;
-    } else if (isArray<T>(value)) {
-      j.is = Is.List;
-      for (let i = 0; i < value.length; i++) j.items.push(Json.of(value[i]));
-    } else if (idof<T>() == idof<Map<string, string>>()) {
-      j.is = Is.Object;
-      const map = changetype<Map<string, string>>(value), keys = map.keys();
-      for (let i = 0; i < keys.length; i++) j.put(keys[i], Json.of(map.get(keys[i])));
     } else {
-      return changetype<Json>(value);
+      ERROR("a Json is made of a boolean, number, text, Json, an array of these, or a Map<string, string>");
     }
     return j;
   }
@@ -96,7 +108,7 @@ export class Json {
     return new Parser(text, source).all();
   }
 
-  /** Sets an entry of an object. */
+  /** Sets an entry of an object; anything else becomes one. */
   set<T>(name: string, value: T): Json {
     this.put(name, Json.of(value));
     return this;
@@ -109,14 +121,23 @@ export class Json {
     return this;
   }
 
-  /** Adds an item to a list. */
+  /** Adds an item to a list; anything else becomes one. */
   push<T>(value: T): Json {
+    if (this.is != Is.List) {
+      this.is = Is.List;
+      this.items = [];
+    }
     this.items.push(Json.of(value));
     return this;
   }
 
   /** @internal The last of one name counts. */
   put(name: string, value: Json): void {
+    if (this.is != Is.Object) {
+      this.is = Is.Object;
+      this.items = [];
+      this.names = [];
+    }
     const at = this.names.indexOf(name);
     if (at >= 0) {
       this.items[at] = value;
@@ -141,10 +162,13 @@ export class Json {
     j.is = this.is;
     j.flag = this.flag;
     j.raw = this.raw;
-    j.names = this.names.slice(0);
+    if (this.is == Is.List || this.is == Is.Object) j.items = [];
+    if (this.is == Is.Object) j.names = this.names.slice(0);
     for (let i = 0; i < this.items.length; i++) j.items.push(this.items[i].copy());
     j.source = this.source;
-    j.path = this.path;
+    j.within = this.within;
+    j.name = this.name;
+    j.at = this.at;
     return j;
   }
 
@@ -178,14 +202,15 @@ export class Json {
     if (at >= 0) return this.items[at];
     const none = new Json();
     none.source = this.source;
-    none.path = this.under(name);
+    none.within = this;
+    none.name = name;
     return none;
   }
 
   /** An entry that has to be there. */
   must(name: string): Json {
     const j = this.get(name);
-    if (j.isNull) this.source.complain(this.under(name) + " is missing");
+    if (j.isNull) this.source.complain(j.place() + " is missing");
     return j;
   }
 
@@ -283,28 +308,31 @@ export class Json {
 
   /** JSON text; with an indent, over many lines. */
   toString(indent: i32 = 0): string {
-    const out: string[] = [];
+    const out = new Writer();
     this.write(out, indent, 0);
-    return out.join("");
+    return out.toString();
   }
 
-  private write(out: string[], indent: i32, depth: i32): void {
+  private write(out: Writer, indent: i32, depth: i32): void {
     switch (this.is) {
-      case Is.Null: out.push("null"); break;
-      case Is.Bool: out.push(this.flag ? "true" : "false"); break;
-      case Is.Number: out.push(this.raw); break;
-      case Is.Text: out.push(quote(this.raw)); break;
+      case Is.Null: out.text("null"); break;
+      case Is.Bool: out.text(this.flag ? "true" : "false"); break;
+      case Is.Number: out.text(this.raw); break;
+      case Is.Text: out.quoted(this.raw); break;
       default: {
         const object = this.is == Is.Object, n = this.items.length;
-        out.push(object ? "{" : "[");
+        out.text(object ? "{" : "[");
         for (let i = 0; i < n; i++) {
-          if (i > 0) out.push(",");
-          if (indent > 0) out.push("\n" + " ".repeat(indent * (depth + 1)));
-          if (object) out.push(quote(this.names[i]) + (indent > 0 ? ": " : ":"));
+          if (i > 0) out.text(",");
+          if (indent > 0) out.line(indent * (depth + 1));
+          if (object) {
+            out.quoted(this.names[i]);
+            out.text(indent > 0 ? ": " : ":");
+          }
           this.items[i].write(out, indent, depth + 1);
         }
-        if (indent > 0 && n > 0) out.push("\n" + " ".repeat(indent * depth));
-        out.push(object ? "}" : "]");
+        if (indent > 0 && n > 0) out.line(indent * depth);
+        out.text(object ? "}" : "]");
       }
     }
   }
@@ -315,31 +343,12 @@ export class Json {
     }
   }
 
-  private place(): string { return this.path == "" ? "it" : this.path; }
-  private under(name: string): string { return this.path == "" ? name : this.path + "." + name; }
-}
-
-const hex = "0123456789abcdef";
-
-function quote(text: string): string {
-  let out = "\"", from = 0;
-  for (let i = 0; i < text.length; i++) {
-    const c = text.charCodeAt(i);
-    let escape = "";
-    if (c == 0x22) escape = "\\\"";
-    else if (c == 0x5c) escape = "\\\\";
-    else if (c == 0x0a) escape = "\\n";
-    else if (c == 0x0d) escape = "\\r";
-    else if (c == 0x09) escape = "\\t";
-    else if (c < 0x20 || (c & 0xf800) == 0xd800) {
-      if ((c & 0xfc00) == 0xd800 && i + 1 < text.length && (text.charCodeAt(i + 1) & 0xfc00) == 0xdc00) {
-        i++; // a pair
-        continue;
-      }
-      escape = "\\u" + hex.charAt(c >> 12) + hex.charAt(c >> 8 & 15) + hex.charAt(c >> 4 & 15) + hex.charAt(c & 15);
-    } else continue;
-    out += text.slice(from, i) + escape;
-    from = i + 1;
+  /** Where it is in what was read: machines[2].id */
+  private place(): string {
+    const within = this.within;
+    if (within === null) return "it";
+    const outer = within.within === null ? "" : within.place();
+    if (within.is == Is.List) return outer + "[" + this.at.toString() + "]";
+    return outer == "" ? this.name : outer + "." + this.name;
   }
-  return out + text.slice(from) + "\"";
 }

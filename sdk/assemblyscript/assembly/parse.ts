@@ -7,20 +7,24 @@ export class Parser {
   private at: i32 = 0;
   private depth: i32 = 0;
   private bad: bool = false;
+  private large: Json | null = null; // the object whose names are in places
+  private places: Map<string, i32> = new Map<string, i32>();
 
   constructor(private text: string, private source: Source) {}
 
   /** The whole text as one value; null where it is none. */
   all(): Json | null {
-    const value = this.value("");
+    const value = this.value(null, "", 0);
     this.space();
     return this.bad || this.at < this.text.length ? null : value;
   }
 
-  private value(path: string): Json {
+  private value(within: Json | null, name: string, at: i32): Json {
     const j = new Json();
     j.source = this.source;
-    j.path = path;
+    j.within = within;
+    j.name = name;
+    j.at = at;
     this.space();
     const c = this.peek();
     if (c == 0x7b || c == 0x5b) {
@@ -43,8 +47,9 @@ export class Parser {
   /** A list or an object, from its opening bracket on. */
   private inside(j: Json, object: bool): void {
     j.is = object ? Is.Object : Is.List;
+    j.items = [];
+    if (object) j.names = [];
     const close = object ? 0x7d : 0x5d;
-    const seen = new Map<string, i32>();
     this.at++;
     this.space();
     if (this.take(close)) return;
@@ -56,20 +61,29 @@ export class Parser {
         this.space();
         if (!this.take(0x3a)) this.bad = true;
       }
-      const path = object ? (j.path == "" ? name : j.path + "." + name) : j.path + "[" + j.items.length.toString() + "]";
-      const value = this.value(path);
-      if (!object) {
-        j.items.push(value);
-      } else if (seen.has(name)) {
-        j.items[seen.get(name)] = value;
-      } else {
-        seen.set(name, j.items.length);
-        j.names.push(name);
-        j.items.push(value);
-      }
+      const value = this.value(j, name, j.items.length);
+      if (object) this.entry(j, name, value);
+      else j.items.push(value);
       this.space();
       if (this.take(close)) return;
       if (!this.take(0x2c)) this.bad = true;
+    }
+  }
+
+  /** Of one name, the last counts. To look for it is cheap in all but a huge object. */
+  private entry(j: Json, name: string, value: Json): void {
+    if (j.items.length < 64) return j.put(name, value);
+    if (this.large !== j) {
+      this.large = j;
+      this.places.clear();
+      for (let i = 0; i < j.names.length; i++) this.places.set(j.names[i], i);
+    }
+    if (this.places.has(name)) {
+      j.items[this.places.get(name)] = value;
+    } else {
+      this.places.set(name, j.items.length);
+      j.names.push(name);
+      j.items.push(value);
     }
   }
 
