@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/format"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -68,7 +69,7 @@ func create(ctx context.Context, o Options) (Created, error) {
 	if err := write(ctx, dir, files, source); err != nil {
 		return Created{}, err
 	}
-	return Created{ID: v.ID, Dir: dir, Files: slices.Sorted(keys(files))}, nil
+	return Created{ID: v.ID, Dir: dir, Files: slices.Sorted(maps.Keys(files))}, nil
 }
 
 // checkOptions returns the first part of ids of the kind.

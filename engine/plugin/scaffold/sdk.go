@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 )
@@ -74,5 +72,3 @@ func copySDK(ctx context.Context, from, to string) error {
 		return os.WriteFile(target, data, 0o644)
 	})
 }
-
-func keys(files map[string][]byte) iter.Seq[string] { return maps.Keys(files) }

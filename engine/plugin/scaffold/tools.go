@@ -3,6 +3,7 @@ package scaffold
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +40,8 @@ func (p project) run(ctx context.Context, cmd *exec.Cmd) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if _, ok := err.(*exec.ExitError); ok {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
 		err = &CompileError{Dir: p.Dir, Text: strings.TrimSpace(text.String()), shown: p.Output != nil}
 	}
 	return err
