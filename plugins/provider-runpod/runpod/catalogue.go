@@ -145,7 +145,7 @@ func (c *client) gpus(ctx context.Context, count int, o options) ([]gpuType, err
 	var answer struct {
 		GPUs []gpuType `json:"gpus"`
 	}
-	err := c.do(ctx, call{doing: "asking RunPod for its GPUs", method: "GET", path: "/catalog/gpus", query: query}, &answer)
+	err := c.do(ctx, call{doing: "asking for GPUs", method: "GET", path: "/catalog/gpus", query: query}, &answer)
 	return answer.GPUs, err
 }
 
@@ -154,7 +154,7 @@ func (c *client) cpus(ctx context.Context, vcpus int) ([]cpuType, error) {
 	var answer struct {
 		CPUs []cpuType `json:"cpus"`
 	}
-	err := c.do(ctx, call{doing: "asking RunPod for its CPUs", method: "GET", path: "/catalog/cpus", query: query}, &answer)
+	err := c.do(ctx, call{doing: "asking for CPUs", method: "GET", path: "/catalog/cpus", query: query}, &answer)
 	return answer.CPUs, err
 }
 
@@ -168,6 +168,6 @@ func (c *client) dataCenters(ctx context.Context) ([]dataCenter, error) {
 	var answer struct {
 		DataCenters []dataCenter `json:"dataCenters"`
 	}
-	err := c.do(ctx, call{doing: "asking RunPod for its data centres", method: "GET", path: "/catalog/datacenters"}, &answer)
+	err := c.do(ctx, call{doing: "asking for data centres", method: "GET", path: "/catalog/datacenters"}, &answer)
 	return answer.DataCenters, err
 }

@@ -31,7 +31,7 @@ type client struct {
 
 // call is one request.
 type call struct {
-	doing  string // for people: "asking RunPod for …"
+	doing  string // for people: "asking for GPUs"; what follows names RunPod
 	method string
 	path   string // below /v2
 	query  url.Values

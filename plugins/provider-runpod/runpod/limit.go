@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
 )
 
 // window is what is left of one of RunPod's limits on requests.
@@ -59,13 +60,7 @@ func spent(header http.Header) (window, bool) {
 }
 
 // after is the header Retry-After in seconds; 0 = it is not there.
-func after(header http.Header) float64 {
-	n, err := strconv.Atoi(header.Get("Retry-After"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return float64(min(n, maxWait))
-}
+func after(header http.Header) float64 { return guesthttp.RetryAfter(header, time.Now()) }
 
 // retryAfter is how long to wait after a 429, in seconds.
 func retryAfter(header http.Header) float64 {

@@ -125,13 +125,13 @@ func (c *client) pods(ctx context.Context) ([]pod, error) {
 	var answer struct {
 		Pods []pod `json:"pods"`
 	}
-	err := c.do(ctx, call{doing: "asking RunPod for the pods", method: "GET", path: "/pods"}, &answer)
+	err := c.do(ctx, call{doing: "asking for the pods", method: "GET", path: "/pods"}, &answer)
 	return answer.Pods, err
 }
 
 func (c *client) pod(ctx context.Context, id string) (pod, error) {
 	var p pod
-	err := c.do(ctx, call{doing: "asking RunPod for the pod " + id, method: "GET", path: "/pods/" + url.PathEscape(id)}, &p)
+	err := c.do(ctx, call{doing: "asking for the pod " + id, method: "GET", path: "/pods/" + url.PathEscape(id)}, &p)
 	return p, err
 }
 

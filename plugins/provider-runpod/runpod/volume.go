@@ -154,7 +154,7 @@ func (c *client) volumes(ctx context.Context) ([]volume, error) {
 	var answer struct {
 		Volumes []volume `json:"networkVolumes"`
 	}
-	err := c.do(ctx, call{doing: "asking RunPod for the network volumes", method: "GET", path: "/network-volumes"}, &answer)
+	err := c.do(ctx, call{doing: "asking for the network volumes", method: "GET", path: "/network-volumes"}, &answer)
 	return answer.Volumes, err
 }
 
