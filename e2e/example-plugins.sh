@@ -102,6 +102,10 @@ if command -v node >/dev/null && [ -d "$examples/expose-openai" ]; then
   "$SEER" init exp >/dev/null
   "$SEER" up exp/seer.yaml --name openai -q
   "$SEER" serve openai exp/interface.py --as openai --name tools --out openai -q
-  grep -rq '"function"' openai
+  python3 - <<'P'
+import json
+tools = json.load(open("openai/tools/tools.json"))
+assert [t.get("function", t)["name"] for t in tools] == ["get_model_info", "next_words"], tools
+P
   "$SEER" down openai -q
 fi
