@@ -51,6 +51,8 @@ func (s served) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body, pipe := io.Pipe()
 	w := &responder{header: http.Header{}, pipe: pipe, head: make(chan struct{}), req: req}
+	// Who gives up does not read on: a handler that writes is not to wait for ever.
+	context.AfterFunc(req.Context(), func() { _ = body.CloseWithError(req.Context().Err()) })
 	go func() {
 		defer cancel()
 		s.serve(w, in)

@@ -1,19 +1,46 @@
 package sdktest_test
 
-// providerMutants names, for each defect, the checks that must catch it.
+// providerMutants names, for each defect, the checks that must catch it: patterns of
+// path.Match, each for at least one of them.
 func providerMutants() map[string][]string {
+	const everyCreate = "create/*"
+	once := []string{"create/once-again", "create/once-answer-lost", "create/once-at-the-same-time", "hostile/unknown-fields"}
+	unsupported := []string{"create/unsupported"}
+	everything := []string{everyCreate, "hostile/*", "list/*", "observe/*", "terminate/*", "cancel/returns", "snapshot/once"}
 	return map[string][]string{
-		"describe asks the network": nil, "unknown feature": nil, "unsorted offers": nil, "GPU names of its own": nil, "GPUs for everybody": nil,
-		"does not narrow": nil, "nothing fits is an error": nil, "ignores options": nil,
-		"creates twice": nil, "looks, then creates": nil, "fat cursor": nil, "null cursor": nil, "panics at cursors": nil, "loses the command's quotes": nil,
-		"no variables": nil, "no end": nil, "one machine for an owner": nil, "any offer": nil, "sold out is unavailable": nil,
-		"ignores disk_gb": nil, "ignores ports": nil, "ignores image": nil, "ignores volumes": nil, "ignores mounts": nil, "ignores network": nil, "ignores isolation": nil,
-		"observes one by one": nil, "takes errors for ends": nil, "no endpoint": nil, "bad endpoint": nil, "unknown handles are left out": nil,
-		"unknown handles are errors": nil, "unknown handles start": nil,
-		"lists everybody's": nil, "prefix search": nil, "claims the owner": nil, "lists the dead as alive": nil, "takes errors for nothing": nil,
-		"does not terminate": nil, "unknown is an error": nil, "terminates for sure": nil, "any handle": nil, "ends by prefix": nil, "copies twice": nil,
-		"ignores cancellation": nil, "follows redirects": nil, "connection lost is internal": nil, "untyped errors": nil, "takes half answers": nil,
-		"takes junk for nothing": nil, "strict answers": nil, "malformed is invalid": nil, "429 is internal": nil, "401 is internal": nil, "5xx is internal": nil,
-		"no retry-after": nil, "no retry-after date": nil, "shows raw bodies": nil, "empty messages": nil, "shows its secret": nil,
+		"describe asks the network": {"describe/answers"}, "unknown feature": {"describe/sensible"},
+		"unsorted offers": {"offers/sorted"}, "GPU names of its own": {"offers/gpu"}, "GPUs for everybody": {"offers/gpu"},
+		"does not narrow": {"offers/narrow"}, "nothing fits is an error": {"offers/gpu", "offers/narrow"},
+		"ignores options": {"create/unknown-option", "offers/unknown-option"},
+
+		"creates twice": once, "looks, then creates": once, "fat cursor": everything, "null cursor": everything,
+		"panics at cursors": {"create/foreign-cursor"}, "loses the command's quotes": {"create/arrives"}, "no variables": {"create/arrives"},
+		"no end": {"create/gives-machine", "list/finds"}, "any offer": {"create/unknown-offer"}, "sold out is unavailable": {"create/no-capacity"},
+		"one machine for an owner": {"cancel/returns", "list/finds", "observe/every-handle-once", "observe/one-request", "terminate/only-this"},
+		"ignores disk_gb":          unsupported, "ignores ports": unsupported, "ignores image": unsupported, "ignores volumes": unsupported,
+		"ignores mounts": unsupported, "ignores network": unsupported, "ignores isolation": unsupported,
+
+		"observes one by one": {"observe/one-request"}, "no endpoint": {"observe/becomes-running"}, "bad endpoint": {"observe/becomes-running"},
+		"unknown handles are left out": {"observe/every-handle-once"}, "unknown handles are errors": {"observe/every-handle-once"},
+		"unknown handles start": {"observe/every-handle-once"}, "takes errors for ends": {"cancel/returns", "hostile/*"},
+
+		"lists everybody's": {"list/only-the-owners"}, "prefix search": {"list/only-the-owners"}, "takes errors for nothing": {"cancel/returns", "hostile/*"},
+		"lists the dead as alive": {"create/gives-machine", "create/once-again", "end/nothing-left"},
+
+		"does not terminate": {"create/gives-machine", "create/once-again", "end/nothing-left"}, "terminates for sure": {"cancel/returns", "hostile/*"},
+		"any handle": {"terminate/only-this"}, "copies twice": {"snapshot/once"},
+
+		"ignores cancellation": {"cancel/returns", "hostile/trickle", "hostile/unanswered"},
+		"follows redirects":    {"end/no-secret-shown", "end/no-stray-request", "hostile/redirect-*"},
+		"connection lost is internal": {"create/once-answer-lost", "hostile/answer-lost", "hostile/refused", "hostile/unanswered",
+			"terminate/answer-lost"},
+		"untyped errors":         {"cancel/returns", "create/once-answer-lost", "hostile/*", "terminate/answer-lost"},
+		"takes junk for nothing": {"hostile/empty", "hostile/html", "hostile/huge", "hostile/malformed"},
+		"strict answers":         {"hostile/unknown-fields"}, "malformed is invalid": {"hostile/empty", "hostile/html", "hostile/malformed", "hostile/wrong-type"},
+		"429 is internal": {"hostile/retry-after-*", "hostile/status-429"}, "401 is internal": {"hostile/status-401"},
+		"5xx is internal": {"hostile/status-50?", "terminate/answer-lost"},
+		"no retry-after":  {"hostile/retry-after-*"}, "no retry-after date": {"hostile/retry-after-date"},
+		"shows raw bodies": {"end/errors-one-line", "end/no-secret-shown"}, "shows its secret": {"end/no-secret-shown"},
+		"empty messages": {"create/no-capacity", "end/errors-one-line", "hostile/retry-after-*"},
 	}
 }
