@@ -205,6 +205,22 @@ func (g *Gateway) capturedLine(name, method string) string {
 	return ""
 }
 
+// withheldCall is the permission that a call of a URL which came with a credential
+// needs, where the manifest asks for it and it was not granted.
+func (g *Gateway) withheldCall(to origin, method string) string {
+	for _, c := range parseCaptures(g.o.Asked) {
+		if c.url == nil || !g.vault.covers(c.Name, to) {
+			continue
+		}
+		for _, pattern := range c.GRPC {
+			if matchMethod([]string{pattern}, method) {
+				return access.CapturedCall(c.Capture, pattern)
+			}
+		}
+	}
+	return ""
+}
+
 // originPart cuts path and query off a URL.
 func originPart(text string) string {
 	scheme, rest, ok := strings.Cut(text, "://")

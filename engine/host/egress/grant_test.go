@@ -155,3 +155,33 @@ func TestAuditOfEveryRefusal(t *testing.T) {
 		}
 	}
 }
+
+// What a backend hands out is kept from the plugin whatever is granted, and goes nowhere
+// without a grant.
+func TestCaptureNotGranted(t *testing.T) {
+	url, w, seen := workers(t, func(addr string) string { return "https://" + addr })
+	var audits []Audit
+	w.audits = &audits
+	const call = "capture worker /acme.Cloud/Worker 3.1 calls url:2 /acme.Worker/*"
+	for what, keep := range map[string]func(string) bool{
+		"no call":    func(line string) bool { return line != call },
+		"no binding": func(line string) bool { return !strings.HasPrefix(line, "capture worker ") || line == call },
+		"nothing":    func(line string) bool { return !strings.HasPrefix(line, "capture worker ") },
+	} {
+		g := granted(w, keep).guest(t)
+		target, standIn := g.worker(url)
+		_, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "ls")
+		if wantCode(t, err, sdk.Unauthorized, "`"+call+"`, but it was not granted"); len(seen) != 0 {
+			t.Errorf("%s: the worker saw %q", what, <-seen)
+		}
+	}
+	audits = nil
+	g := granted(w, func(string) bool { return true }).guest(t)
+	target, standIn := g.worker(url)
+	if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "ls"); err != nil {
+		t.Fatal(err)
+	}
+	if len(audits) != 2 || audits[0].Permission != "grpc {server}=https://example.com /acme.Cloud/*" || audits[1].Permission != call || audits[1].Refused {
+		t.Errorf("audits = %+v", audits)
+	}
+}

@@ -81,6 +81,9 @@ func (c *call) checkCaptured(p *policy, denied error) error {
 	case err != nil:
 		return err
 	case cred == nil:
+		if line := c.s.g.withheldCall(c.to.origin, c.method); line != "" {
+			return c.s.g.notGranted(c.method+" at "+c.to.origin.String(), line)
+		}
 		return denied
 	}
 	c.to.users, c.plain = cred.users, cred.plain
