@@ -34,7 +34,7 @@ type simulator struct {
 
 // guardScript ends a process group when its own input ends, which happens however this
 // process ends.
-const guardScript = `read -r _; kill -TERM -- "-$1"; sleep 3; kill -KILL -- "-$1"`
+const guardScript = `read -r _; kill -s TERM -- "-$1"; sleep 3; kill -s KILL -- "-$1"`
 
 var urlInLine = regexp.MustCompile(`https?://[^\s'"]+`)
 
