@@ -20,6 +20,7 @@ const (
 	FaultTime      Fault = "time_limit"   // took longer than a call may
 	FaultMemory    Fault = "memory_limit" // needed more memory than it may
 	FaultOutput    Fault = "bad_output"   // answered what the contract does not allow
+	FaultSurface   Fault = "surface"      // made a surface that its permissions do not allow
 	FaultCache     Fault = "cache"        // the folder for compiled code cannot be used
 	FaultClosed    Fault = "closed"       // the host was closed
 )

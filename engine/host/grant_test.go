@@ -86,8 +86,8 @@ func TestGrantsHoldForEachCall(t *testing.T) {
 		t.Errorf("granted: %v", err)
 	}
 	wantFault(t, ask(`{"mcp_servers":{"x":{"command":"node"}}}`), host.FaultGrant, "command node")
-	wantFault(t, ask(`{"mcp_servers":{"x":{"command":"sh"}}}`), host.FaultOutput, "its manifest must ask")
-	wantFault(t, ask(`{"env":{"PATH":"/tmp"}}`), host.FaultOutput, "env PATH")
+	wantFault(t, ask(`{"mcp_servers":{"x":{"command":"sh"}}}`), host.FaultSurface, "its manifest must ask")
+	wantFault(t, ask(`{"env":{"PATH":"/tmp"}}`), host.FaultSurface, "env PATH")
 	b.set(access.Set{"command node"}, nil)
 	if err := ask(`{"mcp_servers":{"x":{"command":"node"}}}`); err != nil {
 		t.Errorf("granted: %v", err)

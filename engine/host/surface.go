@@ -48,7 +48,7 @@ func checkSurface(p Plugin, g Grant, name string, s sdk.Surface) error {
 }
 
 func (c surfaceCheck) bad(format string, args ...any) error {
-	return fault(FaultOutput, c.plugin, format, args...)
+	return fault(FaultSurface, c.plugin, format, args...)
 }
 
 // lacks is the error for what needs a permission. The pattern is one that would do.

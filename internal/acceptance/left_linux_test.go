@@ -80,8 +80,8 @@ func (p *place) nothingRuns() {
 }
 
 // mayStay is what is no rubbish in the state folder: records of ended sandboxes,
-// which are kept for a day, and the places for more.
-var mayStay = regexp.MustCompile(`^(sandboxes(/(lock|owner|starting|sb-[a-z0-9]+\.json))?|local(/locks)?)$`)
+// which are kept for a day, the audit of plugins, and the places for more.
+var mayStay = regexp.MustCompile(`^(sandboxes(/(lock|owner|starting|sb-[a-z0-9]+\.json))?|local(/locks)?|plugins(/lock|/audit(/[a-z0-9-]+(/.+)?)?)?)$`)
 
 // nothingLies checks that no file is left but caches and records.
 func (p *place) nothingLies() {
