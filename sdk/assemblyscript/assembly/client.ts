@@ -1,4 +1,4 @@
-import { Code, Fault, giveUp } from "./fail";
+import { Code, Fault, fail, giveUp } from "./fail";
 import { Request, Response, send } from "./http";
 import { Json, Source } from "./json";
 import { decodeText, encodeText, oneLine } from "./text";
@@ -54,6 +54,9 @@ export class Client {
   private must(method: string, path: string, body: Json | null, doing: string): Json {
     const answer = this.ask(method, path, body, doing), fault = answer.fault;
     if (fault !== null) giveUp(fault);
+    if (answer.json.isNull && answer.status != 204) {
+      fail(Code.Internal, doing + ": " + this.name + " answers with nothing");
+    }
     return answer.json;
   }
 
@@ -80,8 +83,9 @@ export class Client {
     } else if (response.status < 200 || response.status > 299) {
       answer.inDoubt = response.status >= 500 || response.status == 408;
       this.problem(answer, response, doing);
-    } else if (response.body.length > 0) {
-      const json = Json.parse(decodeText(response.body), new Source(Code.Internal, doing + ": the answer of " + this.name));
+    } else {
+      const source = new Source(Code.Internal, doing + ": the answer of " + this.name);
+      const json = response.body.length > 0 ? Json.parse(decodeText(response.body), source) : Json.nothing(source);
       if (json === null) {
         answer.fault = new Fault(Code.Internal, doing + ": " + this.name + " answers with something that is no JSON");
         answer.inDoubt = true;

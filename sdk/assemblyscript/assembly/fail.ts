@@ -1,6 +1,6 @@
 import { exit, output } from "./abi";
 import { Json } from "./json";
-import { encodeText } from "./text";
+import { encodeText, oneLine } from "./text";
 
 /** Says what kind of failure it is: the set is closed. */
 export namespace Code {
@@ -27,12 +27,14 @@ export class Fault {
   constructor(public code: string, public message: string, public after: f64 = 0) {}
 }
 
+const longestMessage = 400; // of which a part may be what somebody else said
+
 /**
  * Ends the call with an error, from however deep within it: nothing after it runs.
  * `after` is the earliest useful retry in seconds, of rate_limited and unavailable.
  */
 export function fail(code: string, message: string, after: f64 = 0): void {
-  const e = Json.object().set("code", code).set("message", message).opt("after_seconds", after);
+  const e = Json.object().set("code", code).set("message", oneLine(message, longestMessage)).opt("after_seconds", after);
   output(encodeText(Json.object().set("error", e).toString()));
   exit();
 }

@@ -88,6 +88,15 @@ export abstract class Fetcher {
   abstract locate(file: FileRef): Location;
 }
 
+/** Whether it is a plain path below a folder: no "..", no empty part, nothing absolute. */
+export function isPath(path: string): bool {
+  const parts = path.split("/");
+  for (let i = 0; i < parts.length; i++) {
+    if (parts[i] == "" || parts[i] == "." || parts[i] == "..") return false;
+  }
+  return !path.includes("\0") && !path.includes("\\");
+}
+
 /** A glob pattern of *, ? and [a-z]; one without a slash is of the file's name alone. */
 export function matches(pattern: string, path: string): bool {
   if (!pattern.includes("/")) path = path.slice(path.lastIndexOf("/") + 1);

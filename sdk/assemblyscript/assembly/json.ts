@@ -51,7 +51,11 @@ export class Json {
 
   // --- making ---
 
-  static nothing(): Json { return new Json(); }
+  static nothing(source: Source = unknown): Json {
+    const j = new Json();
+    j.source = source;
+    return j;
+  }
 
   static object(): Json {
     const j = new Json();

@@ -56,10 +56,8 @@ function shift(text: string, first: i32, by: i32): string {
   return out;
 }
 
-const longestLine = 300;
-
 /** One short line of what somebody else said. */
-export function oneLine(text: string): string {
+export function oneLine(text: string, longest: i32 = 300): string {
   let out = "", gap = false;
   for (let i = 0; i < text.length; i++) {
     const c = text.charCodeAt(i);
@@ -70,7 +68,7 @@ export function oneLine(text: string): string {
     if (gap) out += " ";
     gap = false;
     out += String.fromCharCode(c);
-    if (out.length >= longestLine && (c & 0xfc00) != 0xd800) return out + "…";
+    if (out.length >= longest && (c & 0xfc00) != 0xd800) return out + "…";
   }
   return out.endsWith(".") ? out.slice(0, out.length - 1) : out;
 }
