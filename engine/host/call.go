@@ -54,7 +54,7 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 	if limit := min(m.limits.InputMB, m.limits.MemoryMB/4) << 20; len(input) > limit {
 		return nil, sdk.Errorf(sdk.Invalid, "the input of %s for plugin %s has %d bytes; the limit is %d", export, m.plugin.Manifest.ID, len(input), limit)
 	}
-	inst, err := m.take(ctx)
+	inst, err := m.take(ctx, g.seen())
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +71,9 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 		return nil, err
 	}
 	answer, remote, err := m.open(export, output)
+	if err != nil && m.isClosed() { // which may look like a quiet exit
+		err = fault(FaultClosed, m.plugin, "the plugin host was closed during %s", export)
+	}
 	m.give(ctx, inst, err == nil)
 	if err != nil {
 		return nil, err

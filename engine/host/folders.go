@@ -32,6 +32,14 @@ type grants struct {
 	mayFolders bool // by manifest and grant
 }
 
+// seen names the folders that a call may read.
+func (g *grants) seen() string {
+	if !g.mayFolders {
+		return ""
+	}
+	return strings.Join(slices.Sorted(slices.Values(g.folders)), "\x00")
+}
+
 type grantsKey struct{}
 
 func withGrants(ctx context.Context, g *grants) context.Context {

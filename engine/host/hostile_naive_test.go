@@ -392,3 +392,41 @@ func TestHostileLogLine(t *testing.T) {
 		t.Errorf("a forged line in an error: %q", err)
 	}
 }
+
+// What an instance has kept of a folder that one caller let it read comes out in the call
+// of another. Ours uses an instance for calls with the same folders only.
+func TestHostileMemoryOfAnotherCall(t *testing.T) {
+	given := t.TempDir()
+	if err := os.WriteFile(filepath.Join(given, "notes"), []byte("of the first caller"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := naively(t, extism.Manifest{}).instance(t)
+	tryOn(t.Context(), t, p, order{"do": "remember", "text": "of the first caller"})
+	if got := tryOn(t.Context(), t, p, order{"do": "remember"}); got != "of the first caller" {
+		t.Fatalf("the attack does not work: %q", got)
+	}
+
+	h := escapist(t, "", host.Options{})
+	resolve := func(name string, folders ...string) string {
+		t.Helper()
+		f, err := h.Fetcher(t.Context(), "escape", folders...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Name
+	}
+	resolve(given+":notes", given)
+	if got := resolve("again", given); got != "of the first caller" {
+		t.Errorf("the same caller: %q", got)
+	}
+	for _, folders := range [][]string{nil, {t.TempDir()}, {given, t.TempDir()}} {
+		resolve(given+":notes", given)
+		if got := resolve("again", folders...); got != "" {
+			t.Errorf("a caller with %q got %q", folders, got)
+		}
+	}
+}

@@ -114,6 +114,10 @@ type instance struct {
 	log    *callLog
 	ended  atomic.Bool     // the guest exited, trapped or was stopped
 	ctx    context.Context // of the present call
+
+	// folders are those that it could read. What it has kept of them must not come out in
+	// a call that may not read them.
+	folders string
 }
 
 // sleep is the guest's sleep. The system's own would outlast the call's end: wazero
@@ -154,7 +158,7 @@ func (m *module) instantiate(ctx context.Context) (*instance, error) {
 }
 
 // take waits for a turn and gives an instance, used before or new.
-func (m *module) take(ctx context.Context) (*instance, error) {
+func (m *module) take(ctx context.Context, folders string) (*instance, error) {
 	select {
 	case m.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -166,29 +170,33 @@ func (m *module) take(ctx context.Context) (*instance, error) {
 		<-m.slots
 		return nil, fault(FaultClosed, m.plugin, "the plugin host has been closed")
 	}
-	if n := len(m.idle); n > 0 {
-		inst := m.idle[n-1]
-		m.idle = m.idle[:n-1]
-		m.mu.Unlock()
+	inst, foreign := m.idleFor(folders)
+	m.mu.Unlock()
+	if foreign != nil {
+		m.discard(ctx, foreign)
+	}
+	if inst != nil {
+		inst.folders = folders
 		return inst, nil
 	}
-	m.mu.Unlock()
 	// A module may run code of its own while it is made. It outlives this context, which
 	// nothing keeps.
 	start, cancel := context.WithTimeout(ctx, m.limits.CallTime)
 	defer cancel()
 	inst, err := m.instantiate(start)
-	if err != nil {
-		<-m.slots
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case start.Err() != nil:
-			return nil, fault(FaultTime, m.plugin, "its start took longer than %v and was stopped", m.limits.CallTime)
-		}
+	if err == nil {
+		inst.folders = folders
+		return inst, nil
+	}
+	<-m.slots
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case start.Err() != nil:
+		return nil, fault(FaultTime, m.plugin, "its start took longer than %v and was stopped", m.limits.CallTime)
+	default:
 		return nil, fault(FaultCorrupt, m.plugin, "cannot be started: %s", firstLine(err))
 	}
-	return inst, nil
 }
 
 // give returns an instance. One that failed is thrown away: nobody knows what
@@ -206,10 +214,32 @@ func (m *module) give(ctx context.Context, inst *instance, healthy bool) {
 			return
 		}
 	}
+	m.discard(ctx, inst)
+}
+
+func (m *module) discard(ctx context.Context, inst *instance) {
 	m.mu.Lock()
 	delete(m.all, inst)
 	m.mu.Unlock()
 	_ = inst.plugin.CloseWithContext(context.WithoutCancel(ctx)) // it is gone either way
+}
+
+// idleFor gives an instance that has not seen other folders than those of the call. Where
+// there are only such, one of them is to make room for a new one.
+func (m *module) idleFor(folders string) (inst, foreign *instance) {
+	for i := len(m.idle) - 1; i >= 0; i-- {
+		if have := m.idle[i].folders; have == "" || have == folders {
+			inst = m.idle[i]
+			m.idle = slices.Delete(m.idle, i, i+1)
+			return inst, nil
+		}
+	}
+	if len(m.idle) == 0 {
+		return nil, nil
+	}
+	foreign = m.idle[0]
+	m.idle = slices.Delete(m.idle, 0, 1)
+	return nil, foreign
 }
 
 // instances are all that live, at work or not.

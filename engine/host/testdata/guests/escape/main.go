@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
@@ -102,6 +103,29 @@ func (provider) Create(_ context.Context, spec sdk.MachineSpec, _ json.RawMessag
 func (provider) Observe(context.Context, []string) ([]sdk.Observation, error) { return nil, nil }
 func (provider) List(context.Context, string) ([]sdk.Listed, error)           { return nil, nil }
 func (provider) Terminate(context.Context, string) error                      { return nil }
+
+// fetcher reads a file, and later tells what it has read before.
+type fetcher struct{}
+
+func (fetcher) Resolve(_ context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	folder, path, isFile := strings.Cut(ref.Name, ":")
+	if !isFile {
+		return sdk.ResolvedModel{Revision: "r", Name: secret}, nil
+	}
+	data, err := guest.OpenFolder(folder).ReadFile(path)
+	secret = string(data)
+	return sdk.ResolvedModel{Revision: "r"}, err
+}
+
+func (fetcher) Locate(context.Context, sdk.FileRef) (sdk.Location, error) {
+	return sdk.Location{}, sdk.Errorf(sdk.Unsupported, "no")
+}
+
+//go:wasmexport fetcher_resolve
+func resolve() int32 { return guest.FetcherResolve(fetcher{}) }
+
+//go:wasmexport fetcher_locate
+func locate() int32 { return guest.FetcherLocate(fetcher{}) }
 
 //go:wasmexport expose
 func expose() int32 { return guest.Expose(mode{}) }
