@@ -88,12 +88,15 @@ func checkOptions(o Options) (string, error) {
 	return prefix, nil
 }
 
-// reserved are words that cannot be the name of a package, or would hide one.
+// reserved are words that cannot be the name of a package or a folder, or would hide
+// something in the code of the templates.
 func reserved() []string {
 	return strings.Fields(`break case chan const continue default defer else fallthrough for func go goto if import interface
-		map package range return select struct switch type var main init internal vendor testdata test simulator sdk guest guesthttp
-		string error any bool int byte nil true false len cap new make append copy delete close panic print println recover
-		class export extends this null void let public private static function enum http json context testing folder local hub seer`)
+		map package range return select struct switch type var main init internal vendor testdata test dist build api
+		simulator cloud source sdk sdktest guest guesthttp http json strings testing address
+		provider describe offers create observe list terminate fetcher resolve locate expose
+		class export extends this null void let public private static function enum string error any bool int byte nil true false
+		folder local hub seer`)
 }
 
 func ident(name string) string { return strings.ReplaceAll(name, "-", "") }
