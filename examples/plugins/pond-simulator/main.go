@@ -50,7 +50,7 @@ const addrVariable = "SEER_SIMULATOR_ADDR"
 func run(ctx context.Context, args []string, out io.Writer) ([]string, error) {
 	kit := os.Getenv(addrVariable)
 	if kit != "" {
-		args = append([]string{"-addr", kit, "-key", "*", "-requests", "1000000"}, args...)
+		args = append([]string{"-addr", kit, "-key", "*", "-requests", "1000000", "-dry"}, args...)
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		go func() {
@@ -101,6 +101,7 @@ func options(args []string) (o pondcloud.Options, addr string, err error) {
 	flags.DurationVar(&o.Queue, "queue", 0, "how long a machine is queued")
 	flags.DurationVar(&o.Boot, "boot", 0, "how long it boots")
 	flags.IntVar(&o.Requests, "requests", 0, "how many requests a key may make in a minute (default 120)")
+	flags.BoolVar(&o.Dry, "dry", false, "let machines run nothing: several that listen at one port need a computer each")
 	price := flags.Float64("price", 0, "USD an hour of the smallest machine (default 0.06)")
 	faults := flags.String("faults", "", "what goes wrong with every n-th request, as lost:5,trouble:7; the kinds are "+strings.Join(pondcloud.FaultKinds(), ", "))
 	if err = flags.Parse(args); err != nil {

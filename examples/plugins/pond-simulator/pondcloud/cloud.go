@@ -27,6 +27,7 @@ type Options struct {
 	Faults   []Fault       // of every request that comes with the right key
 	Python   string        // for machines; default $SEER_PYTHON or python3
 	Output   io.Writer     // of the machines' programs; nil = dropped
+	Dry      bool          // machines run nothing: of several that listen at one port, a computer has room for one
 }
 
 // Price is something to be rented.
@@ -233,8 +234,10 @@ func (m *machine) view() Machine {
 	if m.State == queued {
 		v.Queue = max(time.Until(m.room).Seconds(), 0)
 	}
-	if m.State == up {
+	if m.State == up && m.box != nil {
 		v.URL = "http://" + m.box.Address(m.Port)
+	} else if m.State == up {
+		v.URL = fmt.Sprintf("http://127.0.0.1:%d", m.Port)
 	}
 	return v
 }

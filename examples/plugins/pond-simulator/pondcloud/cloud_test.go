@@ -133,6 +133,19 @@ func TestMachinesEnd(t *testing.T) {
 	}
 }
 
+func TestDryMachinesRunNothing(t *testing.T) {
+	c, do := start(t, Options{Dry: true})
+	do("POST", "/v1/machines", "k", `{"size":"puddle","command":["/no/such/program"],"port":8080}`)
+	await(t, "it is up", func() bool { return c.Machines()[0].State == up })
+	if _, _, v := do("GET", "/v1/machines/m-1", "", ""); v["url"] != "http://127.0.0.1:8080" {
+		t.Errorf("%v", v)
+	}
+	do("DELETE", "/v1/machines/m-1", "", "")
+	if m := c.Machines()[0]; m.State != ended {
+		t.Errorf("%+v", m)
+	}
+}
+
 func TestRequestsAreLimited(t *testing.T) {
 	_, do := start(t, Options{Requests: 3})
 	for range 3 {

@@ -33,23 +33,27 @@ func (c *Cloud) live(m *machine, r rent) {
 	if !c.wait(m, c.o.Boot, last) {
 		return
 	}
-	box, err := container.Start(filepath.Join(c.dir, m.ID), container.Spec{
-		Argv: r.Command, Env: r.Env, Python: c.o.Python, Output: c.o.Output,
-	})
-	if err != nil {
-		c.over(m, failed, err.Error())
-		return
+	var exited <-chan struct{} // nil = never
+	if !c.o.Dry {
+		box, err := container.Start(filepath.Join(c.dir, m.ID), container.Spec{
+			Argv: r.Command, Env: r.Env, Python: c.o.Python, Output: c.o.Output,
+		})
+		if err != nil {
+			c.over(m, failed, err.Error())
+			return
+		}
+		defer box.Kill()
+		c.mu.Lock()
+		m.box = box
+		c.mu.Unlock()
+		exited = box.Done()
 	}
-	defer box.Kill()
-	c.mu.Lock()
-	m.box = box
-	c.mu.Unlock()
 	if !c.turn(m, up) {
 		return
 	}
 	select {
 	case <-m.end:
-	case <-box.Done():
+	case <-exited:
 		c.over(m, ended, "its command has exited")
 	case <-last.C:
 		c.over(m, ended, "its end_unix has come")
