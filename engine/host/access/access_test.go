@@ -164,6 +164,23 @@ func TestWiderIsAnotherLine(t *testing.T) {
 	}
 }
 
+// What people read names all that they say yes to: each variable, key and method.
+func TestWordsLeaveNothingOut(t *testing.T) {
+	m := whole()
+	m.Settings = append(m.Settings, sdk.Setting{Name: "zone", Env: []string{"TINY_ZONE", "DATABASE_URL"}})
+	m.Secrets[0].Env, m.Secrets[0].Profile = []string{"TINY_KEY", "GITHUB_TOKEN"}, "hidden_key"
+	m.Permissions.GRPC = append(m.Permissions.GRPC, sdk.GRPCPermission{Destination: "https://api.tiny.example", Methods: []string{"/tiny.Public/Get", "/tiny.Admin/Get"}})
+	var words strings.Builder
+	for _, l := range access.Lines(m) {
+		words.WriteString(l.Plain + "\n")
+	}
+	for _, part := range []string{"TINY_ZONE", "DATABASE_URL", "TINY_KEY", "GITHUB_TOKEN", "hidden_key", "/tiny.Public/Get", "/tiny.Admin/Get"} {
+		if !strings.Contains(words.String(), part) {
+			t.Errorf("%s is not among the words:\n%s", part, words.String())
+		}
+	}
+}
+
 func TestOddPartsMakeOneLine(t *testing.T) {
 	seen := map[string]string{}
 	for _, command := range []string{"a", "a ", " a", "a\n", `"a"`, `a"`, `"a\x20"`, "a b", `a\x20b`, "a\x00", "é", "", `""`} {

@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -58,7 +57,7 @@ func (c *collector) requests() {
 		for _, method := range p.Methods {
 			texts = append(texts, GRPC(c.m, p, method))
 		}
-		c.add(fmt.Sprintf("call %s at %s", and(bases(p.Methods)), c.place(p.Destination)), p.Reason, texts...)
+		c.add(fmt.Sprintf("call %s at %s", and(p.Methods), c.place(p.Destination)), p.Reason, texts...)
 	}
 }
 
@@ -84,12 +83,12 @@ func (c *collector) values() {
 	}
 	for _, s := range c.m.Settings {
 		if asks(s) {
-			c.add(fmt.Sprintf("read your setting %s", c.named(s.Name, s.Env)), s.Doc, setting(s))
+			c.add(fmt.Sprintf("read your setting %s", c.named(s.Env, s.Profile)), s.Doc, setting(s))
 		}
 	}
 	for _, s := range c.m.Secrets {
 		for _, b := range s.Bind {
-			c.add(fmt.Sprintf("use your credential %s, unseen: Seer adds it to requests to %s as %s", c.named(s.Name, s.Env), c.place(b.Destination), b.Header),
+			c.add(fmt.Sprintf("use your credential %s, unseen: Seer adds it to requests to %s as %s", c.named(s.Env, s.Profile), c.place(b.Destination), b.Header),
 				"", Secret(c.m, s, b))
 		}
 	}
@@ -102,12 +101,12 @@ func (c *collector) captures() {
 			if s.URLField == "" {
 				to = c.place(b.Destination)
 			}
-			c.add(fmt.Sprintf("use the credential %s, which the answer to %s brings, unseen: Seer sends it to %s as %s", s.Name, path.Base(s.Method), to, b.Header),
+			c.add(fmt.Sprintf("use the credential %s, which the answer to %s brings, unseen: Seer sends it to %s as %s", s.Name, s.Method, to, b.Header),
 				"", capture(c.m, s, b))
 		}
 		call := func(method string) string { return CapturedCall(s, method) }
 		if len(s.GRPC) > 0 {
-			c.add(fmt.Sprintf("call %s at the address that comes with %s", and(bases(s.GRPC)), s.Name), "", apply(call, s.GRPC)...)
+			c.add(fmt.Sprintf("call %s at the address that comes with %s", and(s.GRPC), s.Name), "", apply(call, s.GRPC)...)
 		}
 	}
 }
@@ -121,18 +120,20 @@ func (c *collector) place(destination string) string {
 	case !asks(s):
 		return s.Default
 	case s.Default == "":
-		return "where your setting " + c.named(s.Name, s.Env) + " says"
+		return "where your setting " + c.named(s.Env, s.Profile) + " says"
 	default:
-		return s.Default + " (or where your setting " + c.named(s.Name, s.Env) + " says)"
+		return s.Default + " (or where your setting " + c.named(s.Env, s.Profile) + " says)"
 	}
 }
 
-// named is what people know a value by.
-func (c *collector) named(name string, env []string) string {
-	if len(env) > 0 {
-		return env[0]
+// named is all that a value may come from: people who are told of one variable must not
+// say yes to another.
+func (c *collector) named(env []string, key string) string {
+	from := slices.Clone(env)
+	if p := c.m.Profile; key != "" && p != nil {
+		from = append(from, key+" in "+p.File)
 	}
-	return name
+	return strings.Join(from, " or ")
 }
 
 func apply(f func(string) string, in []string) []string {
@@ -142,8 +143,6 @@ func apply(f func(string) string, in []string) []string {
 	}
 	return out
 }
-
-func bases(methods []string) []string { return apply(path.Base, methods) }
 
 func and(words []string) string {
 	words = slices.Compact(slices.Clone(words))
