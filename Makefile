@@ -47,9 +47,12 @@ lint-quick:
 	$(GO) vet ./...
 	$(GO) mod verify >/dev/null
 
+# What takes minutes by its nature runs with e2e: storms of faults, a machine asleep.
+FAULTS := ^(TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud)$$
+
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit:
-	$(GO) test $(TESTFLAGS) -timeout 10m ./...
+	$(GO) test $(TESTFLAGS) -timeout 10m -skip '$(FAULTS)' ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it.
@@ -60,8 +63,13 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
-e2e: setup-e2e build
+e2e: setup-e2e build faults
 	scripts/e2e
+
+.PHONY: faults
+faults: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+faults: setup-test build
+	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(FAULTS)' ./internal/acceptance
 
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
@@ -80,6 +88,8 @@ soak: setup-test build
 
 bench: setup-test build
 	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper
+	$(GO) -C bench/peers/goplugin build -trimpath -o $(CURDIR)/$(BIN)/bench-goplugin .
+	$(GO) run ./sdk/seer-pack $(BIN)/bench-echo bench/guest/expose-echo
 	scripts/bench
 
 lint: lint-quick
