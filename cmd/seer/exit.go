@@ -42,7 +42,7 @@ const exitCodesText = `seer ends with one of these codes:
     2  the command line cannot be meant
     3  a mistake in the experiment or in a file that it names
     4  no such sandbox, service, function, call, plugin or file; or an ambiguous ID
-    5  a plugin is missing, broken or misbehaves
+    5  a plugin is missing, broken, misbehaves, failed its tests or was not granted
     6  the machine could not be had, cannot be reached or was lost
     7  the interface did not load
     8  the called function failed
