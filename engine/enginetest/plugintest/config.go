@@ -200,7 +200,7 @@ func (c Config) values(m sdk.Manifest, url string, secrets map[string]string) (m
 			value, ok = "{url}", true
 		}
 		switch {
-		case !ok:
+		case !ok, url == "" && strings.Contains(value, "{url}"): // recorded traffic is of the default
 		case len(s.Env) == 0:
 			return nil, fmt.Errorf("%s: settings: %s has no variable in the manifest that could be set", ConfigFile, s.Name)
 		default:

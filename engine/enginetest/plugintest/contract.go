@@ -40,12 +40,12 @@ func (r *run) contracts(ctx context.Context, h *host.Host) {
 func (r *run) checks(ctx context.Context, kind string, checks []sdktest.Check) {
 	var wanted []sdktest.Check
 	for _, c := range checks {
-		if why, skip := r.config.skipped(kind + "/" + c.Name); skip {
-			r.skip(kind+"/"+c.Name, why)
-			continue
+		why, skip := r.config.skipped(kind + "/" + c.Name)
+		if !skip {
+			why, skip = r.config.skipped(c.Name)
 		}
-		if _, skip := r.config.skipped(c.Name); skip {
-			r.skip(c.Name, "")
+		if skip {
+			r.skip(kind+"/"+c.Name, why)
 			continue
 		}
 		wanted = append(wanted, c)
@@ -64,6 +64,11 @@ func (r *run) provider(ctx context.Context, h *host.Host) ([]sdktest.Check, erro
 	if err != nil {
 		return nil, err
 	}
+	return sdktest.ProviderChecks(r.kit(p, nil)), nil
+}
+
+// kit says how to try the provider, which is in its host already.
+func (r *run) kit(p sdk.Provider, live *sdktest.Live) sdktest.ProviderKit {
 	kit := sdktest.ProviderKit{
 		Open:  func(*http.Client) sdk.Provider { return p }, // the host speaks to the world itself
 		World: r.world, Headers: http.Header{}, Secrets: values(r.secrets),
@@ -73,12 +78,12 @@ func (r *run) provider(ctx context.Context, h *host.Host) ([]sdktest.Check, erro
 				s.Options = r.config.options()
 			}
 		},
-		PerHandle: r.config.PerHandle, Quick: r.o.Quick,
+		PerHandle: r.config.PerHandle, Quick: r.o.Quick, Live: live,
 	}
 	for _, part := range r.config.Supports {
 		kit.Supports = append(kit.Supports, sdktest.Part(part))
 	}
-	return sdktest.ProviderChecks(kit), nil
+	return kit
 }
 
 func (r *run) fetcher(ctx context.Context, h *host.Host) ([]sdktest.Check, error) {

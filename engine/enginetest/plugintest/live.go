@@ -2,10 +2,82 @@ package plugintest
 
 import (
 	"context"
-	"errors"
 	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
-func replay(dir string) (http.RoundTripper, error) { return nil, errors.New("not yet") }
+// live rents one machine of the real backend, with the credentials of the user's.
+func (r *run) live(ctx context.Context) error {
+	isProvider := slices.ContainsFunc(r.plugin.Manifest.Implements, func(c string) bool { return strings.HasPrefix(c, string(sdk.KindProvider)+"/") })
+	if !isProvider {
+		r.skip("live", "only a provider can be tried with an account")
+		return nil
+	}
+	env := r.o.Env
+	if env == nil {
+		env = func(string) (string, string, bool) { return "", "", false }
+	}
+	r.secrets = r.real(env)
+	r.said = newListener(r.o.Log, r.secrets)
+	r.world = nil
+	if r.o.Record != "" {
+		recorder, err := sdktest.Record(r.o.Record, direct(), values(r.secrets), r.headers()...)
+		if err != nil {
+			return err
+		}
+		r.world = sdktest.NewWorld(recorder)
+	}
+	h, err := r.host(env)
+	if err != nil {
+		return err
+	}
+	defer h.Close(context.WithoutCancel(ctx))
+	p, err := h.Provider(ctx, r.name())
+	if err != nil {
+		return err
+	}
+	checks := sdktest.LiveChecks(r.kit(p, &sdktest.Live{MaxCost: r.config.Live.MaxCost, Offer: r.config.Live.Offer}))
+	sdktest.RunChecks(ctx, checks, func(result sdktest.Result) {
+		if !strings.HasPrefix(result.Check, "live/") {
+			result.Check = "live/" + result.Check
+		}
+		r.note(result)
+	})
+	r.leaks("live/secrets-never-seen", h)
+	return nil
+}
 
-func (r *run) live(ctx context.Context) error { return errors.New("not yet") }
+// real are the user's credentials, to be looked for where they must not be.
+func (r *run) real(env func(string) (string, string, bool)) map[string]string {
+	out := map[string]string{}
+	for _, s := range r.plugin.Manifest.Secrets {
+		for _, name := range s.Env {
+			if value, _, ok := env(name); ok && value != "" {
+				out[s.Name] = value
+				break
+			}
+		}
+	}
+	return out
+}
+
+// headers are those that hold credentials.
+func (r *run) headers() []string {
+	var out []string
+	for _, s := range r.plugin.Manifest.Secrets {
+		for _, b := range s.Bind {
+			out = append(out, b.Header)
+		}
+	}
+	return out
+}
+
+// direct is the network of a recording. The host has checked the request; the address
+// behind a name, which it checks when it connects itself, is not checked here.
+func direct() http.RoundTripper {
+	return &http.Transport{DisableCompression: true, ForceAttemptHTTP2: true}
+}

@@ -109,7 +109,7 @@ func (r *run) all(ctx context.Context) error {
 	r.add("static/compiles", start, "", nil)
 	r.contracts(ctx, h)
 	r.resources(ctx)
-	r.leaks(h)
+	r.leaks("secrets/never-seen", h)
 	if r.o.Live {
 		return r.live(ctx)
 	}
@@ -163,7 +163,7 @@ func (r *run) skip(check, why string) {
 // backend starts what the plugin speaks to.
 func (r *run) backend(ctx context.Context) (*simulator, error) {
 	if r.o.Replay != "" {
-		recorded, err := replay(r.o.Replay)
+		recorded, err := sdktest.Replay(r.o.Replay, values(r.secrets)...)
 		if err == nil {
 			r.world = sdktest.NewWorld(recorded)
 		}

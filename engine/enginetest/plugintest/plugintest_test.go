@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // prepare builds and compiles the guests outside of the race detector.
 var prepare = sync.OnceValue(func() error {
-	return hosttest.Prepare(cacheDir, "engine/host/testdata/guests/shout", "engine/host/testdata/guests/escape")
+	return hosttest.Prepare(cacheDir, "engine/host/testdata/guests/shout", "engine/host/testdata/guests/pretend", "engine/host/testdata/guests/escape")
 })
 
 // try runs the kit on a guest and gives its results by name.
@@ -107,6 +107,25 @@ func TestBrokenPlugin(t *testing.T) {
 	var text bytes.Buffer
 	if err := plugintest.Text(&text, report); err != nil || !strings.HasPrefix(text.String(), "failed ") || !strings.Contains(text.String(), "does not fulfil its contract") {
 		t.Errorf("%s", text.String())
+	}
+}
+
+// With an account, what is rented keeps to the budget; without one it says so.
+func TestLive(t *testing.T) {
+	config := &plugintest.Config{Options: map[string]any{"endpoint": "unix:/run/none.sock"}, Skip: map[string]string{"provider": "tried elsewhere"}, Live: plugintest.Live{MaxCost: 0.1}}
+	_, results := try(t, "pretend", "provider-pretend", plugintest.Options{Live: true, Config: config})
+	if r := results["live/live/offers"]; r.Check != "" {
+		t.Errorf("named twice: %+v", r)
+	}
+	if r := results["live/offers"]; r.Status != sdktest.Passed || !strings.Contains(r.Detail, "pretend-cpu for 0.5 USD an hour") {
+		t.Errorf("%+v", r)
+	}
+	if r := results["live/end/nothing-left"]; r.Check == "" {
+		t.Error("nothing was tidied up")
+	}
+	config.Live.MaxCost = 0
+	if _, results = try(t, "pretend", "provider-pretend", plugintest.Options{Live: true, Config: config}); results["live/offers"].Status != sdktest.Failed {
+		t.Errorf("without a budget: %+v", results["live/offers"])
 	}
 }
 
