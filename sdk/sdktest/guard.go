@@ -84,6 +84,9 @@ func call[T any](ctx context.Context, g *guard, name string, f func(context.Cont
 	return out, err
 }
 
+// maxHeard is how much of one answer is kept.
+const maxHeard = 1 << 20
+
 // hear keeps what a call said.
 func (g *guard) hear(name string, out any, err error) {
 	var texts []string
@@ -96,6 +99,7 @@ func (g *guard) hear(name string, out any, err error) {
 	defer g.mu.Unlock()
 	g.calls++
 	for _, text := range texts {
+		text = text[:min(len(text), maxHeard)]
 		if _, known := g.said[text]; !known && len(g.said) < 20000 {
 			if err != nil {
 				name += " (error)"

@@ -110,6 +110,7 @@ func (v *live) guarded(run func(context.Context, *trial)) func(context.Context, 
 }
 
 func (v *live) sweep(ctx context.Context, t *trial) {
+	v.handle = ""
 	ended, err := sweep(context.WithoutCancel(ctx), v.l.open(), v.kit.Owner, v.l.kit.Sleep)
 	if err != nil {
 		t.failf("LOOK AT THE ACCOUNT: %v", err)
@@ -141,7 +142,7 @@ func (v *live) create(ctx context.Context, t *trial) {
 // rented skips a check where there is no machine.
 func (v *live) rented(t *trial) bool {
 	if v.handle == "" {
-		t.skipf("nothing was rented")
+		t.skipf("nothing is rented, or it was ended already")
 	}
 	return v.handle != ""
 }

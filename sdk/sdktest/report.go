@@ -2,6 +2,19 @@
 // contracts of package sdk against what the contract promises and against a hostile
 // world. An author runs it with go test on native code; seer plugin test runs the same
 // checks on the finished module in the real host.
+//
+//	func TestConformance(t *testing.T) {
+//		cloud := simulator.New()
+//		sdktest.Provider(t, sdktest.ProviderKit{
+//			Open:  func(c *http.Client) sdk.Provider { return &tiny.Provider{URL: "https://api.tiny.example", Client: c} },
+//			Cloud: cloud, // an http.Handler
+//		})
+//	}
+//
+// [Fetcher] and [Expose] are its like. The checks themselves are values ([ProviderChecks],
+// [RunChecks]), for reports; [LiveChecks] rent one machine of a real account. The hostile world is
+// a [World]: [Serve] or [Remote] behind it, a [Fault] injected into it. For unit tests there are
+// [Canned] answers, and [Record] and [Replay] of real traffic.
 package sdktest
 
 import "time"
