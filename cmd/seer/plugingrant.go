@@ -22,6 +22,8 @@ type granting struct {
 	folder string
 	hash   string
 	only   []string
+
+	waiting bool // it is of a version that waits for a yes, be it to nothing
 }
 
 func newPluginGrant(a *app) *cobra.Command {
@@ -76,6 +78,11 @@ func (a *app) grant(ctx context.Context, what string, g granting) error {
 	if err != nil {
 		return err
 	}
+	pending, err := s.Pending()
+	if err != nil {
+		return pluginError(err)
+	}
+	g.waiting = pending[what] != ""
 	lines, err := a.agreed(ctx, p, g)
 	if err != nil {
 		return err
@@ -143,7 +150,7 @@ func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 // agreed asks for the yes and gives the lines that it is for.
 func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
 	lines := p.Access
-	if len(lines) == 0 {
+	if len(lines) == 0 && !g.waiting {
 		return nil, &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s asks for nothing; it needs no grant", p.Manifest.ID)}
 	}
 	if len(g.only) > 0 {

@@ -73,9 +73,17 @@ asks for more waits for your yes, and the old one goes on.`,
 	return c
 }
 
-func (a *app) installer(n installing) (plugins.Installer, error) {
-	s, err := a.pluginStore()
-	return plugins.Installer{Store: s, Source: oci.Source{Client: a.registry("fetching", n.plainHTTP)}}, err
+func (a *app) installer(ctx context.Context, n installing) (plugins.Installer, error) {
+	i := plugins.Installer{Source: oci.Source{Client: a.registry("fetching", n.plainHTTP)}}
+	e, err := a.engine()
+	if err != nil {
+		return i, err
+	}
+	if i.Store, err = e.PluginStore(); err != nil {
+		return i, err
+	}
+	i.Others, _ = e.Plugins(ctx) // one that is broken is in nobody's place
+	return i, nil
 }
 
 // registry is the way to registries, with progress.
@@ -127,7 +135,7 @@ func (a *app) installPlugin(ctx context.Context, ref string, n installing) error
 	if _, err := oci.Resolve(ref); err != nil {
 		return usagef("%v", err)
 	}
-	i, err := a.installer(n)
+	i, err := a.installer(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -149,7 +157,7 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 	if dir == "" {
 		dir = "."
 	}
-	i, err := a.installer(n)
+	i, err := a.installer(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -221,6 +229,7 @@ func (a *app) showPlan(p *plugins.Plan) {
 		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, harmless(fmt.Sprintf(format, args...)))
 	}
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
+	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
 	say("from", "%s", p.Origin.Resolved)
 	say("signed by", "%s", signedBy(p))
 	say("tested", "%s", tested(p.Report))
@@ -230,7 +239,10 @@ func (a *app) showPlan(p *plugins.Plan) {
 		}
 		say("may", "%s%s", line.Plain, because(line.Reason))
 	}
-	if len(p.Lines) == 0 {
+	switch exposes := slices.ContainsFunc(p.Contract, func(c string) bool { return strings.HasPrefix(c, "expose/") }); {
+	case exposes:
+		say("may", "write the code and the words by which your agent uses your functions, like every expose mode")
+	case len(p.Lines) == 0:
 		say("may", "nothing but compute")
 	}
 	for _, line := range p.Beyond {

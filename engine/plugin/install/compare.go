@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/plugin/oci"
@@ -36,7 +37,28 @@ func (i Installer) compare(p *Plan) error {
 	if p.Active != nil && !p.Locked && older(p.Version, p.Active.Version) {
 		p.ask("it is older (%s) than the version that is used now (%s)", p.Version, p.Active.Version)
 	}
+	i.shadows(p)
 	return i.follow(p)
+}
+
+// shadows finds plugins whose id or names this one has too: of those that have the same,
+// one is used, and an experiment does not say which it means.
+func (i Installer) shadows(p *Plan) {
+	for _, other := range i.Others {
+		m := other.Manifest
+		stored := filepath.Dir(filepath.Dir(other.File)) == i.Store.BundleDir()
+		if m.ID == p.ID && !stored { // one of the store is compared as a version
+			p.ask("a plugin of this id is used already (%s), and only one of them can be", other.File)
+		}
+		if m.ID == p.ID || !slices.ContainsFunc(p.Contract, func(c string) bool { return slices.Contains(m.Implements, c) }) {
+			continue
+		}
+		for _, name := range p.Provides {
+			if slices.Contains(m.Provides, name) {
+				p.ask("it provides %q, as does %s (%s), and only one of them can be used", name, m.ID, other.File)
+			}
+		}
+	}
 }
 
 // published notices a version that was published twice.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/oci"
@@ -27,6 +28,10 @@ type Source interface {
 type Installer struct {
 	Store  *store.Store
 	Source Source
+
+	// Others are the plugins that are used now, wherever they are from. One that would
+	// be used in the place of another is not installed without a question.
+	Others []host.Plugin
 }
 
 // Request says what to install.
@@ -54,6 +59,7 @@ type Plan struct {
 	Hash     string        `json:"permissions"` // the permission hash
 	Beyond   access.Set    `json:"beyond"`      // asked for, and not allowed by the policy whatever is granted
 	Contract []string      `json:"contract"`
+	Provides []string      `json:"provides"`
 
 	Active  *store.Installed `json:"active,omitempty"` // the version that is used now; nil = none
 	Added   access.Set       `json:"added"`            // asked for, and not by the active version

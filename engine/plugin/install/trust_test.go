@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -52,6 +54,39 @@ func TestAChangeOfSignerStops(t *testing.T) {
 	w.apply(p, Consent{Hash: p.Hash})
 	if version, _ := w.runs(); version != "1.1.0" {
 		t.Error(version)
+	}
+}
+
+// A plugin that would be used in the place of another asks for nothing, and is asked about.
+func TestNobodysPlaceIsTakenUnasked(t *testing.T) {
+	used := func(file, id string, implements, provides string) host.Plugin {
+		return host.Plugin{File: file, Manifest: sdk.Manifest{ID: id, Implements: []string{implements}, Provides: []string{"other", provides}}}
+	}
+	for name, c := range map[string]struct {
+		other host.Plugin
+		asked bool
+	}{
+		"its id":               {used("/bin/plugins/provider-tiny.wasm", "provider-tiny", "provider/1", "small"), true},
+		"a name":               {used("/bin/plugins/provider-best.wasm", "provider-best", "provider/1", "tiny"), true},
+		"a name of other kind": {used("/bin/plugins/fetch-tiny.wasm", "fetch-tiny", "fetcher/1", "tiny"), false},
+		"nothing":              {used("/bin/plugins/provider-best.wasm", "provider-best", "provider/1", "best"), false},
+	} {
+		w := newWorld(t)
+		w.Others = []host.Plugin{c.other}
+		p := w.plan(ref, tiny(t, "1.0.0"))
+		if p.NeedsGrant != c.asked || c.asked && !strings.Contains(strings.Join(p.Why, "\n"), c.other.File) {
+			t.Errorf("%s: asked %v, why %q", name, p.NeedsGrant, p.Why)
+		}
+		if !c.asked {
+			continue
+		}
+		if _, err := w.Apply(context.Background(), p, Consent{}); err == nil {
+			t.Errorf("%s: installed without a yes", name)
+		}
+		w.apply(p, Consent{Hash: p.Hash})
+		if version, _ := w.runs(); version != "1.0.0" {
+			t.Errorf("%s: after the yes %q is used", name, version)
+		}
 	}
 }
 
