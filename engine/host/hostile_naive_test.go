@@ -130,7 +130,7 @@ func (n *names) answer(query []byte) ([]byte, error) {
 	if err := m.Unpack(query); err != nil {
 		return nil, err
 	}
-	m.Header.Response, m.Header.Authoritative = true, true
+	m.Response, m.Authoritative = true, true
 	m.Additionals = nil
 	if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
 		address := [4]byte{127, 0, 0, 1}

@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"engine/host/hosttest":          {"sdk/pack"},
 	"engine/service":                {"sdk", "engine/protocol"},
 	"engine/surface":                {"sdk", "engine/protocol", "engine/python"},
-	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
+	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
 	"engine": {"sdk", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation",
 		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
 		"engine/fetch", "engine/host", "engine/host/access", "engine/plugin/store", "engine/environment", "engine/service", "engine/surface"},

@@ -80,7 +80,7 @@ func startSimulator(ctx context.Context, s Simulator, dir string, env map[string
 func (s *simulator) await(ctx context.Context, lines <-chan string) error {
 	limit := time.NewTimer(simulatorStart)
 	defer limit.Stop()
-	err := ctx.Err()
+	var err error
 	select {
 	case line := <-lines:
 		if s.url = urlInLine.FindString(line); s.url != "" {
