@@ -1,5 +1,5 @@
 // Package index finds models in plain HTTPS folders. The folder of a model has an
-// index.json, and a folder for each revision with its files:
+// index.json, and a folder for each revision with its files. Its name has one part or two:
 //
 //	team/tiny/index.json
 //	team/tiny/2026-11-01/config.json
