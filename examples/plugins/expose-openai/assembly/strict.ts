@@ -87,7 +87,7 @@ class Check {
   /** All properties are there, and no others. */
   private object(s: Json, depth: i32): void {
     const closed = s.get("additionalProperties"), properties = s.get("properties"), required = s.get("required");
-    if (!closed.isBool || closed.bool() || !(properties.isObject || properties.isNull) || !(required.isList || required.isNull)) {
+    if (!closed.isBool || closed.bool() || !properties.isObject || !required.isList) {
       this.good = false;
       return;
     }
