@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -255,7 +256,8 @@ func newPluginRevoke(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID", Short: "Take all grants of a plugin back",
 		Long: `Take all grants of a plugin back, those of folders too. Whoever looks the plugin up
-from now on is told that it was not granted.`,
+from now on is told that it was not granted. A provider can then not end its machines
+either: end them first, with seer down.`,
 		Example:           "  seer plugin revoke provider-tiny",
 		Args:              args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
@@ -273,8 +275,27 @@ from now on is told that it was not granted.`,
 			}
 			return a.print(map[string]any{"id": given[0], "revoked": n}, func(io.Writer) error {
 				a.ui.tell("Revoked %d grants of %s", n, given[0])
+				a.warnOfMachines(cmd.Context(), given[0])
 				return nil
 			})
 		},
+	}
+}
+
+// warnOfMachines tells which sandboxes a provider without a grant can no longer end.
+func (a *app) warnOfMachines(ctx context.Context, id string) {
+	e, err := a.engine()
+	if err != nil {
+		return
+	}
+	p, err := a.findPlugin(ctx, id)
+	if err != nil {
+		return
+	}
+	infos, _ := e.Sandboxes(ctx, false) // from the records, asking nobody
+	for _, i := range infos {
+		if i.State.Live() && slices.Contains(p.Manifest.Provides, i.Provider) {
+			a.ui.note("warning", fmt.Sprintf("%s runs on %s, which %s cannot end any more; grant it again and say seer down %s, or end it at the provider", i.ID, i.Provider, id, i.ID))
+		}
 	}
 }

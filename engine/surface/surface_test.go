@@ -104,6 +104,19 @@ func TestMCPConfigKeepsWhatIsThere(t *testing.T) {
 		t.Errorf("%s (%v)", data, err)
 	}
 
+	// A server that has the same name and is another's is not replaced; one of an earlier surface is.
+	for _, server := range []sdk.MCPServer{{Command: "y"}, {Command: "seer", Args: []string{"mcp", "--connection", "c"}}} {
+		if err := surface.WriteMCPConfig(path, map[string]sdk.MCPServer{"mine": server}); err == nil || !strings.Contains(err.Error(), `"mine"`) {
+			t.Errorf("replaced: err = %v", err)
+		}
+	}
+	moved := sdk.MCPServer{Command: "/old/seer", Args: []string{"mcp", "--connection", "c"}}
+	for _, server := range []sdk.MCPServer{moved, {Command: "/new/seer", Args: moved.Args}, {Command: "/new/seer", Args: moved.Args}} {
+		if err := surface.WriteMCPConfig(path, map[string]sdk.MCPServer{"ours": server}); err != nil {
+			t.Errorf("served again: %v", err)
+		}
+	}
+
 	if err := os.WriteFile(path, []byte(`not json`), 0o600); err != nil {
 		t.Fatal(err)
 	}
