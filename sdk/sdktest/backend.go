@@ -76,7 +76,7 @@ func (s served) serve(w *responder, req *http.Request) {
 		var err error
 		if v := recover(); v != nil {
 			err = errDropped
-			if v != http.ErrAbortHandler {
+			if e, ok := v.(error); !ok || !errors.Is(e, http.ErrAbortHandler) {
 				err = fmt.Errorf("the simulator panicked: %v", v)
 			}
 		}

@@ -26,12 +26,9 @@ func hub(w http.ResponseWriter, r *http.Request) {
 }
 
 // source is a fetcher for [hub], with places where a mutant goes wrong.
-type source struct {
-	flaws
-	sample
-}
+type source struct{ sample }
 
-func newSource(f flaws, c *http.Client) *source { return &source{f, sample{flaws: f, http: c}} }
+func newSource(f flaws, c *http.Client) *source { return &source{sample{flaws: f, http: c}} }
 
 func plain(name string) bool {
 	return name != "" && len(name) < 200 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") == ""
@@ -46,11 +43,11 @@ func (s *source) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMod
 		Files  []sdk.ModelFile
 	}
 	rev := ref.Revision
-	if s.flaws.has("ignores revisions") {
+	if s.has("ignores revisions") {
 		rev = ""
 	}
 	if err := s.do(ctx, "GET", "/models/"+ref.Name+"?rev="+url.QueryEscape(rev), nil, &answer); err != nil {
-		if s.flaws.has("unknown is internal") && sdk.CodeOf(err) == sdk.NotFound {
+		if s.has("unknown is internal") && sdk.CodeOf(err) == sdk.NotFound {
 			return sdk.ResolvedModel{}, sdk.Errorf(sdk.Internal, "hub: %v", err)
 		}
 		return sdk.ResolvedModel{}, err
@@ -59,22 +56,22 @@ func (s *source) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMod
 		return sdk.ResolvedModel{}, sdk.Errorf(sdk.Internal, "hub: the answer has no commit")
 	}
 	m := sdk.ResolvedModel{Name: ref.Name, Revision: answer.Commit}
-	if s.flaws.has("does not pin") {
+	if s.has("does not pin") {
 		m.Revision = ""
 	}
 	for _, f := range answer.Files {
 		in := len(ref.Include) == 0 || s.any(ref.Include, f.Path)
-		if in && (!s.any(ref.Exclude, f.Path) || s.flaws.has("ignores exclude")) {
-			if s.flaws.has("climbs") {
+		if in && (!s.any(ref.Exclude, f.Path) || s.has("ignores exclude")) {
+			if s.has("climbs") {
 				f.Path = "../" + f.Path
 			}
-			if s.flaws.has("bad digests") {
+			if s.has("bad digests") {
 				f.SHA256 = strings.ToUpper(f.SHA256)
 			}
 			m.Files = append(m.Files, f)
 		}
 	}
-	if !s.flaws.has("unsorted files") {
+	if !s.has("unsorted files") {
 		slices.SortFunc(m.Files, func(a, b sdk.ModelFile) int { return cmp.Compare(a.Path, b.Path) })
 	}
 	return m, nil
@@ -86,17 +83,17 @@ func (s *source) any(patterns []string, name string) bool {
 
 func (s *source) Locate(_ context.Context, f sdk.FileRef) (sdk.Location, error) {
 	if strings.Contains(f.Path, "..") || strings.ContainsAny(f.Path, "\x00") || f.Path == "" || f.Path == "." || strings.HasPrefix(f.Path, "/") {
-		if !s.flaws.has("locates anything") {
+		if !s.has("locates anything") {
 			return sdk.Location{}, sdk.Errorf(sdk.Invalid, "hub: %q is not a file of a model", f.Path)
 		}
 	}
 	at := sdk.Location{URL: base + "/raw/" + f.Name + "/" + f.Path, Headers: map[string]string{"Authorization": "Bearer located-secret"}}
 	switch {
-	case s.flaws.has("plain http"):
+	case s.has("plain http"):
 		at.URL = "http" + strings.TrimPrefix(at.URL, "https")
-	case s.flaws.has("files of the computer"):
+	case s.has("files of the computer"):
 		at.URL = "file:///etc/passwd"
-	case s.flaws.has("shows its headers") && strings.HasPrefix(f.Path, "no-such"):
+	case s.has("shows its headers") && strings.HasPrefix(f.Path, "no-such"):
 		return sdk.Location{}, sdk.Errorf(sdk.NotFound, "hub: not found with %v", at.Headers)
 	}
 	return at, nil

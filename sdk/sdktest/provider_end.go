@@ -227,5 +227,5 @@ func (l *lab) copyOf(ctx context.Context, handle, key string) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("Snapshot gave neither an image nor an error in %d calls", maxSteps)
+	return "", defect{fmt.Sprintf("Snapshot gave neither an image nor an error in %d calls", maxSteps)}
 }

@@ -100,7 +100,7 @@ func (w *World) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(req, http.StatusOK, "application/json", "{}"), nil
 	}
 	effect, index := w.meet(req)
-	next := http.RoundTripper(w.backend)
+	next := w.backend
 	var resp *http.Response
 	var err error
 	if effect == nil {
