@@ -26,7 +26,7 @@ type FetcherKit struct {
 	AllowHTTP bool
 
 	CallTime time.Duration // how long a call may take; default 30 s, as Seer's
-	Quick    bool          // faults of time hit one method only
+	Quick    bool          // leaves out faults that cost time (slow, huge)
 }
 
 // Fetcher tries a fetcher in a test of its own for each check.

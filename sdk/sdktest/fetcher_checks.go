@@ -279,6 +279,10 @@ func (s *source) weather(ctx context.Context, t *trial, st storm) {
 		t.skipf("the kit has neither Cloud nor World: there is no network to go wrong")
 		return
 	}
+	if s.kit.Quick && st.long() {
+		t.skipf("it costs time, and the kit is to be quick")
+		return
+	}
 	m, ok := s.model(ctx, t)
 	if !ok {
 		return

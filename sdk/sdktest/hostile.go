@@ -25,6 +25,10 @@ func (l *lab) weather(ctx context.Context, t *trial, s storm) {
 		t.skipf("the kit has neither Cloud nor World: there is no network to go wrong")
 		return
 	}
+	if l.kit.Quick && s.long() {
+		t.skipf("it costs time, and the kit is to be quick")
+		return
+	}
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
 	handle, err := l.create(ctx, l.spec(owner))

@@ -47,7 +47,7 @@ type ProviderKit struct {
 
 	BootTime time.Duration // how long until a machine runs at most; default 60 s
 	CallTime time.Duration // how long a call may take; default 30 s, as Seer's
-	Quick    bool          // each fault hits one method only, and
+	Quick    bool          // leaves out faults that cost time (slow, huge), and most of the requests that could be lost
 
 	Live *Live // for [LiveChecks]
 

@@ -22,6 +22,9 @@ type storm struct {
 	after [2]float64 // of the error's seconds, from to; {0, 0} = not looked at
 }
 
+// long reports whether meeting it takes long.
+func (s storm) long() bool { return s.slow || s.name == "huge" }
+
 // slowTime is when calls that meet a slow backend are given up.
 const slowTime = 300 * time.Millisecond
 
