@@ -222,7 +222,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := e.searched()
+	dirs, broken, err := e.searched()
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 		return nil, err
 	}
 	h, err := host.New(host.Options{
-		Dirs: dirs, Optional: e.wellKnown, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
+		Dirs: dirs, Optional: e.wellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
 		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
 		Access: e.pluginAccess, Audit: audit, Version: e.opts.Version,
 	})

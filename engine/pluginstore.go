@@ -50,27 +50,43 @@ func (e *Engine) userDir(given, variable, below string) string {
 
 // searched are the folders that must exist, in order: a lock's plugins, those that were
 // named, and without a lock the installed ones.
-func (e *Engine) searched() ([]string, error) {
+func (e *Engine) searched() (dirs []string, broken map[string]error, err error) {
 	s, err := e.shelf()
 	if err != nil && e.opts.LockDir == "" { // without a home folder, plugins come from folders
-		return e.pluginDir, nil
+		return e.pluginDir, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if e.opts.LockDir != "" && store.HasLock(e.opts.LockDir) {
 		lock, err := store.ReadLock(e.opts.LockDir)
 		if err != nil {
-			return nil, as(KindConfig, err)
+			return nil, nil, as(KindConfig, err)
 		}
 		locked, err := s.Use(lock)
-		return slices.Concat(locked, e.pluginDir), as(KindPlugin, err)
+		return slices.Concat(locked, e.pluginDir), nil, as(KindPlugin, err)
 	}
 	installed, err := s.Dirs()
-	if err != nil { // the others are there
-		e.log.Warn("not every installed plugin can be used", "error", err)
+	broken, err = brokenPlugins(err)
+	return slices.Concat(e.pluginDir, installed), broken, err
+}
+
+// brokenPlugins are the installed plugins that cannot be used, by id, or what keeps all
+// from being known.
+func brokenPlugins(err error) (map[string]error, error) {
+	broken := map[string]error{}
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return nil, err
 	}
-	return slices.Concat(e.pluginDir, installed), nil
+	for _, one := range several.Unwrap() {
+		var b *store.BrokenError
+		if !errors.As(one, &b) {
+			return nil, err
+		}
+		broken[b.ID] = one
+	}
+	return broken, nil
 }
 
 // pluginAudit takes note of what plugins request.

@@ -12,6 +12,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -33,6 +34,7 @@ import (
 type Options struct {
 	Dirs     []string            // searched first, in order; one that is missing is an error
 	Optional []string            // searched then; those that are missing are passed over
+	Broken   map[string]error    // plugins, by id, that are meant to be used and cannot be: no other of that id is
 	CacheDir string              // for compiled code and digests; private to the user
 	Logger   hclog.Logger        // nil = discard
 	Limits   Limits              // zero fields take the defaults
@@ -55,6 +57,10 @@ type Options struct {
 
 	Version   string            // of this program, to tell a plugin that needs a newer one; "" = unknown
 	Transport http.RoundTripper // makes HTTP requests in place of the network, after all checks; nil = the network
+
+	// Answer is told what a plugin has answered to an export, as it came: unknown fields
+	// are in it. It is for the conformance kit. nil = nobody. Calls may overlap.
+	Answer func(p Plugin, export string, answer json.RawMessage)
 }
 
 // Host finds and runs plugins. It is safe for concurrent use.
@@ -64,9 +70,11 @@ type Host struct {
 	log      hclog.Logger
 	limits   Limits
 	access   func(context.Context, Plugin) (Grant, error)
+	answer   func(Plugin, string, json.RawMessage)
 	scrub    func(string) string
 	outside  egress.Options // but the manifest
 	scanner  scanner
+	broken   map[string]error
 	digests  digestCache
 	surfaces notes // of expose modes; empty = none are kept
 
@@ -103,7 +111,9 @@ func New(o Options) (*Host, error) {
 		cacheDir: cache,
 		log:      o.Logger,
 		limits:   o.Limits.withDefaults(),
+		broken:   o.Broken,
 		access:   o.Access,
+		answer:   o.Answer,
 		scrub:    o.Scrub,
 		loaded:   map[string]*loading{},
 		retired:  map[*loading]struct{}{},
@@ -154,7 +164,7 @@ func (h *Host) Plugins(ctx context.Context) ([]Plugin, []error) {
 }
 
 func (h *Host) scan(ctx context.Context) ([]Plugin, []error) {
-	found := h.scanner.scan(ctx, h.dirs, h.limits)
+	found := h.scanner.scan(ctx, h.dirs, h.limits, h.broken)
 	var plugins []Plugin
 	var errs []error
 	for _, f := range found {

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,8 +50,11 @@ type stamp struct {
 	time time.Time
 }
 
-func (s *scanner) scan(ctx context.Context, dirs []dir, limits Limits) []found {
+func (s *scanner) scan(ctx context.Context, dirs []dir, limits Limits, broken map[string]error) []found {
 	var all []found
+	for _, id := range slices.Sorted(maps.Keys(broken)) {
+		all = append(all, found{err: &Error{FaultCorrupt, id, "", broken[id]}})
+	}
 	visited := map[string]bool{}
 	for _, d := range dirs {
 		if visited[d.path] || ctx.Err() != nil {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -53,6 +52,7 @@ func (s *Store) Deactivate(ctx context.Context, id string) error {
 
 // Dirs are the folders of the active versions, by id, for a host to search. The error
 // names those that cannot be used; the others are there nevertheless.
+// Each of them is a [BrokenError].
 func (s *Store) Dirs() ([]string, error) {
 	active, err := s.Active()
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) Dirs() ([]string, error) {
 	for _, id := range slices.Sorted(maps.Keys(active)) {
 		in, err := s.usable(active[id])
 		if err != nil {
-			errs = append(errs, fmt.Errorf("the active version of %s: %w", id, err))
+			errs = append(errs, &BrokenError{id, active[id], err})
 			continue
 		}
 		dirs = append(dirs, in.Dir)
@@ -86,3 +86,13 @@ func (s *Store) usable(digest string) (Installed, error) {
 	_, err = s.Get(digest)
 	return in, err
 }
+
+// BrokenError says that the active version of a plugin cannot be used.
+type BrokenError struct {
+	ID     string
+	Digest string // of the bundle
+	Err    error
+}
+
+func (e *BrokenError) Error() string { return "the active version of " + e.ID + ": " + e.Err.Error() }
+func (e *BrokenError) Unwrap() error { return e.Err }
