@@ -41,6 +41,9 @@ func invoke[Out any](ctx context.Context, c caller, export string, in any) (Out,
 	if err != nil {
 		return out, err
 	}
+	if c.host.answer != nil {
+		c.host.answer(c.plugin, export, answer)
+	}
 	if err := json.Unmarshal(answer, &out); err != nil {
 		return out, fault(FaultOutput, c.plugin, "its answer to %s is not what the contract says: %w", export, err)
 	}

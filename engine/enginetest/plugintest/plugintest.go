@@ -73,6 +73,8 @@ type run struct {
 	report sdktest.Report
 	said   *listener
 
+	answers *answers
+
 	plugin  host.Plugin
 	secrets map[string]string // name → value that was made up
 	env     map[string]string
@@ -86,6 +88,10 @@ func (r *run) all(ctx context.Context) error {
 	m := r.plugin.Manifest
 	r.secrets = madeUp(m)
 	r.said = newListener(r.o.Log, r.secrets)
+	var err error
+	if r.answers, err = newAnswers(); err != nil {
+		return err
+	}
 	sim, err := r.backend(ctx)
 	if err != nil {
 		return err
@@ -108,6 +114,7 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.add("static/compiles", start, "", nil)
 	r.contracts(ctx, h)
+	r.judge(r.answers, time.Now())
 	r.resources(ctx)
 	r.leaks("secrets/never-seen", h)
 	if r.o.Live {
@@ -122,7 +129,7 @@ func (r *run) host(env func(string) (string, string, bool)) (*host.Host, error) 
 	if err != nil {
 		return nil, err
 	}
-	options := host.Options{Dirs: []string{dir}, CacheDir: r.o.Cache, Logger: r.said.logger(), Env: env, Access: host.GrantAll, Version: r.o.Seer}
+	options := host.Options{Dirs: []string{dir}, CacheDir: r.o.Cache, Logger: r.said.logger(), Env: env, Access: host.GrantAll, Version: r.o.Seer, Answer: r.answers.take}
 	if r.world != nil {
 		options.Transport = r.world
 	}
