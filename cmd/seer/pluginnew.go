@@ -140,6 +140,10 @@ func authorError(err error) error {
 		return &engine.Error{Kind: engine.KindPlugin, Err: err}
 	case errors.Is(err, os.ErrNotExist):
 		return &engine.Error{Kind: engine.KindNotFound, Err: err}
+	case errors.Is(err, os.ErrExist):
+		return &engine.Error{Kind: engine.KindConflict, Err: err}
+	case engine.KindOf(err) != engine.KindInternal: // a full disk, say
+		return err
 	}
 	return &engine.Error{Kind: engine.KindConfig, Err: err}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/plugins/internal/python"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -24,6 +25,9 @@ var clientTypes string
 // Expose makes the package <name>. It needs Python 3.8 or later and nothing but
 // the standard library.
 func (Mode) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
+	if err := options.None("library", req.Options); err != nil {
+		return sdk.Surface{}, err
+	}
 	if !python.IsName(req.Name) {
 		return sdk.Surface{}, sdk.Errorf(sdk.Invalid, "%q cannot be imported in Python; choose another `name:` of letters, digits and underscores", req.Name)
 	}

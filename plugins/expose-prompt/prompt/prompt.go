@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/plugins/internal/options"
 	"github.com/seer-engine/seer/plugins/internal/python"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -20,6 +21,9 @@ type Mode struct{}
 // Expose makes the same text twice: as the prompt, with the paths filled in, and
 // as <name>.md beside the connection file.
 func (Mode) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
+	if err := options.None("prompt", req.Options); err != nil {
+		return sdk.Surface{}, err
+	}
 	if req.Name == "" || strings.ContainsAny(req.Name, "/\\\x00") {
 		return sdk.Surface{}, sdk.Errorf(sdk.Invalid, "%q cannot be the name of a file; choose another `name:`", req.Name)
 	}
