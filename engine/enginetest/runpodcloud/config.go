@@ -68,6 +68,12 @@ func set[T any](field, value *T) {
 	}
 }
 
+// command is what the args say; empty = the image's own.
+func (c config) command() []string {
+	p := parseArgs(c.Args)
+	return append(p.Entrypoint, p.Cmd...)
+}
+
 // settings is a copy.
 func (c config) settings() config {
 	c.Ports, c.Env = slices.Clone(c.Ports), maps.Clone(c.Env)

@@ -168,8 +168,7 @@ func (c *Cloud) restarted(p *pod) {
 func (c *Cloud) spec(p *pod) container.Spec {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	program := parseArgs(p.Args)
-	argv := append(program.Entrypoint, program.Cmd...)
+	argv := p.command()
 	if len(argv) == 0 {
 		argv = c.options.ImageCommand
 	}

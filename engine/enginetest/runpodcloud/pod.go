@@ -1,6 +1,7 @@
 package runpodcloud
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -27,6 +28,10 @@ type Pod struct {
 	Billed      float64   `json:"billed"`        // USD, so far
 	Restarts    int       `json:"restarts"`      // of its program, because it ended
 	CreatedAt   time.Time `json:"created_at"`
+
+	Command []string          `json:"command"` // as its args say it
+	Env     map[string]string `json:"env"`
+	Ports   []string          `json:"ports"` // 8888/http
 }
 
 // Live reports whether the pod costs money.
@@ -173,6 +178,7 @@ func (c *Cloud) Pods() []Pod {
 		out = append(out, Pod{
 			ID: p.id, Name: p.name, Status: p.status, DataCenter: p.dataCenter, CostPerHour: p.cost(),
 			Billed: p.amount(time.Time{}, now, now), Restarts: p.restarts, CreatedAt: p.createdAt,
+			Command: p.command(), Env: maps.Clone(p.Env), Ports: slices.Clone(p.Ports),
 		})
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	sdkmodal "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
@@ -122,7 +123,8 @@ const maxText = 1000
 
 // tidy makes one short line of what a server says.
 func tidy(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) } // it is shown on a terminal
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
 	if runes := []rune(text); len(runes) > maxText {
 		text = string(runes[:maxText]) + "…"
 	}

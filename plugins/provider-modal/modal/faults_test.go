@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc/codes"
 
@@ -26,10 +27,14 @@ func TestNothingLeft(t *testing.T) {
 		"Your workspace has used up its credit for this month": sdk.Unauthorized,
 		"Rate limit exceeded: too many sandbox creations":      sdk.RateLimited,
 		"RESOURCE_EXHAUSTED":                                   sdk.RateLimited,
+		"no capacity\x1b]0;\a\r\nhere":                         sdk.NoCapacity,
 	} {
 		setFaults(t, cloud, modalcloud.Faults{Exhausted: text})
 		_, _, err := create(t, p, newSpec())
 		wantCode(t, err, code)
+		if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+			t.Errorf("%q is not for a terminal", err)
+		}
 	}
 	setFaults(t, cloud, modalcloud.Faults{})
 	spec := newSpec()

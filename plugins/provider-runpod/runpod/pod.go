@@ -86,7 +86,7 @@ func (p pod) httpPorts() []int {
 // describe says what was rented, for people.
 func (p pod) describe(what choice) string {
 	text := what.ID
-	if p.DataCenter != "" {
+	if dataCenterForm.MatchString(p.DataCenter) {
 		text += " in " + p.DataCenter
 	}
 	if p.Cost > 0 {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -122,7 +123,8 @@ const maxText = 600
 
 // tidy makes one short line of what a server says.
 func tidy(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) } // it is shown on a terminal
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
 	if runes := []rune(text); len(runes) > maxText {
 		text = string(runes[:maxText]) + "…"
 	}
