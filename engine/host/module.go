@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"maps"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -41,7 +40,7 @@ type module struct {
 
 // compile makes machine code of a plugin, or takes it from the cache.
 func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) {
-	code, err := os.ReadFile(p.File)
+	code, err := readRegular(p.File, maxModule)
 	if err != nil {
 		return nil, fault(FaultCorrupt, p, "cannot be read: %w", err)
 	}

@@ -149,7 +149,7 @@ func manifestPath(wasm string) string { return strings.TrimSuffix(wasm, ".wasm")
 func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 	stem := strings.TrimSuffix(filepath.Base(path), ".wasm")
 	p := Plugin{Manifest: sdk.Manifest{ID: stem}, File: path}
-	code, err := os.ReadFile(path)
+	code, err := readRegular(path, maxModule)
 	if err != nil {
 		return p, fault(FaultCorrupt, p, "cannot be read: %w", err)
 	}
@@ -181,7 +181,7 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 // enough, two must agree.
 func readManifest(p Plugin, module wasmfile.Module, limits Limits) (sdk.Manifest, error) {
 	file := manifestPath(p.File)
-	text, err := os.ReadFile(file)
+	text, err := readRegular(file, maxManifest)
 	embedded, has := module.Custom(sdk.ManifestSection)
 	switch {
 	case err == nil:

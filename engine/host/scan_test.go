@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -36,6 +38,49 @@ func write(t *testing.T, dir, name string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Whatever has the name of a plugin is looked at and left: nobody waits for the writer
+// of a pipe, nor reads a device to its end. What is good beside it is found.
+func TestOddFilesHoldNobodyUp(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "expose-shout.wasm", module(shoutManifest, exportsExpose...))
+	for name, lay := range map[string]func(path string) error{
+		"pipe.wasm":   func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"device.wasm": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"folder.wasm": func(path string) error { return os.Mkdir(path, 0o700) },
+		"piped.yaml":  func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"endless.yaml": func(path string) error {
+			return os.Symlink("/dev/zero", path)
+		},
+	} {
+		if err := lay(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, "piped.wasm", module("", exportsExpose...))
+	write(t, dir, "endless.wasm", module("", exportsExpose...))
+	write(t, dir, "large.wasm", nil)
+	if err := os.Truncate(filepath.Join(dir, "large.wasm"), 1<<40); err != nil { // it takes no room
+		t.Fatal(err)
+	}
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		plugins, errs := h.Plugins(context.Background())
+		if len(plugins) != 1 || plugins[0].Manifest.ID != "expose-shout" || len(errs) != 6 {
+			t.Errorf("plugins %v, errors %v", plugins, errs)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("still reading")
 	}
 }
 

@@ -201,6 +201,23 @@ func readPrivate(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxLedger))
 }
 
+// readPlain reads a file that anybody may have written: neither a pipe nor a device.
+func readPlain(path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file; remove it", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 // ownFile refuses what is not a plain file of this user that only he can change.
 func ownFile(path string, info os.FileInfo) error {
 	st, ok := info.Sys().(*syscall.Stat_t)

@@ -55,7 +55,7 @@ func ReadLock(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(abs, LockFile))
+	data, err := readPlain(filepath.Join(abs, LockFile), maxYAML)
 	if err != nil {
 		return nil, err
 	}

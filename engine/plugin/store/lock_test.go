@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 )
 
 const lockText = `# our plugins
@@ -214,4 +216,31 @@ func FuzzLock(f *testing.F) {
 			t.Fatalf("it changes each time: %v\n%s\n%s", err, text, second)
 		}
 	})
+}
+
+// A project that somebody cloned may hold anything by the name of a lock.
+func TestALockIsAPlainFile(t *testing.T) {
+	for name, lay := range map[string]func(path string) error{
+		"pipe":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"device": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		dir := t.TempDir()
+		if err := lay(filepath.Join(dir, LockFile)); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() {
+			_, err := ReadLock(dir)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), "not a plain file") {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: still reading", name)
+		}
+	}
 }
