@@ -95,7 +95,10 @@ func (c surfaceCheck) file(f sdk.SurfaceFile) error {
 		if !portable(part) {
 			return c.bad("its surface has the file %q, whose part %q is not a file name everywhere", f.Path, part)
 		}
-		hidden = hidden || part[0] == '.'
+		hidden = hidden || obeyed(part)
+	}
+	if !hidden && among(seersFiles, parts[len(parts)-1]) {
+		return c.bad("its surface has the file %q: a file of that name is Seer's own", f.Path)
 	}
 	if err := c.connection(f, parts); err != nil {
 		return err

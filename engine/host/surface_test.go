@@ -15,10 +15,10 @@ func poser() (Plugin, Grant) {
 	m := sdk.Manifest{ID: "expose-poser", Permissions: sdk.Permissions{
 		Commands: []sdk.CommandPermission{{Command: "node"}, {Command: "deno"}},
 		Env:      []sdk.EnvPermission{{Names: []string{"NODE_PATH", "DENO_DIR"}}},
-		Files:    []sdk.FilePermission{{Paths: []string{".claude/skills/**", ".cursor/*.json", "a/.b/c"}}},
+		Files:    []sdk.FilePermission{{Paths: []string{".claude/skills/**", ".cursor/*.json", "a/.b/c", "AGENTS.md"}}},
 	}}
 	p := Plugin{Manifest: m, Access: access.Of(m)}
-	return p, Grant{Lines: access.Make("command node", "env NODE_PATH", "file .claude/skills/**", "file a/.b/c")}
+	return p, Grant{Lines: access.Make("command node", "env NODE_PATH", "file .claude/skills/**", "file a/.b/c", "file AGENTS.md")}
 }
 
 func file(path string) sdk.Surface { return sdk.Surface{Files: []sdk.SurfaceFile{{Path: path}}} }
@@ -40,7 +40,7 @@ func TestSurfacesThatAreFine(t *testing.T) {
 	p, g := poser()
 	for _, s := range []sdk.Surface{
 		{}, {Prompt: "anything", Env: map[string]string{"SEER_TOOLS": "x", "NODE_PATH": "y"}},
-		file("tools/__init__.py"), file("a..b/c"), file("Töols.md"), file(".claude/skills/tools/SKILL.md"), file("a/.b/c"),
+		file("tools/__init__.py"), file("a..b/c"), file("Töols.md"), file(".claude/skills/tools/SKILL.md"), file("a/.b/c"), file("AGENTS.md"),
 		connection("tools.connection.json"), connection("tools/connection.json"), connection(".claude/skills/my-tools/my_tools.txt"), connection("anything.json"),
 		server(seer, "mcp", "--connection", conn), server(seer, "mcp", "--wait", "45s", "--connection", conn, "--handle-above", "100"),
 		server("node", "-e", "1"),
@@ -90,6 +90,13 @@ func TestSurfacesThatAreNot(t *testing.T) {
 		"hook":                {file(".git/hooks/pre-commit"), FaultSurface, "`file .git/hooks/pre-commit`"},
 		"hidden below":        {file("a/.vscode/tasks.json"), FaultSurface, "where programs look for their settings"},
 		"settings of agent":   {file(".claude/settings.json"), FaultSurface, "`file .claude/settings.json`"},
+		"words to agents":     {file("a/Claude.md"), FaultSurface, "`file a/Claude.md`"},
+		"start of Python":     {file("sitecustomize.py"), FaultSurface, "`file sitecustomize.py`"},
+		"servers of run":      {file("mcp.json"), FaultSurface, "Seer's own"},
+		"experiment":          {file("SEER.yaml"), FaultSurface, "Seer's own"},
+		"lock":                {file("a/seer.lock"), FaultSurface, "Seer's own"},
+		"seer's servers":      {env("SEER_MCP_CONFIG"), FaultSurface, "`env SEER_MCP_CONFIG`"},
+		"seer's prompt":       {env("SEER_PROMPT"), FaultSurface, "`env SEER_PROMPT`"},
 		"not granted":         {file(".cursor/mcp.json"), FaultGrant, "seer plugin grant expose-poser"},
 		"only the folder":     {file(".claude/skills"), FaultSurface, "`file .claude/skills`"},
 		"others' connection":  {connection("other.connection.json"), FaultSurface, "is a connection file"},

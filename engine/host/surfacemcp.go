@@ -19,8 +19,28 @@ var (
 	windowsName  = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$`)
 )
 
-// seersOwn are variables by which Seer itself finds programs and plugins to run.
-var seersOwn = []string{"SEER_ARTIFACTS_DIR", "SEER_BASE_PYTHON", "SEER_PLUGIN_DIR", "SEER_PYTHON", "SEER_SDK_DIR"}
+// seersOwn are variables by which Seer itself finds programs and plugins to run, and
+// agents what Seer has written for them.
+var seersOwn = []string{"SEER_ARTIFACTS_DIR", "SEER_BASE_PYTHON", "SEER_MCP_CONFIG", "SEER_OUTPUTS", "SEER_PLUGIN_DIR", "SEER_PROMPT", "SEER_PYTHON", "SEER_RUN", "SEER_SDK_DIR"}
+
+// seersFiles are files that Seer writes or reads itself in an agent's folder or an
+// experiment's: whoever could put one there could start programs by it.
+var seersFiles = []string{"mcp.json", "seer.lock", "seer.yaml"}
+
+// readUnasked are files without a dot that agents, interpreters and build tools obey
+// wherever they find them.
+var readUnasked = []string{
+	"AGENTS.md", "CLAUDE.md", "GEMINI.md", "GNUmakefile", "Makefile", "conftest.py", "opencode.json", "opencode.jsonc",
+	"package.json", "pyproject.toml", "pytest.ini", "setup.cfg", "sitecustomize.py", "tox.ini", "usercustomize.py",
+}
+
+// obeyed reports whether programs look for their settings in a file or folder of that name.
+func obeyed(part string) bool { return part[0] == '.' || among(readUnasked, part) }
+
+// among compares as file systems do that know no capital letters.
+func among(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
 
 // freeVariable reports whether a surface may set a variable without a permission.
 func freeVariable(name string) bool {
