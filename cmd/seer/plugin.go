@@ -119,7 +119,7 @@ func (a *app) toShow(ctx context.Context, what string) (host.Plugin, error) {
 func pluginText(w io.Writer, p host.Plugin) error {
 	m := p.Manifest
 	lines := [][2]string{
-		{"id", m.ID}, {"version", m.Version}, {"what", m.Description}, {"implements", strings.Join(m.Implements, ", ")},
+		{"id", m.ID}, {"version", m.Version}, {"what", strings.Join(strings.Fields(m.Description), " ")}, {"implements", strings.Join(m.Implements, ", ")},
 		{"provides", strings.Join(m.Provides, ", ")},
 	}
 	lines = append(lines, permissionText(p)...)
@@ -127,7 +127,7 @@ func pluginText(w io.Writer, p host.Plugin) error {
 		if l[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%-11s %s\n", l[0], l[1]); err != nil {
+		if _, err := fmt.Fprintf(w, "%-11s %s\n", l[0], oneLine(l[1])); err != nil {
 			return err
 		}
 	}

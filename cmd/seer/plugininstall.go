@@ -226,7 +226,7 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 // showPlan writes what the user has to know to stderr, for it is a question.
 func (a *app) showPlan(p *plugins.Plan) {
 	say := func(name, format string, args ...any) {
-		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, harmless(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
 	}
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
 	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
@@ -270,11 +270,21 @@ func showDifference(say func(name, format string, args ...any), added, removed a
 	}
 }
 
+// because is a reason that leaves room for what it is about: a stranger wrote it.
 func because(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + reason
+	return ": " + shortened(reason, longestReason)
+}
+
+const longestReason = 240
+
+func shortened(text string, most int) string {
+	if letters := []rune(text); len(letters) > most {
+		return string(letters[:most]) + "…"
+	}
+	return text
 }
 
 func signedBy(p *plugins.Plan) string {
@@ -301,7 +311,7 @@ func tested(r *sdktest.Report) string {
 		}
 	}
 	if len(failed) > 0 {
-		text += "; failed: " + strings.Join(failed, ", ")
+		text += "; failed: " + shortened(strings.Join(failed, ", "), longestReason)
 	}
 	return text
 }

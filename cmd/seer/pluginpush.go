@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/sign"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // pushing is one `seer plugin push`.
@@ -140,7 +141,7 @@ func (a *app) sign(ctx context.Context, file, key string) error {
 	if err != nil {
 		return pluginError(err)
 	}
-	if err := os.WriteFile(file+".sig", signature, 0o644); err != nil {
+	if err := state.WriteFile(file+".sig", signature, 0o644); err != nil {
 		return err
 	}
 	a.ui.tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)

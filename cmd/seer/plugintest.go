@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -154,7 +155,7 @@ func (a *app) keepReport(t trial, report sdktest.Report) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return state.WriteFile(file, append(text, '\n'), 0o644) // a link in its place is replaced, not followed
 }
 
 func environment(name string) (value, where string, ok bool) {
