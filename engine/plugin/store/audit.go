@@ -28,6 +28,7 @@ type Event struct {
 
 const (
 	maxWaiting = 4096 // events that are kept until they are written
+	maxRefused = 2048 // of these; a refusal costs a plugin nothing, and must not hide a request that was made
 	maxField   = 1 << 10
 	flushEvery = 500 * time.Millisecond
 )
@@ -68,6 +69,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	waiting []Event
+	refused int // of those that wait
 	lost    int
 	warned  bool
 	closed  bool
@@ -87,10 +89,14 @@ func (r *Recorder) Record(a egress.Audit) {
 	}
 	e := eventOf(a)
 	r.mu.Lock()
-	if r.closed || len(r.waiting) >= maxWaiting {
+	switch {
+	case r.closed, len(r.waiting) >= maxWaiting, e.Refused && r.refused >= maxRefused:
 		r.lost++
-	} else {
+	default:
 		r.waiting = append(r.waiting, e)
+		if e.Refused {
+			r.refused++
+		}
 	}
 	r.mu.Unlock()
 	select {
@@ -141,7 +147,7 @@ func (r *Recorder) write() {
 func (r *Recorder) flush() {
 	r.mu.Lock()
 	events := r.waiting
-	r.waiting = nil
+	r.waiting, r.refused = nil, 0
 	r.mu.Unlock()
 	byPlugin := map[string][]Event{}
 	for _, e := range events {

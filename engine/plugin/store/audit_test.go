@@ -196,3 +196,21 @@ func TestAuditNeverStopsARequest(t *testing.T) {
 		t.Errorf("lost %d of too many", r.Lost())
 	}
 }
+
+// A plugin that is refused ten thousand times in a moment does not hide what it did.
+func TestRefusalsHideNothing(t *testing.T) {
+	ctx, w := context.Background(), newWorld(t)
+	r := w.NewRecorder()
+	for range 3 * maxWaiting {
+		r.Record(refusal(1, "/noise", "no"))
+	}
+	r.Record(request(2, "/m"))
+	r.Close()
+	got, err := w.Report(ctx, "provider-tiny", access.Make(getM))
+	if err != nil || len(got.Used) != 1 || got.Used[0].Count != 1 {
+		t.Errorf("used: %+v, %v; %d lost", got.Used, err, r.Lost())
+	}
+	if r.Lost() == 0 {
+		t.Error("nothing was lost: the test asks nothing")
+	}
+}
