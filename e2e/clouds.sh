@@ -1,6 +1,12 @@
 # scripts/check-cloud, which is for a real account, on both stand-ins: RunPod's with a
 # proxy that cuts every request after three seconds. Before that, the example's results
-# are those of a local run.
+# are those of a local run. Before all, the plugins pass their own kit.
+real=$(eval echo "~$(id -un)") # for the caches of the package tools
+GOCACHE=$(HOME=$real go env GOCACHE) GOMODCACHE=$(HOME=$real go env GOMODCACHE)
+export GOCACHE GOMODCACHE
+for cloud in modal runpod; do
+  HOME=$real "$SEER" plugin test "$TOP/plugins/provider-$cloud" --quick --report "$cloud.json" >"$cloud.report" || { cat "$cloud.report" && exit 1; }
+done
 go build -C "$TOP" -o "$PWD/standin" ./internal/standin
 export SEER_PYTHON SEER_CHECK_SECONDS=8
 SEER_PYTHON=$("$TOP/scripts/python")

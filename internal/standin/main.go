@@ -4,6 +4,9 @@
 //
 //	go run ./internal/standin modal
 //	go run ./internal/standin runpod -cut 3s
+//
+// As a simulator of seer plugin test, which names an address, it takes the credentials
+// that it is given and prints its URL.
 package main
 
 import (
@@ -53,11 +56,17 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 	if err := flags.Parse(args[1:]); err != nil {
 		return 0, err
 	}
-	c, err := start(args[0], *cut, *fast)
+	addr := os.Getenv("SEER_SIMULATOR_ADDR")
+	c, err := start(args[0], addr, *cut, *fast)
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
+	if addr != "" {
+		fmt.Fprintln(out, "http://"+addr)
+		<-ctx.Done()
+		return 0, nil // the kit says what was left
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.env)) {
 		fmt.Fprintf(out, "export %s='%s'\n", name, c.env[name])
 	}
@@ -65,10 +74,14 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 	return c.alive(), nil
 }
 
-func start(name string, cut time.Duration, fast bool) (cloud, error) {
+func start(name, addr string, cut time.Duration, fast bool) (cloud, error) {
 	switch name {
 	case "modal":
-		c := modalcloud.New(modalcloud.Options{})
+		o := modalcloud.Options{Listen: addr}
+		if addr != "" {
+			o.Token = modalcloud.Token{ID: os.Getenv("MODAL_TOKEN_ID"), Secret: os.Getenv("MODAL_TOKEN_SECRET")}
+		}
+		c := modalcloud.New(o)
 		if err := c.Start(); err != nil {
 			return cloud{}, err
 		}
@@ -82,7 +95,10 @@ func start(name string, cut time.Duration, fast bool) (cloud, error) {
 		}
 		return cloud{c.Env(), alive, func() { _ = c.Close() }}, nil
 	case "runpod":
-		o := runpodcloud.Options{ProxyCut: cut}
+		o := runpodcloud.Options{Addr: addr, ProxyCut: cut}
+		if addr != "" {
+			o.Keys = []string{os.Getenv("RUNPOD_API_KEY")}
+		}
 		if fast {
 			o.Limits = []runpodcloud.Window{}
 		}

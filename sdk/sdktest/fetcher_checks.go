@@ -259,7 +259,7 @@ func (s *source) locateUnknown(ctx context.Context, t *trial) {
 
 func (s *source) cancelReturns(ctx context.Context, t *trial) {
 	if !s.lab.networked() {
-		t.skipf("the kit has neither Cloud nor World: there is nothing to wait for")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is nothing to wait for")
 		return
 	}
 	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
@@ -276,7 +276,7 @@ func (s *source) cancelReturns(ctx context.Context, t *trial) {
 // weather lets both methods meet a fault.
 func (s *source) weather(ctx context.Context, t *trial, st storm) {
 	if !s.lab.networked() {
-		t.skipf("the kit has neither Cloud nor World: there is no network to go wrong")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is no network to go wrong")
 		return
 	}
 	if s.kit.Quick && st.long() {

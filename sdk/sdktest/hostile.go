@@ -22,7 +22,7 @@ func (l *lab) hostile() []Check {
 // weather lets every method meet a fault.
 func (l *lab) weather(ctx context.Context, t *trial, s storm) {
 	if !l.networked() {
-		t.skipf("the kit has neither Cloud nor World: there is no network to go wrong")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is no network to go wrong")
 		return
 	}
 	if l.kit.Quick && s.long() {
@@ -186,7 +186,7 @@ func (l *lab) terminateIn(ctx context.Context, t *trial, s storm, handle string)
 // cancelReturns gives calls up while a backend says nothing.
 func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("the kit has neither Cloud nor World: there is nothing to wait for")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is nothing to wait for")
 		return
 	}
 	owner := l.owner()

@@ -161,7 +161,7 @@ func (l *lab) createTogether(ctx context.Context, t *trial) {
 // createLost loses the answer of each request of a creation in turn, and the request itself.
 func (l *lab) createLost(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("the kit has neither Cloud nor World: there are no requests whose answers could be lost")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests whose answers could be lost")
 		return
 	}
 	effects := map[string]Effect{"the answer to": AnswerLost(), "": Refused()}

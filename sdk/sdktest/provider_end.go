@@ -142,7 +142,7 @@ func (l *lab) terminateOnly(ctx context.Context, t *trial) {
 		}
 		for _, handle := range made {
 			if o, err := l.observe(ctx, handle); err != nil || !o.State.Live() {
-				t.failf("Terminate(%q) ended %s, or hid it: %v; check handles, or escape them with url.PathEscape", odd, handle, because(err))
+				t.failf("Terminate(%q) ended %s, or hid it: it is %q (%s)%s; check handles, or escape them with url.PathEscape", odd, handle, o.State, o.Message, because(err))
 				return
 			}
 		}
@@ -156,7 +156,7 @@ func (l *lab) terminateOnly(ctx context.Context, t *trial) {
 
 func (l *lab) terminateLost(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("the kit has neither Cloud nor World: there are no requests whose answers could be lost")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests whose answers could be lost")
 		return
 	}
 	for name, effect := range map[string]Effect{"an answer that was lost": AnswerLost(), "a lost request": Refused(), "503": StatusCode(503)} {

@@ -132,7 +132,7 @@ func (l *lab) observeEvery(ctx context.Context, t *trial) {
 
 func (l *lab) observeBatched(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("the kit has neither Cloud nor World: there are no requests to be counted")
+		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests to be counted")
 		return
 	}
 	owner := l.owner()

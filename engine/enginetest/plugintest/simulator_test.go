@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // A simulator with a child, which writes down who they are, and listens to nobody.
@@ -131,4 +134,17 @@ func TestKitIsKilled(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	gone(t, processes)
+}
+
+// What passes the world can go wrong; gRPC does not pass it.
+func TestOnlyHTTPPassesTheWorld(t *testing.T) {
+	for name, permissions := range map[string]sdk.Permissions{
+		"http": {HTTP: []sdk.HTTPPermission{{Destination: "{url}"}}},
+		"grpc": {GRPC: []sdk.GRPCPermission{{Destination: "{url}"}}},
+	} {
+		r := &run{config: Config{Simulator: Simulator{URL: "http://127.0.0.1:1"}}, plugin: host.Plugin{Manifest: sdk.Manifest{Permissions: permissions}}}
+		if _, err := r.backend(t.Context()); err != nil || (r.world != nil) != (name == "http") {
+			t.Errorf("%s: %v, %v", name, r.world, err)
+		}
+	}
 }
