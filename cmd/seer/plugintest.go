@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,6 +25,8 @@ type trial struct {
 	maxCost float64
 	report  string // file for the report
 	verbose bool
+
+	simulator bool // of a finished module: its command may be run
 }
 
 func newPluginTest(a *app) *cobra.Command {
@@ -35,7 +38,8 @@ func newPluginTest(a *app) *cobra.Command {
 the real host: what can be told without running it, what the contract promises,
 answers that are wrong, slow, endless or malicious, and what it needs of memory
 and time. No account is needed: conformance.yaml beside plugin.yaml names a
-simulator of the backend, which is started and ended.
+simulator of the backend, which is started and ended; one beside a finished module
+only after asking.
 
 The report is written to ID.conformance.json beside the module, and goes with it
 when it is pushed. With --live the real backend is used as well; --max-cost is a
@@ -59,6 +63,7 @@ hard stop, and whatever was rented is ended, also after Ctrl-C.`,
 	f.Float64Var(&t.maxCost, "max-cost", 0, "with --live: at most so many `dollars`")
 	f.StringVar(&t.Record, "record", "", "with --live: write the traffic to this `folder`, without credentials")
 	f.StringVar(&t.Replay, "replay", "", "answer from the traffic in this `folder`")
+	f.BoolVar(&t.simulator, "simulator", false, "with FILE.wasm: run the simulator's command in the conformance.yaml beside it, unasked")
 	f.StringVar(&t.report, "report", "", "`file` for the report (default: beside the module)")
 	f.BoolVar(&t.verbose, "verbose", false, "show what the plugin and the simulator say")
 	return c
@@ -78,6 +83,9 @@ func (t trial) check() error {
 
 func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := a.module(ctx, what, &t.Options); err != nil {
+		return err
+	}
+	if err := a.simulates(ctx, t); err != nil {
 		return err
 	}
 	if err := t.limit(); err != nil {
@@ -119,23 +127,51 @@ func (a *app) module(ctx context.Context, what string, o *plugintest.Options) er
 	return err
 }
 
-// limit lets the command line decide what may be spent.
-func (t *trial) limit() error {
-	if !t.Live {
+// simulates asks before a program is run that came with somebody's module: trying a
+// plugin should do no more than running it. In a source folder, the build runs programs
+// of the folder's anyway.
+func (a *app) simulates(ctx context.Context, t trial) error {
+	if t.Folder != "" || t.simulator || t.Replay != "" {
 		return nil
 	}
+	config, err := t.config()
+	if err != nil || len(config.Simulator.Command) == 0 {
+		return err
+	}
+	fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, oneLine(fmt.Sprintf("%q", config.Simulator.Command)))
+	yes, err := a.confirm(ctx, "Run it?")
+	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+		return usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
+	}
+	return err
+}
+
+// config is conformance.yaml, or the empty one.
+func (t trial) config() (plugintest.Config, error) {
 	folder := t.Folder
 	if folder == "" {
 		folder = filepath.Dir(t.Wasm)
 	}
 	file := filepath.Join(folder, plugintest.ConfigFile)
 	text, err := os.ReadFile(file)
-	if err != nil && !os.IsNotExist(err) {
-		return err
+	if os.IsNotExist(err) {
+		return plugintest.Config{}, nil
+	}
+	if err != nil {
+		return plugintest.Config{}, err
 	}
 	config, err := plugintest.ParseConfig(file, text)
+	return config, authorError(err)
+}
+
+// limit lets the command line decide what may be spent.
+func (t *trial) limit() error {
+	if !t.Live {
+		return nil
+	}
+	config, err := t.config()
 	if err != nil {
-		return authorError(err)
+		return err
 	}
 	config.Live.MaxCost = t.maxCost
 	t.Config = &config
