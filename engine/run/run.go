@@ -201,23 +201,17 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.agent.reach(r.engine, r.id, r.services); err != nil {
 		return err
 	}
-	prompt, servers := r.exp.Agent.Prompt, map[string]sdk.MCPServer{}
+	all := gathered{prompt: r.exp.Agent.Prompt, servers: map[string]sdk.MCPServer{}, env: r.agent.env}
 	for i, s := range r.services {
 		w, err := r.expose(ctx, s, r.exp.Serve[i])
 		if err != nil {
 			return err
 		}
-		if w.Prompt != "" {
-			prompt += "\n\n" + w.Prompt
-		}
-		for name, server := range w.MCPServers {
-			servers[name] = server
-		}
-		for name, value := range w.Env {
-			r.agent.env[name] = value
+		if err := all.add(s.Name(), w); err != nil {
+			return err
 		}
 	}
-	return r.texts(prompt, servers)
+	return r.texts(all.prompt, all.servers)
 }
 
 func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (surface.Written, error) {
@@ -230,6 +224,9 @@ func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (s
 	for _, f := range made.Files {
 		if !fs.ValidPath(f.Path) {
 			continue // refused below
+		}
+		if err := r.space.free(f.Path, s.Name()); err != nil {
+			return surface.Written{}, err
 		}
 		if err := r.space.room(f.Path); err != nil {
 			return surface.Written{}, err

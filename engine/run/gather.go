@@ -1,0 +1,49 @@
+package run
+
+import (
+	"fmt"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/surface"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// gathered is what the surfaces of a run come to, beside their files. Expose modes are
+// strangers to each other: none puts its own in the place of another's.
+type gathered struct {
+	prompt  string
+	servers map[string]sdk.MCPServer
+	env     map[string]string
+}
+
+func (g *gathered) add(service string, w surface.Written) error {
+	for name, server := range w.MCPServers {
+		if _, there := g.servers[name]; there {
+			return taken(service, "the MCP server "+name)
+		}
+		g.servers[name] = server
+	}
+	for name, value := range w.Env {
+		if have, there := g.env[name]; there && have != value {
+			return taken(service, "the variable "+name)
+		}
+		g.env[name] = value
+	}
+	if w.Prompt != "" {
+		g.prompt += "\n\n" + w.Prompt
+	}
+	return nil
+}
+
+// free refuses a surface's file where this run has put one already: a library of the
+// experiment's, or a file of another surface.
+func (w *workspace) free(name, service string) error {
+	if _, there := w.written[name]; there {
+		return taken(service, "the file "+name)
+	}
+	return nil
+}
+
+func taken(service, what string) error {
+	return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("the surface of %s has %s, which is in the agent's folder already; give the service another name, or expose it another way", service, what)}
+}
