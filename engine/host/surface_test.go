@@ -131,6 +131,20 @@ func TestSurfacesThatAreNot(t *testing.T) {
 	}
 }
 
+// A pattern is no wider than it looks: a bracket is no slash.
+func TestFilePatterns(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{".a/[b-c].md", ".a/b.md", true}, {".a[!-~]b", ".a/b", false}, {".a/[^x]*", ".a/b/c", false}, {".a/**", ".a/b/c", true}, {".a/*", ".a/b/c", false}, {".a[!-~]b/**", ".a/b/c", false},
+	} {
+		if matchFile(tc.pattern, tc.name) != tc.want {
+			t.Errorf("%s matches %s: want %v", tc.pattern, tc.name, tc.want)
+		}
+	}
+}
+
 // A path that passes is the same file for every system, and inside.
 func FuzzSurfacePath(f *testing.F) {
 	for _, path := range []string{"a/b", ".claude/skills/x", "a/../b", "nul", "a:b", "tools/connection.json", "A.", "\u202e"} {

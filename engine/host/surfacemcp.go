@@ -127,6 +127,6 @@ func matchFile(pattern, name string) bool {
 		}
 		name = strings.Join(parts[:n], "/")
 	}
-	ok, err := path.Match(head, name)
-	return err == nil && ok
+	ok, err := path.Match(head, name) // brackets could match a slash
+	return err == nil && ok && strings.Count(head, "/") >= strings.Count(name, "/")
 }

@@ -43,8 +43,9 @@ func plainWord(s string) bool {
 func matchPath(pattern, p string) bool {
 	head, all := strings.CutSuffix(pattern, "/**")
 	if !all {
+		// Brackets could match a slash, and a pattern be wider than it looks.
 		ok, err := path.Match(pattern, p)
-		return err == nil && ok
+		return err == nil && ok && strings.Count(pattern, "/") >= strings.Count(p, "/")
 	}
 	segments := strings.Split(p, "/")
 	n := strings.Count(head, "/") + 1

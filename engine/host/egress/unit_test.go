@@ -52,6 +52,9 @@ func TestMatchPath(t *testing.T) {
 		{"/**", "/", true},
 		{"/**", "/x/y", true},
 		{"/v2/p[ab]", "/v2/pa", true},
+		{"/machines/x[!-~]all", "/machines/x/all", false}, // a bracket is no slash
+		{"/machines[^x]all", "/machines/all", false},
+		{"/machines/[a-c]", "/machines/b", true},
 	} {
 		if err := checkPathPattern(tc.pattern); err != nil {
 			t.Error(err)
