@@ -84,6 +84,10 @@ func open(o BuildOptions) (project, error) {
 	}
 	if o.Out == "" {
 		p.Out = filepath.Join(p.Dir, outFolder)
+		// Of a folder that somebody sent, it could lead to where plugins are found.
+		if info, err := os.Lstat(p.Out); err == nil && !info.IsDir() {
+			return p, fmt.Errorf("%s is a link or a file; remove it, or say with --out where the plugin goes", p.Out)
+		}
 	}
 	if p.Out, err = filepath.Abs(p.Out); err != nil {
 		return p, err

@@ -245,3 +245,24 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 	t.Fatalf("%s: it did not happen", what)
 }
+
+// A folder that somebody sent does not say where in the user's files its plugin goes.
+func TestALinkIsNoPlaceForABuild(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		"plugin.yaml": "id: expose-tiny\nversion: 1.0.0\nimplements: [expose/1]\nprovides: [tiny]\n", "main.go": "package main\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(dir, "dist")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scaffold.Build(t.Context(), scaffold.BuildOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "is a link") {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) != 0 {
+		t.Error(entries, err)
+	}
+}
