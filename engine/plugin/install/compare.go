@@ -37,6 +37,9 @@ func (i Installer) compare(p *Plan) error {
 	if p.Active != nil && !p.Locked && older(p.Version, p.Active.Version) {
 		p.ask("it is older (%s) than the version that is used now (%s)", p.Version, p.Active.Version)
 	}
+	if p.Active != nil && !p.Locked && p.Version != p.Active.Version && compareVersions(p.Version, p.Active.Version) == 0 {
+		p.ask("nobody can tell whether it (%s) is newer than the version that is used now (%s)", p.Version, p.Active.Version)
+	}
 	i.shadows(p)
 	return i.follow(p)
 }

@@ -90,6 +90,19 @@ func TestNobodysPlaceIsTakenUnasked(t *testing.T) {
 	}
 }
 
+// What follows behind + orders no versions: an old one must not come back by it.
+func TestAnotherBuildIsAskedAbout(t *testing.T) {
+	w, k := newWorld(t), key(t)
+	p := w.plan(ref, signed(t, tiny(t, "1.0.0+2", "/m"), k))
+	w.apply(p, Consent{Hash: p.Hash})
+	if p = w.plan(ref, signed(t, tiny(t, "1.0.0+1", "/m"), k)); !p.NeedsGrant || len(p.Why) == 0 {
+		t.Errorf("%+v", p)
+	}
+	if p = w.plan(ref, signed(t, tiny(t, "1.0.1+1", "/m"), k)); p.NeedsGrant {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestSignaturePolicies(t *testing.T) {
 	k := key(t)
 	wrong := signed(t, tiny(t, "1.0.0", "/m"), k)
