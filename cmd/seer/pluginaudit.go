@@ -39,13 +39,14 @@ query, its bodies and its credentials.`,
 }
 
 func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
-	p, err := a.findPlugin(ctx, id)
-	if err != nil {
-		return err
-	}
+	p, missing := a.findPlugin(ctx, id)
 	report, err := s.Report(ctx, id, p.Access)
 	if err != nil {
 		return pluginError(err)
+	}
+	// What a plugin did is told after it is gone, too.
+	if missing != nil && len(report.Used)+len(report.Refused) == 0 {
+		return missing
 	}
 	return a.print(report, func(w io.Writer) error {
 		var rows [][]string
