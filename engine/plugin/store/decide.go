@@ -46,7 +46,7 @@ func (l *ledger) decide(p host.Plugin) (access.Set, string, error) {
 		if f.ID != p.Manifest.ID {
 			continue
 		}
-		inside, err := insideFolder(f.Dir, p.File)
+		inside, err := insideFolder(f.Dir, p.File, p.Digest)
 		if err != nil {
 			refusals = append(refusals, fmt.Errorf("the grant of the folder %s does not hold: %w", f.Dir, err))
 		}

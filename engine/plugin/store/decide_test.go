@@ -106,6 +106,17 @@ func TestFolderGrantHoldsOnlyInside(t *testing.T) {
 	if _, err := w.Decide(ctx, inspect(t, filepath.Join(top, "link", "provider-tiny.wasm"))); err != nil {
 		t.Errorf("by a link into it: %v", err)
 	}
+	// Who can change a link shows another's file first, and the folder's when it is asked
+	// where the file lies.
+	swapped := filepath.Join(top, "swapped", "provider-tiny.wasm")
+	os.Mkdir(filepath.Dir(swapped), 0o700)
+	os.Symlink(foreign, swapped)
+	read := inspect(t, swapped)
+	os.Remove(swapped)
+	os.Symlink(filepath.Join(dir, "provider-tiny.wasm"), swapped)
+	if _, err := w.Decide(ctx, read); err == nil {
+		t.Error("a file outside is granted after a link was changed")
+	}
 	// The grant is for one plugin.
 	if _, err := w.Decide(ctx, host.Plugin{File: filepath.Join(dir, "provider-tiny.wasm"), Access: access.Make(getM)}); err == nil {
 		t.Error("another plugin in the folder is granted")

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,8 +37,9 @@ func ownFolder(dir string) error {
 }
 
 // insideFolder tells whether a plugin's files are really in a folder, whatever links
-// lead to them, and are such that only the user can change them.
-func insideFolder(dir, wasm string) (bool, error) {
+// lead to them, and are such that only the user can change them. digest is of the module
+// that was read: who can change a link could have shown another file for the reading.
+func insideFolder(dir, wasm, digest string) (bool, error) {
 	real, err := filepath.EvalSymlinks(wasm)
 	if err != nil {
 		return false, err
@@ -48,6 +50,11 @@ func insideFolder(dir, wasm string) (bool, error) {
 	}
 	if err := ownFolder(filepath.Dir(real)); err != nil {
 		return false, err
+	}
+	if real != wasm {
+		if data, err := os.ReadFile(real); err != nil || sum(data) != digest {
+			return false, errors.Join(fmt.Errorf("%s leads to another file than it did a moment ago", wasm), err)
+		}
 	}
 	for _, file := range []string{real, strings.TrimSuffix(real, ".wasm") + ".yaml"} {
 		info, err := os.Stat(file)
