@@ -19,6 +19,7 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	if a.jsonOut || !term.IsTerminal(int(a.in.Fd())) {
 		return false, errNobodyThere
 	}
+	forgetTyped(a.in)
 	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", question)
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal cannot be given up; the program ends with it

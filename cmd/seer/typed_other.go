@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os"
+
+// forgetTyped is done on Linux only.
+func forgetTyped(*os.File) {}
