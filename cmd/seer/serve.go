@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -27,8 +28,9 @@ const (
 
 func newServe(a *app) *cobra.Command {
 	var f serveFlags
+	var pairs []string
 	c := &cobra.Command{
-		Use:   "serve ID FILE --as MODE --name NAME --out DIR [--watch]",
+		Use:   "serve ID FILE --as MODE --name NAME --out DIR [--option KEY=VALUE]… [--watch]",
 		Short: "Serve the functions of a Python file to an agent",
 		Long: `Load FILE in a worker of the sandbox and write what an agent needs to call its
 @expose functions into DIR:
@@ -46,13 +48,21 @@ that can call these functions and nothing else.
 With --watch, the file is served again whenever it changes, until Ctrl-C. Where only
 functions have changed on which nothing at the top of the file depends, the worker takes
 them over and keeps its models; otherwise the file is loaded anew, and it says why. A
-file that does not load leaves the old one in place.`,
+file that does not load leaves the old one in place.
+
+--option is what an experiment has under options: of the interface. A value is JSON, or
+plain text where that is no JSON.`,
 		Example: `  seer serve lab interface.py --as library --name model_tools --out workspace
   (cd workspace && python3 -c 'import model_tools; print(model_tools.get_model_info())')
   seer serve lab interface.py --as mcp --name model_tools --out .
+  seer serve lab interface.py --as skill --option dir=.agents/skills
   seer serve lab interface.py --name model_tools --out workspace --watch`,
 		Args: args(2, 2, "a sandbox and the interface FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			var err error
+			if f.options, err = exposeOptions(pairs); err != nil {
+				return err
+			}
 			return a.serve(cmd.Context(), f, given[0], given[1])
 		},
 		ValidArgsFunction: a.completeSandboxThenFile,
@@ -60,6 +70,7 @@ file that does not load leaves the old one in place.`,
 	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, skill, or a plugin's `MODE`")
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
 	c.Flags().StringVar(&f.out, "out", ".", "the `DIR` to write to")
+	c.Flags().StringArrayVar(&pairs, "option", nil, "an option of the mode: `KEY=VALUE`, as in dir=.agents/skills; may be repeated")
 	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on, and serve the file again when it changes")
 	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
 	return c
@@ -76,7 +87,27 @@ type served struct {
 
 type serveFlags struct {
 	mode, name, out string
+	options         map[string]any
 	watch           bool
+}
+
+// exposeOptions reads KEY=VALUE. A value that is JSON is kept as it is written.
+func exposeOptions(pairs []string) (map[string]any, error) {
+	options := map[string]any{}
+	for _, pair := range pairs {
+		key, text, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, usagef("--option %s is not KEY=VALUE", pair)
+		}
+		if _, twice := options[key]; twice {
+			return nil, usagef("--option %s is given twice", key)
+		}
+		options[key] = text
+		if json.Valid([]byte(text)) {
+			options[key] = json.RawMessage(text)
+		}
+	}
+	return options, nil
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
@@ -115,7 +146,7 @@ func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, fi
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
-	made, err := v.Expose(ctx, f.mode, nil)
+	made, err := v.Expose(ctx, f.mode, f.options)
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
