@@ -53,26 +53,6 @@ func (s session) push(ctx context.Context, blobs []blob) error {
 	return s.repo.Manifests().PushReference(ctx, manifest.Descriptor, bytes.NewReader(manifest.data), s.repo.Reference.Reference)
 }
 
-// Attach gets the bundle under a tag, lets add put a signature or a report to it, and
-// puts the outcome under the same tag.
-func (c Client) Attach(ctx context.Context, ref string, add func(*bundle.Bundle) error) (bundle.Origin, error) {
-	if _, err := c.openTag(ref, "1.0.0"); err != nil {
-		return bundle.Origin{Reference: ref}, err
-	}
-	b, origin, err := c.Pull(ctx, ref)
-	if err != nil {
-		return origin, err
-	}
-	was := b.Digest()
-	if err := add(&b); err != nil {
-		return origin, err
-	}
-	if b.Digest() != was {
-		return origin, sdk.Errorf(sdk.Invalid, "a signature or a report can be attached to %s, but not another plugin", ref)
-	}
-	return c.Push(ctx, ref, b)
-}
-
 // openTag wants a tag to be named: which one is the author's to say.
 func (c Client) openTag(ref, version string) (session, error) {
 	bare := strings.TrimPrefix(ref, "oci://")

@@ -79,7 +79,8 @@ func asDocumented(t *testing.T, address string) {
 	}
 }
 
-func TestAttach(t *testing.T) {
+// A signature and a report that come later go under the same tag.
+func TestPushAgain(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := startRegistry(t, plainly)
 	c := plain()
@@ -89,12 +90,9 @@ func TestAttach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, add := range []func(*bundle.Bundle) error{
-		func(b *bundle.Bundle) error { b.Signature = []byte("signed"); return nil },
-		func(b *bundle.Bundle) error { b.Report = []byte(`{"kit":1}`); return nil },
-	} {
-		_ = add(&b)
-		origin, err := c.Attach(t.Context(), ref, add)
+	for _, add := range []func(){func() { b.Signature = []byte("signed") }, func() { b.Report = []byte(`{"kit":1}`) }} {
+		add()
+		origin, err := c.Push(t.Context(), ref, b)
 		if err != nil || origin.OCI == first.OCI {
 			t.Fatal(origin, err)
 		}
@@ -106,15 +104,6 @@ func TestAttach(t *testing.T) {
 	}
 	if old, _, err := c.Pull(t.Context(), host+"/acme/tiny@"+first.OCI); err != nil || old.Signature != nil {
 		t.Error("what was there before is not what it was", err)
-	}
-	other := newBundle(t, "2.0.0", 10)
-	for name, add := range map[string]func(*bundle.Bundle) error{
-		"not another plugin": func(b *bundle.Bundle) error { *b = other; return nil },
-		"locked":             func(*bundle.Bundle) error { return errors.New("the key is locked") },
-	} {
-		if _, err := c.Attach(t.Context(), ref, add); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 	for _, name := range []string{host + "/acme/tiny", host + "/acme/tiny@" + first.OCI} {
 		if _, err := c.Push(t.Context(), name, b); err == nil || !strings.Contains(err.Error(), "name the tag to push to, like "+host+"/acme/tiny:1.0.0") {
