@@ -131,6 +131,19 @@ func TestSurfacesThatAreNot(t *testing.T) {
 	}
 }
 
+// Blanks that are no spaces could move a word to where a line of Seer's would begin.
+func TestTextsHoldNothingUnseen(t *testing.T) {
+	text := []byte("id: fetch-tiny\nversion: 1.0.0\nimplements: [fetcher/1]\nprovides: [tiny]\ndescription: \"fine%s\"\n")
+	for _, odd := range []string{`\u2800`, `\u3164`, `\u200b`, `\u00ad`, `\ufeff`, `\U000E0041`} {
+		if _, err := CheckManifest("p.yaml", []byte(strings.Replace(string(text), "%s", odd, 1))); err == nil {
+			t.Errorf("%s is accepted", odd)
+		}
+	}
+	if _, err := CheckManifest("p.yaml", []byte(strings.Replace(string(text), "%s", "für 日本 👩‍🔬", 1))); err != nil {
+		t.Error(err)
+	}
+}
+
 // A pattern is no wider than it looks: a bracket is no slash.
 func TestFilePatterns(t *testing.T) {
 	for _, tc := range []struct {
