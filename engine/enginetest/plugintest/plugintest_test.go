@@ -111,8 +111,10 @@ func TestBrokenPlugin(t *testing.T) {
 }
 
 // With an account, what is rented keeps to the budget; without one it says so.
+// The provider knows nothing of its machines, so that the kit waits for them; the budget
+// is for three seconds.
 func TestLive(t *testing.T) {
-	config := &plugintest.Config{Options: map[string]any{"endpoint": "unix:/run/none.sock"}, Skip: map[string]string{"provider": "tried elsewhere"}, Live: plugintest.Live{MaxCost: 0.1}}
+	config := &plugintest.Config{Options: map[string]any{"endpoint": "unix:/run/none.sock"}, Skip: map[string]string{"provider": "tried elsewhere"}, Live: plugintest.Live{MaxCost: 0.0005}}
 	_, results := try(t, "pretend", "provider-pretend", plugintest.Options{Live: true, Config: config})
 	if r := results["live/live/offers"]; r.Check != "" {
 		t.Errorf("named twice: %+v", r)
@@ -122,6 +124,9 @@ func TestLive(t *testing.T) {
 	}
 	if r := results["live/end/nothing-left"]; r.Check == "" {
 		t.Error("nothing was tidied up")
+	}
+	if all := fmt.Sprint(results); !strings.Contains(all, "the budget of 0.0005 USD is used up") {
+		t.Errorf("the limit is not kept: %s", all)
 	}
 	config.Live.MaxCost = 0
 	if _, results = try(t, "pretend", "provider-pretend", plugintest.Options{Live: true, Config: config}); results["live/offers"].Status != sdktest.Failed {
