@@ -47,12 +47,13 @@ lint-quick:
 	$(GO) vet ./...
 	$(GO) mod verify >/dev/null
 
-# What takes minutes by its nature runs with e2e: storms of faults, a machine asleep.
-FAULTS := ^(TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud)$$
+# What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
+# registry server that has to be compiled.
+LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud)$$
 
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit:
-	$(GO) test $(TESTFLAGS) -timeout 10m -skip '$(FAULTS)' ./...
+	$(GO) test $(TESTFLAGS) -timeout 10m -skip '$(LONG)' ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it.
@@ -63,13 +64,13 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
-e2e: setup-e2e build faults
+e2e: setup-e2e build long
 	scripts/e2e
 
-.PHONY: faults
-faults: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
-faults: setup-test build
-	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(FAULTS)' ./internal/acceptance
+.PHONY: long
+long: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+long: setup-e2e build
+	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci
 
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.

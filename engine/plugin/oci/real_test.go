@@ -18,7 +18,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func TestPushAndPull(t *testing.T) {
+func TestRegistryPushAndPull(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := startRegistry(t, plainly)
 	c := plain()
@@ -80,7 +80,7 @@ func asDocumented(t *testing.T, address string) {
 }
 
 // A signature and a report that come later go under the same tag.
-func TestPushAgain(t *testing.T) {
+func TestRegistryPushAgain(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := startRegistry(t, plainly)
 	c := plain()
@@ -112,7 +112,7 @@ func TestPushAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsThere(t *testing.T) {
+func TestRegistryWhatIsThere(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := startRegistry(t, plainly)
 	c := plain()
@@ -145,7 +145,7 @@ func TestWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestRegistryManyAtOnce(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	host := startRegistry(t, plainly)
 	c := plain()
@@ -174,7 +174,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestLogin(t *testing.T) {
+func TestRegistryLogin(t *testing.T) {
 	web, trusting := withTLS(t)
 	host := startRegistry(t, web+withUsers(t, "ann", "s3cret"))
 	ref, b := host+"/acme/tiny:1", newBundle(t, "1.0.0", 1000)

@@ -36,7 +36,7 @@ func startRegistry(t *testing.T, more string) string {
 	t.Helper()
 	found, err := filepath.Glob("../../../.tools/registry-v*")
 	if err != nil || len(found) == 0 {
-		t.Fatal("the registry server is missing: run scripts/setup test")
+		t.Fatal("the registry server is missing: run scripts/setup e2e")
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")

@@ -84,7 +84,7 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-func TestFetch(t *testing.T) {
+func TestRegistryFetch(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	b := newBundle(t, "1.0.0", 1000)
 	file, err := b.Write(filepath.Join(t.TempDir(), "a b"))
