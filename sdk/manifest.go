@@ -69,8 +69,9 @@ type EnvPermission struct {
 	Reason string   `json:"reason" yaml:"reason"`
 }
 
-// FilePermission lets a surface write files whose path has a part that begins with a
-// dot: programs look for their settings in such places.
+// FilePermission lets a surface write files that programs obey wherever they find them:
+// those whose path has a part that begins with a dot, and AGENTS.md, Makefile,
+// sitecustomize.py and the like; docs/plugins/trust.md has the list.
 type FilePermission struct {
 	Paths  []string `json:"paths" yaml:"paths"` // patterns as of [HTTPPermission], relative: .claude/skills/**
 	Reason string   `json:"reason" yaml:"reason"`

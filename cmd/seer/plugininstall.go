@@ -6,20 +6,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/store"
-	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
 // installing is one `seer plugin install`.
@@ -223,99 +218,6 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	return result, nil
 }
 
-// showPlan writes what the user has to know to stderr, for it is a question.
-func (a *app) showPlan(p *plugins.Plan) {
-	say := func(name, format string, args ...any) {
-		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
-	}
-	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
-	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
-	say("from", "%s", p.Origin.Resolved)
-	say("signed by", "%s", signedBy(p))
-	say("tested", "%s", tested(p.Report))
-	for n, line := range p.Lines {
-		if n > 0 && p.Lines[n-1].Plain == line.Plain && p.Lines[n-1].Reason == line.Reason {
-			continue // one of several lines of one permission
-		}
-		say("may", "%s%s", line.Plain, because(line.Reason))
-	}
-	switch exposes := slices.ContainsFunc(p.Contract, func(c string) bool { return strings.HasPrefix(c, "expose/") }); {
-	case exposes:
-		say("may", "write the code and the words by which your agent uses your functions, like every expose mode")
-	case len(p.Lines) == 0:
-		say("may", "nothing but compute")
-	}
-	for _, line := range p.Beyond {
-		say("refused", "%s: the policy of this computer does not allow it", line)
-	}
-	if p.Active != nil && p.Active.Version != p.Version {
-		say("now", "%s", p.Active.Version)
-		showDifference(say, p.Added, p.Removed)
-	}
-	say("hash", "%s", p.Hash)
-	for _, why := range p.Why {
-		say("note", "%s", why)
-	}
-	for _, warning := range p.Warnings {
-		a.ui.note("warning", warning)
-	}
-}
-
-func showDifference(say func(name, format string, args ...any), added, removed access.Set) {
-	for _, line := range added {
-		say("  new", "%s", line)
-	}
-	for _, line := range removed {
-		say("  no longer", "%s", line)
-	}
-}
-
-// because is a reason that leaves room for what it is about: a stranger wrote it.
-func because(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + shortened(reason, longestReason)
-}
-
-const longestReason = 240
-
-func shortened(text string, most int) string {
-	if letters := []rune(text); len(letters) > most {
-		return string(letters[:most]) + "…"
-	}
-	return text
-}
-
-func signedBy(p *plugins.Plan) string {
-	switch {
-	case p.Signer == nil:
-		return "nobody"
-	case p.Known:
-		return p.Signer.Fingerprint + ", as before"
-	}
-	return p.Signer.Fingerprint + ", for the first time"
-}
-
-// tested tells what the author's report says.
-func tested(r *sdktest.Report) string {
-	if r == nil {
-		return "there is no report about this module"
-	}
-	text := fmt.Sprintf("%d of %d checks passed, kit %d, %s (says the author)",
-		r.Count(sdktest.Passed), len(r.Results)-r.Count(sdktest.Skipped), r.Kit, r.Time.Format("2006-01-02"))
-	var failed []string
-	for _, result := range r.Results {
-		if result.Status == sdktest.Failed {
-			failed = append(failed, result.Check)
-		}
-	}
-	if len(failed) > 0 {
-		text += "; failed: " + shortened(strings.Join(failed, ", "), longestReason)
-	}
-	return text
-}
-
 // pluginError gives errors of the store and of installations their kind.
 func pluginError(err error) error {
 	var own *engine.Error
@@ -328,126 +230,4 @@ func pluginError(err error) error {
 		return err
 	}
 	return &engine.Error{Kind: engine.KindPlugin, Err: err}
-}
-
-func newPluginUninstall(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "uninstall ID", Aliases: []string{"rm"}, Short: "Take an installed plugin and its grants away",
-		Long: `Remove every installed version of a plugin, and take its grants back. A seer.lock
-that names it is not changed.`,
-		Example:           "  seer plugin uninstall provider-tiny",
-		Args:              args(1, 1, "the ID of a plugin"),
-		ValidArgsFunction: a.completePlugin,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			return a.uninstall(cmd.Context(), given[0])
-		},
-	}
-}
-
-func (a *app) uninstall(ctx context.Context, id string) error {
-	s, err := a.pluginStore()
-	if err != nil {
-		return err
-	}
-	all, _ := s.List() // what is broken there is no version of it
-	var gone []string
-	for _, in := range all {
-		if in.ID == id {
-			if err := s.Remove(ctx, in.Digest); err != nil {
-				return pluginError(err)
-			}
-			gone = append(gone, in.Version)
-		}
-	}
-	if len(gone) == 0 {
-		return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("no plugin %q is installed; see seer plugin ls", id)}
-	}
-	if _, err := s.Revoke(ctx, id); err != nil {
-		return pluginError(err)
-	}
-	return a.print(map[string]any{"id": id, "removed": gone}, func(io.Writer) error {
-		a.ui.tell("Removed %s %s", id, strings.Join(gone, ", "))
-		return nil
-	})
-}
-
-func newPluginRepin(a *app) *cobra.Command {
-	var signer string
-	c := &cobra.Command{
-		Use: "repin ID", Short: "Accept another signer of a plugin",
-		Long: `Forget who signed a plugin until now, so that the next installing remembers
-whoever signed that, or remember --signer at once. Do it only when the author has
-told you of the new key in another way.`,
-		Example:           "  seer plugin repin provider-tiny --signer SHA256:…",
-		Args:              args(1, 1, "the ID of a plugin"),
-		ValidArgsFunction: a.completePlugin,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
-			old, err := s.Signer(given[0])
-			if err == nil {
-				err = s.Repin(cmd.Context(), given[0], signer)
-			}
-			if err != nil {
-				return pluginError(err)
-			}
-			return a.print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
-				a.ui.tell("%s was signed by %s; now by %s", given[0], dash(old), orNext(signer))
-				return nil
-			})
-		},
-	}
-	c.Flags().StringVar(&signer, "signer", "", "its `fingerprint`, SHA256:… (default: whoever signed what is installed next)")
-	return c
-}
-
-func orNext(signer string) string {
-	if signer == "" {
-		return "whoever signed what is installed next"
-	}
-	return signer
-}
-
-func newPluginPolicy(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "policy", Short: "Show what limits all plugins",
-		Long: `Show the policy: what no grant goes beyond. It stands under plugins: in the
-configuration file; see docs/plugins/trust.md.`,
-		Args: args(0, 0, "no argument"),
-		RunE: func(*cobra.Command, []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
-			p, err := s.Policy()
-			if err != nil {
-				return &engine.Error{Kind: engine.KindConfig, Err: err}
-			}
-			return a.print(p, func(w io.Writer) error { return policyText(w, p) })
-		},
-	}
-}
-
-func policyText(w io.Writer, p store.Policy) error {
-	anyOf := func(list []string) string {
-		if len(list) == 0 {
-			return "any"
-		}
-		return strings.Join(slices.Sorted(slices.Values(list)), ", ")
-	}
-	from := "the default: there is no configuration file"
-	if p.File != "" {
-		from = filepath.Clean(p.File)
-	}
-	for _, l := range [][2]string{
-		{"from", from}, {"signatures", string(p.Signatures)}, {"signers", anyOf(p.Signers)}, {"destinations", anyOf(p.Destinations)},
-		{"max_memory_mb", fmt.Sprint(p.MaxMemoryMB)}, {"registries", anyOf(p.Registries)},
-	} {
-		if _, err := fmt.Fprintf(w, "%-14s %s\n", l[0], l[1]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
