@@ -25,18 +25,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // What sdk/guest offers for HTTP and gRPC, used inside real Wasm on the real host by
 // the guest courier, which runs errands between here and two servers.
-
-// prepareCourier builds and compiles it apart from the others: it is ten times as
-// large.
-var prepareCourier = sync.OnceValue(func() error {
-	return hosttest.Prepare(cacheDir, "engine/host/testdata/guests/courier")
-})
 
 const courierKey = "sk-courier-0123456789"
 
@@ -63,11 +56,7 @@ func newDestination(t testing.TB) *destination {
 func (d *destination) courier() sdk.Provider {
 	t := d.t
 	t.Helper()
-	if err := prepareCourier(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	hosttest.Guest(t, dir, "courier")
+	dir := guests(t, "courier")
 	env := map[string]string{"COURIER_HTTP": d.serveHTTP(), "COURIER_GRPC": d.serveGRPC(), "COURIER_KEY": courierKey}
 	h := open(t, host.Options{Dirs: []string{dir}, Env: func(name string) (string, string, bool) {
 		value, ok := env[name]

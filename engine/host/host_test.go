@@ -42,10 +42,11 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// prepare builds and compiles the plugins when the first test wants one.
+// prepare builds and compiles the plugins when the first test wants one: all at once,
+// for each Prepare links a program.
 var prepare = sync.OnceValue(func() error {
 	const guests = "engine/host/testdata/guests/"
-	return hosttest.Prepare(cacheDir, guests+"pretend", guests+"acme", guests+"shout", guests+"rogue",
+	return hosttest.Prepare(cacheDir, guests+"pretend", guests+"acme", guests+"shout", guests+"rogue", guests+"courier", guests+"escape",
 		"plugins/expose-library", "plugins/expose-mcp", "plugins/expose-prompt", "plugins/fetch-folder")
 })
 
@@ -216,6 +217,9 @@ func TestMisbehaviour(t *testing.T) {
 		{"var", host.FaultCrash, []string{"disabled"}},
 	} {
 		t.Run(tc.option, func(t *testing.T) {
+			if tc.fault == host.FaultTime {
+				t.Parallel()
+			}
 			_, err := expose(t, h, "rogue", fmt.Sprintf("%q", tc.option))
 			wantFault(t, err, tc.fault, append(tc.texts, "plugin expose-rogue", filepath.Join(dir, "expose-rogue.wasm"))...)
 			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {

@@ -72,6 +72,7 @@ func TestHostileModules(t *testing.T) {
 			limit := time.Minute // a deep recursion is slow under the race detector
 			if tc.fault == host.FaultTime {
 				limit = time.Second
+				t.Parallel()
 			}
 			h := handmade(t, limit, tc.sections...)
 			e, err := h.Exposer(t.Context(), "shout")

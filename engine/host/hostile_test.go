@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -27,23 +25,13 @@ import (
 // TestCapture…, TestPublic); folders in TestFolders; panic, exit and bad answers in
 // TestMisbehaviour; lies about a module in TestScanFaults and package wasmfile.
 
-// prepareEscape builds escape, and compiles it for both hosts.
-var prepareEscape = sync.OnceValue(func() error {
-	return hosttest.Prepare(cacheDir, "engine/host/testdata/guests/escape")
-})
-
 // order is what the guest is told to try; see its main.go.
 type order map[string]any
 
 // escapeDir has the guest.
 func escapeDir(t testing.TB) string {
 	t.Helper()
-	if err := prepareEscape(); err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	hosttest.Guest(t, dir, "escape")
-	return dir
+	return guests(t, "escape")
 }
 
 // escapist is the guest in our host. Endpoint is what its user has configured; "" =
