@@ -12,7 +12,7 @@ url=http://127.0.0.1:$(cat "$OUT/$cli.port")
 export HOME=$OUT/$cli.home PATH=$TOOLS/node_modules/.bin:$PATH
 mkdir -p "$HOME" "$OUT/$cli.work"
 cd "$OUT/$cli.work"
-server='"command":"'$SEER'","args":["mcp","--connection","'$CONNECTION'","--wait","1s"]'
+server='"command":"'$SEER'","args":["mcp","--connection","'$CONNECTION'","--wait","4s"]'
 
 case $cli in
 claude)
@@ -33,7 +33,7 @@ wire_api = "responses"
 env_key = "SCRIPTED_KEY"
 [mcp_servers.tools]
 command = "$SEER"
-args = ["mcp", "--connection", "$CONNECTION", "--wait", "1s"]
+args = ["mcp", "--connection", "$CONNECTION", "--wait", "4s"]
 default_tools_approval_mode = "approve"
 T
   export SCRIPTED_KEY=none
@@ -50,7 +50,7 @@ opencode)
   cat >opencode.json <<J
 {"model":"scripted/m","small_model":"scripted/m","autoupdate":false,"share":"disabled","permission":"allow",
  "provider":{"scripted":{"npm":"@ai-sdk/openai-compatible","name":"scripted","options":{"baseURL":"$url/v1","apiKey":"none"},"models":{"m":{"name":"m"}}}},
- "mcp":{"tools":{"type":"local","enabled":true,"command":["$SEER","mcp","--connection","$CONNECTION","--wait","1s"]}}}
+ "mcp":{"tools":{"type":"local","enabled":true,"command":["$SEER","mcp","--connection","$CONNECTION","--wait","4s"]}}}
 J
   export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
   run=(opencode run go)

@@ -44,7 +44,7 @@ def next_call(results: List[Tuple[str, str]]) -> Optional[Call]:
     if "plot" not in said:
         return Call("plot", {})
     if "train" not in said:
-        return Call("train", {"steps": 8, "pause": 0.5})
+        return Call("train", {"steps": 8, "pause": 1.2})
     last, text = results[-1]
     pending = re.search(r"call-result with \{\W*call\W*: \W*([A-Za-z0-9_.-]*[A-Za-z0-9])", text)
     if last in ("train", "call-result") and pending and len(results) < 40:
