@@ -18,7 +18,7 @@ const maxSurface = 16 << 20
 
 // ExposeChecks lists what an expose mode is tried for; see [Check].
 func ExposeChecks(k ExposeKit) []Check {
-	m := &mode{k, newGuard(0)}
+	m := &mode{k, newGuard(0), map[string]sdk.Surface{}}
 	return []Check{
 		{Name: "expose/pure", run: m.pure, Doc: "The same request gives the same surface, which Seer keeps."},
 		{Name: "expose/together", run: m.together, Doc: "Calls may come from several goroutines at once."},
@@ -37,6 +37,7 @@ func ExposeChecks(k ExposeKit) []Check {
 type mode struct {
 	kit   ExposeKit
 	guard *guard
+	made  map[string]sdk.Surface // by each: whether they stay the same is a check of its own
 }
 
 func (m *mode) expose(ctx context.Context, req sdk.ExposeRequest) (sdk.Surface, error) {
@@ -56,10 +57,14 @@ func (m *mode) each(ctx context.Context, t *trial, f func(name string, req sdk.E
 			if len(options) > 0 {
 				where += fmt.Sprintf(" with options %s", options)
 			}
-			s, err := m.expose(ctx, req)
-			if err != nil {
-				t.failf("%s: %s", where, describe(err))
-				continue
+			s, known := m.made[where]
+			if !known {
+				var err error
+				if s, err = m.expose(ctx, req); err != nil {
+					t.failf("%s: %s", where, describe(err))
+					continue
+				}
+				m.made[where] = s
 			}
 			f(where, req, s)
 		}
