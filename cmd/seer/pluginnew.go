@@ -116,7 +116,15 @@ func (a *app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffol
 		return built, authorError(err)
 	}
 	a.ui.tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, megabytes(built.Size), built.Took.Round(10*time.Millisecond))
+	a.tellRemoved(built)
 	return built, nil
+}
+
+// tellRemoved says that what was signed or tried was another build.
+func (a *app) tellRemoved(built scaffold.Result) {
+	for _, file := range built.Removed {
+		a.ui.tell("Removed %s: it was of an earlier build", file)
+	}
 }
 
 func megabytes(n int64) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
 // pushing is one `seer plugin push`.
@@ -48,15 +50,6 @@ same bundle always has the same digest.`,
 }
 
 func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
-	if p.key != "" {
-		if err := a.sign(ctx, file, p.key); err != nil {
-			return err
-		}
-	}
-	b, _, err := readBundle(file)
-	if err != nil {
-		return err
-	}
 	place, err := oci.Resolve(ref)
 	if err != nil {
 		return usagef("%v", err)
@@ -64,8 +57,24 @@ func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
 	if place.Kind != oci.Registry {
 		return usagef("%s is no place in a registry; write oci://host/name:tag", ref)
 	}
+	if _, _, err := readBundle(file); err != nil {
+		return err
+	}
 	client := a.registry("pushing", p.plainHTTP)
 	if err := p.free(ctx, client, ref, place); err != nil {
+		return err
+	}
+	if p.key != "" {
+		if err := a.sign(ctx, file, p.key); err != nil {
+			return err
+		}
+	}
+	b, plugin, err := readBundle(file)
+	if err != nil {
+		return err
+	}
+	left, err := ofThisBuild(&b, plugin)
+	if err != nil {
 		return err
 	}
 	origin, err := client.Push(ctx, ref, b)
@@ -77,12 +86,39 @@ func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
 		if len(b.Signature) == 0 {
 			a.ui.note("warning", "it is not signed; see seer plugin sign")
 		}
-		if len(b.Report) == 0 {
+		switch {
+		case left != "":
+			a.ui.note("warning", left)
+		case len(b.Report) == 0:
 			a.ui.note("warning", "no conformance report goes with it; see seer plugin test")
 		}
 		_, err := fmt.Fprintln(w, origin.Resolved)
 		return err
 	})
+}
+
+// ofThisBuild refuses a signature that lies beside the module and is not of it, and takes
+// such a report away: what was left says so.
+func ofThisBuild(b *bundle.Bundle, p host.Plugin) (left string, err error) {
+	if len(b.Signature) > 0 {
+		if _, err := sign.Verify(b.Statement(), b.Signature); err != nil {
+			return "", &engine.Error{Kind: engine.KindUnauthorized, Err: fmt.Errorf("%s.sig is no signature of this build: the module has changed since it was signed. Sign it again, with seer plugin sign or --key, or remove that file (%w)", p.File, err)}
+		}
+	}
+	if len(b.Report) == 0 {
+		return "", nil
+	}
+	var r sdktest.Report
+	switch err := json.Unmarshal(b.Report, &r); {
+	case err != nil:
+		left = fmt.Sprintf("the conformance report beside the module cannot be read, and was left out (%v)", err)
+	case r.Digest != p.Digest:
+		left = "the conformance report beside the module is about another build, and was left out; seer plugin test makes a new one"
+	}
+	if left != "" {
+		b.Report = nil
+	}
+	return left, nil
 }
 
 // free refuses to replace a tag without being told so.

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,6 +47,10 @@ func build(ctx context.Context, o BuildOptions) (Result, error) {
 	if err := p.inspect(tmp, code); err != nil {
 		return Result{}, err
 	}
+	removed, err := p.clear(code)
+	if err != nil {
+		return Result{}, err
+	}
 	wasm, err := pack.Write(p.Out, p.manifest.ID, code, p.text)
 	if err != nil {
 		return Result{}, err
@@ -53,8 +58,26 @@ func build(ctx context.Context, o BuildOptions) (Result, error) {
 	sum := sha256.Sum256(code)
 	return Result{
 		Manifest: p.manifest, Lang: p.lang, Wasm: wasm, YAML: strings.TrimSuffix(wasm, ".wasm") + ".yaml",
-		Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: int64(len(code)), Took: time.Since(start),
+		Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: int64(len(code)), Removed: removed, Took: time.Since(start),
 	}, nil
+}
+
+// clear removes what was said about an earlier build: a signature and a report are of the
+// very bytes. A build that gives the same again keeps them.
+func (p project) clear(code []byte) (removed []string, err error) {
+	stem := filepath.Join(p.Out, p.manifest.ID)
+	if before, err := os.ReadFile(stem + ".wasm"); err == nil && bytes.Equal(before, code) {
+		return nil, nil
+	}
+	for _, suffix := range []string{".wasm.sig", ".conformance.json"} {
+		switch err := os.Remove(stem + suffix); {
+		case err == nil:
+			removed = append(removed, stem+suffix)
+		case !errors.Is(err, fs.ErrNotExist):
+			return removed, err
+		}
+	}
+	return removed, nil
 }
 
 // project is a plugin's source folder.

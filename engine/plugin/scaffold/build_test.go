@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,6 +87,32 @@ func TestNeedsAreEmbedded(t *testing.T) {
 }
 
 // What is wrong is said with file and line, and nothing is written.
+// What was said about other bytes does not stay beside the new ones.
+func TestSignatureAndReportAreOfABuild(t *testing.T) {
+	offline(t)
+	dir := plugin(t, sdk.KindProvider)
+	r, said, err := build(t, dir)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	beside := []string{r.Wasm + ".sig", strings.TrimSuffix(r.Wasm, ".wasm") + ".conformance.json"}
+	for _, file := range beside {
+		replace(t, file, "{}")
+	}
+	if r, _, err = build(t, dir); err != nil || len(r.Removed) > 0 {
+		t.Errorf("the same build again: %v, removed %q", err, r.Removed)
+	}
+	change(t, filepath.Join(dir, "plugin.yaml"), "version: 0.1.0", "version: 0.1.1")
+	if r, _, err = build(t, dir); err != nil || !slices.Equal(r.Removed, beside) {
+		t.Errorf("another build: %v, removed %q, want %q", err, r.Removed, beside)
+	}
+	for _, file := range beside {
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", file, err)
+		}
+	}
+}
+
 func TestBuildSaysWhatIsWrong(t *testing.T) {
 	offline(t)
 	for name, tc := range map[string]struct {

@@ -56,6 +56,7 @@ type Result struct {
 	YAML     string        `json:"yaml"`
 	Digest   string        `json:"digest"` // of the .wasm
 	Size     int64         `json:"size"`
+	Removed  []string      `json:"removed,omitempty"` // signature and report of an earlier build with other bytes
 	Took     time.Duration `json:"-"`
 }
 
