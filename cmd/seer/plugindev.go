@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
@@ -85,37 +86,55 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 	if err != nil || len(p.Access) == 0 {
 		return err
 	}
-	have, err := d.store.Decide(ctx, p)
-	if err == nil && len(p.Access.Without(have.Lines)) == 0 {
+	_, err = d.store.Decide(ctx, p)
+	if err == nil {
 		return nil
 	}
-	more := p.Access.Without(have.Lines)
+	dir := filepath.Dir(wasm)
+	allow := "to allow it: seer plugin grant --folder " + shellQuoted(dir)
+	lines, new := p.Access, ""
+	var more *store.MoreError
+	if errors.As(err, &more) {
+		lines, new = more.Lines, "+ "
+	}
+	if d.asked && more != nil {
+		return fmt.Errorf("this build asks for more than you have granted, and is not used:\n%s%s", askedFor(p, lines, new), allow)
+	}
 	if d.asked {
-		return fmt.Errorf("this build asks for more than you have granted: %q; to allow it: seer plugin grant --folder %s", []string(more), shellQuoted(filepath.Dir(wasm)))
+		return errors.New("not granted; " + allow)
 	}
 	d.asked = true
-	d.app.showAccess(p, p.Access)
+	fmt.Fprintf(d.app.ui.stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
 	yes, err := d.app.confirm(ctx, "Allow this to whatever is built here?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
-		return fmt.Errorf("not granted; to use it: seer plugin grant --folder %s", shellQuoted(filepath.Dir(wasm)))
+		return errors.New("not granted; " + allow)
 	}
 	if err != nil {
 		return err
 	}
-	return d.store.GrantFolder(ctx, store.FolderGrant{Dir: filepath.Dir(wasm), ID: p.Manifest.ID, Asked: p.Access, Lines: p.Access, By: "you"})
+	return d.store.GrantFolder(ctx, store.FolderGrant{Dir: dir, ID: p.Manifest.ID, Asked: p.Access, Lines: p.Access, By: "you"})
 }
 
 // try runs the quick checks.
 func (d *development) try(ctx context.Context, built scaffold.Result) {
 	ui := d.app.ui
+	ui.progress(trying("trying it …"))
+	log := &labelled{label: "simulator: ", out: ui.stderr()}
 	report, err := plugintest.Run(ctx, plugintest.Options{
-		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: ui.stderr(),
+		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: ui.stderr(), SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
-			if r.Status == sdktest.Failed {
+			if r.Status == sdktest.Failed && ctx.Err() == nil {
 				ui.note("failed", r.Check+": "+r.Detail)
+			}
+			if ui.live != nil { // in a log, every check would be a line
+				ui.progress(trying("trying it: " + r.Check))
 			}
 		},
 	})
+	log.flush()
+	if ui.live != nil {
+		ui.live.hide()
+	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -123,4 +142,8 @@ func (d *development) try(ctx context.Context, built scaffold.Result) {
 	default:
 		ui.tell("%d passed, %d failed", report.Count(sdktest.Passed), report.Count(sdktest.Failed))
 	}
+}
+
+func trying(text string) engine.Event {
+	return engine.Event{Time: time.Now(), Stage: engine.StagePlugin, Level: engine.LevelInfo, Message: text}
 }

@@ -177,12 +177,19 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 // showAccess writes the permissions with their reasons to stderr, for it is a question.
 func (a *app) showAccess(p host.Plugin, lines access.Set) {
 	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, harmless(p.File))
+	fmt.Fprint(a.ui.stderr(), askedFor(p, lines, ""))
+	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())
+}
+
+// askedFor has a line for each of these permissions, with its reason.
+func askedFor(p host.Plugin, lines access.Set, mark string) string {
+	var text strings.Builder
 	for _, line := range access.Lines(p.Manifest) {
 		if lines.Has(line.Text) {
-			fmt.Fprintf(a.ui.stderr(), "  %s%s\n", harmless(line.Text), harmless(because(line.Reason)))
+			fmt.Fprintf(&text, "  %s%s%s\n", mark, oneLine(line.Text), oneLine(because(line.Reason)))
 		}
 	}
-	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())
+	return text.String()
 }
 
 // grantFolder grants all plugins that lie in the folder now, each by what it asks for.

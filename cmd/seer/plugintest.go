@@ -94,6 +94,9 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	t.Seer, t.Env = version, environment
 	if t.verbose {
 		t.Log = a.ui.raw(os.Stderr)
+		log := &labelled{label: "simulator: ", out: t.Log}
+		defer log.flush()
+		t.SimulatorLog = log
 	}
 	t.Progress = func(r sdktest.Result) {
 		if r.Status != sdktest.Passed || t.verbose {

@@ -37,6 +37,8 @@ type Options struct {
 	Seer     string                                           // version of the program, for the report
 	Log      io.Writer                                        // what the plugin and the simulator say; nil = nobody listens
 	Progress func(sdktest.Result)                             // is told of each check when it has ended; nil = nobody
+
+	SimulatorLog io.Writer // what the simulator says; nil = Log
 }
 
 // Run makes all checks that apply. The error is of what keeps it from trying at all: no
@@ -182,7 +184,11 @@ func (r *run) backend(ctx context.Context) (*simulator, error) {
 			env[name] = r.secrets[s.Name]
 		}
 	}
-	sim, err := startSimulator(ctx, r.config.Simulator, r.o.folder(), env, r.said)
+	var log io.Writer = r.said
+	if r.o.SimulatorLog != nil {
+		log = r.o.SimulatorLog
+	}
+	sim, err := startSimulator(ctx, r.config.Simulator, r.o.folder(), env, log)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (l *ledger) decide(p host.Plugin) (access.Set, string, error) {
 			continue
 		}
 		if more := p.Access.Without(f.Asked); len(more) > 0 {
-			return nil, "", fmt.Errorf("this build asks for more than was granted to the folder %s:\n  %s\nif that is right, `seer plugin grant --folder %[1]s`", f.Dir, strings.Join(more, "\n  "))
+			return nil, "", &MoreError{f.Dir, more}
 		}
 		return f.Lines, by(f.By, f.Time.Local().Format("2 Jan 2006")) + ", for the folder " + f.Dir, nil
 	}
@@ -62,6 +62,16 @@ func (l *ledger) decide(p host.Plugin) (access.Set, string, error) {
 		return nil, "", errors.Join(refusals...)
 	}
 	return nil, "", host.ErrNotGranted
+}
+
+// MoreError says that a build asks for more than the grant of its folder was asked for.
+type MoreError struct {
+	Dir   string
+	Lines access.Set // what is new
+}
+
+func (e *MoreError) Error() string {
+	return fmt.Sprintf("this build asks for more than was granted to the folder %s:\n  %s\nif that is right, `seer plugin grant --folder %[1]s`", e.Dir, strings.Join(e.Lines, "\n  "))
 }
 
 func by(who, day string) string {

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestLabelled(t *testing.T) {
+	var out strings.Builder
+	l := &labelled{label: "simulator: ", out: &out}
+	for _, piece := range []string{"one\ntw", "o\x1b[2J\r\n", "\n", "rest"} {
+		if n, err := l.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	l.flush()
+	l.flush()
+	if want := "simulator: one\nsimulator: two\\x1b[2J\nsimulator: \nsimulator: rest\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	out.Reset()
+	if _, err := l.Write([]byte(strings.Repeat("x", 3*longestLine) + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+		if len(line) > longestLine+len(l.label) || !strings.HasPrefix(line, l.label) {
+			t.Errorf("line %d has %d bytes and begins with %.20q", i, len(line), line)
+		}
+	}
+}
