@@ -78,6 +78,7 @@ func test(t *testing.T, checks []Check) {
 type trial struct {
 	fails, notes []string
 	skip         string
+	lacks        []need // that others build upon
 }
 
 func (t *trial) failf(format string, args ...any) {
@@ -86,6 +87,7 @@ func (t *trial) failf(format string, args ...any) {
 func (t *trial) notef(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
+func (t *trial) lack(n need)                      { t.lacks = append(t.lacks, n) }
 func (t *trial) skipf(format string, args ...any) { t.skip = fmt.Sprintf(format, args...) }
 
 // try notes err as a failure of what was tried, and reports whether there was none.

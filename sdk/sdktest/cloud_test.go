@@ -21,6 +21,7 @@ type cloud struct {
 	machines []*machine
 	soldOut  bool
 	copies   int
+	gpuOnly  bool
 }
 
 type machine struct {
@@ -32,6 +33,7 @@ type machine struct {
 	Tags    map[string]string `json:"tags"`
 	State   string            `json:"state"`
 	URL     string            `json:"url"`
+	Price   float64           `json:"price"`
 }
 
 type kind struct {
@@ -51,6 +53,10 @@ func kinds() []kind {
 	}
 }
 
+func (c *cloud) kinds() []kind {
+	return slices.DeleteFunc(kinds(), func(k kind) bool { return c.gpuOnly && k.GPU == "" })
+}
+
 func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +67,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimPrefix(r.URL.EscapedPath(), "/v1/machines/")
 	switch route := r.Method + " " + r.URL.Path; {
 	case route == "GET /v1/prices":
-		c.give(w, map[string]any{"types": kinds()})
+		c.give(w, map[string]any{"types": c.kinds()})
 	case route == "GET /v1/machines":
 		c.list(w, r.URL.Query().Get("owner"))
 	case route == "POST /v1/machines":
@@ -114,10 +120,12 @@ func (c *cloud) rent(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, 422, "sold out")
 		return
 	}
-	if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.ID == m.Type }) {
+	at := slices.IndexFunc(c.kinds(), func(k kind) bool { return k.ID == m.Type })
+	if at < 0 {
 		c.refuse(w, 400, "no such type")
 		return
 	}
+	m.Price = c.kinds()[at].Price
 	m.ID, m.State = fmt.Sprintf("m%06d", len(c.machines)+1), "booting"
 	m.URL = "https://" + m.ID + ".cloud.example"
 	c.machines = append(c.machines, &m)
@@ -154,7 +162,7 @@ func (c *cloud) Machines() []sdktest.Machine {
 	defer c.mu.Unlock()
 	var out []sdktest.Machine
 	for _, m := range c.machines {
-		out = append(out, sdktest.Machine{Handle: m.ID, Command: m.Command, Env: m.Env, Port: m.Port, Live: m.State != "ended"})
+		out = append(out, sdktest.Machine{Handle: m.ID, Command: m.Command, Env: m.Env, Port: m.Port, Offer: m.Type, Live: m.State != "ended"})
 	}
 	return out
 }

@@ -31,7 +31,7 @@ func (l *lab) weather(ctx context.Context, t *trial, s storm) {
 	}
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(owner))
+	handle, err := l.create(ctx, l.spec(ctx, owner))
 	if !t.try(s.name, err) {
 		return
 	}
@@ -129,7 +129,7 @@ func (l *lab) observeIn(ctx context.Context, t *trial, s storm, handle string) {
 func (l *lab) createIn(ctx context.Context, t *trial, s storm) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	c := &creation{l: l, spec: l.spec(owner)}
+	c := &creation{l: l, spec: l.spec(ctx, owner)}
 	handle := ""
 	err := l.in(ctx, s, func(ctx context.Context) (err error) {
 		handle, err = l.some(ctx, c)
@@ -191,8 +191,8 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	}
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
-	victim, err := l.create(ctx, l.spec(owner))
+	spec := l.spec(ctx, owner)
+	victim, err := l.create(ctx, l.spec(ctx, owner))
 	if !t.try("cancel", err) {
 		return
 	}

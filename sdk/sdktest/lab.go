@@ -19,15 +19,22 @@ type lab struct {
 	world *World
 	guard *guard
 
-	late   atomic.Bool  // the kit has waited in vain
-	stuck  atomic.Int32 // how often machines could not be ended
+	late  atomic.Bool  // the kit has waited in vain
+	stuck atomic.Int32 // how often machines could not be ended
+
+	ownKey    bool            // Headers are the kit's
+	explained bool            // why the credential was refused
+	lacking   map[need]string // → the check that found it
+	unoffered error           // why nothing could be rented
+
 	mu     sync.Mutex
 	owners []string
 	keys   map[string]bool // of what was asked for
 }
 
 func newLab(k ProviderKit) *lab {
-	if k.Headers == nil {
+	ownKey := k.Headers == nil
+	if ownKey {
 		k.Headers = http.Header{"Authorization": {"Bearer seer-canary-" + random(20)}}
 	}
 	if k.Sleep == nil {
@@ -36,7 +43,7 @@ func newLab(k ProviderKit) *lab {
 	if k.BootTime <= 0 {
 		k.BootTime = time.Minute
 	}
-	l := &lab{kit: k, world: k.World, guard: newGuard(k.CallTime), keys: map[string]bool{}}
+	l := &lab{kit: k, world: k.World, guard: newGuard(k.CallTime), ownKey: ownKey, lacking: map[need]string{}, keys: map[string]bool{}}
 	if k.grace > 0 {
 		l.guard.grace = k.grace
 	}
@@ -90,33 +97,6 @@ func (l *lab) adopt(owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owners = append(l.owners, owner)
-}
-
-// lifetime is how long a machine of the kit lives when nobody ends it.
-const lifetime = 15 * time.Minute
-
-// spec describes a machine of the kit's.
-func (l *lab) spec(owner string) sdk.MachineSpec {
-	end := time.Now().Add(lifetime).Unix()
-	key := "seer-" + random(20)
-	l.mu.Lock()
-	l.keys[key] = true
-	l.mu.Unlock()
-	s := sdk.MachineSpec{
-		Key: key, Owner: owner, Name: "seer conformance",
-		Command: []string{"python3", "-I", "-S", "-c", command},
-		Env:     map[string]string{"SEER_TEST_NOTE": `a b"c'd$e\f é`, envKey: key},
-		Port:    8470, GPU: l.kit.Query.GPU, GPUCount: l.kit.Query.GPUCount, CPU: l.kit.Query.CPU, MemoryGB: l.kit.Query.MemoryGB,
-		DiskGB: l.kit.Query.DiskGB, Regions: l.kit.Query.Regions, Options: l.kit.Query.Options,
-		Isolation: "auto", Network: "open", TimeoutSeconds: int64(lifetime.Seconds()), EndUnix: end,
-	}
-	if s.GPU == "*" {
-		s.GPU = ""
-	}
-	if l.kit.Spec != nil {
-		l.kit.Spec(&s)
-	}
-	return s
 }
 
 // envKey is the variable by which the kit knows its machines in a simulator.

@@ -121,8 +121,7 @@ func (v *live) sweep(ctx context.Context, t *trial) {
 }
 
 func (v *live) create(ctx context.Context, t *trial) {
-	v.spec = v.l.spec(v.kit.Owner)
-	v.spec.Offer, v.spec.GPU, v.spec.GPUCount = v.offer.ID, v.offer.GPU, v.offer.GPUCount
+	v.spec = v.l.machine(v.kit.Owner, v.offer)
 	v.spec.TimeoutSeconds = int64(v.limit().Seconds()) + 60
 	v.spec.EndUnix = time.Now().Unix() + v.spec.TimeoutSeconds
 	v.began = time.Now()

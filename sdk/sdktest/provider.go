@@ -26,7 +26,8 @@ type ProviderKit struct {
 	// Secrets are credentials that the provider itself holds. They may be shown nowhere.
 	Secrets []string
 
-	// Query finds a machine to rent: the cheapest of what Offers gives. Options are in it.
+	// Query finds machines to rent, by the IDs of what Offers gives: the cheapest, and once the
+	// dearest. Where every machine has a GPU, it is for *. Options are in it.
 	Query sdk.OfferQuery
 	// Spec changes what is rented, for a backend that insists on something.
 	Spec func(*sdk.MachineSpec)
@@ -60,7 +61,8 @@ type Machine struct {
 	Command []string
 	Env     map[string]string
 	Port    int
-	Live    bool // it costs money
+	Offer   string // ID of what was rented; optional
+	Live    bool   // it costs money
 }
 
 // Part is something of a [sdk.MachineSpec] that not every backend has.

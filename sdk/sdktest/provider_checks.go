@@ -1,7 +1,5 @@
 package sdktest
 
-import "context"
-
 // ProviderChecks lists what a provider is tried for, to be run in this order; see [Check].
 func ProviderChecks(k ProviderKit) []Check {
 	l := newLab(k)
@@ -19,6 +17,8 @@ func ProviderChecks(k ProviderKit) []Check {
 		{Name: "create/once-at-the-same-time", run: l.createTogether, Doc: "However often Create is called with one key, by whatever process, there is at most one machine."},
 		{Name: "create/once-answer-lost", run: l.createLost, Doc: "Any call may be made again because its answer was lost; there is still at most one machine."},
 		{Name: "create/foreign-cursor", run: l.createForeignCursor, Doc: "A cursor belongs to the plugin; one that it cannot read is an error and rents nothing."},
+		{Name: "create/asked-offer", run: l.createAsked, Doc: "Offer is the ID of the offer to take, and no other is rented."},
+		{Name: "create/without-offer", run: l.createWithoutOffer, Doc: "A spec without Offer takes what fits."},
 		{Name: "create/arrives", run: l.createArrives, Doc: "On the machine runs Command with Env, and Port of it is reachable."},
 		{Name: "create/unsupported", run: l.createUnsupported, Doc: "What a backend cannot do is refused as unsupported before anything is rented, never left out."},
 		{Name: "create/unknown-option", run: l.createUnknownOption, Doc: "A key of provider_options that the plugin does not know is invalid."},
@@ -41,8 +41,8 @@ func ProviderChecks(k ProviderKit) []Check {
 		{Name: "cancel/returns", run: l.cancelReturns, Doc: "A cancelled context ends a call early; the engine then repeats it or terminates."},
 	}
 	checks = append(checks, l.hostile()...)
-	for i := range checks {
-		checks[i].run = l.unlessStuck(checks[i].run)
+	for i, c := range checks {
+		checks[i].run = l.inTurn(c, needsOf(c.Name))
 	}
 	return append(checks,
 		Check{Name: "end/no-stray-request", run: l.endStray, always: true, Doc: "A request goes where the user allowed it; a redirect to elsewhere is not followed."},
@@ -50,17 +50,4 @@ func ProviderChecks(k ProviderKit) []Check {
 		Check{Name: "end/no-secret-shown", run: l.endSecrets, always: true, Doc: "A credential appears in no result, error or log."},
 		Check{Name: "end/nothing-left", run: l.endNothing, always: true, Doc: "What was terminated is gone: nothing that the kit rented costs money at its end."},
 	)
-}
-
-// maxStuck is how often machines may not be ended before no more are rented.
-const maxStuck = 2
-
-func (l *lab) unlessStuck(run func(context.Context, *trial)) func(context.Context, *trial) {
-	return func(ctx context.Context, t *trial) {
-		if l.stuck.Load() >= maxStuck {
-			t.skipf("machines of earlier checks could not be ended, so that no more are rented; mend that first")
-			return
-		}
-		run(ctx, t)
-	}
 }

@@ -14,11 +14,12 @@ import (
 func (l *lab) createGives(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	c := &creation{l: l, spec: l.spec(owner)}
+	c := &creation{l: l, spec: l.spec(ctx, owner)}
 	before := l.world.Count()
 	handle, err := c.finish(ctx)
 	if err != nil {
 		t.failf("renting a machine: %s", describe(err))
+		t.lack(needMachine)
 		return
 	}
 	t.notef("%d calls, %d requests", c.calls, l.world.Count()-before)
@@ -28,7 +29,9 @@ func (l *lab) createGives(ctx context.Context, t *trial) {
 		}
 	}
 	m, ok := l.one(ctx, t, c.spec, handle)
-	if ok && (m.Key != c.spec.Key || m.Owner != owner || m.EndUnix != c.spec.EndUnix) {
+	if !ok {
+		t.lack(needMachine)
+	} else if m.Key != c.spec.Key || m.Owner != owner || m.EndUnix != c.spec.EndUnix {
 		t.failf("List gives key %q, owner %q, end %d for the new machine; they were %q, %q, %d: store them with the machine, as tags or in its name",
 			m.Key, m.Owner, m.EndUnix, c.spec.Key, owner, c.spec.EndUnix)
 	}
@@ -91,7 +94,7 @@ func handles(list []sdk.Listed) string {
 func (l *lab) createAgain(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
+	spec := l.spec(ctx, owner)
 	c := &creation{l: l, spec: spec}
 	cursors := []json.RawMessage{nil}
 	found := map[string]bool{}
@@ -134,7 +137,7 @@ func (l *lab) createAgain(ctx context.Context, t *trial) {
 func (l *lab) createTogether(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
+	spec := l.spec(ctx, owner)
 	var wait sync.WaitGroup
 	results, errs := make([]string, 4), make([]error, 4)
 	for i := range results {
@@ -179,7 +182,7 @@ func (l *lab) createLost(ctx context.Context, t *trial) {
 func (l *lab) loseOne(ctx context.Context, t *trial, what string, effect Effect, i int) bool {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	c := &creation{l: l, spec: l.spec(owner)}
+	c := &creation{l: l, spec: l.spec(ctx, owner)}
 	before := l.world.Count()
 	remove := l.world.Inject(Fault{After: i, Times: 1, Effect: effect})
 	defer remove()
@@ -197,7 +200,7 @@ func (l *lab) loseOne(ctx context.Context, t *trial, what string, effect Effect,
 func (l *lab) createForeignCursor(ctx context.Context, t *trial) {
 	for _, cursor := range []string{`{"nobody":"gave this","step":99}`, `"text"`, `[1,2]`, `7`, `{"step":-1}`} {
 		owner := l.owner()
-		spec := l.spec(owner)
+		spec := l.spec(ctx, owner)
 		step, err := l.open().Create(ctx, spec, json.RawMessage(cursor))
 		if isDefect(err) {
 			t.failf("Create with the cursor %s: %v", cursor, err)
@@ -221,7 +224,7 @@ func (l *lab) createArrives(ctx context.Context, t *trial) {
 	}
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
+	spec := l.spec(ctx, owner)
 	handle, err := l.create(ctx, spec)
 	if !t.try("arrives", err) {
 		return

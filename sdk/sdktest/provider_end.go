@@ -13,7 +13,7 @@ func (l *lab) listFinds(ctx context.Context, t *trial) {
 	defer l.end(ctx, t, owner)
 	specs := map[string]sdk.MachineSpec{}
 	for range 2 {
-		spec := l.spec(owner)
+		spec := l.spec(ctx, owner)
 		spec.EndUnix += int64(len(specs))
 		handle, err := l.create(ctx, spec)
 		if !t.try("list", err) {
@@ -52,7 +52,7 @@ func (l *lab) listOwners(ctx context.Context, t *trial) {
 	defer l.end(ctx, t, mine)
 	defer l.end(ctx, t, longer)
 	for _, owner := range []string{mine, longer} {
-		if _, err := l.create(ctx, l.spec(owner)); !t.try("list", err) {
+		if _, err := l.create(ctx, l.spec(ctx, owner)); !t.try("list", err) {
 			return
 		}
 	}
@@ -103,7 +103,7 @@ func (l *lab) gone(ctx context.Context, t *trial, owner, handle string) {
 func (l *lab) terminateEnds(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(owner))
+	handle, err := l.create(ctx, l.spec(ctx, owner))
 	if t.try("terminate", err) && t.try("Terminate", l.open().Terminate(ctx, handle)) {
 		l.gone(ctx, t, owner, handle)
 	}
@@ -112,7 +112,7 @@ func (l *lab) terminateEnds(ctx context.Context, t *trial) {
 func (l *lab) terminateAgain(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(owner))
+	handle, err := l.create(ctx, l.spec(ctx, owner))
 	if !t.try("terminate", err) {
 		return
 	}
@@ -161,7 +161,7 @@ func (l *lab) terminateLost(ctx context.Context, t *trial) {
 	}
 	for name, effect := range map[string]Effect{"an answer that was lost": AnswerLost(), "a lost request": Refused(), "503": StatusCode(503)} {
 		owner := l.owner()
-		handle, err := l.create(ctx, l.spec(owner))
+		handle, err := l.create(ctx, l.spec(ctx, owner))
 		if !t.try("terminate", err) {
 			return
 		}
@@ -188,7 +188,7 @@ func (l *lab) snapshotOnce(ctx context.Context, t *trial) {
 	}
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	handle, err := l.create(ctx, l.spec(owner))
+	handle, err := l.create(ctx, l.spec(ctx, owner))
 	if !t.try("snapshot", err) {
 		return
 	}

@@ -15,7 +15,7 @@ var knownStates = []sdk.State{sdk.Pending, sdk.Building, sdk.Starting, sdk.Runni
 func (l *lab) observeRunning(ctx context.Context, t *trial) {
 	owner := l.owner()
 	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
+	spec := l.spec(ctx, owner)
 	handle, err := l.create(ctx, spec)
 	if !t.try("becomes running", err) {
 		return
@@ -78,7 +78,7 @@ func badEndpoint(e sdk.Endpoint) string {
 func (l *lab) many(ctx context.Context, t *trial, owner string, n int) []string {
 	var made []string
 	for range n {
-		handle, err := l.create(ctx, l.spec(owner))
+		handle, err := l.create(ctx, l.spec(ctx, owner))
 		if !t.try("several machines", err) {
 			return nil
 		}

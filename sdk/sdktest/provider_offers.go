@@ -15,6 +15,7 @@ func (l *lab) describeAnswers(ctx context.Context, t *trial) {
 	before := l.world.Count()
 	first, err := l.open().Describe(ctx)
 	if !t.try("Describe", err) {
+		t.lack(needDescribe)
 		return
 	}
 	second, err := l.open().Describe(ctx)
@@ -100,8 +101,11 @@ func jsonOf(v any) string {
 
 func (l *lab) offersSorted(ctx context.Context, t *trial) {
 	wanted, ok := l.offers(ctx, t, nil)
+	if !ok || len(wanted) == 0 {
+		t.lack(needOffers)
+	}
 	if ok && len(wanted) == 0 {
-		t.failf("nothing is offered for the kit's Query %s; name something that the simulator rents", jsonOf(l.kit.Query))
+		t.failf("nothing is offered for the kit's Query %s; name something that the simulator rents; where every machine has a GPU, ask for the GPU *", jsonOf(l.kit.Query))
 	}
 	for name, gpu := range map[string]string{"machines without a GPU": "", "every GPU": "*"} {
 		offers, ok := l.offers(ctx, t, func(q *sdk.OfferQuery) { *q = sdk.OfferQuery{GPU: gpu, Options: q.Options} })

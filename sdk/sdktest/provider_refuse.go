@@ -41,32 +41,33 @@ func (l *lab) createUnsupported(ctx context.Context, t *trial) {
 		if w.part != "" {
 			hint += `; if the backend can do it, name "` + string(w.part) + `" in the kit's Supports`
 		}
-		l.refuses(ctx, t, w.name, hint, []sdk.Code{sdk.Unsupported}, w.ask)
+		spec := l.spec(ctx, l.owner())
+		w.ask(&spec)
+		l.refuses(ctx, t, spec, w.name, hint, sdk.Unsupported)
 	}
 }
 
 func (l *lab) createUnknownOption(ctx context.Context, t *trial) {
-	l.refuses(ctx, t, "the option no_such_option_of_seer", "invalid was expected", []sdk.Code{sdk.Invalid},
-		func(s *sdk.MachineSpec) { s.Options = l.strangeOption() })
+	spec := l.spec(ctx, l.owner())
+	spec.Options = l.strangeOption()
+	l.refuses(ctx, t, spec, "the option no_such_option_of_seer", "invalid was expected", sdk.Invalid)
 }
 
 func (l *lab) createUnknownOffer(ctx context.Context, t *trial) {
-	l.refuses(ctx, t, "the offer no-such-offer-of-seer", "invalid, not_found, no_capacity or unsupported was expected",
-		[]sdk.Code{sdk.Invalid, sdk.NotFound, sdk.NoCapacity, sdk.Unsupported},
-		func(s *sdk.MachineSpec) { s.Offer = "no-such-offer-of-seer" })
+	spec := l.spec(ctx, l.owner())
+	spec.Offer = "no-such-offer-of-seer"
+	l.refuses(ctx, t, spec, "the offer no-such-offer-of-seer", "invalid, not_found, no_capacity or unsupported was expected",
+		sdk.Invalid, sdk.NotFound, sdk.NoCapacity, sdk.Unsupported)
 }
 
 // refuses wants an error with one of the codes, and nothing rented.
-func (l *lab) refuses(ctx context.Context, t *trial, what, hint string, codes []sdk.Code, ask func(*sdk.MachineSpec)) {
-	owner := l.owner()
-	defer l.end(ctx, t, owner)
-	spec := l.spec(owner)
-	ask(&spec)
+func (l *lab) refuses(ctx context.Context, t *trial, spec sdk.MachineSpec, what, hint string, codes ...sdk.Code) {
+	defer l.end(ctx, t, spec.Owner)
 	_, err := (&creation{l: l, spec: spec}).finish(ctx)
 	if isDefect(err) || !slices.Contains(codes, sdk.CodeOf(err)) {
 		t.failf("asked for %s: %s; %s", what, describe(err), hint)
 	}
-	live, err := l.live(ctx, owner)
+	live, err := l.live(ctx, spec.Owner)
 	if err != nil {
 		t.failf("List: %s", describe(err))
 	}
@@ -80,8 +81,8 @@ func (l *lab) createNoCapacity(ctx context.Context, t *trial) {
 		t.skipf("the kit has no SoldOut: the simulator cannot be told that nothing is free")
 		return
 	}
+	spec := l.spec(ctx, l.owner()) // of an offer that somebody else takes now
 	restore := l.kit.SoldOut()
 	defer restore()
-	l.refuses(ctx, t, "a machine while none is free", "no_capacity was expected, so that Seer takes the next choice",
-		[]sdk.Code{sdk.NoCapacity}, func(*sdk.MachineSpec) {})
+	l.refuses(ctx, t, spec, "a machine while none is free", "no_capacity was expected, so that Seer takes the next choice", sdk.NoCapacity)
 }

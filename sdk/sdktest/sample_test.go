@@ -311,12 +311,18 @@ func (s *sample) spoil(ctx context.Context, m *machine) {
 
 func (s *sample) choose(ctx context.Context, spec sdk.MachineSpec) (sdk.CreateStep, error) {
 	id := spec.Offer
+	if id == "" && s.has("insists on an offer") {
+		return sdk.CreateStep{}, sdk.Errorf(sdk.Invalid, "cloud: which offer?")
+	}
 	if id == "" || !s.has("any offer") {
 		offers, err := s.Offers(ctx, sdk.OfferQuery{GPU: spec.GPU, GPUCount: spec.GPUCount, CPU: spec.CPU, MemoryGB: spec.MemoryGB, Options: spec.Options})
 		if err != nil {
 			return sdk.CreateStep{}, err
 		}
 		i := slices.IndexFunc(offers, func(o sdk.Offer) bool { return id == "" || o.ID == id })
+		if i > 0 && s.has("the cheapest, whatever was asked for") {
+			i = 0
+		}
 		if i < 0 {
 			return sdk.CreateStep{}, sdk.Errorf(sdk.NoCapacity, "cloud: nothing fits")
 		}
@@ -376,7 +382,7 @@ func (s *sample) Observe(ctx context.Context, handles []string) ([]sdk.Observati
 		o := sdk.Observation{Handle: h, State: sdk.Stopped}
 		switch {
 		case i >= 0:
-			o.State = state(all[i].State)
+			o.State, o.CostPerHour = state(all[i].State), all[i].Price
 			if o.State == sdk.Running && !s.has("no endpoint") {
 				o.Endpoints = []sdk.Endpoint{{Port: all[i].Port, URL: all[i].URL}}
 				if s.has("bad endpoint") {
