@@ -53,8 +53,8 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) (offers []sdk.O
 	for _, o := range a.Prices {
 		// n is how many GPUs it has, for Pond's have one or none.
 		name, n := gpu.Canonical(o.GPU), min(len(o.GPU), 1)
-		wanted := n == min(len(q.GPU), 1) && (n == 0 || gpu.Match(q.GPU, name)) && q.GPUCount <= 1 && q.DiskGB == 0
-		if wanted && o.Free > 0 && o.CPUs >= q.CPU && o.Memory >= q.MemoryGB && (len(q.Regions) == 0 || slices.Contains(q.Regions, o.Region)) {
+		wanted := n == min(len(q.GPU), 1) && (n == 0 || gpu.Match(q.GPU, name)) && q.GPUCount <= 1 && q.DiskGB == 0 && o.Free > 0
+		if wanted && o.CPUs >= q.CPU && o.Memory >= q.MemoryGB && (len(q.Regions) == 0 || slices.Contains(q.Regions, o.Region)) {
 			offers = append(offers, sdk.Offer{ID: o.Size, GPU: name, GPUCount: n, MemoryGB: o.Memory, Region: o.Region, CostPerHour: o.Hourly})
 		}
 	}
@@ -63,22 +63,23 @@ func (p *Provider) Offers(ctx context.Context, q sdk.OfferQuery) (offers []sdk.O
 
 // Create implements [sdk.Provider]. Pond itself makes one machine for one key.
 func (p *Provider) Create(ctx context.Context, s sdk.MachineSpec, _ json.RawMessage) (sdk.CreateStep, error) {
-	var m machine
-	if s.Image != nil || s.DiskGB > 0 || len(s.Ports)+len(s.Volumes)+len(s.Mounts)+len(s.NetworkHosts) > 0 ||
-		!slices.Contains([]string{"", "auto"}, s.Isolation) || !slices.Contains([]string{"", "open"}, s.Network) {
+	if s.Image != nil || s.DiskGB > 0 || len(s.Ports)+len(s.Volumes)+len(s.Mounts)+len(s.NetworkHosts) > 0 || !slices.Contains([]string{"", "auto"}, s.Isolation) || !slices.Contains([]string{"", "open"}, s.Network) {
 		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "Pond has one kind of machine: it takes no image, disk, volume, mount, further port, network or isolation")
 	}
-	if s.Offer == "" {
-		fit, err := p.Offers(ctx, sdk.OfferQuery{GPU: s.GPU, GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions, Options: s.Options})
-		if err != nil {
-			return sdk.CreateStep{}, err
-		} else if len(fit) == 0 {
-			return sdk.CreateStep{}, sdk.Errorf(sdk.NoCapacity, "Pond has nothing free that fits; see `seer offers --provider pond`")
-		}
+	fit, err := p.Offers(ctx, sdk.OfferQuery{GPU: s.GPU, GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, Regions: s.Regions, Options: s.Options})
+	switch { // with an offer, too: wrong options are refused
+	case err != nil:
+		return sdk.CreateStep{}, err
+	case s.Offer == "" && len(fit) == 0:
+		return sdk.CreateStep{}, sdk.Errorf(sdk.NoCapacity, "Pond has nothing free that fits; see `seer offers --provider pond`")
+	case s.Offer == "":
 		s.Offer = fit[0].ID
 	}
-	body := map[string]any{"size": s.Offer, "owner": s.Owner, "name": s.Name, "command": s.Command, "env": s.Env, "port": s.Port, "end_unix": s.EndUnix}
-	err := p.API.Do(ctx, guesthttp.Request{Doing: "renting a " + s.Offer, Method: "POST", Path: "/v1/machines", Body: body, Header: http.Header{"Idempotency-Key": {s.Key}}}, &m)
+	m, body := machine{}, map[string]any{"size": s.Offer, "owner": s.Owner, "name": s.Name, "command": s.Command, "env": s.Env, "port": s.Port, "end_unix": s.EndUnix}
+	err = p.API.Do(ctx, guesthttp.Request{Doing: "renting a " + s.Offer, Method: "POST", Path: "/v1/machines", Body: body, Header: http.Header{"Idempotency-Key": {s.Key}}}, &m)
+	if err == nil && m.ID == "" { // asked again, Pond gives the same machine
+		err = sdk.Errorf(sdk.Unavailable, "renting a %s: Pond gives no id", s.Offer)
+	}
 	return sdk.CreateStep{Handle: m.ID}, err
 }
 
@@ -117,9 +118,8 @@ func (p *Provider) List(ctx context.Context, owner string) (found []sdk.Listed, 
 
 // Terminate implements [sdk.Provider].
 func (p *Provider) Terminate(ctx context.Context, handle string) error {
-	err := p.API.Do(ctx, guesthttp.Request{Doing: "ending " + handle, Method: "DELETE", Path: "/v1/machines/" + url.PathEscape(handle)}, nil)
-	if sdk.CodeOf(err) == sdk.NotFound {
-		return nil
+	if err := p.API.Do(ctx, guesthttp.Request{Doing: "ending " + handle, Method: "DELETE", Path: "/v1/machines/" + url.PathEscape(handle)}, nil); sdk.CodeOf(err) != sdk.NotFound {
+		return err
 	}
-	return err
+	return nil
 }
