@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ type cloud struct {
 	soldOut  bool
 	copies   int
 	gpuOnly  bool
+	page     int // how many machines an answer has; 0 = all
 }
 
 type machine struct {
@@ -69,7 +71,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case route == "GET /v1/prices":
 		c.give(w, map[string]any{"types": c.kinds()})
 	case route == "GET /v1/machines":
-		c.list(w, r.URL.Query().Get("owner"))
+		c.list(w, r.URL.Query())
 	case route == "POST /v1/machines":
 		c.rent(w, r)
 	case r.Method == "POST" && strings.HasSuffix(id, "/copy"):
@@ -91,17 +93,23 @@ func (c *cloud) refuse(w http.ResponseWriter, status int, text string) {
 	c.give(w, map[string]string{"error": text})
 }
 
-func (c *cloud) list(w http.ResponseWriter, owner string) {
-	out := []*machine{}
+func (c *cloud) list(w http.ResponseWriter, q url.Values) {
+	out, owner, ids := []*machine{}, q.Get("owner"), q["id"]
 	for _, m := range c.machines {
 		if m.State == "booting" { // a machine is up when somebody has looked at it
 			defer func() { m.State = "up" }()
 		}
-		if owner == "" || m.Tags["owner"] == owner || c.flaws.has("prefix search") && strings.HasPrefix(m.Tags["owner"], owner) {
+		mine := owner == "" || m.Tags["owner"] == owner || c.flaws.has("prefix search") && strings.HasPrefix(m.Tags["owner"], owner)
+		if mine && (ids == nil || slices.Contains(ids, m.ID)) && m.ID > q.Get("after") && (c.page == 0 || m.State != "ended") {
 			out = append(out, m)
 		}
 	}
-	c.give(w, map[string]any{"machines": out})
+	next := ""
+	if c.page > 0 && len(out) > c.page {
+		out = out[:c.page]
+		next = out[c.page-1].ID
+	}
+	c.give(w, map[string]any{"machines": out, "next": next})
 }
 
 func (c *cloud) rent(w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,18 @@ func TestGPUOnlyProviderPasses(t *testing.T) {
 	sdktest.Provider(t, k)
 }
 
+// A backend may answer in pages, however short, whether it is asked for all machines or by
+// their ids.
+func TestProviderThatReadsPagesPasses(t *testing.T) {
+	for _, way := range []string{"observes all", "observes by ids"} {
+		t.Run(way, func(t *testing.T) {
+			k := sampleKit(flaws{way: true})
+			k.Cloud.(*cloud).page, k.Quick = 2, true
+			sdktest.Provider(t, k)
+		})
+	}
+}
+
 // What was rented is seen by its price as well.
 func TestAnotherOfferIsSeenByItsPrice(t *testing.T) {
 	k := sampleKit(flaws{"the cheapest, whatever was asked for": true})

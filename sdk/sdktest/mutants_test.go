@@ -18,11 +18,11 @@ func providerMutants() map[string][]string {
 		"ignores disk_gb":          unsupported, "ignores ports": unsupported, "ignores image": unsupported, "ignores volumes": unsupported,
 		"ignores mounts": unsupported, "ignores network": unsupported, "ignores isolation": unsupported,
 
-		"observes one by one": {"observe/one-request"}, "no endpoint": {"observe/becomes-running"}, "bad endpoint": {"observe/becomes-running"},
+		"observes one by one": {"observe/one-request"}, "observes one by one by query": {"observe/one-request"}, "no endpoint": {"observe/becomes-running"}, "bad endpoint": {"observe/becomes-running"},
 		"unknown handles are left out": {"observe/every-handle-once"}, "unknown handles are errors": {"observe/every-handle-once"},
 		"unknown handles start": {"observe/every-handle-once"}, "takes errors for ends": {"cancel/returns", "hostile/*"},
 
-		"lists everybody's": {"list/only-the-owners"}, "prefix search": {"list/only-the-owners"}, "takes errors for nothing": {"cancel/returns", "hostile/*"},
+		"reads the first page": {"list/finds"}, "lists everybody's": {"list/only-the-owners"}, "prefix search": {"list/only-the-owners"}, "takes errors for nothing": {"cancel/returns", "hostile/*"},
 		"lists the dead as alive": {"create/gives-machine", "create/once-again", "end/nothing-left"},
 
 		"does not terminate": {"create/gives-machine", "create/once-again", "end/nothing-left"}, "terminates for sure": {"cancel/returns", "hostile/*"},

@@ -17,6 +17,9 @@ import (
 
 func sampleKit(f flaws) sdktest.ProviderKit {
 	c := &cloud{flaws: f}
+	if f.has("reads the first page") {
+		c.page = 2
+	}
 	k := sdktest.ProviderKit{
 		Open:    func(h *http.Client) sdk.Provider { return &sample{flaws: f, http: h, secret: "extra/secret+0815=="} },
 		Cloud:   c,

@@ -341,10 +341,20 @@ func (s *sample) choose(ctx context.Context, spec sdk.MachineSpec) (sdk.CreateSt
 	return sdk.CreateStep{Cursor: data}, err
 }
 
-func (s *sample) list(ctx context.Context, owner string) ([]machine, error) {
-	var answer struct{ Machines []machine }
-	err := s.do(ctx, "GET", "/v1/machines?owner="+url.QueryEscape(owner), nil, &answer)
-	return answer.Machines, err
+func (s *sample) list(ctx context.Context, owner string, ids ...string) (all []machine, err error) {
+	query := url.Values{"owner": {owner}, "id": ids}
+	for {
+		var answer struct {
+			Machines []machine
+			Next     string
+		}
+		err := s.do(ctx, "GET", "/v1/machines?"+query.Encode(), nil, &answer)
+		all = append(all, answer.Machines...)
+		if err != nil || answer.Next == "" || s.has("reads the first page") {
+			return all, err
+		}
+		query.Set("after", answer.Next)
+	}
 }
 
 func state(text string) sdk.State {
@@ -357,24 +367,38 @@ func state(text string) sdk.State {
 	return sdk.Starting
 }
 
+// look asks for machines by their ids, or for all.
+func (s *sample) look(ctx context.Context, handles []string) (all []machine, err error) {
+	switch {
+	case s.has("observes by ids"):
+		return s.list(ctx, "", handles...)
+	case s.has("observes one by one"):
+		for range handles[1:] {
+			if all, err = s.list(ctx, ""); err != nil {
+				return nil, err
+			}
+		}
+	case s.has("observes one by one by query"):
+		for _, h := range handles {
+			some, err := s.list(ctx, "", h)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+		}
+		return all, nil
+	}
+	return s.list(ctx, "")
+}
+
 // Observe implements [sdk.Provider].
 func (s *sample) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
 	if len(handles) == 0 {
 		return nil, nil
 	}
-	rounds := 1
-	if s.has("observes one by one") {
-		rounds = len(handles)
-	}
-	var all []machine
-	for range rounds {
-		var err error
-		if all, err = s.list(ctx, ""); err != nil {
-			if s.has("takes errors for ends") {
-				break
-			}
-			return nil, err
-		}
+	all, err := s.look(ctx, handles)
+	if err != nil && !s.has("takes errors for ends") {
+		return nil, err
 	}
 	var out []sdk.Observation
 	for _, h := range handles {
