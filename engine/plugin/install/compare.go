@@ -89,7 +89,10 @@ func (i Installer) follow(p *Plan) error {
 	if err != nil || !ok || len(p.Access.Without(g.Asked)) > 0 {
 		return err
 	}
-	if p.signer() != p.Active.Signer || p.signer() == "" && home(p.Origin.Reference) != home(p.Active.Origin.Reference) {
+	switch elsewhere := home(p.Origin.Reference) != home(p.Active.Origin.Reference); {
+	case p.signer() != p.Active.Signer:
+		p.ask("it is signed by %s, the version that is used now by %s: nothing says that both are by the same author", orNobody(p.signer()), orNobody(p.Active.Signer))
+	case p.signer() == "" && elsewhere:
 		p.ask("it is from %s, the version that is used now is from %s, and no signature says that both are by the same author", p.Origin.Reference, p.Active.Origin.Reference)
 	}
 	if len(p.Why) == 0 {
@@ -107,6 +110,13 @@ func (p *Plan) signer() string {
 		return ""
 	}
 	return p.Signer.Fingerprint
+}
+
+func orNobody(signer string) string {
+	if signer == "" {
+		return "nobody"
+	}
+	return signer
 }
 
 // home is where the versions of one plugin come from.

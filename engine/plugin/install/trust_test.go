@@ -15,6 +15,23 @@ import (
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
+// Where a version is from is asked about when it is from elsewhere, and another tag is not.
+func TestAnotherTagIsNoOtherPlace(t *testing.T) {
+	const old, next = "127.0.0.1:5000/me/provider-tiny:1.0.0", "127.0.0.1:5000/me/provider-tiny:1.1.0"
+	w := newWorld(t)
+	w.install(old, tiny(t, "1.0.0", "/m"))
+	if p := w.plan(next, tiny(t, "1.1.0", "/m")); p.NeedsGrant || len(p.Why) > 0 {
+		t.Errorf("another tag: %v", p.Why)
+	}
+	p := w.plan(next, signed(t, tiny(t, "1.1.0", "/m"), key(t)))
+	if why := strings.Join(p.Why, "; "); !p.NeedsGrant || strings.Contains(why, " from ") || !strings.Contains(why, "is signed by "+p.Signer.Fingerprint+", the version that is used now by nobody") {
+		t.Errorf("signed now: %s", why)
+	}
+	if p := w.plan("127.0.0.1:5000/you/provider-tiny:1.1.0", tiny(t, "1.1.0", "/m")); !p.NeedsGrant || !strings.Contains(strings.Join(p.Why, "; "), "the version that is used now is from "+old) {
+		t.Errorf("another repository: %v", p.Why)
+	}
+}
+
 func TestAChangeOfSignerStops(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	mine, other := key(t), key(t)
@@ -25,7 +42,7 @@ func TestAChangeOfSignerStops(t *testing.T) {
 	w.apply(p, Consent{Hash: p.Hash})
 	var changed *store.SignerError
 	for name, b := range map[string]bundle.Bundle{"another": signed(t, tiny(t, "1.1.0", "/m"), other), "none": tiny(t, "1.1.0", "/m")} {
-		err := w.refuse(ref, b, p.Signer.Fingerprint, "seer plugin repin provider-tiny")
+		err := w.refuse(ref, b, p.Signer.Fingerprint, "Ask its author first", "seer plugin repin provider-tiny")
 		if !errors.As(err, &changed) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -166,7 +166,7 @@ func TestUseGivesExactlyWhatIsLocked(t *testing.T) {
 		p    Locked
 		want string
 	}{
-		"not stored": {"provider-tiny", Locked{Digest: "sha256:" + strings.Repeat("0", 64), Version: "1.0.0"}, "no plugin with the digest"},
+		"not stored": {"provider-tiny", Locked{Digest: "sha256:" + strings.Repeat("0", 64), Version: "1.0.0"}, "it is not installed"},
 		"signer":     {"provider-tiny", signed, "signed by " + fingerprintA + ", and it is not signed"},
 		"id":         {"provider-other", LockedOf(old), "is of provider-tiny"},
 		"version":    {"provider-tiny", with(old, func(p *Locked) { p.Version = "1.0.1" }), "the lock says version 1.0.1"},

@@ -15,11 +15,11 @@ type SignerError struct {
 }
 
 func (e *SignerError) Error() string {
-	got := "this one is not signed"
+	got, repin := "this one is not signed", "seer plugin repin "+e.ID
 	if e.Got != "" {
-		got = "this one is by " + e.Got
+		got, repin = "this one is by "+e.Got, repin+" --signer "+e.Got
 	}
-	return fmt.Sprintf("%s was signed by %s, and %s; if its author says that this is right, `seer plugin repin %[1]s` and install it again", e.ID, e.Known, got)
+	return fmt.Sprintf("%s was signed by %s, and %s. Ask its author first, in another way than the one by which this came; if it is right, `%s`, and install it again", e.ID, e.Known, got, repin)
 }
 
 func signerChanged(id, known, got string) error { return &SignerError{id, known, got} }

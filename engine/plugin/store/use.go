@@ -1,8 +1,10 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -14,7 +16,11 @@ type LockError struct {
 }
 
 func (e *LockError) Error() string {
-	return fmt.Sprintf("%s/%s names plugins that are not there as it says:\n  %s\n`seer plugin install` in that folder installs them", e.Dir, LockFile, strings.Join(e.Problems, "\n  "))
+	dir := e.Dir
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return fmt.Sprintf("%s names plugins that are not there as it says:\n  %s\n`seer plugin install` in %s installs them", filepath.Join(dir, LockFile), strings.Join(e.Problems, "\n  "), dir)
 }
 
 // Use gives the folders of exactly the plugins that a lock names, for a host to search.
@@ -23,7 +29,12 @@ func (s *Store) Use(l *Lock) ([]string, error) {
 	var dirs, problems []string
 	for _, id := range slices.Sorted(maps.Keys(l.Plugins)) {
 		in, err := s.Locked(id, l.Plugins[id])
-		if err != nil {
+		var absent *NotStoredError
+		switch {
+		case errors.As(err, &absent):
+			problems = append(problems, fmt.Sprintf("%s %s: it is not installed", id, l.Plugins[id].Version))
+			continue
+		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s %s: %v", id, l.Plugins[id].Version, err))
 			continue
 		}
