@@ -9,10 +9,19 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/seer-engine/seer/engine"
 )
 
 // errNobodyThere says that there is no terminal to ask at.
 var errNobodyThere = errors.New("there is nobody to ask: standard input is not a terminal")
+
+// declined ends the program after somebody was asked and said no. That is no error, but
+// what was to be done was not.
+func (a *app) declined(text string) error {
+	a.ui.tell("%s", text)
+	return &codeError{code: exitPlugin, kind: string(engine.KindPlugin)}
+}
 
 // confirm asks a question that is answered with y or n. Anything but y is no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {

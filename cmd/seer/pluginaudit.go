@@ -59,15 +59,33 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 		for _, line := range report.Unseen {
 			rows = append(rows, []string{line, "not counted", "-", "-"})
 		}
-		for _, r := range report.Refused {
-			rows = append(rows, []string{"REFUSED " + r.Request + ": " + r.Why, fmt.Sprint(r.Count), "-", clock(r.Last)})
-		}
-		if len(rows) == 0 {
+		if len(rows)+len(report.Refused) == 0 {
 			a.ui.tell("%s asks for nothing, and nothing was refused.", id)
 			return nil
 		}
-		return printTable(w, a.ui.width(), []column{{"PERMISSION", 0}, {"USED", 0}, {"NO ANSWER", 2}, {"LAST", 1}}, rows)
+		if len(rows) > 0 {
+			columns := []column{{"PERMISSION", 0}, {"USED", 0}, {"NO ANSWER", 2}, {"LAST", 1}}
+			if err := printTable(w, a.ui.width(), columns, rows); err != nil {
+				return err
+			}
+		}
+		return refusalsText(w, report.Refused, len(rows) > 0)
 	})
+}
+
+// refusalsText is a list and no table: why something was refused is long.
+func refusalsText(w io.Writer, refused []store.Refusal, below bool) error {
+	if below && len(refused) > 0 {
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+	}
+	for _, r := range refused {
+		if _, err := fmt.Fprintf(w, "REFUSED %s, last %s: %s: %s\n", plural(r.Count, "time"), clock(r.Last), oneLine(r.Request), oneLine(r.Why)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error {

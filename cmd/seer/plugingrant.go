@@ -25,6 +25,7 @@ type granting struct {
 	only   []string
 
 	waiting bool // it is of a version that waits for a yes, be it to nothing
+	inFile  bool // it is of a file, which need not be where plugins are found
 }
 
 func newPluginGrant(a *app) *cobra.Command {
@@ -84,6 +85,7 @@ func (a *app) grant(ctx context.Context, what string, g granting) error {
 		return pluginError(err)
 	}
 	g.waiting = pending[what] != ""
+	g.inFile = strings.HasSuffix(what, ".wasm")
 	lines, err := a.agreed(ctx, p, g)
 	if err != nil {
 		return err
@@ -150,25 +152,34 @@ func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 
 // agreed asks for the yes and gives the lines that it is for.
 func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
-	lines := p.Access
+	lines, info := p.Access, "seer plugin info "+p.Manifest.ID
+	if g.inFile {
+		info = "seer plugin info " + shellQuoted(p.File)
+	}
 	if len(lines) == 0 && !g.waiting {
 		return nil, &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s asks for nothing; it needs no grant", p.Manifest.ID)}
 	}
 	if len(g.only) > 0 {
 		lines = access.Make(g.only...)
 		if unknown := lines.Without(p.Access); len(unknown) > 0 {
-			return nil, usagef("%s does not ask for %q; seer plugin info %s shows its lines", p.Manifest.ID, unknown[0], p.Manifest.ID)
+			return nil, usagef("%s does not ask for %q; %s shows its lines", p.Manifest.ID, unknown[0], info)
 		}
 	}
 	if g.hash != "" {
-		if g.hash != lines.Hash() {
-			return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see seer plugin info %s", p.Manifest.ID, g.hash, lines.Hash(), p.Manifest.ID)}
+		switch g.hash {
+		case lines.Hash():
+			return lines, nil
+		case p.Access.Hash():
+			return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s is the hash of all that %s asks for; the part that you chose has the hash %s", g.hash, p.Manifest.ID, lines.Hash())}
 		}
-		return lines, nil
+		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see %s", p.Manifest.ID, g.hash, lines.Hash(), info)}
 	}
 	a.showAccess(p, lines)
 	yes, err := a.confirm(ctx, "Allow this?")
-	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+	if err == nil && !yes {
+		return nil, a.declined("Nothing was granted.")
+	}
+	if errors.Is(err, errNobodyThere) {
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("nothing was granted to %s; to say yes without a terminal: --grant %s", p.Manifest.ID, lines.Hash())}
 	}
 	return lines, err
@@ -211,6 +222,7 @@ func (a *app) grantFolder(ctx context.Context, g granting) error {
 		if len(p.Access) == 0 {
 			continue
 		}
+		g.inFile = true
 		lines, err := a.agreed(ctx, p, g)
 		if err != nil {
 			return err
@@ -281,7 +293,7 @@ either: end them first, with seer down.`,
 				return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("nothing is granted to %q", given[0])}
 			}
 			return a.print(map[string]any{"id": given[0], "revoked": n}, func(io.Writer) error {
-				a.ui.tell("Revoked %d grants of %s", n, given[0])
+				a.ui.tell("Revoked %s of %s", plural(n, "grant"), given[0])
 				a.warnOfMachines(cmd.Context(), given[0])
 				return nil
 			})

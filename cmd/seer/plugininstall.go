@@ -168,13 +168,18 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 		return pluginError(err)
 	}
 	results := []plugins.Result{}
-	var refused error
+	var refused, declined error
 	for _, plan := range plans {
 		result, err := a.consented(ctx, i, plan, n)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
+		var no *codeError
+		switch {
+		case errors.As(err, &no):
+			declined = err
+			continue
+		case err != nil:
 			refused = errors.Join(refused, err)
 			continue
 		}
@@ -183,7 +188,10 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 	if err := a.print(results, func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
-	return refused
+	if refused != nil {
+		return refused
+	}
+	return declined
 }
 
 // consented shows a plan, asks where that is needed, and makes it hold.
@@ -191,6 +199,7 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	if !a.jsonOut {
 		a.showPlan(plan)
 	}
+	no := false
 	consent := plugins.Consent{Hash: n.grant, Only: n.only, By: "--grant"}
 	if plan.NeedsGrant && n.grant == "" {
 		yes, err := a.confirm(ctx, "Install it, and allow this?")
@@ -200,9 +209,15 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 			return plugins.Result{}, err
 		case yes:
 			consent = plugins.Consent{Hash: plan.Hash, Only: n.only, By: "you"}
+		default:
+			no = true
 		}
 	}
 	result, err := i.Apply(ctx, plan, consent)
+	var missing *plugins.GrantError
+	if no && errors.As(err, &missing) {
+		return result, a.declined("Nothing was installed.")
+	}
 	if err != nil {
 		return result, pluginError(err)
 	}

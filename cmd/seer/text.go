@@ -62,6 +62,14 @@ func ends(i engine.Info) string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
+// plural counts things: 1 grant, 2 grants.
+func plural[N ~int | ~int64](n N, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 func dash(s string) string {
 	if s == "" {
 		return "-"
