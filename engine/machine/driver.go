@@ -63,7 +63,7 @@ func (d *Driver) provider(ctx context.Context, name string, tell func(string)) (
 		return nil, &providerError{name, err}
 	}
 	return &retrier{next: p, clock: d.Clock, limit: d.RetryTimeout, notify: func(op string, wait time.Duration, err error) {
-		d.Logger.Warn("provider call failed in passing", "provider", name, "call", op, "wait", wait, "error", err)
+		d.Logger.Warn("provider call failed in passing", "provider", name, "call", op, "wait", wait.Round(100*time.Millisecond), "error", err)
 		tell(fmt.Sprintf("%s: %v; trying again in %s", name, err, wait.Round(100*time.Millisecond)))
 	}}, nil
 }

@@ -19,7 +19,7 @@ func (d *Driver) Offers(ctx context.Context, provider string, q sdk.OfferQuery) 
 		return nil, fmt.Errorf("the provider %q: %w", provider, err)
 	}
 	again := &retrier{next: p, clock: d.Clock, limit: offersPatience, notify: func(_ string, wait time.Duration, err error) {
-		d.Logger.Warn("asking for offers failed in passing", "provider", provider, "wait", wait, "error", err)
+		d.Logger.Warn("asking for offers failed in passing", "provider", provider, "wait", wait.Round(100*time.Millisecond), "error", err)
 	}}
 	return again.Offers(ctx, q)
 }

@@ -205,6 +205,8 @@ func noSuchGPU(want string, p *candidate, offers []sdk.Offer) refusal {
 		}
 	}
 	switch {
+	case want == "" && len(offers) > 0 && !slices.ContainsFunc(offers, func(o sdk.Offer) bool { return o.GPU == "" }):
+		return refusal{why: whyUnknown, text: "has only machines with a GPU", hint: "set sandbox.gpu to one of " + strings.Join(known, ", ") + ", or use another provider"}
 	case want == "":
 		return refusal{why: whyUnknown, text: "has nothing that fits", hint: "ask for less, or use another provider"}
 	case p.thisComputer() && len(known) == 0:

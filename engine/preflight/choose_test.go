@@ -126,13 +126,16 @@ func TestNoChoice(t *testing.T) {
 		{"another number of GPUs", "sandbox: {provider: runpod, gpu: H100-NVL, gpu_count: 2}", "sandbox.gpu: provider `runpod` has no H100-NVL that would do: H100-NVL has gpu_count 1, not 2", ""},
 		{"refused", "sandbox: {provider: broke, gpu: H100}", "sandbox.provider: provider `broke` cannot be asked what it has: the token is wrong", sdk.Unauthorized},
 		{"nothing at all", "sandbox: {provider: empty}", "sandbox.provider: provider `empty` has nothing that fits; ask for less, or use another provider", ""},
+		{"only GPUs", "sandbox: {provider: gpus}", "sandbox.provider: provider `gpus` has only machines with a GPU; set sandbox.gpu to one of L4, T4, or use another provider", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := clouds(t)
 			l.facts.Providers = append(l.facts.Providers, sdk.ProviderInfo{Name: "broke", Features: []sdk.Feature{sdk.FeatureSelfEnd}},
-				sdk.ProviderInfo{Name: "empty", Features: []sdk.Feature{sdk.FeatureSelfEnd}})
+				sdk.ProviderInfo{Name: "empty", Features: []sdk.Feature{sdk.FeatureSelfEnd}},
+				sdk.ProviderInfo{Name: "gpus", Features: []sdk.Feature{sdk.FeatureSelfEnd}})
 			l.facts.OfferErrors = map[string]error{"broke": sdk.Errorf(sdk.Unauthorized, "the token is wrong")}
 			l.facts.Offers["empty"] = nil
+			l.facts.Offers["gpus"] = []sdk.Offer{{ID: "a", GPU: "L4"}, {ID: "b", GPU: "T4"}, {ID: "c", GPU: "L4"}}
 			err := l.check(c.text).Err()
 			want := l.dir + "/e.yaml:1: " + c.want
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
