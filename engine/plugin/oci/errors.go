@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -39,14 +40,28 @@ func (s session) explain(ctx context.Context, err error) error {
 	case errors.As(err, &answer):
 		return s.answered(ctx, answer)
 	}
+	var dial *net.OpError
+	todo := ""
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		todo = s.unreachable()
+	}
 	err = transfer.Failure(ctx, err)
 	var coded *sdk.Error
 	if !errors.As(err, &coded) {
 		return err
 	}
-	e := s.fail(coded.Code, "%s", plain(err))
+	e := s.fail(coded.Code, "%s%s", plain(err), todo)
 	e.Seconds = coded.Seconds
 	return e
+}
+
+// unreachable says what to look at when nobody answers.
+func (s session) unreachable() string {
+	text := fmt.Sprintf(". Is the registry running, and is %s its address?", s.repo.Reference.Registry)
+	if !s.repo.PlainHTTP && transfer.Loopback(hostname(s.repo.Reference)) {
+		text += " One on this computer that speaks plain HTTP needs --plain-http"
+	}
+	return text
 }
 
 func (s session) answered(ctx context.Context, answer *errcode.ErrorResponse) error {
