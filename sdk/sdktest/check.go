@@ -98,6 +98,14 @@ func (t *trial) try(what string, err error) bool {
 	return err == nil
 }
 
+// number is how many there are of something that gets an s.
+func number(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // maxFindings keeps the detail of a check that a person reads.
 const maxFindings = 12
 

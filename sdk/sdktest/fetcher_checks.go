@@ -27,6 +27,13 @@ func FetcherChecks(k FetcherKit) []Check {
 	for _, st := range storms() {
 		checks = append(checks, Check{Name: "hostile/" + st.name, Doc: st.doc + ".", run: func(ctx context.Context, t *trial) { s.weather(ctx, t, st) }})
 	}
+	for i, c := range checks {
+		var needs []need
+		if c.Name != "resolve/pins" {
+			needs = []need{needModel}
+		}
+		checks[i].run = s.lab.inTurn(c, needs)
+	}
 	return append(checks,
 		Check{Name: "end/no-stray-request", run: s.lab.endStray, always: true, Doc: "A request goes where the user allowed it; a redirect to elsewhere is not followed."},
 		Check{Name: "end/errors-one-line", run: s.lab.endTidy, always: true, Doc: "A message is one sentence for a person."},
@@ -78,7 +85,7 @@ func (s *source) model(ctx context.Context, t *trial) (sdk.ResolvedModel, bool) 
 	if err != nil {
 		t.failf("Resolve of the kit's Model: %s", describe(err))
 	} else if len(m.Files) < 2 {
-		t.failf("the kit's Model has %d files; take one with at least 2", len(m.Files))
+		t.failf("the kit's Model has %s; take one with at least 2", number(len(m.Files), "file"))
 	}
 	return m, err == nil && len(m.Files) >= 2
 }
@@ -86,6 +93,7 @@ func (s *source) model(ctx context.Context, t *trial) (sdk.ResolvedModel, bool) 
 func (s *source) pins(ctx context.Context, t *trial) {
 	m, ok := s.model(ctx, t)
 	if !ok {
+		t.lack(needModel)
 		return
 	}
 	if m.Name == "" || m.Revision == "" {
@@ -165,7 +173,7 @@ func (s *source) patterns(ctx context.Context, t *trial) {
 	none := s.kit.Model
 	none.Include = []string{"no-such-file-*.seer"}
 	if got, err := s.resolve(ctx, none); isDefect(err) || len(got.Files) > 0 {
-		t.failf("an include that fits nothing gave %d files: %s", len(got.Files), describe(err))
+		t.failf("an include that fits nothing gave %s: %s", number(len(got.Files), "file"), describe(err))
 	}
 }
 

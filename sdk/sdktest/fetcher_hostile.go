@@ -10,7 +10,7 @@ import (
 
 func (s *source) cancelReturns(ctx context.Context, t *trial) {
 	if !s.lab.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is nothing to wait for")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is nothing to wait for")
 		return
 	}
 	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
@@ -26,7 +26,7 @@ func (s *source) cancelReturns(ctx context.Context, t *trial) {
 
 func (s *source) weather(ctx context.Context, t *trial, st storm) {
 	if !s.lab.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is no network to go wrong")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is no network to go wrong")
 		return
 	}
 	if s.kit.Quick && st.long() {
@@ -39,7 +39,7 @@ func (s *source) weather(ctx context.Context, t *trial, st storm) {
 	}
 	var got sdk.ResolvedModel
 	err := s.lab.in(ctx, st, func(ctx context.Context) (err error) { got, err = s.resolve(ctx, s.kit.Model); return err })
-	st.judge(t, "Resolve", err, st.fine && st.name != "status-404", fmt.Sprintf("it gave %d files, though no answer was sensible", len(got.Files)))
+	st.judge(t, "Resolve", err, st.fine && st.name != "status-404", fmt.Sprintf("it gave %s, though no answer was sensible", number(len(got.Files), "file")))
 	if err == nil && st.must && !same(got, m) {
 		t.failf("Resolve: it gave something else than in good weather")
 	}

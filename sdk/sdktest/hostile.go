@@ -22,7 +22,7 @@ func (l *lab) hostile() []Check {
 // weather lets every method meet a fault.
 func (l *lab) weather(ctx context.Context, t *trial, s storm) {
 	if !l.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is no network to go wrong")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is no network to go wrong")
 		return
 	}
 	if l.kit.Quick && s.long() {
@@ -100,7 +100,7 @@ func (s storm) judge(t *trial, method string, err error, harmless bool, instead 
 func (l *lab) offersIn(ctx context.Context, t *trial, s storm) {
 	var offers []sdk.Offer
 	err := l.in(ctx, s, func(ctx context.Context) (err error) { offers, err = l.open().Offers(ctx, l.kit.Query); return err })
-	s.judge(t, "Offers", err, s.fine && s.name != "status-404", fmt.Sprintf("it gave %d offers, though no answer was sensible", len(offers)))
+	s.judge(t, "Offers", err, s.fine && s.name != "status-404", fmt.Sprintf("it gave %s, though no answer was sensible", number(len(offers), "offer")))
 	if err == nil && s.must && len(offers) == 0 {
 		t.failf("Offers: nothing is offered any more")
 	}
@@ -109,7 +109,7 @@ func (l *lab) offersIn(ctx context.Context, t *trial, s storm) {
 func (l *lab) listIn(ctx context.Context, t *trial, s storm, owner string) {
 	var all []sdk.Listed
 	err := l.in(ctx, s, func(ctx context.Context) (err error) { all, err = l.open().List(ctx, owner); return err })
-	s.judge(t, "List", err, s.fine && s.name != "status-404", fmt.Sprintf("it gave %d machines, so that Seer takes those that are missing for gone", len(all)))
+	s.judge(t, "List", err, s.fine && s.name != "status-404", fmt.Sprintf("it gave %s, so that Seer takes those that are missing for gone", number(len(all), "machine")))
 	if err == nil && s.must && len(all) == 0 {
 		t.failf("List: it gives nothing any more")
 	}
@@ -186,7 +186,7 @@ func (l *lab) terminateIn(ctx context.Context, t *trial, s storm, handle string)
 // cancelReturns gives calls up while a backend says nothing.
 func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there is nothing to wait for")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there is nothing to wait for")
 		return
 	}
 	owner := l.owner()

@@ -87,3 +87,24 @@ func TestNothingIsBuiltUponWhatDoesNotAnswer(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// A fetcher that does not find the kit's model is told so once.
+func TestOneCauseOfAFetcherIsToldOnce(t *testing.T) {
+	k := fetcherKit(nil)
+	k.Model.Name = "none"
+	got := failed(sdktest.RunChecks(t.Context(), sdktest.FetcherChecks(k), nil))
+	if len(got) != 1 || !strings.Contains(got["resolve/pins"], "not_found") {
+		t.Errorf("%v", got)
+	}
+}
+
+// What one lost request does to a creation is said in whole sentences.
+func TestALostRequestIsNamed(t *testing.T) {
+	k := sampleKit(flaws{"connection lost is internal": true})
+	detail := failed(sdktest.RunChecks(t.Context(), only(k, "create/once-answer-lost"), nil))["create/once-answer-lost"]
+	for _, want := range []string{"the answer to request 1 of a creation was lost", "\nrequest 1 of a creation was lost"} {
+		if !strings.Contains("\n"+detail, want) {
+			t.Errorf("%q has no %q", detail, want)
+		}
+	}
+}

@@ -22,7 +22,7 @@ func (l *lab) createGives(ctx context.Context, t *trial) {
 		t.lack(needMachine)
 		return
 	}
-	t.notef("%d calls, %d requests", c.calls, l.world.Count()-before)
+	t.notef("%s, %s", number(c.calls, "call"), number(l.world.Count()-before, "request"))
 	for _, line := range c.log {
 		if strings.ContainsAny(line, "\n\x1b") {
 			t.failf("the log line %s is more than one line of plain text", shorten(line))
@@ -164,11 +164,10 @@ func (l *lab) createTogether(ctx context.Context, t *trial) {
 // createLost loses the answer of each request of a creation in turn, and the request itself.
 func (l *lab) createLost(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests whose answers could be lost")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests whose answers could be lost")
 		return
 	}
-	effects := map[string]Effect{"the answer to": AnswerLost(), "": Refused()}
-	for what, effect := range effects {
+	for what, effect := range map[string]Effect{"the answer to request": AnswerLost(), "request": Refused()} {
 		for i := 0; i < maxSteps; i++ {
 			if !l.loseOne(ctx, t, what, effect, i) || l.kit.Quick && i >= 3 {
 				break
@@ -189,7 +188,7 @@ func (l *lab) loseOne(ctx context.Context, t *trial, what string, effect Effect,
 	handle, err := c.finish(ctx)
 	hit := l.world.Count()-before > i
 	if err != nil {
-		t.failf("%s request %d of a creation was lost, and nothing came of it: %s; a lost connection is unavailable, so that Seer calls again", what, i+1, describe(err))
+		t.failf("%s %d of a creation was lost, and nothing came of it: %s; a lost connection is unavailable, so that Seer calls again", what, i+1, describe(err))
 		return false
 	}
 	remove()
@@ -219,7 +218,7 @@ func (l *lab) createForeignCursor(ctx context.Context, t *trial) {
 
 func (l *lab) createArrives(ctx context.Context, t *trial) {
 	if l.kit.Machines == nil {
-		t.skipf("the kit has no Machines: what the simulator has got cannot be seen")
+		t.skipf("only the kit in go test can see what the simulator has got: ProviderKit.Machines")
 		return
 	}
 	owner := l.owner()

@@ -73,7 +73,7 @@ func (l *lab) listOwners(ctx context.Context, t *trial) {
 			}
 		}
 		if len(all) > want && all[0].Owner == owner {
-			t.failf("List of %q gave %d machines; %d was rented for it: compare the whole owner", owner, len(all), want)
+			t.failf("List of %q gave %s; rented for it: %d; compare the whole owner", owner, number(len(all), "machine"), want)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (l *lab) terminateOnly(ctx context.Context, t *trial) {
 
 func (l *lab) terminateLost(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests whose answers could be lost")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests whose answers could be lost")
 		return
 	}
 	for name, effect := range map[string]Effect{"an answer that was lost": AnswerLost(), "a lost request": Refused(), "503": StatusCode(503)} {

@@ -132,7 +132,7 @@ func (l *lab) observeEvery(ctx context.Context, t *trial) {
 
 func (l *lab) observeBatched(ctx context.Context, t *trial) {
 	if !l.networked() {
-		t.skipf("no HTTP passes the kit (it has neither Cloud nor World, or the plugin speaks gRPC): there are no requests to be counted")
+		t.skipf("no HTTP passes the kit (there is no simulator, or the plugin needs none or speaks gRPC): there are no requests to be counted")
 		return
 	}
 	owner := l.owner()
@@ -149,9 +149,9 @@ func (l *lab) observeBatched(ctx context.Context, t *trial) {
 		return seen()
 	}
 	one, three := requests(made[:1]), requests(made)
-	t.notef("%d requests for 1 handle, %d for 3", len(one), len(three))
+	t.notef("%s for 1 handle, %d for 3", number(len(one), "request"), len(three))
 	if grows(one, three, made) && l.kit.PerHandle == "" {
-		t.failf("Observe makes %d requests for 1 handle and %d for 3, which are not the pages of one list; ask for a list, or say in the kit's PerHandle (per_handle: in conformance.yaml) why the backend has none", len(one), len(three))
+		t.failf("Observe makes %s for 1 handle and %d for 3, which are not the pages of one list; ask for a list, or say in the kit's PerHandle (per_handle: in conformance.yaml) why the backend has none", number(len(one), "request"), len(three))
 	}
 	if l.kit.PerHandle != "" {
 		t.notef("the author says: %s", l.kit.PerHandle)

@@ -26,7 +26,7 @@ func (l *lab) describeAnswers(ctx context.Context, t *trial) {
 		t.failf("Describe says something else the second time: %+v, then %+v", first, second)
 	}
 	if n := l.world.Count() - before; n > 0 {
-		t.failf("Describe made %d requests; it must work without network and credential", n)
+		t.failf("Describe made %s; it must work without network and credential", number(n, "request"))
 	}
 }
 
@@ -161,7 +161,7 @@ func (l *lab) offersGPU(ctx context.Context, t *trial) {
 	}
 	none, _ := l.offers(ctx, t, func(q *sdk.OfferQuery) { *q = sdk.OfferQuery{GPU: "ABACUS-9000", Options: q.Options} })
 	if len(none) > 0 {
-		t.failf("a query for the GPU ABACUS-9000, which does not exist, gave %d offers", len(none))
+		t.failf("a query for the GPU ABACUS-9000, which does not exist, gave %s", number(len(none), "offer"))
 	}
 }
 
@@ -180,7 +180,7 @@ func (l *lab) offersNarrow(ctx context.Context, t *trial) {
 			t.failf("a query for %s: %s; an empty list is meant", name, describe(err))
 		}
 		if len(offers) > 0 {
-			t.failf("a query for %s gave %d offers, such as %q; leave out what does not have it", name, len(offers), offers[0].ID)
+			t.failf("a query for %s gave %s, such as %q; leave out what does not have it", name, number(len(offers), "offer"), offers[0].ID)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (l *lab) createUnsupported(ctx context.Context, t *trial) {
 		}
 		hint := "unsupported was expected"
 		if w.part != "" {
-			hint += `; if the backend can do it, name "` + string(w.part) + `" in the kit's Supports`
+			hint += `; if the backend can do it, name "` + string(w.part) + `" in Supports of the kit, or in supports: of conformance.yaml`
 		}
 		spec := l.spec(ctx, l.owner())
 		w.ask(&spec)
@@ -72,13 +72,13 @@ func (l *lab) refuses(ctx context.Context, t *trial, spec sdk.MachineSpec, what,
 		t.failf("List: %s", describe(err))
 	}
 	if len(live) > 0 {
-		t.failf("asked for %s, and %d machines were rented: check before anything is asked of the backend", what, len(live))
+		t.failf("asked for %s, and rented: %s; check before anything is asked of the backend", what, number(len(live), "machine"))
 	}
 }
 
 func (l *lab) createNoCapacity(ctx context.Context, t *trial) {
 	if l.kit.SoldOut == nil {
-		t.skipf("the kit has no SoldOut: the simulator cannot be told that nothing is free")
+		t.skipf("only the kit in go test can tell the simulator that nothing is free: ProviderKit.SoldOut")
 		return
 	}
 	spec := l.spec(ctx, l.owner()) // of an offer that somebody else takes now

@@ -44,7 +44,7 @@ func (l *lab) free(ctx context.Context) ([]sdk.Offer, error) {
 	}
 	offers = slices.DeleteFunc(slices.Clone(offers), func(o sdk.Offer) bool { return o.Stock == sdk.StockNone })
 	if len(offers) == 0 {
-		return nil, fmt.Errorf("nothing is offered for %s; where every machine has a GPU, the kit's Query (gpu: in conformance.yaml) is for *", jsonOf(l.kit.Query))
+		return nil, fmt.Errorf("nothing is offered for %s; up to three machines are rented at a time, and where each has a GPU, the kit's Query (gpu: in conformance.yaml) is for *", jsonOf(l.kit.Query))
 	}
 	slices.SortStableFunc(offers, func(a, b sdk.Offer) int { return cmp.Compare(a.CostPerHour, b.CostPerHour) })
 	return offers, nil

@@ -61,7 +61,7 @@ func (r *run) resources(ctx context.Context) {
 	if r.said.calls > 0 {
 		wrong = fmt.Sprintf("the log of %d calls was longer than a call's may be and was cut off; say less", r.said.calls)
 	}
-	r.add("resources/log", start, wrong, fmt.Errorf("%d KB in all", r.said.bytes/1000))
+	r.add("resources/log", start, wrong, fmt.Errorf("%s in all", amount(r.said.bytes)))
 }
 
 func (r *run) memory(early, late int64, calls int, start time.Time) {
@@ -72,11 +72,15 @@ func (r *run) memory(early, late int64, calls int, start time.Time) {
 	wrong := ""
 	switch grown := late - early; {
 	case grown > growthMB*bytesPerMB && calls > fewCalls:
-		wrong = fmt.Sprintf("memory grew by %d MB from call %d to call %d: something is kept from one call to the next", grown/bytesPerMB, fewCalls, calls)
+		wrong = fmt.Sprintf("memory grew by %s from call %d to call %d: something is kept from one call to the next", amount(grown), fewCalls, calls)
 	case float64(late) > fullShare*float64(limit*bytesPerMB):
-		wrong = fmt.Sprintf("calls without work took %d of %d MB; raise limits.memory_mb or take less", late/bytesPerMB, limit)
+		wrong = fmt.Sprintf("calls without work took %s of %d MiB; raise limits.memory_mb or take less", amount(late), limit)
 	}
-	r.add("resources/memory", start, wrong, fmt.Errorf("%.1f MB after %d calls, %.1f after %d", float64(early)/bytesPerMB, min(fewCalls, calls), float64(late)/bytesPerMB, calls))
+	note := fmt.Errorf("%s after %d calls", amount(early), min(fewCalls, calls))
+	if calls > fewCalls {
+		note = fmt.Errorf("%w, %s after %d", note, amount(late), calls)
+	}
+	r.add("resources/memory", start, wrong, note)
 }
 
 func tooSlow(what string, took, limit time.Duration) string {

@@ -43,9 +43,9 @@ func (r *run) static() bool {
 func (r *run) module(m wasmfile.Module, size int, start time.Time) {
 	wrong := ""
 	if size > largestModule {
-		wrong = fmt.Sprintf("the module has %.1f MB; somebody has to fetch and compile it. Strip debug information, or leave libraries out", float64(size)/1e6)
+		wrong = fmt.Sprintf("the module has %s; somebody has to fetch and compile it. Strip debug information, or leave libraries out", amount(int64(size)))
 	}
-	r.add("static/size", start, wrong, fmt.Errorf("%.1f MB", float64(size)/1e6))
+	r.add("static/size", start, wrong, errors.New(amount(int64(size))))
 	wrong = ""
 	if _, ok := m.Custom(sdk.ManifestSection); !ok {
 		wrong = "the manifest is not inside the module, so that the file alone says nothing; build with `seer plugin build`"
