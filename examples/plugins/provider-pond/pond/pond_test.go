@@ -190,7 +190,7 @@ func TestConformance(t *testing.T) {
 		SoldOut: cloud.SellOut,
 		Machines: func() (all []sdktest.Machine) {
 			for _, m := range cloud.Machines() {
-				all = append(all, sdktest.Machine{Handle: m.ID, Command: m.Command, Env: m.Env, Port: m.Port, Live: m.State != "ended" && m.State != "failed"})
+				all = append(all, sdktest.Machine{Handle: m.ID, Command: m.Command, Env: m.Env, Port: m.Port, Offer: m.Size, Live: m.State != "ended" && m.State != "failed"})
 			}
 			return all
 		},
