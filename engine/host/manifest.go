@@ -37,17 +37,19 @@ func parseManifest(file string, text []byte, limits Limits) (sdk.Manifest, error
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return m, yamlErrors(file, err)
+		return m, errors.Join(yamlErrors(file, err, nil)...)
 	}
 	if doc.Kind == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return m, fmt.Errorf("%s:1: a manifest is a mapping that begins with `id: <plugin-id>`", file)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
+	c := checker{file: file, root: doc.Content[0], unread: map[int]bool{}}
 	if err := dec.Decode(&m); err != nil && !errors.Is(err, io.EOF) {
-		return m, yamlErrors(file, err)
+		if rest := c.cannotRead(err); !rest {
+			return m, errors.Join(c.errs...)
+		}
 	}
-	c := checker{file: file, root: doc.Content[0]}
 	c.manifest(m, limits)
 	return m, errors.Join(c.errs...)
 }
@@ -57,6 +59,8 @@ type checker struct {
 	file string
 	root *yaml.Node
 	errs []error
+
+	unread map[int]bool // lines that could not be read; true = their key is unknown
 }
 
 func (c *checker) manifest(m sdk.Manifest, limits Limits) {
@@ -110,7 +114,14 @@ func (c *checker) match(key, value string, pattern *regexp.Regexp, form string) 
 }
 
 func (c *checker) add(key, format string, args ...any) {
-	c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, c.line(key), key, fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	n := findKey(c.root, key)
+	if n == nil {
+		n = c.root
+	}
+	if !c.follows(n, n.Line, text) {
+		c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, n.Line, key, text))
+	}
 }
 
 // at reports a problem at a place like permissions.http.0.reason, or at what is
@@ -124,7 +135,9 @@ func (c *checker) at(place, text string) {
 		}
 		n, line = value, key.Line
 	}
-	c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, line, place, text))
+	if !c.follows(n, line, text) {
+		c.errs = append(c.errs, fmt.Errorf("%s:%d: %s: %s", c.file, line, place, text))
+	}
 }
 
 // child is an entry of a mapping, or an element of a sequence.
@@ -166,40 +179,6 @@ func findKey(n *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
-
-// yamlErrors puts the parser's messages into the form file:line: what.
-func yamlErrors(file string, err error) error {
-	lines := []string{err.Error()}
-	var typed *yaml.TypeError
-	if errors.As(err, &typed) {
-		lines = typed.Errors
-	}
-	var errs []error
-	for _, l := range lines {
-		at := "1"
-		if m := yamlLine.FindStringSubmatch(l); m != nil {
-			at, l = m[1], l[len(m[0]):]
-		}
-		l = strings.TrimPrefix(l, "yaml: ")
-		l = strings.NewReplacer(" not found in type sdk.Manifest", " is not a key of a manifest",
-			" not found in type sdk.Permissions", " is not a permission that there is",
-			" not found in type sdk.PluginLimits", " is not a limit that there is",
-			" not found in type sdk.HTTPPermission", " is not a key of an http permission",
-			" not found in type sdk.GRPCPermission", " is not a key of a grpc permission",
-			" not found in type sdk.CommandPermission", " is not a key of a commands permission",
-			" not found in type sdk.EnvPermission", " is not a key of an env permission",
-			" not found in type sdk.FilePermission", " is not a key of a files permission",
-			" not found in type sdk.Profile", " is not a key of profile",
-			" not found in type sdk.Setting", " is not a key of a setting",
-			" not found in type sdk.Secret", " is not a key of a secret",
-			" not found in type sdk.Binding", " is not a key of bind",
-			" not found in type sdk.Capture", " is not a key of a capture").Replace(l)
-		errs = append(errs, fmt.Errorf("%s:%s: %s", file, at, l))
-	}
-	return errors.Join(errs...)
 }
 
 func sameManifest(a, b sdk.Manifest) bool { return reflect.DeepEqual(a, b) }

@@ -68,6 +68,36 @@ func TestManifestOfWhatLeaves(t *testing.T) {
 	}
 }
 
+// All mistakes at once, in the words of the file.
+func TestManifestMistakes(t *testing.T) {
+	limits := Limits{}.withDefaults()
+	for _, tc := range []struct {
+		name, from, to string
+		want           []string
+	}{
+		{"a word for a list", "methods: [/acme.Cloud/*]", "methods: GET", []string{"p.yaml:8: permissions.grpc.0.methods: must be a list, like [GET]"}},
+		{"two kinds of mistakes", "version: 0.1.0\nimplements: [provider/1]", "version: one\nimplements: provider/1",
+			[]string{"p.yaml:3: implements: must be a list, like [provider/1]", `p.yaml:2: version: "one" is not of the form: three numbers, like 1.0.2`}},
+		{"a typo and no reason", "doc: the API\n    env", "doc: the API\n    environment", []string{"p.yaml:16: field environment is not a key of a setting"}},
+		{"a typo here and no reason there", "reason: to rent machines\nprofile:\n  file:", "reason: ''\nprofile:\n  files:",
+			[]string{"p.yaml:11: field files is not a key of profile", "p.yaml:9: permissions.grpc.0.reason: missing; tell the user why the plugin needs it"}},
+		{"a word for a list, and nothing at all", "implements: [provider/1]\nprovides: [cloud]", "implements: provider/1",
+			[]string{"p.yaml:3: implements: must be a list, like [provider/1]", "p.yaml:1: provides: missing; list the values of `provider:`, the model sources or the `expose_as:` values"}},
+		{"a text for a number", "memory_mb: 1024", "memory_mb: lots", []string{"p.yaml:33: limits.memory_mb: must be a whole number"}},
+		{"a list for a text", "id: provider-cloud", "id: [provider-cloud]", []string{"p.yaml:1: id: must be a text"}},
+		{"a mapping for a list", "provides: [cloud]", "provides: {a: b}", []string{"p.yaml:4: provides: must be a list of texts"}},
+		{"a text for a mapping", "limits:\n  memory_mb: 1024", "limits: high", []string{"p.yaml:32: limits: must be a mapping, `key: value` on lines of its own"}},
+		{"a text for a choice", "jwt: true", "jwt: perhaps", []string{"p.yaml:29: captures.0.jwt: must be true or false"}},
+		{"twice", "version: 0.1.0", "version: 0.1.0\nid: other", []string{`p.yaml:3: mapping key "id" already defined at line 1`}},
+	} {
+		text := strings.Replace(cloudManifest, tc.from, tc.to, 1)
+		_, err := parseManifest("p.yaml", []byte(text), limits)
+		if text == cloudManifest || err == nil || err.Error() != strings.Join(tc.want, "\n") {
+			t.Errorf("%s: %v\nwant %s", tc.name, err, strings.Join(tc.want, "\n"))
+		}
+	}
+}
+
 func FuzzManifest(f *testing.F) {
 	f.Add("id: expose-shout\nversion: 0.1.0\nimplements: [expose/1]\nprovides: [shout]\n")
 	f.Add("id: &a [*a]\n")
