@@ -72,6 +72,7 @@ func (d *development) built(ctx context.Context, built scaffold.Result, err erro
 	}
 	ui.tell("%s built %s %s: %s in %s, in %s", clock(time.Now()), built.Manifest.ID, built.Manifest.Version, megabytes(built.Size),
 		built.Took.Round(10*time.Millisecond), built.Wasm)
+	d.app.tellRemoved(built)
 	if err := d.grant(ctx, built.Wasm); err != nil {
 		ui.note("warning", err.Error())
 	}
