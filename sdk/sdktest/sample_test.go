@@ -374,7 +374,7 @@ func (s *sample) look(ctx context.Context, handles []string) (all []machine, err
 		return s.list(ctx, "", handles...)
 	case s.has("observes one by one"):
 		for range handles[1:] {
-			if all, err = s.list(ctx, ""); err != nil {
+			if _, err = s.list(ctx, ""); err != nil {
 				return nil, err
 			}
 		}
