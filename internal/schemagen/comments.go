@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -18,11 +19,18 @@ type source struct {
 
 func readSource(dir string) (source, error) {
 	s := source{map[string]string{}, map[string][]string{}}
-	packages, err := parser.ParseDir(token.NewFileSet(), dir, nil, parser.ParseComments)
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
 		return s, err
 	}
-	for _, file := range packages["sdk"].Files {
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			return s, err
+		}
 		for _, decl := range file.Decls {
 			if d, ok := decl.(*ast.GenDecl); ok {
 				s.declaration(d)
