@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"sdk/sdktest":                   {"sdk", "sdk/gpu"},
 	"sdk/schema":                    {},
 	"engine/host/egress":            {"sdk", "engine/host/access"},
-	"engine/host/hosttest":          {"sdk/pack"},
+	"engine/host/hosttest":          {"sdk", "sdk/pack", "sdk/wasmfile"},
 	"engine/service":                {"sdk", "engine/protocol"},
 	"engine/surface":                {"sdk", "engine/protocol", "engine/python"},
 	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},

@@ -15,32 +15,12 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/sdk"
-	"github.com/seer-engine/seer/sdk/wasmfile"
 )
-
-// module is a Wasm module with the functions of a provider, which return 0, and a manifest.
-func module(manifest string) []byte {
-	names := sdk.KindProvider.Exports()
-	functions, exports, code := []byte{byte(len(names))}, []byte{byte(len(names))}, []byte{byte(len(names))}
-	for i, name := range names {
-		functions = append(functions, 0)
-		exports = append(append(append(exports, byte(len(name))), name...), 0, byte(i))
-		code = append(code, 4, 0, 0x41, 0, 0x0b)
-	}
-	out := []byte{0, 'a', 's', 'm', 1, 0, 0, 0, 1, 5, 1, 0x60, 0, 1, 0x7f}
-	for _, section := range []struct {
-		id   byte
-		body []byte
-	}{{3, functions}, {7, exports}, {10, code}} {
-		size := []byte{byte(len(section.body)&0x7f | 0x80), byte(len(section.body) >> 7)}
-		out = append(append(append(out, section.id), size...), section.body...)
-	}
-	return wasmfile.AppendCustom(out, sdk.ManifestSection, []byte(manifest))
-}
 
 // tiny is a provider that asks for some paths of its cloud.
 func tiny(t testing.TB, version string, paths ...string) bundle.Bundle {
@@ -49,7 +29,7 @@ func tiny(t testing.TB, version string, paths ...string) bundle.Bundle {
 	if len(paths) > 0 {
 		manifest += fmt.Sprintf("permissions:\n  http:\n    - {destination: https://api.tiny.example, methods: [GET], paths: [%s], reason: to rent}\n", strings.Join(paths, ", "))
 	}
-	b, err := bundle.New(module(manifest), []byte(manifest))
+	b, err := bundle.New(hosttest.Module(sdk.KindProvider, manifest), []byte(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/sdk"
@@ -153,7 +154,7 @@ func TestAWrongBundleIsRefused(t *testing.T) {
 	w, good := newWorld(t), tiny(t, "1.0.0", "/m")
 	manifest := func(text string) bundle.Bundle {
 		b := good
-		b.Manifest, b.Wasm = []byte(text), module(text)
+		b.Manifest, b.Wasm = []byte(text), hosttest.Module(sdk.KindProvider, text)
 		b.Version = "1.0.0"
 		return b
 	}
