@@ -19,6 +19,7 @@ import (
 const (
 	Auto       = "auto"       // the best one that works here
 	Bubblewrap = "bubblewrap" // namespaces and an own file tree
+	GVisor     = "gvisor"     // a kernel of its own: runsc
 	None       = "none"       // an ordinary process
 )
 
@@ -51,7 +52,39 @@ type Spec struct {
 
 	// Status, if set, receives the JSON documents of bwrap --json-status-fd; the
 	// first one holds child-pid, which takes everything inside along when killed.
+	// Only for bubblewrap: with gVisor the process that was started takes it along.
 	Status *os.File
+
+	Root Root // the tree inside; the zero value is this computer's own system, read-only
+	// Devices are device nodes that are shown where they are, for instance those of
+	// [GPUs].
+	Devices []string
+
+	// State is a private folder on disk for what gVisor keeps beside the command. It
+	// must exist, is used by one command at a time and belongs to the caller, who
+	// removes it afterwards. Required for gVisor, not used by others.
+	State string
+	// Places are folders in which runsc is looked for before those of the system.
+	Places []string
+	// HostSockets lets the command connect to Unix sockets that others have made in
+	// its mounts. Bubblewrap always does.
+	HostSockets bool
+	// RestoreFrom is a folder that [Checkpoint] has filled: instead of starting Argv,
+	// gVisor continues the processes saved there. All else must be as it was then.
+	RestoreFrom string
+}
+
+// Root is the tree in which a command runs.
+type Root struct {
+	// Image is the folder of an unpacked image, whose tree replaces this computer's
+	// system. It is never changed.
+	Image string
+	// Writable lets the command change the tree, as user 0 with that user's rights
+	// inside, so that apt works. What it changes is kept in State. Only gVisor.
+	Writable bool
+	// Layers are tar files of [SaveRoot], lowest first, that lie on the tree. Only
+	// gVisor with a writable tree: for others, unpack them into a copy of the image.
+	Layers []string
 }
 
 // Choice is the isolation to use.
@@ -62,14 +95,14 @@ type Choice struct {
 
 // Detect tries every kind, best first. It says of one that cannot be used why
 // not and what to do.
-func Detect(ctx context.Context) []sdk.Isolation {
+func Detect(ctx context.Context, places ...string) []sdk.Isolation {
 	return []sdk.Isolation{detectBubblewrap(ctx), {Name: None, Usable: true}}
 }
 
 // Choose finds the isolation for what was asked: empty or [Auto] for the best
 // that works, or the name of a kind, which is then used or refused. None is
 // chosen by itself only with a warning.
-func Choose(ctx context.Context, asked string) (Choice, error) {
+func Choose(ctx context.Context, asked string, places ...string) (Choice, error) {
 	bwrap := sdk.Isolation{Name: Bubblewrap}
 	if asked == "" || asked == Auto || asked == Bubblewrap {
 		bwrap = detectBubblewrap(ctx)
