@@ -9,23 +9,24 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // attend waits for a call on behalf of a client, which is kept informed. It answers
 // with the result, or after a while with the state of the call, which goes on.
 func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration) *mcp.CallToolResult {
-	stop := s.report(ctx, req, j)
+	stop := front.Report(ctx, req, j.tool.fn.Name, j)
 	defer stop()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-j.done:
-		return fit(s.result(ctx, j), req.Session)
+		return front.Fit(s.result(ctx, j), req.Session)
 	case <-timer.C:
 		select {
 		case <-j.done:
-			return fit(s.result(ctx, j), req.Session)
+			return front.Fit(s.result(ctx, j), req.Session)
 		default:
 			return j.handedOver()
 		}
@@ -37,7 +38,7 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, w
 			s.log.Warn("a call could not be cancelled", "call", j.id(), "error", err)
 		}
 	}
-	return failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
+	return front.Failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
 }
 
 // handedOver is the answer of a tool whose call goes on.
@@ -59,7 +60,7 @@ func (p progress) text() string {
 	}
 	b.WriteString(".")
 	if p.Progress != nil {
-		fmt.Fprintf(&b, " It is at %s.", p.Progress.text())
+		fmt.Fprintf(&b, " It is at %s.", p.Progress.Text())
 	}
 	if p.Items > 0 {
 		fmt.Fprintf(&b, " It has given %d items.", p.Items)
@@ -71,14 +72,6 @@ func (p progress) text() string {
 	return b.String()
 }
 
-func (b *bar) text() string {
-	text := fmt.Sprintf("%g/%g", b.N, b.Total)
-	if b.Message != "" {
-		text += " " + b.Message
-	}
-	return text
-}
-
 func before(position int) string {
 	switch position {
 	case 0:
@@ -87,4 +80,32 @@ func before(position int) string {
 		return "1 call goes first"
 	}
 	return fmt.Sprintf("%d calls go first", position)
+}
+
+// Changed, State and Told are what the client is kept informed of.
+func (j *job) Changed() <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.changed
+}
+
+// State is how far the call has come.
+func (j *job) State() front.State {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := front.State{Bar: j.screen.Bar(), Items: len(j.items) + j.omitted, Line: j.screen.LastLine()}
+	if j.position != nil {
+		s.Waiting = "queued: " + before(*j.position)
+	}
+	if len(j.items) > 0 {
+		s.Item = string(j.items[len(j.items)-1])
+	}
+	return s
+}
+
+// Told is what has been printed and nobody has heard of.
+func (j *job) Told() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.screen.Told()
 }

@@ -1,14 +1,13 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
 )
 
 const callSchema = `{
@@ -17,22 +16,6 @@ const callSchema = `{
  "required": ["call"],
  "additionalProperties": false
 }`
-
-// strict reads the arguments of one of Seer's own tools.
-func strict(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		raw = json.RawMessage(`{}`)
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one object")
-	}
-	return nil
-}
 
 // addCallTools adds the tools for calls that go on after their tool has answered.
 func (s *server) addCallTools() {
@@ -58,12 +41,12 @@ func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolReques
 		var in struct {
 			Call string `json:"call"`
 		}
-		if err := strict(req.Params.Arguments, &in); err != nil {
-			return badArguments(name, err), nil
+		if err := front.Strict(req.Params.Arguments, &in); err != nil {
+			return front.BadArguments(name, err), nil
 		}
 		j, err := s.find(ctx, in.Call)
 		if err != nil {
-			return failure(err), nil
+			return front.Failure(err), nil
 		}
 		return f(ctx, req, j), nil
 	}
@@ -72,12 +55,12 @@ func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolReques
 // attendOther waits for a call that another request has begun: giving up the waiting
 // is not giving up the call.
 func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
-	stop := s.report(ctx, req, j)
+	stop := front.Report(ctx, req, j.tool.fn.Name, j)
 	defer stop()
 	select {
 	case <-j.done:
-		return fit(s.result(ctx, j), req.Session)
-	case <-time.After(s.waitOf(req.Session)):
+		return front.Fit(s.result(ctx, j), req.Session)
+	case <-time.After(front.WaitOf(req.Session, s.opts.Wait)):
 	case <-ctx.Done():
 	}
 	return j.handedOver()
@@ -89,7 +72,7 @@ func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
 	case <-j.done:
 	default:
 		if err := s.cancel(ctx, j); err != nil {
-			return failure(err)
+			return front.Failure(err)
 		}
 	}
 	select {
@@ -108,7 +91,7 @@ func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
 	text := "The call " + p.Call + " of " + p.Function + " is " + string(p.State) + "."
 	if p.Items > 0 {
 		answer.Result = items
-		text += " It had given:\n" + shorten(string(items))
+		text += " It had given:\n" + front.Shorten(string(items))
 	}
 	if p.Tail != "" {
 		text += "\nIt had printed:\n" + p.Tail

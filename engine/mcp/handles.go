@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -61,7 +62,7 @@ func (s *seen) remove(id string) {
 func (s *server) handleResult(ctx context.Context, h *handle, raw json.RawMessage) *mcp.CallToolResult {
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		return problem(err.Error())
+		return front.Problem(err.Error())
 	}
 	r := &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: h.text()}, s.linkTo(h)},
@@ -132,7 +133,7 @@ func (h *handle) text() string {
 		}
 	}
 	if h.Preview != "" {
-		b.WriteString("\n" + cut(h.Preview, 4<<10))
+		b.WriteString("\n" + front.Cut(h.Preview, 4<<10))
 	}
 	b.WriteString("\n" + h.next())
 	return b.String()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -114,30 +115,30 @@ func (s *server) addHandleTool() {
 
 func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	var l look
-	if err := strict(req.Params.Arguments, &l); err != nil {
-		return badArguments(handleTool, err)
+	if err := front.Strict(req.Params.Arguments, &l); err != nil {
+		return front.BadArguments(handleTool, err)
 	}
 	id := string(l.Handle)
 	if !handleID.MatchString(id) {
-		return badArguments(handleTool, fmt.Errorf("handle is the id of one, h-…, and not %q", cut(id, 80)))
+		return front.BadArguments(handleTool, fmt.Errorf("handle is the id of one, h-…, and not %q", front.Cut(id, 80)))
 	}
 	steps, err := l.steps()
 	if err != nil {
-		return badArguments(handleTool, err)
+		return front.BadArguments(handleTool, err)
 	}
 	fn := handleGet
 	switch {
 	case l.Keep:
 		fn = handleMake
 	case len(steps) == 0:
-		return fit(s.info(ctx, id), req.Session)
+		return front.Fit(s.info(ctx, id), req.Session)
 	}
 	// As any call: it may be cancelled, and be queued where it is long.
 	j, err := s.ask(req, fn, append([]any{id}, steps...))
 	if err != nil {
-		return failure(err)
+		return front.Failure(err)
 	}
-	r := s.attend(ctx, req, j, s.waitOf(req.Session))
+	r := s.attend(ctx, req, j, front.WaitOf(req.Session, s.opts.Wait))
 	select {
 	case <-j.done:
 		s.gone(id, j.err)
@@ -159,7 +160,7 @@ func (s *server) ask(req *mcp.CallToolRequest, fn string, args []any) (*job, err
 func (s *server) info(ctx context.Context, id string) *mcp.CallToolResult {
 	h, raw, err := s.describe(ctx, id)
 	if err != nil {
-		return failure(err)
+		return front.Failure(err)
 	}
 	return s.handleResult(ctx, h, raw)
 }
@@ -184,8 +185,4 @@ func (s *server) describe(ctx context.Context, id string) (*handle, json.RawMess
 	}
 	raw, err := json.Marshal(map[string]json.RawMessage{handleKey: v.json})
 	return &h, raw, err
-}
-
-func badArguments(name string, err error) *mcp.CallToolResult {
-	return failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: name + ": " + err.Error()})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -19,7 +20,7 @@ type job struct {
 	changed  chan struct{} // closed and made anew with every news
 	position *int          // calls that go first
 	running  bool          // something has come of it
-	screen   screen
+	screen   front.Screen
 	items    []json.RawMessage // of a stream, plain
 	itemSize int
 	omitted  int // items that were too many
@@ -49,7 +50,7 @@ func (j *job) handler() protocol.CallHandler {
 		Output: func(_ int, text string) {
 			j.change(func() {
 				j.begun()
-				j.screen.write(text)
+				j.screen.Write(text)
 			})
 		},
 		Item: func(b protocol.Body) error {
@@ -83,9 +84,7 @@ func (j *job) end(answer protocol.Answer, err error) {
 	j.change(func() {
 		j.position, j.over = nil, true
 		j.answer, j.err = answer, err
-		if len(j.screen.line) > 0 {
-			j.screen.end()
-		}
+		j.screen.Close()
 	})
 	close(j.done)
 }
@@ -96,7 +95,7 @@ type progress struct {
 	Function string             `json:"function"`
 	State    protocol.CallState `json:"state"`
 	Position *int               `json:"position,omitempty"`
-	Progress *bar               `json:"progress,omitempty"`
+	Progress *front.Bar         `json:"progress,omitempty"`
 	Seconds  float64            `json:"seconds"`
 	Items    int                `json:"items,omitempty"`
 	Tail     string             `json:"output_tail,omitempty"`
@@ -107,8 +106,8 @@ func (j *job) progress() progress {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	p := progress{
-		Call: j.id(), Function: j.tool.fn.Name, State: j.state(), Position: j.position, Progress: j.screen.bar,
-		Seconds: time.Since(j.started).Round(100 * time.Millisecond).Seconds(), Items: len(j.items) + j.omitted, Tail: j.screen.text(),
+		Call: j.id(), Function: j.tool.fn.Name, State: j.state(), Position: j.position, Progress: j.screen.Bar(),
+		Seconds: time.Since(j.started).Round(100 * time.Millisecond).Seconds(), Items: len(j.items) + j.omitted, Tail: j.screen.Text(),
 	}
 	return p
 }

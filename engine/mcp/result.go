@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
@@ -18,15 +18,14 @@ import (
 const (
 	// MaxText is how many bytes of a result are shown as text. More would fill an
 	// agent's context; structuredContent still has the whole result.
-	MaxText = 100 << 10
+	MaxText = front.MaxText
 	// MaxResult is the largest result that is passed on at all.
 	MaxResult = 8 << 20
 )
 
 // MetaError is the key in _meta of a failed call under which programs find the
-// [protocol.CallError]. It is not structuredContent, because clients check that
-// against the output schema also when the call failed.
-const MetaError = "seer-engine.github.io/error"
+// [protocol.CallError].
+const MetaError = front.MetaError
 
 const resultKey = "result"
 
@@ -38,9 +37,9 @@ func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
 	switch {
 	case err != nil:
 		s.log.Debug("call failed", "function", j.tool.fn.Name, "error", err)
-		r := failure(err)
+		r := front.Failure(err)
 		if len(items) > 0 {
-			r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf("Before that it gave %d items:\n%s", len(items)+omitted, cut(string(list(items)), MaxText))})
+			r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf("Before that it gave %d items:\n%s", len(items)+omitted, front.Cut(string(list(items)), MaxText))})
 		}
 		return r
 	case j.tool.fn.Stream || len(items) > 0:
@@ -73,7 +72,7 @@ func (t *tool) stream(items []json.RawMessage, omitted int) *mcp.CallToolResult 
 	if r := t.unfit(structured, text); r != nil {
 		return r
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: shorten(text)}}, StructuredContent: structured}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: front.Shorten(text)}}, StructuredContent: structured}
 }
 
 // success is the answer of a function that has returned.
@@ -81,16 +80,16 @@ func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.
 	v, err := show(body)
 	switch {
 	case errors.Is(err, value.ErrTooLarge), len(v.json) > MaxResult:
-		return problem(fmt.Sprintf("%s returned a value of more than %d bytes of JSON; at most as many can be passed on. Let it return less, or an array, which stays in the sandbox as a handle. %s",
-			t.fn.Name, MaxResult, cut(string(v.json), MaxText)))
+		return front.Problem(fmt.Sprintf("%s returned a value of more than %d bytes of JSON; at most as many can be passed on. Let it return less, or an array, which stays in the sandbox as a handle. %s",
+			t.fn.Name, MaxResult, front.Cut(string(v.json), MaxText)))
 	case err != nil:
-		return problem(fmt.Sprintf("the result of %s cannot be read: %v", t.fn.Name, err))
+		return front.Problem(fmt.Sprintf("the result of %s cannot be read: %v", t.fn.Name, err))
 	case v.whole != nil:
 		return s.handleResult(ctx, v.whole, v.json)
 	}
 	value, err := decode(v.json)
 	if err != nil {
-		return problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
+		return front.Problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
 	}
 	structured, isObject := value.(map[string]any)
 	if !isObject || t.wrap {
@@ -103,7 +102,7 @@ func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.
 	if r := t.unfit(structured, text); r != nil && len(v.images) == 0 {
 		return r
 	}
-	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: shorten(text)}}, StructuredContent: structured}
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: front.Shorten(text)}}, StructuredContent: structured}
 	for _, image := range v.images {
 		r.Content = append(r.Content, image)
 	}
@@ -117,8 +116,8 @@ func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.
 // costs the agent an explanation and not the value.
 func (t *tool) unfit(structured any, text string) *mcp.CallToolResult {
 	if err := t.check(structured); err != nil {
-		return problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
-			t.fn.Name, t.fn.Returns, err, shorten(text)))
+		return front.Problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
+			t.fn.Name, t.fn.Returns, err, front.Shorten(text)))
 	}
 	return nil
 }
@@ -137,42 +136,4 @@ func (t *tool) check(structured any) error {
 		return err
 	}
 	return t.output.Validate(v)
-}
-
-// shorten cuts a long text and says so.
-func shorten(text string) string {
-	if len(text) <= MaxText {
-		return text
-	}
-	return fmt.Sprintf("%s\n[cut by Seer: the first %d of %d bytes; the whole is in structuredContent]", cut(text, MaxText), MaxText, len(text))
-}
-
-// cut is the beginning of a text, cut between two characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
-
-func problem(text string) *mcp.CallToolResult {
-	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
-}
-
-// failure is a call that failed, as the agent should read it.
-func failure(err error) *mcp.CallToolResult {
-	var call *protocol.CallError
-	if !errors.As(err, &call) {
-		return problem(err.Error())
-	}
-	text := call.Error()
-	if call.Traceback != "" {
-		text += "\n\n" + call.Traceback
-	}
-	r := problem(text)
-	r.Meta = mcp.Meta{MetaError: call}
-	return r
 }

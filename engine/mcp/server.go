@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -24,6 +25,16 @@ import (
 // DefaultHandleAbove is the size of a result that stays in the sandbox: about what an
 // agent can read at once.
 const DefaultHandleAbove = 16 << 10
+
+// MinToken is the shortest token of a [Guard] that is taken.
+const MinToken = front.MinToken
+
+// DefaultWait is how long a tool is waited for before its call is handed over,
+// where nothing is known of the client.
+const DefaultWait = front.DefaultWait
+
+// Guard says who may use a [Handler].
+type Guard = front.Guard
 
 // Options change how a connection is served. The zero value is fine.
 type Options struct {
@@ -44,31 +55,26 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 		return err
 	}
 	defer s.close()
-	session, err := s.mcp.Connect(ctx, transport, nil)
-	if err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { session.Close() })
-	defer stop()
-	err = session.Wait()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
+	return front.Serve(ctx, s.mcp, transport)
 }
 
 // Handler serves the functions of a connection over streamable HTTP, until ctx ends,
 // as [Serve] does. The function that comes with the handler ends
 // what it has begun, once nobody is served any more.
 func Handler(ctx context.Context, source Source, guard Guard, o Options) (http.Handler, func(), error) {
-	if err := guard.valid(); err != nil {
+	if err := guard.Valid(); err != nil {
 		return nil, nil, err
 	}
 	s, err := open(ctx, source, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return guard.protect(s.overHTTP()), s.close, nil
+	h, err := front.Handler(s.mcp, guard)
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return h, s.close, nil
 }
 
 type server struct {
@@ -229,11 +235,11 @@ func (s *server) tool(name string) *tool {
 func (s *server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	body, err := arguments(t.fn, req.Params.Arguments)
 	if err != nil {
-		return failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
+		return front.Failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
 	}
 	j, err := s.begin(t, body, s.clientOf(req.Session))
 	if err != nil {
-		return failure(err)
+		return front.Failure(err)
 	}
-	return s.attend(ctx, req, j, s.waitOf(req.Session))
+	return s.attend(ctx, req, j, front.WaitOf(req.Session, s.opts.Wait))
 }

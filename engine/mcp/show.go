@@ -8,12 +8,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
-// MaxImage is the largest image that is shown. Models take no larger ones.
-const MaxImage = 5 << 20
+// MaxImage is the largest image that is shown.
+const MaxImage = front.MaxImage
 
 // shown is a value as a client can have it: JSON that anybody can read, in which
 // images are named and beside which they stand.

@@ -1,4 +1,4 @@
-package mcp
+package front
 
 import (
 	"context"
@@ -25,23 +25,24 @@ const (
 	keptEvents = 16 << 20
 )
 
-// Guard says who may use a [Handler].
+// Guard says who may use a server over HTTP.
 type Guard struct {
 	Token   string   // that every request has to bring
 	Hosts   []string // names in Host besides those of this machine: "mcp.example.org", "10.0.0.7"
 	Origins []string // pages of which sites may ask, besides those of this machine: "https://app.example.org"
 }
 
-func (g Guard) valid() error {
+// Valid reports a guard that would let anybody in.
+func (g Guard) Valid() error {
 	if len(g.Token) < MinToken {
 		return errors.New("the token for MCP over HTTP needs at least 16 characters")
 	}
 	return nil
 }
 
-// protect lets those in who bring the token. Pages of other sites, and names that
+// Protect lets those in who bring the token. Pages of other sites, and names that
 // have been made to lead here, are refused before anything is looked at.
-func (g Guard) protect(next http.Handler) http.Handler {
+func (g Guard) Protect(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(g.Token))
 	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 		got := sha256.Sum256([]byte(token))
@@ -108,12 +109,31 @@ func local(name string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func (s *server) overHTTP() http.Handler {
+// Handler serves a server over streamable HTTP to those whom guard lets in.
+func Handler(server *mcp.Server, guard Guard) (http.Handler, error) {
+	if err := guard.Valid(); err != nil {
+		return nil, err
+	}
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(keptEvents)
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
+	return guard.Protect(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		EventStore: events, SessionTimeout: sessionIdle,
 		PropagateRequestCancellation: true,
 		DisableLocalhostProtection:   true, // Guard does it, and knows which names are allowed
-	})
+	})), nil
+}
+
+// Serve serves one client until it goes away or ctx ends.
+func Serve(ctx context.Context, server *mcp.Server, transport mcp.Transport) error {
+	session, err := server.Connect(ctx, transport, nil)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { session.Close() })
+	defer stop()
+	err = session.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }

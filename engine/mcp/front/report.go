@@ -1,4 +1,4 @@
-package mcp
+package front
 
 import (
 	"context"
@@ -18,15 +18,36 @@ const (
 	newsEvery = 200 * time.Millisecond
 )
 
-// report keeps the client informed about a call: of its progress where it asked for
-// that, and of what is printed where it wants to log. The returned function ends
-// that before the result is sent.
-func (s *server) report(ctx context.Context, req *mcp.CallToolRequest, j *job) func() {
+// Running is something that a tool waits for. Its methods are called at any time, from
+// other goroutines.
+type Running interface {
+	// Changed is closed with the next news. It is asked for before State and Told, so
+	// that nothing is missed.
+	Changed() <-chan struct{}
+	// State is how far it has come.
+	State() State
+	// Told gives away what was printed and has not been told yet.
+	Told() string
+}
+
+// State is how far something has come. What is said first goes before the rest.
+type State struct {
+	Waiting string // what it waits for, as long as it does: "queued: 2 calls go first"
+	Bar     *Bar
+	Items   int    // that it has given
+	Item    string // the last of them
+	Line    string // that was printed last
+}
+
+// Report keeps the client informed about what its tool waits for: of the progress where
+// it asked for that, and of what is printed where it wants to log, under the name. The
+// returned function ends that; it goes before the result is sent.
+func Report(ctx context.Context, req *mcp.CallToolRequest, name string, what Running) func() {
 	if req.Session == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &reporter{session: req.Session, token: req.Params.GetProgressToken(), job: j, start: time.Now()}
+	r := &reporter{session: req.Session, token: req.Params.GetProgressToken(), name: name, what: what, start: time.Now()}
 	var wg sync.WaitGroup
 	wg.Add(1)
 	go func() {
@@ -45,21 +66,20 @@ func (s *server) report(ctx context.Context, req *mcp.CallToolRequest, j *job) f
 type reporter struct {
 	session *mcp.ServerSession
 	token   any
-	job     *job
+	name    string
+	what    Running
 	start   time.Time
 
 	last float64 // progress that was told; it has to grow
 	base float64 // what earlier bars have come to
-	seen bar
+	seen Bar
 }
 
 func (r *reporter) run(ctx context.Context) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
-		r.job.mu.Lock()
-		changed := r.job.changed
-		r.job.mu.Unlock()
+		changed := r.what.Changed()
 		r.log(ctx)
 		select {
 		case <-ctx.Done():
@@ -79,14 +99,12 @@ func (r *reporter) run(ctx context.Context) {
 // log passes on what has been printed. The SDK leaves out what the client does not
 // want.
 func (r *reporter) log(ctx context.Context) {
-	r.job.mu.Lock()
-	news := r.job.screen.told()
-	r.job.mu.Unlock()
+	news := r.what.Told()
 	if news == "" {
 		return
 	}
-	p := &mcp.LoggingMessageParams{Level: "info", Logger: r.job.tool.fn.Name, Data: news} //nolint:staticcheck // for the versions of MCP that most clients speak
-	_ = r.session.Log(ctx, p)                                                             //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
+	p := &mcp.LoggingMessageParams{Level: "info", Logger: r.name, Data: news} //nolint:staticcheck // for the versions of MCP that most clients speak
+	_ = r.session.Log(ctx, p)                                                 //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
 }
 
 func (r *reporter) progress(ctx context.Context) {
@@ -101,25 +119,23 @@ func (r *reporter) progress(ctx context.Context) {
 // next is the present progress. Without a bar it is a fraction of the time, too small
 // to be above what a bar that comes later begins with.
 func (r *reporter) next() *mcp.ProgressNotificationParams {
-	j := r.job
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	s := r.what.State()
 	p := &mcp.ProgressNotificationParams{Progress: time.Since(r.start).Hours() / 1e3}
 	switch {
-	case j.position != nil:
-		p.Message = "queued: " + before(*j.position)
-	case j.screen.bar != nil:
-		b := *j.screen.bar
+	case s.Waiting != "":
+		p.Message = s.Waiting
+	case s.Bar != nil:
+		b := *s.Bar
 		if b.N < r.seen.N || b.Total != r.seen.Total && r.seen.N == r.seen.Total { // another bar
 			r.base += r.seen.N
 		}
 		r.seen = b
 		p.Progress, p.Total, p.Message = r.base+b.N, r.base+b.Total, b.Message
-	case len(j.items) > 0:
-		p.Progress = float64(len(j.items) + j.omitted)
-		p.Message = fmt.Sprintf("item %d: %s", len(j.items)+j.omitted, cut(string(j.items[len(j.items)-1]), 200))
-	case j.screen.lastLine() != "":
-		p.Message = j.screen.lastLine()
+	case s.Items > 0:
+		p.Progress = float64(s.Items)
+		p.Message = fmt.Sprintf("item %d: %s", s.Items, Cut(s.Item, 200))
+	case s.Line != "":
+		p.Message = s.Line
 	default:
 		p.Message = fmt.Sprintf("running for %.0f s", time.Since(r.start).Seconds())
 	}
