@@ -121,7 +121,7 @@ func (u *up) prepare(ctx context.Context) error {
 }
 
 func (u *up) fetchModels(ctx context.Context) error {
-	for i, m := range u.exp.Sandbox.Models {
+	for i, m := range u.exp.Sandbox.Weights() {
 		u.report.info(StageModel, "resolving %s", m.Name)
 		got, err := u.engine.fetchModel(ctx, m)
 		if err != nil {

@@ -29,7 +29,7 @@ func (e *Experiment) fill(dir string) {
 		setDefault(&s.Name, strings.TrimSuffix(filepath.Base(s.File), ".py"))
 	}
 	absolute(dir, &e.Outputs, &e.Workspace.Dir)
-	for _, list := range [][]string{e.Workspace.Libraries, e.Workspace.Skills, e.Workspace.Files} {
+	for _, list := range [][]string{e.Workspace.Libraries, e.Workspace.Skills, e.Workspace.SkillDirs, e.Workspace.Files, e.Workspace.Dirs} {
 		for i := range list {
 			absolute(dir, &list[i])
 		}

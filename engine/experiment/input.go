@@ -46,7 +46,9 @@ type inputSandbox struct {
 	LocalFiles      []inputPair               `koanf:"local_files"`
 	LocalDirs       []inputPair               `koanf:"local_dirs"`
 	Ports           []int                     `koanf:"ports"`
+	JupyterPort     int                       `koanf:"jupyter_port"`
 	Debug           bool                      `koanf:"debug"`
+	DebugPort       int                       `koanf:"debug_port"`
 	Isolation       string                    `koanf:"isolation"`
 	Network         []string                  `koanf:"network"`
 }
@@ -119,8 +121,12 @@ type inputWorkspace struct {
 	Dir       string   `koanf:"dir"`
 	Libraries []string `koanf:"libraries"`
 	Skills    []string `koanf:"skills"`
+	SkillDirs []string `koanf:"skill_dirs"`
 	Files     []string `koanf:"files"`
+	Dirs      []string `koanf:"dirs"`
 	Init      string   `koanf:"init"`
+	Preload   *bool    `koanf:"preload_models"`
+	Hidden    *bool    `koanf:"hidden_model_loading"`
 }
 
 type inputAgent struct {
@@ -151,7 +157,7 @@ func decodeInput(values map[string]any) (input, error) {
 func (in input) experiment() *Experiment {
 	e := &Experiment{
 		Name: in.Name, Outputs: in.Outputs, NoRecord: in.Record != nil && !*in.Record, Sandbox: in.Sandbox.sandbox(),
-		Workspace: Workspace(in.Workspace),
+		Workspace: in.Workspace.workspace(),
 	}
 	for _, s := range in.Serve {
 		e.Serve = append(e.Serve, Serve{File: s.File, ExposeAs: s.ExposeAs, Name: s.Name, Options: s.Options,
@@ -164,13 +170,19 @@ func (in input) experiment() *Experiment {
 	return e
 }
 
+func (in inputWorkspace) workspace() Workspace {
+	no := func(b *bool) bool { return b != nil && !*b }
+	return Workspace{Dir: in.Dir, Libraries: in.Libraries, Skills: in.Skills, SkillDirs: in.SkillDirs, Files: in.Files, Dirs: in.Dirs, Init: in.Init,
+		NoPreload: no(in.Preload), ShowsLoading: no(in.Hidden)}
+}
+
 func (in inputSandbox) sandbox() Sandbox {
 	s := Sandbox{
 		Providers: in.Provider, GPU: in.GPU, GPUCount: in.GPUCount, CPU: in.CPU, MemoryGB: in.Memory, DiskGB: wholeGB(in.Disk),
 		Regions: in.Region, MaxPrice: in.MaxPrice, Budget: in.Budget, ProviderOptions: in.ProviderOptions, ExecutionMode: in.ExecutionMode,
 		PythonPackages: in.PythonPackages, SystemPackages: in.SystemPackages, PythonVersion: in.PythonVersion,
 		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
-		Ports: in.Ports, Debug: in.Debug, Isolation: in.Isolation,
+		Ports: in.Ports, JupyterPort: in.JupyterPort, Debug: in.Debug, DebugPort: in.DebugPort, Isolation: in.Isolation,
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)
 	for _, m := range in.Models {

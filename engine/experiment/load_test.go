@@ -47,9 +47,12 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 			ProviderOptions: map[string]map[string]any{"modal": {"app": "lab", "cloud": nil, "retries": 3}},
 			Models: []experiment.Model{
 				{Name: "./tiny-model", Source: "folder", Path: in("tiny-model"), VarName: "model"},
-				{Name: "google/gemma-2-9b", Source: "hub", Revision: "main", VarName: "gemma", Hidden: true},
-				{Name: "shelf:tiny/other", Source: "shelf", VarName: "model"},
+				{Name: "google/gemma-2-9b", Source: "hub", Revision: "main", VarName: "gemma", Hidden: true, DType: "bfloat16", Device: "cuda"},
+				{Name: "shelf:tiny/other", Source: "shelf", VarName: "other", IsPEFT: true, BaseModel: "google/gemma-2-2b"},
+				{Name: "./third", Source: "folder", Path: in("third"), VarName: "third", LoadAsPEFT: true},
 			},
+			ExecutionMode: experiment.ModeNotebook, JupyterPort: 8889, Debug: true, DebugPort: 8443,
+			Repos:          []experiment.Repo{{URL: "org/repo"}, {URL: "https://example.org/r.git", Ref: "v1", Install: "pip install -e ."}},
 			PythonPackages: []string{"numpy>=1.24"},
 			SystemPackages: []string{"git", "libgl1"}, PythonVersion: "3.11",
 			Image:       &experiment.Image{Base: "debian:12", Commands: []string{"touch /made"}},
@@ -60,8 +63,8 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 			LocalFiles:  []experiment.Pair{{Local: in("a.txt"), Remote: "/workspace/a.txt"}},
 			LocalDirs:   []experiment.Pair{{Local: in("data"), Remote: "/workspace/data"}},
 			Ports:       []int{8000},
-			Isolation:   "bubblewrap",
-			Network:     "open",
+			Isolation:   "gvisor",
+			Network:     "hosts", NetworkHosts: []string{"example.org", "*.example.net"},
 		},
 		Serve: []experiment.Serve{{File: in("interface.py"), ExposeAs: "library", Name: "model_tools",
 			Options: map[string]any{"depth": 2, "tags": []any{"a", "b"}},
@@ -69,7 +72,8 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 				Handles: 10, HandleSize: 0.5, Queue: 100},
 			Access: &experiment.Access{Functions: []string{"next_words"}, Calls: 1000, Rate: "60/min", Expires: 2 * time.Hour, Spend: 1.5,
 				Arguments: map[string]map[string]any{"next_words": {"top": map[string]any{"type": "integer", "maximum": 100}}}}}},
-		Workspace: experiment.Workspace{Dir: in("work"), Libraries: []string{in("helpers.py")}, Skills: []string{}, Files: []string{in("notes.md")}},
+		Workspace: experiment.Workspace{Dir: in("work"), Libraries: []string{in("helpers.py")}, Skills: []string{in("skills/one")}, SkillDirs: []string{in("skills/more")},
+			Files: []string{in("notes.md")}, Dirs: []string{in("data")}, Init: "import numpy", NoPreload: true, ShowsLoading: true},
 		Agent: &experiment.Agent{Provider: "command", Command: []string{"python3", "agent.py"}, Prompt: "Do it.\n",
 			Isolation: "auto", Network: "open", Env: map[string]string{"TZ": "UTC"}},
 		Outputs: in("results"),
@@ -185,7 +189,7 @@ func TestCancelled(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	exp := load(t, "testdata/full.yaml", "sandbox.timeout=3h")
-	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 20, "sandbox.models.1.name": 21, "sandbox.models.0.name": 20, "serve.0.file": 40, "serve.0.nothing": 40,
+	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 21, "sandbox.models.1.name": 22, "sandbox.models.0.name": 21, "serve.0.file": 43, "serve.0.nothing": 43,
 		"sandbox.volumes.1.path": 13, "sandbox.provider_options.modal.app": 17} {
 		if p := exp.Position(path); p.Line != line || p.File != "testdata/full.yaml" {
 			t.Errorf("%s: %+v, want line %d", path, p, line)

@@ -69,8 +69,17 @@ func (m Model) short() string {
 	return name
 }
 
+// shown is what a path or a variable may tell of the model: of a hidden one only its
+// own variable.
+func (m Model) shown() string {
+	if m.Hidden {
+		return m.VarName
+	}
+	return m.short()
+}
+
 // EnvName is the environment variable with the model's path in the sandbox:
-// MODEL_GOOGLE_GEMMA_2_9B_PATH.
+// MODEL_GOOGLE_GEMMA_2_9B_PATH; of a hidden model MODEL_MODEL_PATH, after its var_name.
 func (m Model) EnvName() string {
 	return "MODEL_" + strings.Map(func(r rune) rune {
 		switch {
@@ -80,16 +89,17 @@ func (m Model) EnvName() string {
 			return r
 		}
 		return '_'
-	}, m.short()) + "_PATH"
+	}, m.shown()) + "_PATH"
 }
 
-// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b.
+// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b, of a
+// hidden one /models/model.
 func (m Model) SandboxPath() string {
 	safe := strings.Map(func(r rune) rune {
 		if validNameRune(r) || r == '/' {
 			return r
 		}
 		return '-'
-	}, m.short())
+	}, m.shown())
 	return "/models/" + strings.TrimLeft(strings.ReplaceAll(safe, "/", "--"), ".")
 }

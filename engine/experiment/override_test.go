@@ -33,7 +33,7 @@ func TestOverrides(t *testing.T) {
 }
 
 func TestOverridesOfTheStagedForm(t *testing.T) {
-	exp, err := parse("models: [./m]\n", "sandbox.timeout=1h30m", "sandbox.models.1=./n")
+	exp, err := parse("models: [./m]\n", "sandbox.timeout=1h30m", "sandbox.models.1={name: ./n, var_name: other}")
 	if err != nil || exp.Sandbox.Timeout != 90*time.Minute || len(exp.Sandbox.Models) != 2 {
 		t.Errorf("got %+v, %v", exp, err)
 	}
@@ -52,7 +52,7 @@ func TestWrongOverrides(t *testing.T) {
 		"sandbox.models.0.hidden=1":   "--set sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
 		"name.first=x":                "--set name.first: `name` is the string `intro`, not a mapping",
 		"name=":                       "--set name: expected a string, got nothing",
-		"sandbox.execution_mode=cli":  "--set sandbox.execution_mode: not supported by this version",
+		"sandbox.debug_port=80":       "--set sandbox.debug_port: there is no VS Code without debug",
 		"serve.0.name=json":           "--set serve.0.name: `json` is a module of Python itself",
 		"sandbox.env.A.B.C=x":         "--set sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",
 		"serve.0.options=&a [*a, *a]": "--set serve.0.options: ",

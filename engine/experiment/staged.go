@@ -37,6 +37,9 @@ func (s *source) unstage() {
 		s.move(top, from, sandbox, "sandbox."+to)
 	}
 	first := s.marks[staged[0]]
+	if _, serves := top["serve"]; !serves { // that form was made for notebooks
+		sandbox["execution_mode"] = scalar{Tag: "!!str", Text: ModeNotebook}
+	}
 	s.marks["sandbox"] = mark{line: first.line, column: first.column, name: staged[0]}
 	top["sandbox"] = sandbox
 }

@@ -36,7 +36,7 @@ func sandboxFields() []Field {
 		{Key: "provider_options", Kind: KindFrees, Example: "{runpod: {cloud: COMMUNITY}}",
 			Doc: "Options of a single provider, under its name; what there is, its page of the docs says."},
 		{Key: "execution_mode", Kind: KindString, Nullable: true, Default: "null", Enum: []string{"notebook", "cli", "local"},
-			Doc: "How the agent uses the sandbox; `null` is a scoped sandbox: it may only call what `serve` exposes."},
+			Doc: "How the agent uses the sandbox: a notebook, a shell, or its own folder; `null` is a scoped sandbox: it may only call what `serve` exposes."},
 		{Key: "models", Kind: KindMaps, Short: "name", Example: "[./tiny-model]", Fields: modelFields(),
 			Doc: "Models to have under `/models`: a name, or a mapping with the fields below."},
 		{Key: "repos", Kind: KindMaps, Short: "url", Example: "[org/repo]", Fields: repoFields(),
@@ -58,7 +58,10 @@ func sandboxFields() []Field {
 		{Key: "local_files", Kind: KindPairs, Example: "[[./a.txt, /workspace/a.txt]]", Doc: "Files to put into the sandbox.", Fields: pairFields("file")},
 		{Key: "local_dirs", Kind: KindPairs, Example: "[[./data, /workspace/data]]", Doc: "Folders to put into the sandbox.", Fields: pairFields("folder")},
 		{Key: "ports", Kind: KindInts, Min: 1, Max: 65535, Example: "[8000]", Doc: "Further ports of the sandbox to make reachable."},
-		{Key: "debug", Kind: KindBool, Default: "false", Doc: "VS Code in the browser."},
+		{Key: "jupyter_port", Kind: KindInt, Nullable: true, Note: "8888; on this computer another one where that is taken", Min: 1, Max: 65535, Example: "8888",
+			Doc: "Port of Jupyter, with `execution_mode: notebook`."},
+		{Key: "debug", Kind: KindBool, Default: "false", Doc: "VS Code (code-server) in the browser."},
+		{Key: "debug_port", Kind: KindInt, Nullable: true, Note: "8443; on this computer another one where that is taken", Min: 1, Max: 65535, Example: "8443", Doc: "Port of VS Code."},
 		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
 			Doc: "How the local provider keeps the sandbox apart; `auto` is the best that works here. Never weaker than asked."},
 		{Key: "network", Kind: KindOneOrAll, Default: "open", Example: "none",
@@ -85,13 +88,13 @@ func modelFields() []Field {
 		{Key: "name", Kind: KindString, Required: true, Example: "google/gemma-2-9b",
 			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
 		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
-		{Key: "var_name", Kind: KindString, Default: "model", Doc: "Variable name in the model info."},
-		{Key: "hidden", Kind: KindBool, Default: "false", Doc: "Hide the model's name from the agent."},
+		{Key: "var_name", Kind: KindString, Default: "model", Doc: "Variable of the model in the notebook or interpreter; its tokenizer is `tokenizer` for `model`, else `NAME_tokenizer`."},
+		{Key: "hidden", Kind: KindBool, Default: "false", Doc: "Hide the model's name from the agent: in paths, variables, files, outputs and texts."},
 		{Key: "is_peft", Kind: KindBool, Default: "false", Doc: "The model is a PEFT/LoRA adapter; needs `base_model`."},
 		{Key: "base_model", Kind: KindString, Doc: "Base model of an adapter."},
-		{Key: "load_as_peft", Kind: KindBool, Default: "false", Doc: "Load the model wrapped in a blank adapter."},
-		{Key: "dtype", Kind: KindString, Default: "auto", Example: "bfloat16", Doc: "Data type to load in."},
-		{Key: "device", Kind: KindString, Default: "auto", Doc: "Device to load to."},
+		{Key: "load_as_peft", Kind: KindBool, Default: "false", Doc: "Load the model wrapped in a blank LoRA adapter."},
+		{Key: "dtype", Kind: KindString, Default: "auto", Example: "bfloat16", Doc: "Data type to load in, in a notebook or interpreter."},
+		{Key: "device", Kind: KindString, Default: "auto", Example: "cuda", Doc: "Device to load to, in a notebook or interpreter."},
 	}
 }
 
@@ -125,10 +128,14 @@ func serveFields() []Field {
 func workspaceFields() []Field {
 	return []Field{
 		{Key: "dir", Kind: KindString, Default: "./workspace", Doc: "The folder; it is made if need be."},
-		{Key: "libraries", Kind: KindStrings, Example: "[helpers.py]", Doc: "Python files and package folders that the agent can import."},
-		{Key: "skills", Kind: KindStrings, Doc: "Skill folders."},
+		{Key: "libraries", Kind: KindStrings, Example: "[helpers.py]", Doc: "Python files, package folders and skill folders with code that the agent can import."},
+		{Key: "skills", Kind: KindStrings, Example: "[skills/probing]", Doc: "Skill folders, with a `SKILL.md`; they are put where agents look for them."},
+		{Key: "skill_dirs", Kind: KindStrings, Example: "[./skills]", Doc: "Folders of skill folders."},
 		{Key: "files", Kind: KindStrings, Doc: "Files and folders to copy in."},
-		{Key: "init", Kind: KindString, Nullable: true, Default: "null", Doc: "Python code to run before the agent starts."},
+		{Key: "dirs", Kind: KindStrings, Doc: "Folders to copy in."},
+		{Key: "init", Kind: KindString, Nullable: true, Default: "null", Doc: "Python code to run before the agent starts, in the notebook's kernel, the interpreter of `cli`, or the workspace."},
+		{Key: "preload_models", Kind: KindBool, Default: "true", Doc: "Load the models before the agent starts, with `execution_mode: notebook` or `cli`."},
+		{Key: "hidden_model_loading", Kind: KindBool, Default: "true", Doc: "Keep the cells that load models out of the notebook."},
 	}
 }
 

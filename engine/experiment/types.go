@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -50,7 +51,9 @@ type Sandbox struct {
 	LocalFiles      []Pair                    //
 	LocalDirs       []Pair                    //
 	Ports           []int                     //
-	Debug           bool                      //
+	JupyterPort     int                       // 0 = 8888, or on this computer a free one
+	Debug           bool                      // VS Code in the browser
+	DebugPort       int                       // 0 = 8443, or on this computer a free one
 	Isolation       string                    // auto (default), gvisor, bubblewrap, none
 	Network         string                    // open (default), none, hosts
 	NetworkHosts    []string                  // with Network hosts
@@ -97,6 +100,16 @@ type Model struct {
 // Repo is a git repository to clone.
 type Repo struct{ URL, Ref, Install string }
 
+// Name is the folder of the clone under /workspace; empty where the URL has none.
+func (r Repo) Name() string {
+	name := strings.TrimSuffix(strings.TrimRight(r.URL, "/"), ".git")
+	name = name[strings.LastIndexAny(name, "/:")+1:]
+	if !validName(name) {
+		return ""
+	}
+	return name
+}
+
 // Image is the file system to start from.
 type Image struct {
 	Base     string
@@ -119,11 +132,16 @@ type Serve struct {
 
 // Workspace is what the agent finds in its folder.
 type Workspace struct {
-	Dir       string // default ./workspace
-	Libraries []string
-	Skills    []string
+	Dir       string   // default ./workspace
+	Libraries []string // Python files, package folders, skill folders
+	Skills    []string // skill folders
+	SkillDirs []string // folders of skill folders
 	Files     []string
-	Init      string
+	Dirs      []string
+	Init      string // Python, run before the agent starts
+
+	NoPreload    bool // models are not loaded before the agent starts
+	ShowsLoading bool // the cells that load models are in the notebook
 }
 
 // Agent is the program that does the work.

@@ -34,6 +34,7 @@ func (e *Experiment) check() Errors {
 	v.serve()
 	v.paths()
 	v.agent()
+	v.session()
 	v.unsupported()
 	return v.errs
 }
@@ -178,9 +179,6 @@ func (v *validator) machine() {
 			v.fail(fmt.Sprintf("sandbox.network.%d", i), quote(host)+" is not a host", "use open, none or a list such as [example.org]")
 		}
 	}
-	if s.Network == "none" && len(s.Ports) > 0 {
-		v.fail("sandbox.ports", "ports need network open", "remove one of the two")
-	}
 	if s.GPUCount < 1 || s.GPUCount > 1 && len(s.GPU) == 0 {
 		v.fail("sandbox.gpu_count", "gpu_count needs gpu", "name the GPU type, or remove gpu_count")
 	}
@@ -230,7 +228,7 @@ func (v *validator) paths() {
 	w := v.exp.Workspace
 	v.path("outputs", v.exp.Outputs)
 	v.path("workspace.dir", w.Dir)
-	for key, list := range map[string][]string{"libraries": w.Libraries, "skills": w.Skills, "files": w.Files} {
+	for key, list := range map[string][]string{"libraries": w.Libraries, "skills": w.Skills, "skill_dirs": w.SkillDirs, "files": w.Files, "dirs": w.Dirs} {
 		for i, p := range list {
 			v.path(fmt.Sprintf("workspace.%s.%d", key, i), p)
 		}

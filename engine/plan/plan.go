@@ -124,7 +124,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 }
 
 func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
-	for _, m := range exp.Sandbox.Models {
+	for _, m := range exp.Sandbox.Weights() {
 		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
 			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
 	}
