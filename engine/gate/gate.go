@@ -1,0 +1,42 @@
+// Package gate is the door of a machine that has a network of its own on this
+// computer: a small program outside of it that leads ports of this computer to
+// ports inside, and lets what is inside reach the hosts it may and no others.
+//
+// The program gets its sockets and what it watches as open files, so that nothing
+// is free to be taken while it starts. It ends with the machine.
+package gate
+
+import "encoding/json"
+
+// Config is what the program reads from its standard input. The files are those
+// that its starter hands on; the first one has the number 3.
+type Config struct {
+	Ports []Port   `json:"ports,omitempty"`
+	Run   int      `json:"run"`             // the folder in which the machine makes its sockets ports/PORT
+	Proxy int      `json:"proxy,omitempty"` // a listening socket: the way to Hosts; 0 = there is none
+	Hosts []string `json:"hosts,omitempty"` // see [ParseHosts]
+	Life  []int    `json:"life"`            // process descriptors: when all of them have ended, so does the gate
+}
+
+// Port leads the connections to a listening socket to a port of the machine.
+type Port struct {
+	Port int `json:"port"`
+	File int `json:"file"`
+}
+
+// Encode makes the text for the program's standard input.
+func (c Config) Encode() []byte {
+	data, _ := json.Marshal(c) // numbers and texts: it cannot fail
+	return data
+}
+
+// Inside is SEER_GATE of docs/protocol.md: what the runtime inside has to do.
+type Inside struct {
+	Dir       string `json:"dir"`
+	Ports     []int  `json:"ports,omitempty"`
+	Proxy     string `json:"proxy,omitempty"`
+	ProxyPort int    `json:"proxy_port,omitempty"`
+}
+
+// ProxyPort is where programs inside find the proxy.
+const ProxyPort = 3128

@@ -1,0 +1,128 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the program: it reads a [Config], serves until the machine has ended and
+// returns the exit status. What it refuses is written to log, in lines that begin
+// with "gate: ".
+func Main(config io.Reader, log io.Writer) int {
+	var c Config
+	if err := json.NewDecoder(config).Decode(&c); err != nil {
+		_, _ = fmt.Fprintln(log, "gate: it is started by Seer, with a configuration:", err)
+		return 2
+	}
+	if err := c.serve(log); err != nil {
+		_, _ = fmt.Fprintln(log, "gate:", err)
+		return 1
+	}
+	c.wait()
+	return 0
+}
+
+func (c Config) serve(log io.Writer) error {
+	hosts, err := ParseHosts(c.Hosts)
+	if err != nil {
+		return err
+	}
+	if len(c.Life) == 0 {
+		return errors.New("there is no machine to serve")
+	}
+	for _, port := range c.Ports {
+		l, err := listener(port.File)
+		if err != nil {
+			return fmt.Errorf("the socket of port %d: %w", port.Port, err)
+		}
+		go inward(l, func() (net.Conn, error) { return dialInside(c.Run, port.Port) })
+	}
+	if c.Proxy == 0 {
+		return nil
+	}
+	l, err := listener(c.Proxy)
+	if err != nil {
+		return fmt.Errorf("the socket of the proxy: %w", err)
+	}
+	proxy := &Proxy{Hosts: hosts, Log: log}
+	go func() { _ = proxy.Serve(l) }()
+	return nil
+}
+
+func listener(file int) (net.Listener, error) {
+	f := os.NewFile(uintptr(file), "socket")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	return l, err
+}
+
+// wait returns when the machine has ended. Process descriptors cannot mean another
+// process that was given the number later.
+func (c Config) wait() {
+	for _, file := range c.Life {
+		for {
+			poll := []unix.PollFd{{Fd: int32(file), Events: unix.POLLIN}}
+			if n, err := unix.Poll(poll, -1); n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+				break
+			}
+		}
+	}
+}
+
+// inward leads each connection to a port of the machine.
+func inward(l net.Listener, dial func() (net.Conn, error)) {
+	for {
+		here, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // too many open files
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		go func() {
+			there, err := dial()
+			if err != nil {
+				_ = here.Close() // nobody listens there yet
+				return
+			}
+			join(here, there)
+		}()
+	}
+}
+
+// dialInside connects to run/ports/PORT. The machine may put anything there: what is
+// a link, or in a folder that is one, is not followed, since it would lead to
+// another socket of this computer.
+func dialInside(run, port int) (net.Conn, error) {
+	const look = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	dir, err := unix.Openat(run, "ports", look|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	socket, err := unix.Openat(dir, strconv.Itoa(port), look, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(socket)
+	var stat unix.Stat_t
+	if err := unix.Fstat(socket, &stat); err != nil {
+		return nil, err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, errors.New("what is there is no socket")
+	}
+	return net.Dial("unix", "/proc/self/fd/"+strconv.Itoa(socket)) // of the very file that was looked at
+}
