@@ -33,7 +33,13 @@ func (c *Client) Processes(ctx context.Context) ([]Process, error) {
 	return list.Processes, c.json(ctx, http.MethodGet, "/v1/processes", nil, nil, &list)
 }
 
-// Signal sends INT, TERM or KILL to the whole tree of a process.
+// Resize tells the terminal of a process its size.
+func (c *Client) Resize(ctx context.Context, id string, rows, cols int) error {
+	return c.json(ctx, http.MethodPost, processPath(id)+"/resize", nil, map[string]int{"rows": rows, "cols": cols}, nil)
+}
+
+// Signal sends INT, TERM, HUP or KILL to the whole tree of a process. After TERM and KILL
+// it is not started again.
 func (c *Client) Signal(ctx context.Context, id, signal string) error {
 	return c.json(ctx, http.MethodPost, processPath(id)+"/signal", nil, map[string]string{"signal": signal}, nil)
 }

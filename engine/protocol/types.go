@@ -84,6 +84,16 @@ type ProcessSpec struct {
 	TimeoutSeconds float64           `json:"timeout_seconds,omitempty"` // 0 = none
 	Stdin          bool              `json:"stdin,omitempty"`           // false = /dev/null
 	Background     bool              `json:"background,omitempty"`      // lives on when nobody follows its output
+	PTY            *PTY              `json:"pty,omitempty"`             // its streams are a terminal; all output is stdout
+	Activity       string            `json:"activity,omitempty"`        // in the background, and use only while this file was written in the last 20 s
+	Restart        bool              `json:"restart,omitempty"`         // in the background, and started again when it ends by itself
+}
+
+// PTY is the terminal of a process.
+type PTY struct {
+	Rows int    `json:"rows,omitempty"` // 0 = 24
+	Cols int    `json:"cols,omitempty"` // 0 = 80
+	Term string `json:"term,omitempty"` // the variable TERM; empty = xterm-256color
 }
 
 // ProcessState is where a process is in its life.
@@ -108,6 +118,7 @@ type Process struct {
 	EndedUnix   int64        `json:"ended_unix,omitempty"`
 	Background  bool         `json:"background,omitempty"`
 	OutputBytes int64        `json:"output_bytes"` // of the spool, record headers included
+	Restarts    int          `json:"restarts,omitempty"`
 }
 
 // EntryType is what a path is.
