@@ -1,0 +1,203 @@
+package notebook
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Client talks to the notebook service of one Jupyter server. It is safe for concurrent
+// use. A request that nobody answered is made again for up to [Client.Patience], as far as a repeat
+// is harmless.
+//
+// An answer other than success is a [protocol.Error] with the service's own words.
+type Client struct {
+	address Address
+	http    *http.Client
+
+	// Patience is how long a client tries to get through to a server that does not
+	// answer. Change it before the first use.
+	Patience time.Duration
+}
+
+// NewClient makes a client. It does not connect yet.
+func NewClient(a Address) *Client {
+	return &Client{
+		address: a, Patience: 2 * time.Minute,
+		http: &http.Client{
+			Transport:     a.transport(),
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Address is where the server is.
+func (c *Client) Address() Address { return c.address }
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// NewKey makes a name for a request, so that a repeat is harmless.
+func NewKey() string { return rand.Text() }
+
+// request is one request to the service.
+type request struct {
+	method string
+	path   string // below seer/v1; escaped
+	query  url.Values
+	body   any  // nil = none
+	safe   bool // it may be made again although it may have arrived
+}
+
+// json makes a request and reads its answer.
+func (c *Client) json(ctx context.Context, r request, into any) error {
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer drain(resp.Body)
+	if into == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
+		return fmt.Errorf("the answer of the notebook service to %s %s cannot be read: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// do makes a request until it is answered or patience is over. The caller closes the
+// body.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	var body []byte
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return nil, err
+		}
+	}
+	var p pause
+	for start := time.Now(); ; {
+		resp, err := c.once(ctx, r, body)
+		again := passing(err) && (r.safe || neverSent(err))
+		if err == nil || ctx.Err() != nil || !again || time.Since(start) > c.Patience {
+			return resp, c.explain(ctx, err)
+		}
+		if err := p.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) once(ctx context.Context, r request, body []byte) (*http.Response, error) {
+	target := c.address.base() + "seer/v1" + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.address.Token)
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &unreachable{err}
+	}
+	if resp.StatusCode < 300 || resp.StatusCode == http.StatusNotModified {
+		return resp, nil
+	}
+	defer drain(resp.Body)
+	return nil, c.refusal(resp)
+}
+
+// refusal is an answer other than success.
+func (c *Client) refusal(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // what has come is told
+	var answer struct {
+		Error *protocol.Error `json:"error"`
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if json.Unmarshal(data, &answer) == nil && answer.Error != nil && answer.Error.Code != "" && resp.StatusCode != http.StatusForbidden {
+		return answer.Error
+	}
+	switch status := resp.StatusCode; {
+	case status == http.StatusForbidden, status == http.StatusUnauthorized:
+		return protocol.Errorf(protocol.Forbidden, "the Jupyter server at %s refuses the token: it is wrong, or the server has been started again with another; take the jupyter_url of `seer show` anew", c.address)
+	case status == http.StatusNotFound, status >= 300 && status < 400, status == http.StatusMethodNotAllowed:
+		return protocol.Errorf(protocol.Unsupported, "what answers at %s is not a Jupyter server of Seer: it has no notebook service (seer/v1); use the jupyter_url of a sandbox with execution_mode notebook, or start one with `seer up`", c.address)
+	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout,
+		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return &unreachable{fmt.Errorf("the way to it answers %s", resp.Status)}
+	case kind == "application/json":
+		return protocol.Errorf(protocol.Internal, "the Jupyter server at %s answers %s: %s", c.address, resp.Status, bytes.TrimSpace(data[:min(len(data), 2000)]))
+	}
+	return protocol.Errorf(protocol.Internal, "the Jupyter server at %s answers %s", c.address, resp.Status)
+}
+
+// unreachable is a request that the service did not answer.
+type unreachable struct{ err error }
+
+func (u *unreachable) Error() string { return u.err.Error() }
+func (u *unreachable) Unwrap() error { return u.err }
+
+// passing reports whether a later try may do better.
+func passing(err error) bool {
+	var u *unreachable
+	return errors.As(err, &u)
+}
+
+// neverSent reports whether a request cannot have arrived.
+func neverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// explain says what a fault of the way means for the caller.
+func (c *Client) explain(ctx context.Context, err error) error {
+	var u *unreachable
+	if err == nil || !errors.As(err, &u) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var wrapped *url.Error // which repeats the URL
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return &protocol.Error{Code: protocol.Unavailable, Message: fmt.Sprintf(
+		"the Jupyter server at %s cannot be reached: %v; the sandbox has ended, is starting again, or the URL is an old one (`seer show` has the present one)", c.address, err)}
+}
+
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 256<<10) // so that the connection can be used again
+	_ = body.Close()
+}
+
+// pause grows from a tenth of a second to five.
+type pause time.Duration
+
+func (p *pause) wait(ctx context.Context) error {
+	*p = min(max(pause(100*time.Millisecond), *p*2), pause(5*time.Second))
+	t := time.NewTimer(time.Duration(*p))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
