@@ -65,6 +65,8 @@ var allowed = map[string][]string{
 	"engine/mcp":           {"sdk", "engine/protocol", "engine/protocol/value", "engine/mcp/front"},
 	"engine/mcp/front":     {"engine/protocol"},
 	"engine/mcp/shell":     {"sdk", "engine/protocol", "engine/mcp/front"},
+	"engine/mcp/notebook":  {"engine/protocol", "engine/notebook", "engine/mcp/front"},
+	"engine/notebook":      {"sdk", "engine/protocol", "engine/python", "engine/state"},
 	"engine/workspace":     {"sdk"},
 	"cmd/...":              {"..."},
 	"examples/...":         {"sdk", "engine", "engine/..."},
