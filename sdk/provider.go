@@ -154,10 +154,11 @@ type MachineSpec struct {
 	Labels         map[string]string `json:"labels,omitempty"`
 	Command        []string          `json:"command"` // the machine's only program: argv
 	Env            map[string]string `json:"env,omitempty"`
-	Port           int               `json:"port"`            // the runtime's port, to be made reachable
-	Ports          []int             `json:"ports,omitempty"` // further ports asked for by the user
-	Offer          string            `json:"offer,omitempty"` // ID of the [Offer] to take; empty = whatever fits
-	GPU            string            `json:"gpu,omitempty"`   // canonical name, or as the user wrote it without an Offer
+	Port           int               `json:"port"`               // the runtime's port, to be made reachable
+	Ports          []int             `json:"ports,omitempty"`    // further ports asked for by the user
+	AnyPort        []int             `json:"any_port,omitempty"` // those of Ports that may be another one outside; the [Endpoint] says which
+	Offer          string            `json:"offer,omitempty"`    // ID of the [Offer] to take; empty = whatever fits
+	GPU            string            `json:"gpu,omitempty"`      // canonical name, or as the user wrote it without an Offer
 	GPUCount       int               `json:"gpu_count,omitempty"`
 	CPU            float64           `json:"cpu,omitempty"`       // cores; 0 = the backend's default
 	MemoryGB       float64           `json:"memory_gb,omitempty"` // GiB of RAM
