@@ -40,6 +40,8 @@ var allowed = map[string][]string{
 	"engine/plan":                   {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight"},
 	"engine/environment":            {"sdk", "engine/protocol"},
 	"engine/fetch":                  {"sdk", "engine/state"},
+	"engine/loading":                {},
+	"engine/veil":                   {"sdk"},
 	"engine/host":                   {"sdk", "sdk/wasmfile", "engine/host/egress", "engine/host/access"},
 	"engine/host/access":            {"sdk"},
 	"engine/plugin/bundle":          {"sdk", "sdk/wasmfile", "engine/plugin/bundle/transfer"},

@@ -1,0 +1,192 @@
+package veil_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/veil"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const name = "acme/Great-Model-7b"
+
+func words(t *testing.T, except ...string) veil.Words {
+	t.Helper()
+	w, _ := veil.NewWords([]string{name}, except...)
+	return w
+}
+
+func safetensors(header map[string]any, tensors string) string {
+	text, _ := json.Marshal(header)
+	var b bytes.Buffer
+	_ = binary.Write(&b, binary.LittleEndian, uint64(len(text)))
+	b.Write(text)
+	b.WriteString(tensors)
+	return b.String()
+}
+
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestMake(t *testing.T) {
+	src := folder(t, map[string]string{
+		"config.json":             `{"_name_or_path": "acme/great-model-7b", "model_type": "llama", "n": 1e-05, "big": 12345678901234567890, "note": "from GREAT_MODEL_7B"}`,
+		"tokenizer.json":          `{"vocab": {"a": 0}}`,
+		"vocab.txt":               "a\nb\n",
+		"model.safetensors":       safetensors(map[string]any{"__metadata__": map[string]string{"source": "hub:acme/great-model-7b", "format": "pt"}, "w": map[string]any{"dtype": "U8", "shape": []int{4}, "data_offsets": []int{0, 4}}}, "\x01\x02\x03\x04"),
+		"more/w.safetensors":      safetensors(map[string]any{"w": map[string]any{"dtype": "U8", "shape": []int{1}, "data_offsets": []int{0, 1}}}, "\x07"),
+		"README.md":               "# Great-Model-7b",
+		"LICENSE":                 "of acme/great-model-7b",
+		".cache/trail":            "acme/great-model-7b",
+		"tokenizer_config.json":   `{"name_or_path": "/home/me/great-model-7b"}`,
+		"generation_config.json":  `{"temperature": 0.5}`,
+		"special_tokens_map.json": `{}`,
+	})
+	dst := filepath.Join(t.TempDir(), "m")
+	report, err := veil.Make(context.Background(), src, dst, words(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(report.Changed)
+	slices.Sort(report.Left)
+	if want := []string{"config.json", "model.safetensors", "tokenizer_config.json"}; !slices.Equal(report.Changed, want) {
+		t.Errorf("changed %q", report.Changed)
+	}
+	if want := []string{".cache", "LICENSE", "README.md"}; !slices.Equal(report.Left, want) {
+		t.Errorf("left out %q", report.Left)
+	}
+	err = filepath.Walk(dst, func(path string, info os.FileInfo, err error) error {
+		if err != nil || info.IsDir() {
+			return err
+		}
+		found, err := words(t).InFile(context.Background(), path)
+		if found {
+			t.Errorf("the name is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	config, err := os.ReadFile(filepath.Join(dst, "config.json"))
+	if err != nil || !strings.Contains(string(config), "12345678901234567890") || !strings.Contains(string(config), `"llama"`) {
+		t.Errorf("config.json: %s, %v", config, err)
+	}
+	before, _ := os.ReadFile(filepath.Join(src, "model.safetensors"))
+	after, err := os.ReadFile(filepath.Join(dst, "model.safetensors"))
+	if err != nil || len(before) != len(after) || !bytes.HasSuffix(after, []byte("\x01\x02\x03\x04")) {
+		t.Errorf("tensors: %q, %v", after, err)
+	}
+	one, _ := os.Stat(filepath.Join(src, "vocab.txt"))
+	two, err := os.Stat(filepath.Join(dst, "vocab.txt"))
+	if err != nil || !os.SameFile(one, two) {
+		t.Errorf("vocab.txt is a copy: %v", err)
+	}
+}
+
+func TestWhatCannotBeHidden(t *testing.T) {
+	for file, text := range map[string]string{
+		"great-model-7b.gguf":   "x",
+		"weights.bin":           strings.Repeat("x", 3<<20) + "acme_great_model_7b" + strings.Repeat("y", 100),
+		"config.json":           `{"great-model-7b": 1}`,
+		"tokenizer_config.json": `{"broken": "great-model-7b"`,
+		"model.safetensors":     safetensors(map[string]any{"great.model.7b.weight": map[string]any{}}, ""),
+		"cut.safetensors":       "\x05\x00",
+		"odd.safetensors":       "\xff\xff\xff\xff\xff\xff\xff\xff",
+	} {
+		dst := filepath.Join(t.TempDir(), "m")
+		_, err := veil.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, words(t))
+		if code := sdk.CodeOf(err); code != sdk.Unsupported && code != sdk.Invalid || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", file, err)
+		}
+		if _, err := os.Stat(dst); !os.IsNotExist(err) {
+			t.Errorf("%s: the half of it is left", file)
+		}
+	}
+}
+
+func TestNothingToLoad(t *testing.T) {
+	dst := filepath.Join(t.TempDir(), "m")
+	if _, err := veil.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, words(t)); sdk.CodeOf(err) != sdk.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	dst := filepath.Join(t.TempDir(), "m")
+	if _, err := veil.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, words(t)); err == nil {
+		t.Error("it went on")
+	}
+	if _, err := os.Stat(dst); !os.IsNotExist(err) {
+		t.Error("the half of it is left")
+	}
+}
+
+// The architecture has to stay; who asks is told that it says as much.
+func TestWordsThatHaveToStay(t *testing.T) {
+	w, told := veil.NewWords([]string{"gpt2", "./modèle", "shelf:a/xy"}, "gpt2")
+	if !slices.Equal(told, []string{"gpt2"}) || w.In([]byte(`"model_type": "gpt2"`)) {
+		t.Errorf("told %q", told)
+	}
+	for text, want := range map[string]bool{"x/Modèle": true, "un modèle.": true, "a-xy": true, "xy": false, "": false} {
+		if got := w.In([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// A word is found wherever it stands in a file, also on an edge of what is read at once.
+func TestInFileAtEdges(t *testing.T) {
+	w := words(t)
+	for _, at := range []int{0, 1<<20 - 10, 1 << 20, 1<<20 + 4<<10 - 5, 2<<20 + 3} {
+		path := filepath.Join(t.TempDir(), "f")
+		text := bytes.Repeat([]byte{'x', 0}, 3<<20/2)
+		copy(text[at:], " great-model-7b ")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := w.InFile(context.Background(), path); err != nil || !found {
+			t.Errorf("at %d: %v, %v", at, found, err)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add(`{"_name_or_path": "acme/great-model-7b", "a": ["great model 7B", 1.5, null]}`)
+	f.Add(`"great-model-7b"`)
+	f.Add(`[{"x": {"name_or_path": {}}}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "c.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dst := filepath.Join(t.TempDir(), "m")
+		if _, err := veil.Make(context.Background(), dir, dst, words(t)); err != nil {
+			return
+		}
+		if found, err := words(t).InFile(context.Background(), filepath.Join(dst, "c.json")); found || err != nil {
+			t.Errorf("%q: %v, %v", text, found, err)
+		}
+	})
+}
