@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	"engine/mcp/front":     {"engine/protocol"},
 	"engine/mcp/shell":     {"sdk", "engine/protocol", "engine/mcp/front"},
 	"engine/mcp/notebook":  {"engine/protocol", "engine/notebook", "engine/mcp/front"},
-	"engine/notebook":      {"sdk", "engine/protocol", "engine/python", "engine/state"},
+	"engine/notebook":      {"engine/protocol", "engine/python"},
 	"engine/workspace":     {"sdk"},
 	"cmd/...":              {"..."},
 	"examples/...":         {"sdk", "engine", "engine/..."},

@@ -1,0 +1,128 @@
+package notebook
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// starting is a Jupyter that does not answer yet.
+type starting struct {
+	runtime *protocol.Client
+	process string
+	server  Server
+	log     func(string)
+	offset  int64
+	last    tailWriter
+}
+
+func (w *starting) wait(ctx context.Context) error {
+	client := NewClient(w.server.Address)
+	client.Patience = 0
+	defer client.Close()
+	deadline := time.Now().Add(startPatience)
+	for {
+		try, stop := context.WithTimeout(ctx, 5*time.Second)
+		_, err := client.Info(try)
+		stop()
+		w.read(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := w.died(ctx); err != nil {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return protocol.Errorf(protocol.Unavailable, "Jupyter does not answer after %s: %v; it has printed:\n%s", startPatience, err, w.last.text())
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// The service's exit codes.
+const (
+	exitConfig = 2
+	exitTaken  = 98
+)
+
+// died reports the end of the process.
+func (w *starting) died(ctx context.Context) error {
+	p, err := w.runtime.Process(ctx, w.process)
+	if err != nil {
+		return err
+	}
+	if p.State != protocol.ProcessExited && p.Restarts == 0 {
+		return nil
+	}
+	w.read(ctx)
+	said := w.last.text()
+	switch code := p.ExitCode; {
+	case code == exitTaken || strings.Contains(said, "in use"):
+		return protocol.Errorf(protocol.Conflict, "port %d of the sandbox is taken by something else; give another jupyter_port, or none", w.server.Port)
+	case strings.Contains(said, "No module named"):
+		return protocol.Errorf(protocol.Unsupported, "the sandbox's Python has not what Jupyter needs (%s):\n%s", strings.Join(Requirements(false), ", "), said)
+	case code == exitConfig:
+		return protocol.Errorf(protocol.Internal, "Jupyter does not take its configuration:\n%s", said)
+	}
+	return protocol.Errorf(protocol.Failed, "Jupyter ended at its start with exit code %d; it has printed:\n%s", p.ExitCode, said)
+}
+
+// read passes on what was printed since.
+func (w *starting) read(ctx context.Context) {
+	// What cannot be read now is read later, or told by the process's end.
+	w.offset, _, _ = w.runtime.Output(ctx, w.process, w.offset, false, &w.last, &w.last)
+	for _, line := range w.last.news() {
+		if w.log != nil {
+			w.log(line)
+		}
+	}
+}
+
+const (
+	maxSaid = 4 << 10  // of what Jupyter has printed last that is told
+	maxLine = 16 << 10 // of a line
+)
+
+// tailWriter cuts what is printed into lines and keeps the last of them.
+type tailWriter struct {
+	partial []byte
+	fresh   []string // lines that nobody has been told yet
+	said    string   // the end of everything
+}
+
+func (w *tailWriter) Write(p []byte) (int, error) {
+	w.said += strings.ToValidUTF8(string(p), "\uFFFD")
+	if over := len(w.said) - maxSaid; over > 0 {
+		w.said = strings.ToValidUTF8(w.said[over:], "")
+	}
+	w.partial = append(w.partial, p...)
+	for {
+		n := bytes.IndexByte(w.partial, '\n')
+		if n < 0 && len(w.partial) < maxLine {
+			return len(p), nil
+		}
+		if n < 0 {
+			n = len(w.partial) - 1
+		}
+		w.fresh = append(w.fresh, strings.TrimRight(string(w.partial[:n]), "\r"))
+		w.partial = append(w.partial[:0], w.partial[n+1:]...)
+	}
+}
+
+// news gives the new lines away.
+func (w *tailWriter) news() []string {
+	lines := w.fresh
+	w.fresh = nil
+	return lines
+}
+
+func (w *tailWriter) text() string { return strings.TrimSpace(w.said) }
