@@ -54,9 +54,6 @@ func (c *check) image(p *candidate) {
 		if len(s.SystemPackages) > 0 {
 			c.fail("sandbox.system_packages", fmt.Sprintf("provider `%s` installs nothing on this computer", p.Name), "install them on this computer: "+strings.Join(s.SystemPackages, " "))
 		}
-		if s.PythonVersion != "" {
-			c.fail("sandbox.python_version", fmt.Sprintf("provider `%s` uses the Python of this computer", p.Name), "remove it, and name the interpreter with SEER_PYTHON")
-		}
 		return
 	}
 	if image == nil {

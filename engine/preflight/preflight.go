@@ -24,6 +24,8 @@ type Facts struct {
 	AgentIsolations []sdk.Isolation    // of this computer, best first
 	AgentPath       string             // PATH of the agent; empty = unknown
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
+	Pythons         []Python           // other interpreters of this computer, only their paths and versions; empty = not looked for
+	Repos           []RepoState        // of sandbox.repos, one each; empty = not asked
 	PortFree        func(port int) error
 
 	// Offers are those of each provider of [Candidates], of all GPUs that the experiment
@@ -62,6 +64,10 @@ type Report struct {
 	Isolation      string            `json:"isolation,omitempty"`       // of the sandbox, first choice; empty where the provider has only one
 	AgentIsolation string            `json:"agent_isolation,omitempty"` // of the agent's process; empty without an agent
 	Secrets        map[string]string `json:"secrets,omitempty"`         // name → where it was found; never the value
+	Repos          []Repo            `json:"repos,omitempty"`           // what is cloned
+	Present        []string          `json:"present,omitempty"`         // of python_packages: what the interpreter of this computer has
+	Missing        []string          `json:"missing,omitempty"`         // and what it lacks, so that it is installed
+	Python         string            `json:"python,omitempty"`          // interpreter of this computer that python_version chose; empty = the usual one
 }
 
 // Choice is a machine that would do.
@@ -116,7 +122,7 @@ func (r Report) Warnings() []Finding {
 // report, all at once; the error says only that it could not look.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.packages, c.ports, c.agent}
+	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.repos, c.ports, c.agent}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err

@@ -4,8 +4,8 @@ import os
 import platform
 import re
 import sys
-import sysconfig
 from importlib import metadata
+from importlib.util import find_spec
 
 found = {}
 for dist in metadata.distributions():
@@ -38,8 +38,7 @@ json.dump(
             "sys_platform": sys.platform,
         },
         "distributions": found,
-        # PEP 668: pip refuses to install into it
-        "managed": sys.prefix == sys.base_prefix and os.path.exists(os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")),
+        "no_pip": not any(find_spec(name) for name in ("pip", "ensurepip")),
     },
     sys.stdout,
 )

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"strings"
 
 	_ "embed"
 
@@ -19,17 +18,7 @@ type Python struct {
 	Path          string            `json:"path"`
 	Markers       map[string]string `json:"markers"`       // python_version, sys_platform, … as in PEP 508
 	Distributions map[string]string `json:"distributions"` // normalised name → version
-	Managed       bool              `json:"managed"`       // by the system's packages: pip installs nothing into it
-}
-
-// install says how to get a requirement.
-func (p *Python) install(text string) string {
-	text = "'" + strings.ReplaceAll(text, "'", `"`) + "'"
-	if p.Managed {
-		return "install it into a virtual environment: " + p.Path + " -m venv --system-site-packages ~/seer-python && ~/seer-python/bin/pip install " + text +
-			", and name that one: export SEER_PYTHON=~/seer-python/bin/python3"
-	}
-	return "install it into the interpreter: " + p.Path + " -m pip install " + text + ", or name another with SEER_PYTHON"
+	NoPip         bool              `json:"no_pip"`        // nothing can be installed for it
 }
 
 //go:embed probe.py
@@ -49,47 +38,53 @@ func ProbePython(ctx context.Context, path string) (*Python, error) {
 	return p, nil
 }
 
-// packages checks that the interpreter of this computer has what is asked for,
-// where a machine would use it. Elsewhere packages are installed.
+// packages finds what the interpreter of this computer lacks, where a machine would
+// use it: that is installed once, into a layer.
 func (c *check) packages() {
+	for i, text := range c.exp.Sandbox.PythonPackages {
+		req, err := pyreq.Parse(text)
+		if err != nil {
+			c.fail(fmt.Sprintf("sandbox.python_packages.%d", i), fmt.Sprintf("`%s` is not a package as pip writes them: %v", text, err), "write for example numpy>=1.24")
+			continue
+		}
+		if c.has(req) {
+			c.report.Present = append(c.report.Present, text)
+		} else {
+			c.report.Missing = append(c.report.Missing, text)
+		}
+	}
 	here := func(p *candidate) bool { return p.thisComputer() && !p.Has(sdk.FeatureBuild) }
-	if !slices.ContainsFunc(c.candidates, here) {
+	if len(c.report.Missing) == 0 || !slices.ContainsFunc(c.candidates, here) || c.ownImage() {
 		return
 	}
-	for i, text := range c.exp.Sandbox.PythonPackages {
-		if problem, hint := c.missing(text); problem != "" {
-			c.fail(fmt.Sprintf("sandbox.python_packages.%d", i), problem, hint)
-		}
+	if p := c.facts.Python; p == nil {
+		c.fail("sandbox.python_packages", "there is no Python interpreter to install packages for", "install Python 3.8 or later, or name one with SEER_PYTHON")
+	} else if p.NoPip {
+		c.fail("sandbox.python_packages", fmt.Sprintf("%s has neither pip nor ensurepip, so nothing can be installed for it", p.Path),
+			"install them (on Debian: apt-get install python3-pip), or name another interpreter with SEER_PYTHON")
 	}
 }
 
-// missing says why a requirement is not met; empty when it is.
-func (c *check) missing(text string) (problem, hint string) {
-	req, err := pyreq.Parse(text)
-	if err != nil {
-		return fmt.Sprintf("`%s` is not a package as pip writes them: %v", text, err), "write for example numpy>=1.24"
-	}
+// has reports whether the interpreter of this computer satisfies a requirement. What
+// only pip can tell, as with extras and URLs, it does not.
+func (c *check) has(req pyreq.Requirement) bool {
 	p := c.facts.Python
-	if p == nil {
-		return fmt.Sprintf("`%s` cannot be checked: no Python interpreter was found", req.Name), "install Python 3.8 or later"
+	if p == nil || c.ownImage() {
+		return false
 	}
-	switch wanted, err := req.Applies(p.Markers); {
-	case err != nil:
-		return fmt.Sprintf("the marker of `%s` cannot be evaluated: %v", text, err), ""
-	case !wanted:
-		return "", ""
+	if wanted, err := req.Applies(p.Markers); err == nil && !wanted {
+		return true
 	}
 	have, ok := p.Distributions[req.Name]
-	switch {
-	case req.URL != "":
-		return fmt.Sprintf("installing `%s` from a URL is not supported by this version", req.Name), "install it into the interpreter and list its name alone"
-	case len(req.Extras) > 0:
-		return fmt.Sprintf("extras as in `%s[%s]` are not supported by this version", req.Name, strings.Join(req.Extras, ",")), "list the packages that the extra stands for"
-	case !ok:
-		return fmt.Sprintf("%s does not have `%s`, and installing it is not supported by this version", p.Path, req.Name), p.install(text)
+	if !ok || req.URL != "" || len(req.Extras) > 0 {
+		return false
 	}
-	if met, err := req.Specifiers.Contains(have); err != nil || !met {
-		return fmt.Sprintf("%s has `%s` %s, not %s, and installing it is not supported by this version", p.Path, req.Name, have, req.Specifiers), p.install(text)
-	}
-	return "", ""
+	met, err := req.Specifiers.Contains(have)
+	return err == nil && met
+}
+
+// ownImage reports whether the machine's Python is not that of this computer.
+func (c *check) ownImage() bool {
+	image := c.exp.Sandbox.Image
+	return image != nil && (image.Base != "" || image.Snapshot != "")
 }
