@@ -107,7 +107,7 @@ func parse(text []byte, abs string, set []string) (*Experiment, Errors) {
 		return nil, append(c.errs, &Error{Message: err.Error()})
 	}
 	exp := in.experiment()
-	exp.File, exp.marks = abs, c.marks
+	exp.File, exp.marks, exp.values = abs, c.marks, values
 	exp.fill(filepath.Dir(abs))
 	return exp, append(c.errs, withoutRepeats(exp.check(), c.errs)...)
 }

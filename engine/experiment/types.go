@@ -20,8 +20,9 @@ type Experiment struct {
 	Outputs   string    // folder for results; default ./outputs
 	NoRecord  bool      // the calls of a run are not recorded
 
-	shown string // the file as the user named it, for messages
-	marks marks  // where each value was written; nil when built in code
+	values map[string]any // as checked, in the canonical form; nil when built in code
+	shown  string         // the file as the user named it, for messages
+	marks  marks          // where each value was written; nil when built in code
 }
 
 // Sandbox is the machine and what is on it.

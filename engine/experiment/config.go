@@ -1,0 +1,42 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Config is the experiment in its canonical form, as a JSON object: overrides are in it
+// and defaults filled in; durations are seconds. Of an experiment that was built in code
+// it has the Go names.
+func (e *Experiment) Config() (json.RawMessage, error) {
+	var from any = e
+	if e.values != nil {
+		from = plainConfig(e.values)
+	}
+	text, err := json.Marshal(from)
+	if err != nil {
+		return nil, fmt.Errorf("write the experiment as JSON: %w", err)
+	}
+	return text, nil
+}
+
+func plainConfig(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for key, item := range x {
+			out[key] = plainConfig(item)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, item := range x {
+			out[i] = plainConfig(item)
+		}
+		return out
+	case time.Duration:
+		return x.Seconds()
+	}
+	return v
+}

@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The ways in which an agent uses a sandbox; the empty word is a scoped one.
+const (
+	ModeNotebook = "notebook"
+	ModeCLI      = "cli"
+	ModeLocal    = "local"
+)
+
+// Whole reports whether the agent has the whole sandbox, and not only what is served.
+func (s Sandbox) Whole() bool { return s.ExecutionMode == ModeNotebook || s.ExecutionMode == ModeCLI }
+
+// Weights are the models, and after them the base models of adapters that are not
+// listed themselves. Those have no variable of their own.
+func (s Sandbox) Weights() []Model {
+	all := slices.Clone(s.Models)
+	for _, m := range s.Models {
+		listed := func(other Model) bool { return other.Name == m.BaseModel }
+		if m.BaseModel == "" || slices.ContainsFunc(all, listed) {
+			continue
+		}
+		all = append(all, m.base())
+	}
+	return all
+}
+
+// base is the model that an adapter was trained on. Of a hidden adapter it is hidden, too.
+func (m Model) base() Model {
+	b := Model{Name: m.BaseModel, Hidden: m.Hidden}
+	if m.Hidden {
+		b.VarName = m.VarName + "_base"
+	}
+	b.Source, b.Path = sourceOf(b.Name)
+	return b
+}
+
+// TokenizerName is the variable of a model's tokenizer.
+func (m Model) TokenizerName() string {
+	if m.VarName == "model" {
+		return "tokenizer"
+	}
+	return m.VarName + "_tokenizer"
+}
+
+// session checks what goes with the way in which the agent uses the sandbox.
+func (v *validator) session() {
+	s := v.exp.Sandbox
+	if s.JupyterPort != 0 && s.ExecutionMode != ModeNotebook {
+		v.fail("sandbox.jupyter_port", "there is no Jupyter without execution_mode notebook", "set execution_mode: notebook, or remove jupyter_port")
+	}
+	if s.DebugPort != 0 && !s.Debug {
+		v.fail("sandbox.debug_port", "there is no VS Code without debug", "set debug: true, or remove debug_port")
+	}
+	taken := map[int]string{}
+	for i, port := range s.Ports {
+		taken[port] = fmt.Sprintf("ports.%d", i)
+	}
+	for _, p := range []struct {
+		key  string
+		port int
+	}{{"jupyter_port", s.JupyterPort}, {"debug_port", s.DebugPort}} {
+		if other := taken[p.port]; p.port != 0 && other != "" {
+			v.fail("sandbox."+p.key, fmt.Sprintf("port %d is that of %s", p.port, other), "give each its own")
+		}
+		taken[p.port] = p.key
+	}
+	v.loading()
+	v.repos()
+}
+
+// loading checks what is about models that Seer loads itself.
+func (v *validator) loading() {
+	s := v.exp.Sandbox
+	variables := map[string]string{}
+	for i, m := range s.Models {
+		at := fmt.Sprintf("sandbox.models.%d", i)
+		if !s.Whole() {
+			v.onlyLoaded(at, m)
+			continue
+		}
+		if m.IsPEFT && m.LoadAsPEFT {
+			v.fail(at+".load_as_peft", "an adapter is one already", "remove one of is_peft and load_as_peft")
+		}
+		for _, name := range []string{m.VarName, m.TokenizerName()} {
+			if other, clash := variables[name]; clash && !v.exp.Workspace.NoPreload {
+				v.fail(at+".var_name", fmt.Sprintf("the variable %s is already that of %s", quote(name), quote(other)), "give each model a var_name of its own")
+				break
+			}
+			variables[name] = m.Name
+		}
+	}
+}
+
+// onlyLoaded refuses settings that nobody would look at.
+func (v *validator) onlyLoaded(at string, m Model) {
+	for _, f := range []struct {
+		key string
+		set bool
+	}{{"load_as_peft", m.LoadAsPEFT}, {"dtype", m.DType != ""}, {"device", m.Device != ""}} {
+		if f.set {
+			v.fail(at+"."+f.key, "Seer loads models only with execution_mode notebook or cli", "do it where the interface loads the model, or set execution_mode")
+		}
+	}
+}
+
+// repos refuses two clones in one place.
+func (v *validator) repos() {
+	names := map[string]int{}
+	for i, r := range v.exp.Sandbox.Repos {
+		at := fmt.Sprintf("sandbox.repos.%d", i)
+		name := r.Name()
+		if r.URL == "" || name == "" {
+			v.fail(at+".url", quote(r.URL)+" names no repository", "write org/repo, or a URL that ends with the repository's name")
+			continue
+		}
+		if other, clash := names[name]; clash {
+			v.fail(at+".url", fmt.Sprintf("it would be cloned to /workspace/%s, as repos.%d is", name, other), "list one of them")
+		}
+		names[name] = i
+	}
+}

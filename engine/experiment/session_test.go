@@ -1,0 +1,73 @@
+package experiment_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+// Whoever reads paths and variables of a sandbox learns nothing of a hidden model.
+func TestHiddenModelsHaveNoNameOfTheirOwn(t *testing.T) {
+	e, err := parse("sandbox: {execution_mode: notebook, models: [{name: google/gemma-2-9b, hidden: true}, {name: o/adapter, var_name: probe, hidden: true, is_peft: true, base_model: meta/llama}]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range e.Sandbox.Weights() {
+		got = append(got, m.SandboxPath()+" "+m.EnvName())
+	}
+	want := []string{"/models/model MODEL_MODEL_PATH", "/models/probe MODEL_PROBE_PATH", "/models/probe_base MODEL_PROBE_BASE_PATH"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A base model is fetched once, whoever needs it.
+func TestBaseModelsAreWeights(t *testing.T) {
+	e, err := parse("sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: o/b}, {name: o/c, var_name: c, is_peft: true, base_model: o/b}, {name: ./d, var_name: d}, {name: o/e, var_name: e, is_peft: true, base_model: ./d}]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range e.Sandbox.Weights() {
+		got = append(got, m.Name+" "+m.TokenizerName())
+	}
+	want := []string{"o/a tokenizer", "o/c c_tokenizer", "./d d_tokenizer", "o/e e_tokenizer", "o/b _tokenizer"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	e, err := parse("name: a\ngpu: {gpu_type: A100}\nmodels: [./m]\n", "sandbox.timeout=90m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := e.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Name    string
+		Sandbox struct {
+			GPU           []string
+			ExecutionMode string `json:"execution_mode"`
+			Timeout       float64
+			Models        []map[string]any
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil || got.Name != "a" || got.Sandbox.Timeout != 5400 || got.Sandbox.ExecutionMode != "notebook" ||
+		len(got.Sandbox.Models) != 1 || got.Sandbox.Models[0]["name"] != "./m" || got.Sandbox.GPU[0] != "A100" {
+		t.Errorf("%s: %+v, %v", text, got, err)
+	}
+	code := &experiment.Experiment{Sandbox: experiment.Sandbox{ExecutionMode: experiment.ModeCLI}}
+	if err := code.Complete("/lab"); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = code.Config(); err != nil || !strings.Contains(string(text), `"ExecutionMode":"cli"`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
