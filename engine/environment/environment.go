@@ -4,11 +4,12 @@
 package environment
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -19,13 +20,18 @@ import (
 type Spec struct {
 	SystemPackages []string // names for apt
 	PythonPackages []string // requirements for pip
-	Commands       []string // shell commands, in order, after the packages
+	Repos          []Repo   // to be cloned into /workspace, in order, after the packages
+	Commands       []string // shell commands, in order, after everything else
 	Cache          string   // folder on a disk that outlives the machine, for downloads; empty = none
+
+	Venv   bool              // a virtual environment is made even where nothing is installed into it
+	Env    map[string]string // settings for the installers: proxies, indexes, certificates
+	Hidden []string          // what must not be in the log or in an error: passwords
 }
 
 // Empty reports whether there is nothing to do.
 func (s Spec) Empty() bool {
-	return len(s.SystemPackages)+len(s.PythonPackages)+len(s.Commands) == 0
+	return !s.Venv && len(s.SystemPackages)+len(s.PythonPackages)+len(s.Repos)+len(s.Commands) == 0
 }
 
 // Result is what the machine's configuration must say from now on.
@@ -37,28 +43,43 @@ type Result struct {
 //go:embed apt.sh
 var aptScript string
 
-//go:embed venv.sh
-var venvScript string
+//go:embed venv.py
+var venvProgram string
 
 // Install does it. What the installers print goes to log, line by line, as it comes.
 // An installation that fails is an error of the code invalid with its last words;
 // a machine on which it cannot be done at all, one of the code unsupported.
 func Install(ctx context.Context, runtime *protocol.Client, s Spec, log func(line string)) (Result, error) {
-	i := &installer{runtime: runtime, log: log}
+	i := &installer{runtime: runtime, log: log, hidden: s.Hidden}
 	var result Result
-	if len(s.SystemPackages) > 0 {
-		if _, err := i.run(ctx, "installing system packages", aptScript, s.SystemPackages, nil); err != nil {
+	system := s.SystemPackages
+	if len(s.Repos) > 0 && !slices.Contains(system, "git") {
+		there, err := i.hasGit(ctx)
+		if err != nil {
+			return result, err
+		}
+		if !there {
+			system = append(slices.Clone(system), "git", "ca-certificates")
+		}
+	}
+	if len(system) > 0 {
+		if _, err := i.run(ctx, "installing system packages", []string{"sh", "-c", aptScript, "sh"}, system, s.Env); err != nil {
 			return result, err
 		}
 	}
-	if len(s.PythonPackages) > 0 {
+	if s.Venv || len(s.PythonPackages)+len(s.Repos) > 0 {
 		if err := i.python(ctx, s, &result); err != nil {
+			return result, err
+		}
+	}
+	for _, repo := range s.Repos {
+		if err := i.clone(ctx, s, repo, result.Env); err != nil {
 			return result, err
 		}
 	}
 	for n, command := range s.Commands {
 		what := fmt.Sprintf("image.commands.%d (%s)", n, command)
-		if _, err := i.run(ctx, what, command, nil, result.Env); err != nil {
+		if _, err := i.run(ctx, what, []string{"sh", "-c", command, "sh"}, nil, merged(s.Env, result.Env)); err != nil {
 			return result, err
 		}
 	}
@@ -68,6 +89,7 @@ func Install(ctx context.Context, runtime *protocol.Client, s Spec, log func(lin
 type installer struct {
 	runtime *protocol.Client
 	log     func(string)
+	hidden  []string
 }
 
 // python makes a virtual environment that sees the image's own packages, too.
@@ -76,107 +98,39 @@ func (i *installer) python(ctx context.Context, s Spec, result *Result) error {
 	if err != nil {
 		return err
 	}
-	env := map[string]string{"SEER_BASE_PYTHON": h.Python, "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-		"PIP_ROOT_USER_ACTION": "ignore", "PIP_PROGRESS_BAR": "off"}
-	if s.Cache != "" {
-		env["PIP_CACHE_DIR"] = path.Join(s.Cache, "pip")
-	}
-	out, err := i.run(ctx, "installing Python packages", venvScript, s.PythonPackages, env)
+	out, err := i.run(ctx, "installing Python packages", []string{h.Python, "-I", "-c", venvProgram}, s.PythonPackages, s.pipEnv())
 	if err != nil {
 		return err
 	}
+	*result, err = resultOf(out)
+	return err
+}
+
+// pipEnv makes pip quiet about what nobody can answer.
+func (s Spec) pipEnv() map[string]string {
+	env := map[string]string{"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_PROGRESS_BAR": "off"}
+	if s.Cache != "" {
+		env["PIP_CACHE_DIR"] = path.Join(s.Cache, "pip")
+	}
+	return merged(env, s.Env)
+}
+
+// resultOf reads the answer of venv.py and use.sh: the folder and the search path.
+func resultOf(out string) (Result, error) {
 	folder, search, _ := strings.Cut(out, "\n")
 	if !path.IsAbs(folder) {
-		return sdk.Errorf(sdk.Internal, "the virtual environment on the machine could not be found: %q", out)
+		return Result{}, sdk.Errorf(sdk.Internal, "the virtual environment on the machine could not be found: %q", out)
 	}
-	result.Python = path.Join(folder, "bin", "python")
-	result.Env = map[string]string{"VIRTUAL_ENV": folder, "PATH": path.Join(folder, "bin") + ":" + strings.TrimSpace(search)}
-	return nil
+	return Result{
+		Python: path.Join(folder, "bin", "python"),
+		Env:    map[string]string{"VIRTUAL_ENV": folder, "PATH": path.Join(folder, "bin") + ":" + strings.TrimSpace(search)},
+	}, nil
 }
 
-const (
-	answerMark = "seer-answer: " // before what a script has to say to us
-	maxLine    = 16 << 10
-)
-
-// run gives each line that a script prints to the log, and returns its answer.
-func (i *installer) run(ctx context.Context, what, script string, args []string, env map[string]string) (string, error) {
-	out := &lines{emit: i.log}
-	spec := protocol.ProcessSpec{Argv: append([]string{"sh", "-c", script, "sh"}, args...), Env: env, Name: what}
-	p, err := i.runtime.Run(ctx, spec, nil, out, out)
-	out.flush()
-	if err != nil {
-		return "", err
+func merged(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
 	}
-	switch p.ExitCode {
-	case 0:
-		return strings.Join(out.answers, "\n"), nil
-	case cannot:
-		return "", sdk.Errorf(sdk.Unsupported, "%s: %s", what, out.last)
-	default:
-		return "", sdk.Errorf(sdk.Invalid, "%s failed with exit code %d: %s", what, p.ExitCode, out.said())
-	}
-}
-
-// cannot is the scripts' exit code for a machine that lacks the means.
-const cannot = 90
-
-// lines cuts output into lines. A carriage return, as progress bars use it, ends a
-// line as well.
-type lines struct {
-	emit    func(string)
-	partial []byte
-	answers []string // the lines with answerMark
-	last    string   // that was not empty
-	errors  []string // that name the cause, as pip and apt do
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.partial = append(l.partial, p...)
-	for {
-		n := bytes.IndexAny(l.partial, "\r\n")
-		if n < 0 && len(l.partial) < maxLine {
-			return len(p), nil
-		}
-		if n < 0 {
-			n = len(l.partial) - 1
-		}
-		line := string(l.partial[:n])
-		l.partial = append(l.partial[:0], l.partial[n+1:]...)
-		l.line(line)
-	}
-}
-
-func (l *lines) flush() {
-	if len(l.partial) > 0 {
-		l.line(string(l.partial))
-		l.partial = nil
-	}
-}
-
-func (l *lines) line(text string) {
-	text = strings.TrimRight(text, " \t")
-	if answer, ok := strings.CutPrefix(text, answerMark); ok {
-		l.answers = append(l.answers, answer)
-		return
-	}
-	if text == "" {
-		return
-	}
-	l.last = text
-	if strings.HasPrefix(text, "ERROR: ") || strings.HasPrefix(text, "E: ") {
-		l.errors = append(l.errors, text)
-	}
-	if l.emit != nil {
-		l.emit(text)
-	}
-}
-
-// said is what the installer gave as the reason.
-func (l *lines) said() string {
-	if len(l.errors) == 0 {
-		return l.last
-	}
-	const most = 3
-	return strings.Join(l.errors[max(0, len(l.errors)-most):], "; ")
+	return out
 }
