@@ -40,6 +40,9 @@ var allowed = map[string][]string{
 	"engine/plan":                   {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight"},
 	"engine/environment":            {"sdk", "engine/protocol"},
 	"engine/fetch":                  {"sdk", "engine/state"},
+	"engine/image":                  {"sdk", "engine/state", "engine/plugin/bundle/transfer"},
+	"engine/image/registry":         {"sdk", "engine/image", "engine/plugin/bundle/transfer"},
+	"engine/snapshot":               {"sdk", "engine/state"},
 	"engine/loading":                {},
 	"engine/veil":                   {"sdk"},
 	"engine/host":                   {"sdk", "sdk/wasmfile", "engine/host/egress", "engine/host/access"},
@@ -87,7 +90,7 @@ var onlyImporters = map[string][]string{
 	"github.com/modal-labs/modal-client":     {"plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"google.golang.org/grpc":                 {"bench/helper", "engine/host", "sdk/guest/guestgrpc", "plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"github.com/spf13/cobra":                 {"cmd/seer"},
-	"oras.land/oras-go":                      {"engine/plugin/oci"},
+	"oras.land/oras-go":                      {"engine/plugin/oci", "engine/image/registry"},
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
 	"github.com/jedib0t/go-pretty":           {"cmd/seer"},
 }
