@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"engine/snapshot":               {"sdk", "engine/state"},
 	"engine/loading":                {},
 	"engine/veil":                   {"sdk"},
+	"engine/codeserver":             {"sdk", "engine/protocol"},
 	"engine/host":                   {"sdk", "sdk/wasmfile", "engine/host/egress", "engine/host/access"},
 	"engine/host/access":            {"sdk"},
 	"engine/plugin/bundle":          {"sdk", "sdk/wasmfile", "engine/plugin/bundle/transfer"},

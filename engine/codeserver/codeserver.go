@@ -1,0 +1,120 @@
+// Package codeserver runs VS Code in a sandbox, for people: code-server, which is
+// found on this computer or installed on the machine.
+package codeserver
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Program is a code-server of this computer.
+type Program struct {
+	Dir  string // its folder: that of the npm package, or of the release
+	Node string // the Node.js that runs it, an executable; empty = the release brings its own
+}
+
+// The places of a program in a sandbox that is shown it.
+const (
+	insideDir  = "/seer/code-server"
+	insideNode = "/seer/node"
+)
+
+// Mounts shows the program in a sandbox of this computer.
+func (p Program) Mounts() []sdk.Mount {
+	mounts := []sdk.Mount{{Source: p.Dir, Target: insideDir}}
+	if p.Node != "" {
+		mounts = append(mounts, sdk.Mount{Source: p.Node, Target: insideNode})
+	}
+	return mounts
+}
+
+// command starts it, where it is shown or where it is.
+func (p Program) command(shown bool) []string {
+	dir, node := p.Dir, p.Node
+	if shown {
+		dir = insideDir
+		if node != "" {
+			node = insideNode
+		}
+	}
+	if node == "" {
+		return []string{filepath.Join(dir, "bin", "code-server")}
+	}
+	return []string{node, filepath.Join(dir, "out", "node", "entry.js")}
+}
+
+// Find looks for code-server: in the variable SEER_CODE_SERVER (a folder or executable),
+// then in the folder of tools, then in the PATH.
+func Find(lookup func(string) string, tools string) (Program, error) {
+	var tried []string
+	for _, place := range []string{lookup("SEER_CODE_SERVER"), filepath.Join(tools, "code-server")} {
+		if place == "" {
+			continue
+		}
+		if p, ok := at(place, lookup); ok {
+			return p, nil
+		}
+		tried = append(tried, place)
+	}
+	if found := inPath("code-server", lookup("PATH")); found != "" {
+		if p, ok := at(found, lookup); ok {
+			return p, nil
+		}
+		tried = append(tried, found)
+	}
+	if asked := lookup("SEER_CODE_SERVER"); asked != "" {
+		return Program{}, sdk.Errorf(sdk.NotFound, "SEER_CODE_SERVER is %s, where there is no code-server (or it is the npm package and there is no node)", asked)
+	}
+	return Program{}, sdk.Errorf(sdk.NotFound, "debug needs code-server, which is not on this computer; run: seer doctor --fix, or install it from https://coder.com/docs/code-server and name its folder in SEER_CODE_SERVER")
+}
+
+// at recognises a program by its folder or by an executable in it.
+func at(place string, lookup func(string) string) (Program, bool) {
+	real, err := filepath.EvalSymlinks(place)
+	if err != nil {
+		return Program{}, false
+	}
+	for dir := real; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		switch {
+		case isFile(filepath.Join(dir, "lib", "node")) && isFile(filepath.Join(dir, "bin", "code-server")):
+			return Program{Dir: dir}, true
+		case isFile(filepath.Join(dir, "out", "node", "entry.js")):
+			node := nodeOf(dir, lookup)
+			return Program{Dir: dir, Node: node}, node != ""
+		case isFile(filepath.Join(dir, "node_modules", "code-server", "out", "node", "entry.js")):
+			dir = filepath.Join(dir, "node_modules", "code-server")
+			node := nodeOf(dir, lookup)
+			return Program{Dir: dir, Node: node}, node != ""
+		}
+	}
+	return Program{}, false
+}
+
+// nodeOf is the Node.js for the npm package: one that was installed beside it, else that
+// of the PATH. A file of the system is shown like any other.
+func nodeOf(dir string, lookup func(string) string) string {
+	beside := filepath.Join(filepath.Dir(dir), "node", "bin", "node")
+	for _, place := range []string{beside, inPath("node", lookup("PATH"))} {
+		if real, err := filepath.EvalSymlinks(place); place != "" && err == nil && isFile(real) {
+			return real
+		}
+	}
+	return ""
+}
+
+func inPath(name, path string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if full := filepath.Join(dir, name); filepath.IsAbs(full) && isFile(full) {
+			return full
+		}
+	}
+	return ""
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+

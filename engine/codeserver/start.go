@@ -1,0 +1,194 @@
+package codeserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	// DefaultPort is where it listens unless it is said.
+	DefaultPort = 8443
+	processID   = "code-server"
+	patience    = 2 * time.Minute
+)
+
+// Spec says how it is to run.
+type Spec struct {
+	Program  *Program // of this computer; nil = the machine's own, which is installed where it is missing
+	Shown    bool     // the machine has Program's mounts; otherwise it shares this computer's files
+	Port     int      // 0 = 8443, or another where that is taken
+	IP       string   // it listens at; empty = 127.0.0.1
+	Password string   // empty = a new one
+}
+
+// Server is VS Code on a machine.
+type Server struct {
+	Port     int
+	Password string
+}
+
+// Start starts it and returns when it answers. It runs in the background, is started
+// again when it ends, and is use of the machine while a browser has it open. A port
+// that was said and is taken is an error of the code conflict.
+func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(string)) (Server, error) {
+	if s.Password == "" {
+		s.Password = protocol.NewToken()
+	}
+	if s.IP == "" {
+		s.IP = "127.0.0.1"
+	}
+	command := []string{"code-server"}
+	if s.Program != nil {
+		command = s.Program.command(s.Shown)
+	} else if err := install(ctx, rt, log); err != nil {
+		return Server{}, err
+	}
+	const tries = 12
+	for i := 0; ; i++ {
+		port := s.Port
+		if port == 0 {
+			port = DefaultPort
+			if i > 0 {
+				port += 1 + rand.IntN(1000)
+			}
+		}
+		free, err := unused(ctx, rt, port)
+		switch {
+		case err != nil:
+			return Server{}, err
+		case !free && (s.Port != 0 || i == tries):
+			return Server{}, protocol.Errorf(protocol.Conflict, "port %d of the sandbox is taken by something else; give another debug_port, or none", port)
+		case !free:
+			continue
+		}
+		return Server{Port: port, Password: s.Password}, s.start(ctx, rt, command, port)
+	}
+}
+
+// unused reports whether nobody listens at a port.
+func unused(ctx context.Context, rt *protocol.Client, port int) (bool, error) {
+	conn, err := rt.DialPort(ctx, port)
+	if err == nil {
+		conn.Close()
+		return false, nil
+	}
+	if protocol.CodeOf(err) == protocol.Unavailable && ctx.Err() == nil {
+		return true, nil
+	}
+	return false, err
+}
+
+const installer = `command -v code-server >/dev/null && exit 0
+[ -x "$HOME/.local/bin/code-server" ] && exit 0
+if command -v npm >/dev/null; then exec npm install --global --no-fund --no-audit --prefix "$HOME/.local" code-server; fi
+command -v curl >/dev/null || { echo "the image has neither npm nor curl to install code-server with; add one to system_packages, or code-server to the image"; exit 90; }
+curl -fsSL https://code-server.dev/install.sh | sh -s -- --method=standalone --prefix="$HOME/.local"`
+
+func install(ctx context.Context, rt *protocol.Client, log func(string)) error {
+	var out bytes.Buffer
+	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installer, Name: "install code-server"}, nil, &out, &out)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if log != nil && out.Len() > 0 {
+		for _, line := range lines {
+			log(line)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if p.ExitCode != 0 {
+		return sdk.Errorf(sdk.Unsupported, "code-server could not be installed on the machine: %s", strings.Join(lines[max(0, len(lines)-5):], "; "))
+	}
+	return nil
+}
+
+func (s Spec) start(ctx context.Context, rt *protocol.Client, command []string, port int) error {
+	if err := rt.DeleteProcess(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+		return err
+	}
+	quoted := make([]string, len(command))
+	for i, word := range command {
+		quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	line := `PATH="$PATH:$HOME/.local/bin" exec ` + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
+		` --auth password --disable-telemetry --disable-update-check --disable-workspace-trust --disable-getting-started-override .`
+	p, err := rt.StartProcess(ctx, protocol.ProcessSpec{
+		ID: processID, Name: "code-server", Shell: line, Background: true, Restart: true, Activity: "~/.local/share/code-server/heartbeat",
+		Env: map[string]string{"PASSWORD": s.Password, "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""},
+	})
+	if err != nil {
+		return fmt.Errorf("start code-server: %w", err)
+	}
+	if err := wait(ctx, rt, p.ID, port); err != nil {
+		clean, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer stop()
+		return errors.Join(err, ignoreGone(rt.DeleteProcess(clean, p.ID)))
+	}
+	return nil
+}
+
+func ignoreGone(err error) error {
+	if protocol.CodeOf(err) == protocol.NotFound || protocol.Ended(err) {
+		return nil
+	}
+	return err
+}
+
+func wait(ctx context.Context, rt *protocol.Client, process string, port int) error {
+	web := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rt.DialPort(ctx, port) }}}
+	deadline := time.Now().Add(patience)
+	for {
+		if alive(ctx, web) {
+			return nil
+		}
+		p, err := rt.Process(ctx, process)
+		switch {
+		case err != nil:
+			return err
+		case p.State == protocol.ProcessExited || p.Restarts > 0:
+			return sdk.Errorf(sdk.Internal, "code-server ended at its start: %s", said(ctx, rt, process))
+		case time.Now().After(deadline):
+			return sdk.Errorf(sdk.Unavailable, "code-server does not answer after %s: %s", patience, said(ctx, rt, process))
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func alive(ctx context.Context, web *http.Client) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://code-server/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := web.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
+	return resp.StatusCode == http.StatusOK
+}
+
+// said are the last words of the process.
+func said(ctx context.Context, rt *protocol.Client, process string) string {
+	var out bytes.Buffer
+	_, _, _ = rt.Output(ctx, process, 0, false, &out, &out)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "; ")
+}
