@@ -37,6 +37,13 @@ func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map
 		env[name] = value
 	}
 	env["SEER_MACHINE"] = n.Key
+	if n.Gate != nil {
+		data, err := json.Marshal(n.Gate.inside())
+		if err != nil {
+			return nil, err
+		}
+		env["SEER_GATE"] = string(data)
+	}
 	if env["SEER_BOOT"] == "" {
 		return env, nil
 	}

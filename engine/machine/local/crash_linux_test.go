@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -71,7 +72,11 @@ func die(t *testing.T, step string) {
 	if os.Getenv("SEER_TEST_ENGINE") != "" {
 		startAndDie(t, pl, step)
 	}
-	_, err := pl.p.Create(context.Background(), pl.spec("crash", os.Getenv("SEER_TEST_KIND")), nil)
+	spec := pl.spec("crash", os.Getenv("SEER_TEST_KIND"))
+	if port, err := strconv.Atoi(os.Getenv("SEER_TEST_PORT")); err == nil {
+		spec.Network, spec.Ports = "none", []int{port}
+	}
+	_, err := pl.p.Create(context.Background(), spec, nil)
 	t.Fatalf("it survived: %v", err)
 }
 

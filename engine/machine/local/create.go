@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -29,9 +30,9 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	if choice.Kind == isolation.None && spec.Network == "none" {
-		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "network none cannot be kept without isolation, because it needs a namespace%s",
-			because(choice.Warning))
+	if choice.Kind == isolation.None && ownNetwork(&spec) {
+		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
+			spec.Network, because(choice.Warning))
 	}
 	handle := handleOf(spec.Key)
 	lock, err := p.lock(ctx, handle)
@@ -45,7 +46,8 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		return step, err
 	}
 	step.Log = describe(choice)
-	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), Spec: &spec}
+	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), Spec: &spec,
+		Gate: wantsGate(&spec, choice.Kind)}
 	if err := p.start(ctx, f, n); err != nil {
 		lock.Remove()
 		return sdk.CreateStep{}, fmt.Errorf("start the machine: %w", err)
@@ -79,7 +81,7 @@ func (p *provider) created(f folder, key string) (bool, error) {
 	if n.Outer.PID != 0 {
 		return true, nil
 	}
-	found, err := carriers(key)
+	found, err := carriers(machineCookie(key))
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
@@ -90,9 +92,11 @@ func (p *provider) created(f folder, key string) (bool, error) {
 // start does the work of Create. It is never called for a key that has a
 // process.
 func (p *provider) start(ctx context.Context, f folder, n *note) error {
-	if err := checkPorts(n.Ports); err != nil {
+	doors, err := reserve(n)
+	if err != nil {
 		return err
 	}
+	defer doors.close()
 	python, err := p.Python(ctx)
 	if err != nil {
 		return err
@@ -105,11 +109,19 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 		_ = f.remove()
 		return err
 	}
-	if err := p.launch(ctx, f, n, python); err != nil {
+	if err := p.launch(ctx, f, n, python, doors); err != nil {
 		_ = f.remove() // nothing runs; the error tells what matters
 		return err
 	}
 	p.at("launched")
+	if doors != nil {
+		if err := p.openGate(f, n, doors, n.Outer); err != nil {
+			_ = p.kill(context.WithoutCancel(ctx), f, n)
+			_ = f.remove()
+			return err
+		}
+		p.at("gated")
+	}
 	// The arguments were needed to start; keeping them would keep SEER_BOOT.
 	n.Spec = nil
 	if err := f.write(n); err != nil {
@@ -121,9 +133,22 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 	return nil
 }
 
-func (p *provider) launch(ctx context.Context, f folder, n *note, python isolation.Interpreter) error {
+// reserve takes the machine's ports: for its gate, or it sees that they are free.
+func reserve(n *note) (*sockets, error) {
+	if n.Gate == nil {
+		return nil, checkPorts(n.Ports)
+	}
+	return n.Gate.listen()
+}
+
+func (p *provider) launch(ctx context.Context, f folder, n *note, python isolation.Interpreter, doors *sockets) error {
 	if err := f.link(); err != nil {
 		return err
+	}
+	if doors != nil {
+		if err := doors.reachable(f); err != nil {
+			return err
+		}
 	}
 	if err := p.fillCache(f, n.Isolation); err != nil {
 		return err
@@ -165,7 +190,7 @@ func (p *provider) command(f folder, n *note, python isolation.Interpreter) (*ex
 	if argv[0] == "python3" || argv[0] == "python" {
 		argv[0] = python.Executable
 	}
-	spec := isolation.Spec{Argv: argv, Env: env, Network: n.Spec.Network != "none", PIDOne: true, ReadOnly: python.Paths}
+	spec := isolation.Spec{Argv: argv, Env: env, Network: !ownNetwork(n.Spec), PIDOne: true, ReadOnly: python.Paths}
 	if n.Isolation == isolation.None {
 		spec.Dir = f.path("workspace")
 		return isolation.Command(isolation.None, spec)
@@ -178,7 +203,7 @@ func (p *provider) command(f folder, n *note, python isolation.Interpreter) (*ex
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = []string{"SEER_MACHINE=" + n.Key} // of bwrap itself: how it is found again
+	cmd.Env = []string{machineCookie(n.Key)} // of bwrap itself: how it is found again
 	return cmd, nil
 }
 
@@ -209,12 +234,13 @@ func check(spec sdk.MachineSpec) error {
 		return sdk.Errorf(sdk.Unsupported, "the local provider of this version passes no GPU through; leave out gpu, or choose another provider")
 	case spec.Image != nil && !emptyImage(spec.Image):
 		return sdk.Errorf(sdk.Unsupported, "the local provider builds no images; leave out image, system_packages and python_version")
-	case spec.Network == "hosts":
-		return sdk.Errorf(sdk.Unsupported, "a list of hosts as network is not supported by the local provider of this version; use open or none")
-	case spec.Network != "" && spec.Network != "open" && spec.Network != "none":
-		return sdk.Errorf(sdk.Invalid, "unknown network %q; use open or none", spec.Network)
-	case spec.Network == "none" && len(spec.Ports) > 0:
-		return sdk.Errorf(sdk.Invalid, "ports need network open")
+	case spec.Network != "" && spec.Network != "open" && !ownNetwork(&spec):
+		return sdk.Errorf(sdk.Invalid, "unknown network %q; use open, none or a list of hosts", spec.Network)
+	case (spec.Network == "hosts") != (len(spec.NetworkHosts) > 0):
+		return sdk.Errorf(sdk.Invalid, "the network hosts and a list of hosts go together")
+	}
+	if _, err := gate.ParseHosts(spec.NetworkHosts); err != nil {
+		return sdk.Errorf(sdk.Invalid, "%v", err)
 	}
 	return nil
 }
@@ -229,9 +255,13 @@ func checkPorts(ports []int) error {
 	for _, port := range ports {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
-			return sdk.Errorf(sdk.Invalid, "port %d cannot be used on this computer (%v); choose another one in sandbox.ports", port, err)
+			return takenPort(port, err)
 		}
 		_ = l.Close()
 	}
 	return nil
+}
+
+func takenPort(port int, err error) error {
+	return sdk.Errorf(sdk.Invalid, "port %d cannot be used on this computer (%v); choose another one in sandbox.ports", port, err)
 }

@@ -69,7 +69,8 @@ type note struct {
 	Port      int              `json:"port"`
 	Ports     []int            `json:"ports,omitempty"`
 	Isolation string           `json:"isolation"`
-	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, or the command itself
+	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
+	Gate      *gateNote        `json:"gate,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
 }
@@ -109,7 +110,7 @@ func (f folder) make() error {
 	if err := f.clear(); err != nil {
 		return err
 	}
-	dirs := []string{"socket"}
+	dirs := []string{"socket", "run/ports"}
 	for _, dir := range writable {
 		dirs = append(dirs, dir)
 	}

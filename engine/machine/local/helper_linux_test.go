@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -44,6 +45,13 @@ while True:
         f.write(out.getvalue())
 `
 
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "gate" {
+		os.Exit(gate.Main(os.Stdin, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
 // place is a local provider on folders of its own.
 type place struct {
 	t    *testing.T
@@ -71,7 +79,7 @@ func providerAt(base string) *provider {
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
-		Grace: time.Second,
+		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"},
 	}).(*provider)
 }
 

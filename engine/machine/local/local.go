@@ -38,6 +38,7 @@ type Options struct {
 	// which is copied. What is missing costs only time. nil is nothing.
 	Cache func(ctx context.Context, python isolation.Interpreter) map[string]string
 
+	Gate   []string      // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
 	Logger hclog.Logger  // nil is silent
 	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
 }

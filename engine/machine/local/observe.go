@@ -17,20 +17,20 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Observe looks at processes and sockets. It changes nothing but the short name
-// of the socket, when that is missing.
+// Observe looks at processes and sockets. It mends what a machine is reached by, and
+// changes nothing else: the short name of its socket, and its gate.
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
 	out := make([]sdk.Observation, 0, len(handles))
 	for _, h := range handles {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		out = append(out, p.observe(h))
+		out = append(out, p.observe(ctx, h))
 	}
 	return out, nil
 }
 
-func (p *provider) observe(handle string) sdk.Observation {
+func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	o := sdk.Observation{Handle: handle, State: sdk.Stopped}
 	if !validHandle(handle) {
 		return o
@@ -57,10 +57,38 @@ func (p *provider) observe(handle string) sdk.Observation {
 		return o
 	}
 	o.Endpoints = []sdk.Endpoint{{Port: n.Port, URL: "unix:" + f.socket()}}
-	for _, port := range n.Ports {
-		o.Endpoints = append(o.Endpoints, sdk.Endpoint{Port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port)})
+	ports, err := p.ports(ctx, handle, f, n)
+	if err != nil {
+		o.Message = "its ports and hosts cannot be reached: " + err.Error()
 	}
+	o.Endpoints = append(o.Endpoints, ports...)
 	return o
+}
+
+// ports says where the machine's ports are. A gate that has died is started again.
+func (p *provider) ports(ctx context.Context, handle string, f folder, n *note) ([]sdk.Endpoint, error) {
+	var out []sdk.Endpoint
+	add := func(port, outside int) {
+		out = append(out, sdk.Endpoint{Port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", outside)})
+	}
+	if n.Gate == nil {
+		for _, port := range n.Ports {
+			add(port, port)
+		}
+		return out, nil
+	}
+	if !alive(n.Gate.Process) {
+		if err := p.mendGate(ctx, handle, f); err != nil {
+			return nil, err
+		}
+		if again, err := f.read(); err == nil && again != nil && again.Gate != nil {
+			n = again
+		}
+	}
+	for _, port := range n.Gate.Ports {
+		add(port.Port, port.Outside)
+	}
+	return out, nil
 }
 
 // reach is Running when the machine answers at its address.
@@ -87,7 +115,7 @@ func (p *provider) lives(f folder, n *note) bool {
 		return true
 	}
 	// Created by a program that died in the middle, or bwrap died at once.
-	found, err := carriers(n.Key)
+	found, err := carriers(machineCookie(n.Key))
 	return err != nil || len(found) > 0
 }
 
@@ -103,7 +131,7 @@ func (f folder) inner(key string) (process, bool) {
 		return known, true
 	}
 	start, ok := startOf(status.ChildPID)
-	if !ok || !carries(status.ChildPID, key) {
+	if !ok || !carries(status.ChildPID, machineCookie(key)) {
 		if status.ExitCode != nil {
 			return process{PID: status.ChildPID}, true // it has ended
 		}
@@ -172,7 +200,12 @@ func lastLine(path string) string {
 	}
 	data, _ := io.ReadAll(io.LimitReader(file, tail))
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	for n := len(lines) - 1; n >= 0; n-- {
+		if !strings.HasPrefix(lines[n], "gate: ") { // which is no reason to end
+			return strings.TrimSpace(lines[n])
+		}
+	}
+	return ""
 }
 
 // answers reports whether somebody accepts at the socket. A full queue is an
@@ -208,7 +241,7 @@ func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 		if err != nil || n == nil || n.Owner != owner {
 			continue
 		}
-		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(handle).State}
+		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(ctx, handle).State}
 		if n.Spec != nil {
 			listed.EndUnix = n.Spec.EndUnix
 		}

@@ -33,10 +33,14 @@ func living(list []process) []process {
 	return out
 }
 
-// carriers finds all living processes that were started for the key, except
-// this one, which may run inside without isolation.
-func carriers(key string) ([]process, error) {
-	return scan(func(pid int, _ map[int]int) bool { return pid != os.Getpid() && carries(pid, key) })
+// The cookies tell what a process was started for.
+func machineCookie(key string) string { return "SEER_MACHINE=" + key }
+func gateCookie(key string) string    { return "SEER_GATE_OF=" + key }
+
+// carriers finds all living processes with the cookie, except this one, which may
+// run inside without isolation.
+func carriers(cookie string) ([]process, error) {
+	return scan(func(pid int, _ map[int]int) bool { return pid != os.Getpid() && carries(pid, cookie) })
 }
 
 // below finds all living descendants of the process.

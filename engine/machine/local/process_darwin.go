@@ -27,15 +27,15 @@ func startOf(pid int) (string, bool) {
 	return startText(k), true
 }
 
-// carries reports whether the process was started for the key.
-func carries(pid int, key string) bool {
+// carries reports whether the environment of the process has exactly this entry.
+func carries(pid int, cookie string) bool {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil || len(raw) < 4 {
 		return false // gone, or of somebody else
 	}
 	// argc, the path, padding, the arguments, the environment.
 	argc := int(binary.LittleEndian.Uint32(raw))
-	want := []byte("SEER_MACHINE=" + key)
+	want := []byte(cookie)
 	entries := bytes.Split(raw[4:], []byte{0})
 	for i, entry := range entries {
 		if i > argc && bytes.Equal(entry, want) {

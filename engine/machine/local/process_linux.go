@@ -47,13 +47,13 @@ func startOf(pid int) (string, bool) {
 	return bootID() + ":" + start, true
 }
 
-// carries reports whether the process was started for the key.
-func carries(pid int, key string) bool {
+// carries reports whether the environment of the process has exactly this entry.
+func carries(pid int, cookie string) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return false // gone, or of somebody else
 	}
-	want := []byte("SEER_MACHINE=" + key)
+	want := []byte(cookie)
 	for _, entry := range bytes.Split(env, []byte{0}) {
 		if bytes.Equal(entry, want) {
 			return true

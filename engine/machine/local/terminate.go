@@ -90,9 +90,16 @@ func (p *provider) first(f folder, n *note) (process, bool) {
 // processes lists what is left of a machine. Killing process 1 of a namespace
 // takes everything in it along, whatever it did to its environment or parents.
 func (p *provider) processes(f folder, n *note) ([]process, error) {
-	left, err := carriers(n.Key)
+	left, err := carriers(machineCookie(n.Key))
 	if err != nil {
 		return nil, err
+	}
+	if n.Gate != nil { // it may be there without being in the note yet
+		gates, err := carriers(gateCookie(n.Key))
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, gates...)
 	}
 	if alive(n.Outer) {
 		left = append(left, n.Outer)

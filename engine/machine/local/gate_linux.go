@@ -1,0 +1,193 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// sockets are what a gate is started with. They are open before the machine is, so
+// that nobody takes a port in between.
+type sockets struct {
+	files  []*os.File
+	config gate.Config
+}
+
+// add hands a file on and returns its number in the gate.
+func (s *sockets) add(f *os.File) int {
+	s.files = append(s.files, f)
+	return 2 + len(s.files)
+}
+
+func (s *sockets) close() {
+	if s == nil {
+		return
+	}
+	for _, f := range s.files {
+		_ = f.Close()
+	}
+	s.files = nil
+}
+
+// listen opens the ports of this computer, and writes down which they are.
+func (g *gateNote) listen() (s *sockets, err error) {
+	s = &sockets{config: gate.Config{Hosts: g.Hosts}}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	for i := range g.Ports {
+		port := &g.Ports[i]
+		l, err := listenOutside(port)
+		if err != nil {
+			return s, err
+		}
+		f, err := l.File()
+		_ = l.Close()
+		if err != nil {
+			return s, fmt.Errorf("keep port %d: %w", port.Outside, err)
+		}
+		s.config.Ports = append(s.config.Ports, gate.Port{Port: port.Port, File: s.add(f)})
+	}
+	return s, nil
+}
+
+func listenOutside(port *gatePort) (*net.TCPListener, error) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port.Outside})
+	if err != nil && port.Any {
+		l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	}
+	if err != nil {
+		return nil, takenPort(port.Outside, err)
+	}
+	port.Outside = l.Addr().(*net.TCPAddr).Port
+	return l, nil
+}
+
+// reachable opens what the gate needs of the machine's folder: that with its sockets,
+// and the proxy's own. The machine may have put anything there.
+func (s *sockets) reachable(f folder) error {
+	run, err := os.Open(f.path("run"))
+	if err != nil {
+		return err
+	}
+	s.config.Run = s.add(run)
+	if len(s.config.Hosts) == 0 {
+		return nil
+	}
+	name := filepath.Join("/proc/self/fd", strconv.Itoa(int(run.Fd())), "proxy") // the folder's own path may be too long
+	if err := os.RemoveAll(name); err != nil {
+		return fmt.Errorf("make the gate's socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return fmt.Errorf("make the gate's socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	defer l.Close()
+	file, err := l.File()
+	if err != nil {
+		return fmt.Errorf("make the gate's socket: %w", err)
+	}
+	s.config.Proxy = s.add(file)
+	return nil
+}
+
+// openGate starts the gate of the machine whose processes are given. It ends when the
+// last of them has.
+func (p *provider) openGate(f folder, n *note, s *sockets, machine ...process) error {
+	for _, m := range machine {
+		fd, err := unix.PidfdOpen(m.PID, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		life := os.NewFile(uintptr(fd), "process")
+		if !alive(m) { // the number was given to another one
+			_ = life.Close()
+			continue
+		}
+		s.config.Life = append(s.config.Life, s.add(life))
+	}
+	if len(s.config.Life) == 0 {
+		return errors.New("the machine ended at once")
+	}
+	log, err := os.OpenFile(f.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	in, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	defer out.Close()
+	argv := p.gateCommand()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir, cmd.ExtraFiles = []string{gateCookie(n.Key)}, "/", s.files
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return sdk.Errorf(sdk.Internal, "start the gate of the sandbox's network: %v; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", err)
+	}
+	n.Gate.Process.PID = cmd.Process.Pid
+	n.Gate.Process.Start, _ = startOf(cmd.Process.Pid)
+	go func() { _ = cmd.Wait() }()
+	_ = in.Close()
+	if _, err := out.Write(s.config.Encode()); err != nil {
+		return fmt.Errorf("tell the gate of the sandbox's network what to do: %w", err)
+	}
+	return nil
+}
+
+// mendGate starts a gate again that has died before its machine.
+func (p *provider) mendGate(ctx context.Context, handle string, f folder) error {
+	lock, err := p.lock(ctx, handle)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	n, err := f.read()
+	if err != nil || n == nil || n.Gate == nil || alive(n.Gate.Process) {
+		return err
+	}
+	// One that was started by a program which then died is not in the note.
+	if found, err := carriers(gateCookie(n.Key)); err != nil {
+		return err
+	} else if len(found) > 0 {
+		n.Gate.Process = found[0]
+		return f.write(n)
+	}
+	var s *sockets
+	// What was killed may hold its ports for a moment after it counts as dead.
+	until(ctx, 2*time.Second, func() bool { s, err = n.Gate.listen(); return err == nil })
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if err := s.reachable(f); err != nil {
+		return err
+	}
+	machine := []process{n.Outer}
+	if inner, ok := f.inner(n.Key); ok {
+		machine = append(machine, inner)
+	}
+	if err := p.openGate(f, n, s, machine...); err != nil {
+		return err
+	}
+	p.Logger.Warn("the gate of a machine had died and was started again", "key", n.Key)
+	return f.write(n)
+}

@@ -1,0 +1,268 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// own are the kinds that can give a machine a network of its own.
+func own() (out []string) {
+	for _, kind := range kinds {
+		if kind != isolation.None {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// freePort is a port that nobody has just now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// serve makes the machine answer at the socket of a port, as the runtime does.
+const serve = `
+import os, socket, threading
+here = os.getcwd()
+s = socket.socket(socket.AF_UNIX)
+os.chdir("/run/seer/ports")
+try: os.unlink("%[1]d")
+except OSError: pass
+s.bind("%[1]d"); os.chdir(here)
+s.listen(8)
+def loop():
+    while True:
+        c, _ = s.accept()
+        with c: c.recv(4096); c.sendall(b"HTTP/1.0 200 OK\r\n\r\n%[2]s")
+threading.Thread(target=loop, daemon=True).start()
+`
+
+func fetch(url string) string {
+	c := http.Client{Timeout: 20 * time.Second}
+	answer, err := c.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return string(body)
+}
+
+func TestPortsOfAnOwnNetwork(t *testing.T) {
+	for _, kind := range own() {
+		t.Run(kind, func(t *testing.T) {
+			pl := newPlace(t)
+			taken, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer taken.Close()
+			wished, port := taken.Addr().(*net.TCPAddr).Port, freePort(t)
+			spec := pl.spec("ports", kind)
+			spec.Network, spec.Ports = "none", []int{port, wished}
+			if _, err := pl.p.Create(context.Background(), spec, nil); sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), fmt.Sprint(wished)) {
+				t.Errorf("a taken port: %v", err)
+			}
+			pl.empty()
+			spec.AnyPort = []int{wished}
+			b := pl.up(spec)
+			ends := b.seen.Endpoints
+			if len(ends) != 3 || ends[1] != (sdk.Endpoint{Port: port, URL: fmt.Sprintf("http://127.0.0.1:%d", port)}) ||
+				ends[2].Port != wished || ends[2].URL == fmt.Sprintf("http://127.0.0.1:%d", wished) {
+				t.Fatalf("endpoints %+v", ends)
+			}
+			b.run(serve, port, "first")
+			b.run(serve, wished, "second")
+			for i, want := range []string{"first", "second"} {
+				if got := fetch(ends[i+1].URL); got != want {
+					t.Errorf("port %d: %s", i, got)
+				}
+			}
+			if got := b.run(`import os; print(os.environ["SEER_GATE"])`); got != fmt.Sprintf(`{"dir":"/run/seer/ports","ports":[%d,%d]}`, port, wished) {
+				t.Errorf("inside: %s", got)
+			}
+			b.down()
+			if _, err := net.Dial("tcp", strings.TrimPrefix(ends[1].URL, "http://")); err == nil {
+				t.Error("the port is still open")
+			}
+		})
+	}
+}
+
+func TestOnlyListedHosts(t *testing.T) {
+	origin, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer origin.Close()
+	go func() {
+		_ = http.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "origin") }))
+	}()
+	for _, kind := range own() {
+		t.Run(kind, func(t *testing.T) {
+			pl := newPlace(t)
+			spec := pl.spec("hosts", kind)
+			spec.Network, spec.NetworkHosts = "hosts", []string{origin.Addr().String()}
+			b := pl.up(spec)
+			got := b.run(`
+import socket
+def ask(host):
+    s = socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect("/run/seer/proxy")
+    s.sendall(b"GET http://%%s/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" %% host)
+    return s.makefile("rb").read().decode()
+for host in (b"%[1]s", b"example.org"):
+    print(ask(host).split("\r\n")[0], ask(host).strip().split("\r\n")[-1])
+try: socket.create_connection(tuple("%[1]s".split(":")), 5); print("went around it")
+except OSError: print("no other way")
+`, origin.Addr())
+			for _, want := range []string{"HTTP/1.1 200 OK origin", "HTTP/1.1 403 Forbidden the sandbox may not reach example.org:80", "sandbox.network", "no other way"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is missing in\n%s", want, got)
+				}
+			}
+			log, err := os.ReadFile(pl.p.folder(b.handle).path("log"))
+			if err != nil || strings.Count(string(log), "example.org") != 1 {
+				t.Errorf("the machine's log: %v\n%s", err, log)
+			}
+		})
+	}
+}
+
+func (b *box) gate() process {
+	b.pl.t.Helper()
+	n, err := b.pl.p.folder(b.handle).read()
+	if err != nil || n == nil || n.Gate == nil {
+		b.pl.t.Fatalf("the note: %+v, %v", n, err)
+	}
+	return n.Gate.Process
+}
+
+func TestGateThatDies(t *testing.T) {
+	for _, kind := range own() {
+		t.Run(kind, func(t *testing.T) {
+			pl := newPlace(t)
+			spec := pl.spec("gate", kind)
+			spec.Network, spec.Ports = "none", []int{freePort(t)}
+			b := pl.up(spec)
+			b.run(serve, spec.Ports[0], "still me")
+			first := b.gate()
+			if err := syscall.Kill(first.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the gate to be gone", func() bool { return !alive(first) })
+			if o := pl.observe(b.handle); o.State != sdk.Running || o.Message != "" || len(o.Endpoints) != 2 {
+				t.Errorf("it is %+v", o)
+			}
+			if got := fetch(b.seen.Endpoints[1].URL); got != "still me" {
+				t.Errorf("after its gate died: %s", got)
+			}
+			if b.gate() == first {
+				t.Error("the note has the old gate")
+			}
+		})
+	}
+}
+
+// TestGateEndsWithTheMachine: also where nobody looks at it any more.
+func TestGateEndsWithTheMachine(t *testing.T) {
+	for _, kind := range own() {
+		t.Run(kind, func(t *testing.T) {
+			pl := newPlace(t)
+			spec := pl.spec("end", kind)
+			spec.Network, spec.Ports = "none", []int{freePort(t)}
+			b := pl.up(spec)
+			gate := b.gate()
+			for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			eventually(t, "the gate to end", func() bool { return !alive(gate) })
+		})
+	}
+}
+
+// TestBubblewrapItselfKilledBesideAGate: the gate watched bwrap only; the next look
+// starts one that watches what is inside.
+func TestBubblewrapItselfKilledBesideAGate(t *testing.T) {
+	pl := newPlace(t)
+	spec := pl.spec("outer", isolation.Bubblewrap)
+	spec.Network, spec.Ports = "none", []int{freePort(t)}
+	b := pl.up(spec)
+	b.run(serve, spec.Ports[0], "inside")
+	n, err := pl.p.folder(b.handle).read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(n.Outer.PID, syscall.SIGKILL)
+	eventually(t, "the gate to end", func() bool { return !alive(n.Gate.Process) })
+	pl.observe(b.handle)
+	if got := fetch(b.seen.Endpoints[1].URL); got != "inside" {
+		t.Errorf("after a look: %s", got)
+	}
+}
+
+// TestKilledWhileCreatingWithAGate kills a program that creates a machine with a gate at
+// every step.
+func TestKilledWhileCreatingWithAGate(t *testing.T) {
+	if step := os.Getenv("SEER_TEST_DIE"); step != "" {
+		die(t, step)
+	}
+	for _, step := range []string{"intended", "launched", "gated", "recorded"} {
+		t.Run(step, func(t *testing.T) {
+			pl := newPlace(t)
+			port := freePort(t)
+			crash := func() {
+				cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledWhileCreatingWithAGate$")
+				cmd.Env = append(os.Environ(), "SEER_TEST_DIE="+step, "SEER_TEST_BASE="+pl.base, "SEER_TEST_KIND="+isolation.Bubblewrap, fmt.Sprintf("SEER_TEST_PORT=%d", port))
+				out, err := cmd.CombinedOutput()
+				if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+					t.Fatalf("it did not die at %s: %v\n%s", step, err, out)
+				}
+			}
+			crash()
+			if err := pl.p.Terminate(context.Background(), handleOf(pl.base+"#crash")); err != nil {
+				t.Error(err)
+			}
+			pl.empty()
+			crash()
+			spec := pl.spec("crash", isolation.Bubblewrap)
+			spec.Network, spec.Ports = "none", []int{port}
+			b := pl.up(spec)
+			b.run(serve, port, "here")
+			eventually(t, "the port", func() bool { pl.observe(b.handle); return fetch(b.seen.Endpoints[1].URL) == "here" })
+			if found := processesWith("SEER_GATE_OF=" + spec.Key); len(found) != 1 {
+				t.Errorf("gates: %v", found)
+			}
+		})
+	}
+}
+
+func TestGateThatIsMissing(t *testing.T) {
+	pl := newPlace(t)
+	pl.p.Gate = nil
+	pl.p.ArtifactsDir = filepath.Join(pl.base, "nowhere")
+	spec := pl.spec("missing", isolation.Bubblewrap)
+	spec.Network, spec.Ports = "none", []int{freePort(t)}
+	if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "make runtime") {
+		t.Errorf("without a gate: %v", err)
+	}
+	pl.empty()
+}
