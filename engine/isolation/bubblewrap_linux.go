@@ -14,17 +14,6 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// etcAllowed is all of /etc that a program needs to find its libraries,
-// certificates and time zone. Everything else there stays outside.
-var etcAllowed = []string{
-	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
-	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust", "pki/tls/openssl.cnf",
-	"nsswitch.conf", "protocols", "services", "localtime", "timezone", "os-release", "debian_version",
-	"mime.types", "fonts", "matplotlibrc", "python3*",
-}
-
-const nsswitch = "passwd: files\ngroup: files\nhosts: files dns\n"
-
 func bubblewrapCommand(spec Spec) (*exec.Cmd, error) {
 	path, err := bubblewrapPath()
 	if err != nil {
@@ -92,7 +81,7 @@ func (b *bubblewrap) namespaces(spec Spec) {
 // systemTree shows the programs and libraries of the system in an empty tree.
 func (b *bubblewrap) systemTree() {
 	b.add("--tmpfs", "/", "--ro-bind", "/usr", "/usr")
-	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+	for _, dir := range systemDirs {
 		info, err := os.Lstat(dir)
 		switch {
 		case err != nil:
@@ -108,41 +97,18 @@ func (b *bubblewrap) systemTree() {
 }
 
 func (b *bubblewrap) etc(spec Spec) error {
-	allowed := etcAllowed
-	if spec.Network {
-		allowed = append([]string{"resolv.conf", "gai.conf", "host.conf"}, allowed...)
+	shown, err := etcShown(spec.Network)
+	if err != nil {
+		return err
 	}
-	shown := map[string]bool{}
-	for _, pattern := range allowed {
-		found, err := filepath.Glob("/etc/" + pattern)
-		if err != nil {
-			return err
-		}
-		for _, path := range found {
-			if _, err := os.Stat(path); err == nil { // a dangling link is not there for anybody
-				b.add("--ro-bind", path, path)
-				shown[path] = true
-			}
-		}
+	for _, path := range shown {
+		b.add("--ro-bind", path, path)
 	}
-	hostname := spec.hostname()
-	files := map[string]string{
-		"/etc/passwd":   fmt.Sprintf("root:x:0:0:root:/:/bin/sh\n%s:x:%d:%d::%s:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n", User, uid, uid, Home),
-		"/etc/group":    fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", User, uid),
-		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost %s\n::1 localhost\n", hostname),
-		"/etc/hostname": hostname + "\n",
-	}
-	if !shown["/etc/nsswitch.conf"] {
-		files["/etc/nsswitch.conf"] = nsswitch
+	files, err := etcFiles(spec)
+	if err != nil {
+		return err
 	}
 	return b.files(files)
-}
-
-func (s Spec) hostname() string {
-	if s.Hostname == "" {
-		return "seer"
-	}
-	return s.Hostname
 }
 
 // files writes generated files into the tree.
@@ -170,16 +136,7 @@ func (b *bubblewrap) kernelTree() {
 }
 
 func (b *bubblewrap) mounts(spec Spec) error {
-	// What is mounted over a folder hides what was shown in it before: a Python in
-	// /tmp comes after the sandbox's own /tmp, to which /var/tmp leads.
-	var above, others []sdk.Mount
-	for _, m := range spec.Mounts {
-		if covers(m.Target, spec.ReadOnly...) || covers(m.Target, "/tmp") && covers("/var/tmp", spec.ReadOnly...) {
-			above = append(above, m)
-		} else {
-			others = append(others, m)
-		}
-	}
+	above, others := splitMounts(spec)
 	if err := b.bind(above); err != nil {
 		return err
 	}
@@ -212,17 +169,8 @@ func (b *bubblewrap) show(paths []string) error {
 
 func (b *bubblewrap) bind(mounts []sdk.Mount) error {
 	for _, m := range mounts {
-		if err := checkAbs("the source of a mount", m.Source); err != nil {
+		if err := checkMount(m); err != nil {
 			return err
-		}
-		if err := checkAbs("the target of a mount", m.Target); err != nil {
-			return err
-		}
-		if covers(m.Target, "/usr", "/proc", "/dev", "/etc") {
-			return sdk.Errorf(sdk.Invalid, "nothing can be mounted at %s, because that would hide the system", m.Target)
-		}
-		if _, err := os.Stat(m.Source); err != nil {
-			return sdk.Errorf(sdk.NotFound, "cannot mount %s at %s: %v", m.Source, m.Target, err)
 		}
 		option := "--ro-bind"
 		if m.Writable {
@@ -231,17 +179,6 @@ func (b *bubblewrap) bind(mounts []sdk.Mount) error {
 		b.add(option, m.Source, filepath.Clean(m.Target))
 	}
 	return nil
-}
-
-// covers reports whether target is one of the folders or contains it.
-func covers(target string, folders ...string) bool {
-	target = strings.TrimSuffix(filepath.Clean(target), "/") + "/"
-	for _, f := range folders {
-		if strings.HasPrefix(f+"/", target) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *bubblewrap) environment(spec Spec) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -96,39 +97,46 @@ type Choice struct {
 // Detect tries every kind, best first. It says of one that cannot be used why
 // not and what to do.
 func Detect(ctx context.Context, places ...string) []sdk.Isolation {
-	return []sdk.Isolation{detectBubblewrap(ctx), {Name: None, Usable: true}}
+	found := []sdk.Isolation{{Name: Bubblewrap}, {Name: GVisor}, {Name: None, Usable: true}}
+	var both sync.WaitGroup
+	both.Go(func() { found[0] = detectBubblewrap(ctx) })
+	both.Go(func() { found[1] = detectGVisor(ctx, places) })
+	both.Wait()
+	return found
 }
 
 // Choose finds the isolation for what was asked: empty or [Auto] for the best
 // that works, or the name of a kind, which is then used or refused. None is
-// chosen by itself only with a warning.
+// chosen by itself only with a warning, and gVisor only by its name.
 func Choose(ctx context.Context, asked string, places ...string) (Choice, error) {
-	bwrap := sdk.Isolation{Name: Bubblewrap}
-	if asked == "" || asked == Auto || asked == Bubblewrap {
-		bwrap = detectBubblewrap(ctx)
+	found := sdk.Isolation{}
+	switch asked {
+	case "", Auto, Bubblewrap:
+		found = detectBubblewrap(ctx)
+	case GVisor:
+		found = detectGVisor(ctx, places)
 	}
-	return choose(bwrap, asked)
+	return choose(found, asked)
 }
 
-func choose(bwrap sdk.Isolation, asked string) (Choice, error) {
+// choose decides with what was found of the kind that matters.
+func choose(found sdk.Isolation, asked string) (Choice, error) {
 	switch asked {
 	case "", Auto:
-		if bwrap.Usable {
-			return Choice{Kind: Bubblewrap}, nil
+		if found.Usable {
+			return Choice{Kind: found.Name}, nil
 		}
 		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
-			bwrap.Reason}, nil
-	case Bubblewrap:
-		if !bwrap.Usable {
-			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation bubblewrap cannot be used: %s", bwrap.Reason)
+			found.Reason}, nil
+	case Bubblewrap, GVisor:
+		if !found.Usable {
+			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, found.Reason)
 		}
-		return Choice{Kind: Bubblewrap}, nil
+		return Choice{Kind: asked}, nil
 	case None:
 		return Choice{Kind: None, Warning: "NO ISOLATION, as asked for: what runs in the sandbox can read your files and processes"}, nil
-	case "gvisor":
-		return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation gvisor is not supported by this version; use auto, bubblewrap or none")
 	}
-	return Choice{}, sdk.Errorf(sdk.Invalid, "unknown isolation %q; use auto, bubblewrap or none", asked)
+	return Choice{}, sdk.Errorf(sdk.Invalid, "unknown isolation %q; use auto, bubblewrap, gvisor or none", asked)
 }
 
 // Command prepares, but does not start, the command in the given kind of
@@ -144,6 +152,8 @@ func Command(kind string, spec Spec) (*exec.Cmd, error) {
 	switch kind {
 	case Bubblewrap:
 		return bubblewrapCommand(spec)
+	case GVisor:
+		return gvisorCommand(spec)
 	case None:
 		return plainCommand(spec)
 	}

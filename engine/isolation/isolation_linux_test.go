@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,11 +17,46 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// inside runs a shell script in bubblewrap and returns what it printed.
-func inside(t *testing.T, spec Spec, script string) string {
+// kinds are the ones that confine. What is promised holds for each of them.
+var kinds = []string{Bubblewrap, GVisor}
+
+// each runs a test in every kind.
+func each(t *testing.T, test func(t *testing.T, kind string)) {
+	t.Helper()
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) { test(t, kind) })
+	}
+}
+
+// places is where scripts/setup puts runsc.
+func places() []string {
+	dir, err := filepath.Abs("../../.tools/runsc-" + RunscVersion)
+	if err != nil {
+		panic(err)
+	}
+	if asked := os.Getenv("SEER_TEST_RUNSC"); asked != "" { // of the tests as another user, who cannot go there
+		dir = asked
+	}
+	return []string{dir}
+}
+
+// prepare is Command with what gVisor needs.
+func prepare(t *testing.T, kind string, spec Spec) (*exec.Cmd, error) {
+	t.Helper()
+	if kind == GVisor {
+		spec.Places = places()
+		if spec.State == "" {
+			spec.State = t.TempDir()
+		}
+	}
+	return Command(kind, spec)
+}
+
+// inside runs a shell script and returns what it printed.
+func inside(t *testing.T, kind string, spec Spec, script string) string {
 	t.Helper()
 	spec.Argv = []string{"/bin/sh", "-c", script}
-	cmd, err := Command(Bubblewrap, spec)
+	cmd, err := prepare(t, kind, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,26 +67,28 @@ func inside(t *testing.T, spec Spec, script string) string {
 
 func TestDetectAndChoose(t *testing.T) {
 	ctx := context.Background()
-	found := Detect(ctx)
-	if len(found) != 2 || found[0] != (sdk.Isolation{Name: Bubblewrap, Usable: true}) || !found[1].Usable {
+	want := []sdk.Isolation{{Name: Bubblewrap, Usable: true}, {Name: GVisor, Usable: true}, {Name: None, Usable: true}}
+	if found := Detect(ctx, places()...); !slices.Equal(found, want) {
 		t.Errorf("found %+v", found)
 	}
-	for asked, want := range map[string]Choice{"": {Kind: Bubblewrap}, Auto: {Kind: Bubblewrap}, Bubblewrap: {Kind: Bubblewrap}} {
-		if got, err := Choose(ctx, asked); err != nil || got != want {
+	for asked, want := range map[string]Choice{"": {Kind: Bubblewrap}, Auto: {Kind: Bubblewrap}, Bubblewrap: {Kind: Bubblewrap}, GVisor: {Kind: GVisor}} {
+		if got, err := Choose(ctx, asked, places()...); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", asked, got, err)
 		}
 	}
 	if got, err := Choose(ctx, None); err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") {
 		t.Errorf("none: %+v, %v", got, err)
 	}
-	for asked, code := range map[string]sdk.Code{"gvisor": sdk.Unsupported, "docker": sdk.Invalid} {
-		if _, err := Choose(ctx, asked); sdk.CodeOf(err) != code {
-			t.Errorf("%s: %v", asked, err)
-		}
+	if _, err := Choose(ctx, "docker"); sdk.CodeOf(err) != sdk.Invalid {
+		t.Error(err)
 	}
 }
 
-func TestUnusableBubblewrapIsNeverReplacedInSilence(t *testing.T) {
+func TestUnusableKindIsNeverReplacedInSilence(t *testing.T) {
+	noGVisor := sdk.Isolation{Name: GVisor, Reason: noRunsc}
+	if _, err := choose(noGVisor, GVisor); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "seer doctor --fix") {
+		t.Errorf("asked for: %v", err)
+	}
 	missing := sdk.Isolation{Name: Bubblewrap, Reason: notInstalled}
 	if _, err := choose(missing, Bubblewrap); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
 		t.Errorf("asked for: %v", err)
@@ -61,8 +99,10 @@ func TestUnusableBubblewrapIsNeverReplacedInSilence(t *testing.T) {
 	}
 }
 
-func TestEmptyTree(t *testing.T) {
-	got := inside(t, Spec{Hostname: "box"}, `id -u; id -un; hostname 2>/dev/null || cat /etc/hostname; ls /; touch /home/seer/x /tmp/x && rm /home/seer/x /tmp/x; ls -A /home /home/seer /tmp /run /var; echo $HOME; env; ls -l /proc/self/fd | wc -l`)
+func TestEmptyTree(t *testing.T) { each(t, emptyTree) }
+
+func emptyTree(t *testing.T, kind string) {
+	got := inside(t, kind, Spec{Hostname: "box"}, `id -u; id -un; hostname 2>/dev/null || cat /etc/hostname; ls /; touch /home/seer/x /tmp/x && rm /home/seer/x /tmp/x; ls -A /home /home/seer /tmp /run /var; echo $HOME; env; ls -l /proc/self/fd | wc -l`)
 	want := "1000\nseer\nbox\nbin\ndev\netc\nhome\nlib\nlib64\nproc\nrun\nsbin\ntmp\nusr\nvar\n/home:\nseer\n\n/home/seer:\n\n/run:\n\n/tmp:\n\n/var:\ntmp\n\nPWD=/"
 	for _, line := range strings.Split(want, "\n") {
 		if !strings.Contains("\n"+got+"\n", "\n"+line+"\n") {
@@ -74,7 +114,9 @@ func TestEmptyTree(t *testing.T) {
 	}
 }
 
-func TestMountsAndEnvironment(t *testing.T) {
+func TestMountsAndEnvironment(t *testing.T) { each(t, mountsAndEnvironment) }
+
+func mountsAndEnvironment(t *testing.T, kind string) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "ordner mit ü")
 	if err := os.MkdirAll(filepath.Join(dir, "in"), 0o755); err != nil {
@@ -86,7 +128,7 @@ func TestMountsAndEnvironment(t *testing.T) {
 		Mounts:   []sdk.Mount{{Source: dir, Target: "/w", Writable: true}, {Source: dir, Target: "/r"}},
 		ReadOnly: []string{dir, "/usr/lib"},
 	}
-	got := inside(t, spec, `pwd; echo "$LINES"; echo "${EMPTY-unset}"; touch /w/new && ls /r "`+dir+`"; touch /r/x "`+dir+`/x" 2>&1 | grep -c Read-only; ls "`+base+`"`)
+	got := inside(t, kind, spec, `pwd; echo "$LINES"; echo "${EMPTY-unset}"; touch /w/new && ls /r "`+dir+`"; touch /r/x "`+dir+`/x" 2>&1 | grep -c Read-only; ls "`+base+`"`)
 	if !strings.HasPrefix(got, "/w\na\nb\n\n/r:\nin\nnew\n\n"+dir+":\nin\nnew\n2\nordner mit ü") {
 		t.Errorf("inside:\n%s", got)
 	}
@@ -95,8 +137,10 @@ func TestMountsAndEnvironment(t *testing.T) {
 	}
 }
 
-func TestEnvironmentIsNotOnTheCommandLine(t *testing.T) {
-	cmd, err := Command(Bubblewrap, Spec{Argv: []string{"cat"}, Env: map[string]string{"TOKEN": "hush-hush"}})
+func TestEnvironmentIsNotOnTheCommandLine(t *testing.T) { each(t, environmentIsNotOnTheCommandLine) }
+
+func environmentIsNotOnTheCommandLine(t *testing.T, kind string) {
+	cmd, err := prepare(t, kind, Spec{Argv: []string{"cat"}, Env: map[string]string{"TOKEN": "hush-hush"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +187,8 @@ func TestPlainCommand(t *testing.T) {
 }
 
 func TestDieWithParent(t *testing.T) {
-	if os.Getenv("SEER_TEST_PARENT") != "" {
-		cmd, err := Command(Bubblewrap, Spec{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 1000"}, DieWithParent: true})
+	if kind := os.Getenv("SEER_TEST_PARENT"); kind != "" {
+		cmd, err := prepare(t, kind, Spec{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 1000"}, DieWithParent: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,13 +199,17 @@ func TestDieWithParent(t *testing.T) {
 		_ = cmd.Wait()
 		return
 	}
+	each(t, dieWithParentIn)
+}
+
+func dieWithParentIn(t *testing.T, kind string) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	parent := exec.Command("/proc/self/exe", "-test.run=^TestDieWithParent$")
-	parent.Env = append(os.Environ(), "SEER_TEST_PARENT=1")
+	parent.Env = append(os.Environ(), "SEER_TEST_PARENT="+kind)
 	parent.ExtraFiles = []*os.File{w}
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
@@ -179,7 +227,9 @@ func TestDieWithParent(t *testing.T) {
 	}
 }
 
-func TestNetworkOfItsOwn(t *testing.T) {
+func TestNetworkOfItsOwn(t *testing.T) { each(t, networkOfItsOwn) }
+
+func networkOfItsOwn(t *testing.T, kind string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -187,10 +237,10 @@ func TestNetworkOfItsOwn(t *testing.T) {
 	defer l.Close()
 	script := fmt.Sprintf(`python3 -c 'import socket; socket.create_connection(("127.0.0.1", %d), 5); print("connected")' 2>&1 | tail -n 1`, l.Addr().(*net.TCPAddr).Port)
 	env := map[string]string{"PATH": "/usr/bin:/bin"}
-	if got := inside(t, Spec{Env: env}, script); !strings.Contains(got, "refused") {
+	if got := inside(t, kind, Spec{Env: env}, script); !strings.Contains(got, "refused") {
 		t.Errorf("without a network: %s", got)
 	}
-	if got := inside(t, Spec{Env: env, Network: true}, script); got != "connected" {
+	if got := inside(t, kind, Spec{Env: env, Network: true}, script); got != "connected" {
 		t.Errorf("with a network: %s", got)
 	}
 }
@@ -227,9 +277,16 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.Chown(home, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
+	runsc, err := os.ReadFile(filepath.Join(places()[0], "runsc"))
+	if err != nil {
+		t.Fatalf("%v; run: scripts/setup test", err)
+	}
+	if err := os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.skip=^TestAsOrdinaryUser$") // by this name whatever the folder's mode
 	cmd.Dir = "/"
-	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin", "SEER_TEST_RUNSC=" + home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("as uid 65534: %v\n%s", err, out)

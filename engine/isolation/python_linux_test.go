@@ -58,6 +58,10 @@ var interpreters = map[string]func(t *testing.T, home string) string{
 }
 
 func TestPythonInAHiddenHome(t *testing.T) {
+	each(t, pythonInAHiddenHome)
+}
+
+func pythonInAHiddenHome(t *testing.T, kind string) {
 	for name, install := range interpreters {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -72,7 +76,7 @@ func TestPythonInAHiddenHome(t *testing.T) {
 			if len(p.Paths) == 0 || !strings.HasPrefix(p.Executable, home) || !strings.HasPrefix(p.Version, "3.") {
 				t.Errorf("found %+v", p)
 			}
-			cmd, err := Command(Bubblewrap, Spec{
+			cmd, err := prepare(t, kind, Spec{
 				Argv: []string{p.Executable, "-I", "-c", "import json, ssl, sys, os; print(sys.prefix); print(os.path.exists(sys.argv[1]))", filepath.Join(home, "secret")},
 				Env:  map[string]string{"PATH": "/usr/bin"}, ReadOnly: p.Paths,
 			})
@@ -88,14 +92,16 @@ func TestPythonInAHiddenHome(t *testing.T) {
 	}
 }
 
-func TestPythonBelowAFolderOfTheSandbox(t *testing.T) {
+func TestPythonBelowAFolderOfTheSandbox(t *testing.T) { each(t, pythonBelowAFolderOfTheSandbox) }
+
+func pythonBelowAFolderOfTheSandbox(t *testing.T, kind string) {
 	home := t.TempDir()
 	p, err := Python(context.Background(), environment(map[string]string{"SEER_PYTHON": interpreters["venv"](t, home), "HOME": home}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	own := t.TempDir()
-	cmd, err := Command(Bubblewrap, Spec{
+	cmd, err := prepare(t, kind, Spec{
 		Argv: []string{p.Executable, "-I", "-c", "import json, os, sys; print(os.access(sys.argv[1], os.W_OK), os.listdir(sys.argv[1]))", filepath.Dir(home)},
 		Env:  map[string]string{"PATH": "/usr/bin"}, ReadOnly: p.Paths,
 		Mounts: []sdk.Mount{{Source: own, Target: filepath.Dir(home), Writable: true}},

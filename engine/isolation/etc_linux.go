@@ -1,0 +1,111 @@
+package isolation
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// etcAllowed is all of /etc that a program needs to find its libraries,
+// certificates and time zone. Everything else there stays outside.
+var etcAllowed = []string{
+	"ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives",
+	"ssl/certs", "ssl/openssl.cnf", "ca-certificates", "pki/tls/certs", "pki/ca-trust", "pki/tls/openssl.cnf",
+	"nsswitch.conf", "protocols", "services", "localtime", "timezone", "os-release", "debian_version",
+	"mime.types", "fonts", "matplotlibrc", "python3*",
+}
+
+var etcNetwork = []string{"resolv.conf", "gai.conf", "host.conf"}
+
+const nsswitch = "passwd: files\ngroup: files\nhosts: files dns\n"
+
+// etcShown lists what of this computer's /etc is shown, and leaves out links that
+// lead nowhere.
+func etcShown(network bool) ([]string, error) {
+	allowed := etcAllowed
+	if network {
+		allowed = append(append([]string(nil), etcNetwork...), allowed...)
+	}
+	var shown []string
+	for _, pattern := range allowed {
+		found, err := filepath.Glob("/etc/" + pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
+			if _, err := os.Stat(path); err == nil { // a dangling link is not there for anybody
+				shown = append(shown, path)
+			}
+		}
+	}
+	return shown, nil
+}
+
+// etcFiles are the files in /etc that are made for the command: path → content.
+func etcFiles(spec Spec) (map[string]string, error) {
+	hostname := spec.hostname()
+	files := map[string]string{
+		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost %s\n::1 localhost\n", hostname),
+		"/etc/hostname": hostname + "\n",
+	}
+	if spec.Root.Image == "" {
+		home := "/root"
+		if spec.Root.Writable {
+			home = Home
+		}
+		files["/etc/passwd"] = fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\n%snobody:x:65534:65534::/:/bin/false\n", home, passwdLine())
+		files["/etc/group"] = fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", User, uid)
+		if _, err := os.Stat("/etc/nsswitch.conf"); err != nil {
+			files["/etc/nsswitch.conf"] = nsswitch
+		}
+		return files, nil
+	}
+	// An image has users of its own, which its files belong to.
+	for name, line := range map[string]string{"passwd": passwdLine(), "group": fmt.Sprintf("%s:x:%d:\n", User, uid)} {
+		have, err := readInside(spec.Root.Image, "/etc/"+name)
+		if err != nil {
+			return nil, err
+		}
+		if have == nil {
+			have = []byte("root:x:0:0:root:/root:/bin/sh\n")
+			if name == "group" {
+				have = []byte("root:x:0:\n")
+			}
+		}
+		if !bytes.HasPrefix(have, []byte(User+":")) && !bytes.Contains(have, []byte("\n"+User+":")) {
+			files["/etc/"+name] = line + string(have) // first, because the image may have a user with this number
+		}
+	}
+	if spec.Network {
+		if data, err := os.ReadFile("/etc/resolv.conf"); err == nil {
+			files["/etc/resolv.conf"] = string(data)
+		}
+	}
+	return files, nil
+}
+
+func passwdLine() string { return fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", User, uid, uid, Home) }
+
+// readInside reads a file of an image, whose links do not lead out of it. A file
+// that is missing is nil.
+func readInside(image, path string) ([]byte, error) {
+	root, err := os.OpenRoot(image)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(strings.TrimPrefix(path, "/"))
+	if err != nil {
+		return nil, nil //nolint:nilerr // an image may have none, or a link that leads nowhere
+	}
+	return data, nil
+}
+
+func (s Spec) hostname() string {
+	if s.Hostname == "" {
+		return "seer"
+	}
+	return s.Hostname
+}

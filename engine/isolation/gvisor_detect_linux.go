@@ -1,0 +1,84 @@
+package isolation
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// runscPlaces are tried after those of the caller. PATH is not asked, as with
+// bubblewrap.
+var runscPlaces = [...]string{"/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin", "/run/current-system/sw/bin"}
+
+var toolPlaces = [...]string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin"}
+
+const noRunsc = "gVisor's runsc is not installed; run: seer doctor --fix"
+
+func runscPath(places []string) (string, error) {
+	for _, dir := range append(append([]string(nil), places...), runscPlaces[:]...) {
+		path := filepath.Join(dir, "runsc")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return filepath.Abs(path)
+		}
+	}
+	return "", sdk.Errorf(sdk.Unsupported, noRunsc)
+}
+
+func systemTool(name string) (string, error) {
+	for _, dir := range toolPlaces {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", sdk.Errorf(sdk.Unsupported, "isolation gvisor needs the program %s; install util-linux", name)
+}
+
+// detectGVisor runs a command that does nothing, as it does for bubblewrap.
+func detectGVisor(ctx context.Context, places []string) sdk.Isolation {
+	found := sdk.Isolation{Name: GVisor}
+	if _, err := runscPath(places); err != nil {
+		found.Reason = err.Error()
+		return found
+	}
+	state, err := os.MkdirTemp("", "seer-gvisor-")
+	if err != nil {
+		found.Reason = "gVisor could not be tried: " + err.Error()
+		return found
+	}
+	defer os.RemoveAll(state)
+	cmd, err := Command(GVisor, Spec{Argv: []string{"/usr/bin/true"}, State: state, Places: places})
+	if err != nil {
+		found.Reason = err.Error()
+		return found
+	}
+	defer Release(cmd)
+	if out, err := runFor(ctx, cmd, 20*time.Second); err != nil {
+		found.Reason = explainGVisor(out, err, readSysctl)
+		return found
+	}
+	found.Usable = true
+	return found
+}
+
+// explainGVisor turns the failure of runsc into what the user can do about it.
+func explainGVisor(out string, err error, sysctl func(string) string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	last := lines[len(lines)-1]
+	switch {
+	case sysctl("kernel/unprivileged_userns_clone") == "0" || sysctl("user/max_user_namespaces") == "0" ||
+		sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return strings.ReplaceAll(explain("", err, sysctl), "give bwrap", "give runsc and unshare")
+	case strings.Contains(out, "flag provided but not defined"):
+		return "the installed runsc is too old (" + last + "); run: seer doctor --fix"
+	case strings.Contains(out, "unrecognized option"):
+		return "the installed util-linux is too old (" + last + "); install version 2.36 or newer"
+	case last != "":
+		return "gVisor does not work here: " + last
+	}
+	return "gVisor does not work here: " + err.Error()
+}
