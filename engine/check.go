@@ -43,6 +43,13 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 		return plan.Plan{}, err
 	}
 	p, err := plan.Make(exp, report)
+	if err != nil {
+		return p, as(KindConfig, err)
+	}
+	env, err := e.env(exp)
+	if err == nil {
+		_, err = e.planLayer(&p, e.installerSettings(env, exp.Sandbox.Env))
+	}
 	return p, as(KindConfig, err)
 }
 
@@ -86,13 +93,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 			f.AgentPath = python.SearchPath()
 		}
 	}
-	if len(exp.Sandbox.PythonPackages) > 0 {
-		var python isolation.Interpreter
-		if python, err = e.python(); err == nil {
-			f.Python, err = preflight.ProbePython(ctx, python.Executable)
-		}
-	}
-	return f, err
+	return f, e.installed(ctx, exp, &f)
 }
 
 // isolations are those of this computer. The built-in provider, where it was

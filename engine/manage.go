@@ -166,7 +166,7 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	if err := e.sweepRelays(); err != nil {
+	if err := errors.Join(e.sweepRelays(), e.sweepLayers()); err != nil {
 		return report, as(KindInternal, err)
 	}
 	if len(providers) > 0 && !slices.Contains(providers, localName) {

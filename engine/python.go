@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Python is the interpreter of local sandboxes.
@@ -22,12 +25,27 @@ func (e *Engine) Python() (isolation.Interpreter, error) {
 
 // findPython asks the interpreter what it is, or remembers what it has said: the
 // asking takes longer than a bare start of the sandbox.
-func (e *Engine) findPython() (isolation.Interpreter, error) {
-	note := e.pythonNote()
+func (e *Engine) findPython() (isolation.Interpreter, error) { return e.inspect(e.pythonVariable) }
+
+// interpreter is the Python of a machine: the usual one, or the one at path.
+func (e *Engine) interpreter(path string) (isolation.Interpreter, error) {
+	if path == "" {
+		return e.python()
+	}
+	return e.inspect(func(name string) string {
+		if name == "SEER_PYTHON" {
+			return path
+		}
+		return e.getenv(name)
+	})
+}
+
+func (e *Engine) inspect(variable func(string) string) (isolation.Interpreter, error) {
+	note := e.pythonNote(variable)
 	if known, ok := readPython(note); ok {
 		return known, nil
 	}
-	found, err := isolation.Python(context.Background(), e.pythonVariable)
+	found, err := isolation.Python(context.Background(), variable)
 	if err == nil && note != "" {
 		if data, err := json.Marshal(found); err == nil {
 			_ = state.WriteFile(note, data, 0o600) // only spares the next asking
@@ -55,8 +73,8 @@ func readPython(note string) (isolation.Interpreter, bool) {
 // pythonNote names the file that remembers the interpreter, by everything that
 // its answer depends on. It is empty where that cannot be known: a launcher such as
 // pyenv's is a script, which decides anew each time.
-func (e *Engine) pythonNote() string {
-	path := e.pythonVariable("SEER_PYTHON")
+func (e *Engine) pythonNote(variable func(string) string) string {
+	path := variable("SEER_PYTHON")
 	if path == "" {
 		path = isolation.SystemPython
 	}
@@ -88,4 +106,15 @@ func isProgram(path string) bool {
 	}
 	f.Close()
 	return true
+}
+
+// shown are the folders of an interpreter that a machine must see, beyond the system's.
+func shown(i isolation.Interpreter, c plan.Choice) []sdk.Mount {
+	var mounts []sdk.Mount
+	for _, path := range i.Paths {
+		if layered(c) && !strings.HasPrefix(path, "/usr/") {
+			mounts = append(mounts, sdk.Mount{Source: path, Target: path})
+		}
+	}
+	return mounts
 }

@@ -59,6 +59,9 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
+	if err := u.ensureLayer(ctx); err != nil {
+		return nil, as(KindProvider, err)
+	}
 	if err := u.start(ctx); err != nil {
 		return nil, as(KindProvider, err)
 	}
@@ -83,6 +86,11 @@ type up struct {
 	rec     machine.Record
 	chosen  plan.Choice        // whose machine it became
 	env     environment.Result // what was installed on it
+
+	settings settings          // of the user, for what installs
+	tokens   map[string]string // secrets that only open repositories
+	layer    *layer            // what a machine of this computer is shown; nil = nothing
+	building string            // the folder of a layer that this machine is made for; empty for a sandbox
 }
 
 // prepare does everything that needs no machine.
@@ -113,9 +121,18 @@ func (u *up) prepare(ctx context.Context) error {
 	if err != nil {
 		return as(KindConfig, err)
 	}
-	u.secrets = map[string]string{}
+	u.secrets, u.tokens = map[string]string{}, map[string]string{}
 	for _, name := range u.exp.Sandbox.Secrets {
-		u.secrets[name], _, _ = env.Lookup(name)
+		value, _, _ := env.Lookup(name)
+		if withheld(u.plan.Repos, name) {
+			u.tokens[name] = value
+		} else {
+			u.secrets[name] = value
+		}
+	}
+	u.settings = u.engine.installerSettings(env, u.exp.Sandbox.Env)
+	if u.layer, err = u.engine.planLayer(&u.plan, u.settings); err != nil {
+		return as(KindConfig, err)
 	}
 	return as(KindConfig, u.fetchModels(ctx))
 }
@@ -213,31 +230,41 @@ func (u *up) attached() time.Duration {
 
 // choice is what the driver needs to know of one.
 func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
-	python, boot := "python3", loader.Boot{
+	python, search, boot := "python3", "", loader.Boot{
 		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
 		BootSeconds: rentedBootTimeout.Seconds(), Cache: u.diskCache(),
 	}
 	if c.HostMounts {
 		boot.BootSeconds, boot.Cache = bootTimeout.Seconds(), ""
 	}
-	if c.Provider == localName {
-		interpreter, err := u.engine.python()
+	var mounts []sdk.Mount
+	if c.HostMounts {
+		var err error
+		if mounts, err = u.mounts(c); err != nil {
+			return machine.Choice{}, err
+		}
+	}
+	spec := u.plan.Spec(c)
+	if c.Provider == localName && spec.Image == nil {
+		interpreter, err := u.engine.interpreter(u.plan.Python)
 		if err != nil {
 			return machine.Choice{}, err
 		}
 		python = interpreter.Executable
+		if u.plan.Python != "" {
+			mounts, search = append(mounts, shown(interpreter, c)...), interpreter.SearchPath()
+		}
 	}
-	spec := u.plan.Spec(c)
 	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), runtimePort
-	if c.HostMounts {
-		spec.Mounts = u.mounts(c)
-	}
+	spec.Mounts = mounts
 	return machine.Choice{
 		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
 		Poll: time.Duration(c.PollSeconds * float64(time.Second)),
 		Prepare: func(spec *sdk.MachineSpec) (err error) {
 			boot.EndUnix, boot.Machine = spec.EndUnix, spec.Key
-			spec.Env, err = loader.BootEnv(boot)
+			if spec.Env, err = loader.BootEnv(boot); err == nil && search != "" {
+				spec.Env["PATH"] = search
+			}
 			return err
 		},
 	}, nil
@@ -251,8 +278,14 @@ func costOf(c plan.Choice) float64 {
 }
 
 // mounts are the folders and files of this computer that a local machine is shown.
-func (u *up) mounts(c plan.Choice) []sdk.Mount {
+func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
+	if u.building != "" {
+		return u.buildMounts()
+	}
 	var mounts []sdk.Mount
+	if u.layer != nil && layered(c) {
+		mounts = append(mounts, sdk.Mount{Source: u.layer.dir, Target: layerPath})
+	}
 	for _, m := range u.models {
 		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
 	}
@@ -261,7 +294,7 @@ func (u *up) mounts(c plan.Choice) []sdk.Mount {
 			mounts = append(mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
 		}
 	}
-	return mounts
+	return mounts, nil
 }
 
 // diskCache is a folder on a disk that outlives the machine, where there is one.
@@ -328,17 +361,11 @@ func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error 
 
 // equip installs and uploads what the experiment wants to have on the machine.
 func (u *up) equip(ctx context.Context, s *Sandbox) error {
-	_, rest := u.plan.ImageOf(u.chosen)
-	want := environment.Spec{
-		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands, Cache: u.diskCache(),
+	changed, err := u.install(ctx, s)
+	if err != nil || u.building != "" {
+		return err
 	}
-	if !want.Empty() {
-		u.report.info(StageBoot, "installing packages")
-		var err error
-		u.env, err = environment.Install(ctx, s.runtime, want, func(line string) { u.report.log(StageBoot, line) })
-		if err != nil {
-			return err
-		}
+	if changed {
 		if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 			return err
 		}
@@ -347,6 +374,9 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 }
 
 func (u *up) config() protocol.Config {
+	if u.building != "" { // it sees nothing of the sandbox's
+		return protocol.Config{Workdir: "/workspace"}
+	}
 	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python, Price: cmp.Or(u.rec.CostPerHour, costOf(u.chosen))}
 	maps.Copy(c.Env, u.env.Env)
 	maps.Copy(c.Env, u.exp.Sandbox.Env)

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
@@ -109,12 +110,15 @@ func (p Plan) Spec(c Choice) sdk.MachineSpec {
 // ImageOf says what the machine of a choice starts from, nil for the provider's own,
 // and what is left to install on it once it has booted.
 func (p Plan) ImageOf(c Choice) (*sdk.Image, Install) {
-	if c.HostMounts && !c.BuildsImage {
-		return nil, Install{} // the packages are there already
-	}
 	var image Image
 	if p.Image != nil {
 		image = *p.Image
+	}
+	if c.HostMounts && !c.BuildsImage {
+		return p.imageHere(image)
+	}
+	if c.BuildsImage && len(p.Repos) > 0 { // they are cloned on the machine
+		image.SystemPackages = with(image.SystemPackages, "git", "ca-certificates")
 	}
 	from := sdk.Image{Base: image.Base, Snapshot: image.Snapshot, PythonVersion: image.PythonVersion}
 	install := Install{SystemPackages: image.SystemPackages, PythonPackages: p.Packages, Commands: image.Commands}
@@ -126,6 +130,30 @@ func (p Plan) ImageOf(c Choice) (*sdk.Image, Install) {
 		return nil, install
 	}
 	return &from, install
+}
+
+// imageHere is the image of a machine of this computer, which has this computer's Python
+// and file system unless it starts from an image.
+func (p Plan) imageHere(image Image) (*sdk.Image, Install) {
+	install := Install{SystemPackages: image.SystemPackages, PythonPackages: p.Packages, Commands: image.Commands}
+	if image.Base != "" || image.Snapshot != "" {
+		return &sdk.Image{Base: image.Base, Snapshot: image.Snapshot, PythonVersion: image.PythonVersion}, install
+	}
+	if len(p.Present) == len(p.Packages) {
+		install.PythonPackages = nil // they are there already
+	}
+	return nil, install
+}
+
+// with adds what is not in a list.
+func with(list []string, more ...string) []string {
+	list = slices.Clone(list)
+	for _, m := range more {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // UploadsOf are the uploads of a choice: what this computer can show, it does not

@@ -18,38 +18,50 @@ const Version = 1
 
 // Plan is what will happen.
 type Plan struct {
-	Version      int       `json:"version"`
-	Experiment   string    `json:"experiment"`
-	Provider     string    `json:"provider"`
-	Isolation    string    `json:"isolation,omitempty"`
-	Network      string    `json:"network"`
-	NetworkHosts []string  `json:"network_hosts,omitempty"`
-	GPU          string    `json:"gpu,omitempty"`
-	GPUCount     int       `json:"gpu_count,omitempty"`
-	Choices      []Choice  `json:"choices"` // in the order in which they are tried; what is above is of the first
-	CPU          float64   `json:"cpu,omitempty"`
-	MemoryGB     float64   `json:"memory_gb,omitempty"`
-	DiskGB       int       `json:"disk_gb,omitempty"`
-	Regions      []string  `json:"regions,omitempty"`
-	Volumes      []Volume  `json:"volumes,omitempty"`
-	Image        *Image    `json:"image,omitempty"`
-	MaxPrice     float64   `json:"max_price,omitempty"` // USD per hour
-	Budget       float64   `json:"budget,omitempty"`    // USD
-	Models       []Model   `json:"models"`
-	Uploads      []Upload  `json:"uploads"`
-	Packages     []string  `json:"packages"` // already there, or built in
-	Env          []string  `json:"env"`      // names
-	Secrets      []string  `json:"secrets"`  // names
-	Ports        []int     `json:"ports"`
-	Services     []Service `json:"services"`
-	Workspace    Workspace `json:"workspace"`
-	Agent        *Agent    `json:"agent,omitempty"`
-	Outputs      string    `json:"outputs"`
-	Timeout      float64   `json:"timeout_seconds"` // of the first choice
-	IdleTimeout  float64   `json:"idle_timeout_seconds,omitempty"`
-	CostPerHour  *float64  `json:"cost_per_hour"` // USD, of the first choice; null = not known
-	MaxCost      *float64  `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
-	Warnings     []string  `json:"warnings"`
+	Version       int              `json:"version"`
+	Experiment    string           `json:"experiment"`
+	Provider      string           `json:"provider"`
+	Isolation     string           `json:"isolation,omitempty"`
+	Network       string           `json:"network"`
+	NetworkHosts  []string         `json:"network_hosts,omitempty"`
+	GPU           string           `json:"gpu,omitempty"`
+	GPUCount      int              `json:"gpu_count,omitempty"`
+	Choices       []Choice         `json:"choices"` // in the order in which they are tried; what is above is of the first
+	CPU           float64          `json:"cpu,omitempty"`
+	MemoryGB      float64          `json:"memory_gb,omitempty"`
+	DiskGB        int              `json:"disk_gb,omitempty"`
+	Regions       []string         `json:"regions,omitempty"`
+	Volumes       []Volume         `json:"volumes,omitempty"`
+	Image         *Image           `json:"image,omitempty"`
+	MaxPrice      float64          `json:"max_price,omitempty"` // USD per hour
+	Budget        float64          `json:"budget,omitempty"`    // USD
+	Models        []Model          `json:"models"`
+	Uploads       []Upload         `json:"uploads"`
+	Packages      []string         `json:"packages"`
+	Present       []string         `json:"present,omitempty"` // of Packages, what the Python of this computer has
+	Python        string           `json:"python,omitempty"`  // interpreter of this computer that was chosen; empty = the usual one
+	Repos         []preflight.Repo `json:"repos,omitempty"`
+	Layer         *Layer           `json:"layer,omitempty"` // what a machine of this computer is shown of packages and repos
+	ExecutionMode string           `json:"execution_mode,omitempty"`
+	Env           []string         `json:"env"`     // names
+	Secrets       []string         `json:"secrets"` // names
+	Ports         []int            `json:"ports"`
+	Services      []Service        `json:"services"`
+	Workspace     Workspace        `json:"workspace"`
+	Agent         *Agent           `json:"agent,omitempty"`
+	Outputs       string           `json:"outputs"`
+	Timeout       float64          `json:"timeout_seconds"` // of the first choice
+	IdleTimeout   float64          `json:"idle_timeout_seconds,omitempty"`
+	CostPerHour   *float64         `json:"cost_per_hour"` // USD, of the first choice; null = not known
+	MaxCost       *float64         `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
+	Warnings      []string         `json:"warnings"`
+}
+
+// Layer is what was or will be installed once for the machines of this computer.
+type Layer struct {
+	Key    string `json:"key"`
+	Folder string `json:"folder"`
+	Cached bool   `json:"cached"` // it is there; else the first start builds it
 }
 
 // Model is a model and where its path will be found.
@@ -111,6 +123,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	if report.GPU != "" {
 		p.GPU, p.GPUCount = report.GPU, s.GPUCount
 	}
+	p.Present, p.Python, p.Repos, p.ExecutionMode = report.Present, report.Python, report.Repos, s.ExecutionMode
 	p.contents(exp, report)
 	p.image(s)
 	p.choices(s, report.Choices)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,18 @@ func (p Plan) Lines() []string {
 			t.line("upload", u.Local+" to "+u.Remote)
 		}
 	}
-	t.list("packages", p.Packages)
+	t.list("packages", p.packagesText())
+	for _, r := range p.Repos {
+		t.line("repository", repoText(r))
+	}
+	if l := p.Layer; l != nil && l.Cached {
+		t.line("layer", "built already: "+l.Folder)
+	} else if l != nil {
+		t.line("layer", "will be built, once: "+l.Folder)
+	}
+	if p.Python != "" {
+		t.line("python", p.Python)
+	}
 	if p.Image != nil {
 		t.list("system", p.Image.SystemPackages)
 		for _, c := range p.Image.Commands {
@@ -64,6 +76,38 @@ func (p Plan) Lines() []string {
 		t.line("warning", w)
 	}
 	return t
+}
+
+// packagesText says which packages are there already, where that makes a difference.
+func (p Plan) packagesText() []string {
+	if len(p.Present) == 0 || len(p.Present) == len(p.Packages) {
+		return p.Packages
+	}
+	var out []string
+	for _, name := range p.Packages {
+		if slices.Contains(p.Present, name) {
+			name += " (there already)"
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+func repoText(r preflight.Repo) string {
+	text := fmt.Sprintf("%s at /workspace/%s", r.URL, r.Name)
+	if r.Commit != "" {
+		text += ", commit " + r.Commit[:min(12, len(r.Commit))]
+	}
+	if r.Ref != "" && r.Ref != r.Commit {
+		text += " of " + r.Ref
+	}
+	if r.Token != "" {
+		text += ", opened with " + r.Token
+	}
+	if r.Install != "" {
+		text += ", then `" + r.Install + "`"
+	}
+	return text
 }
 
 // others are the choices after the first.

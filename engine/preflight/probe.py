@@ -38,6 +38,7 @@ json.dump(
             "sys_platform": sys.platform,
         },
         "distributions": found,
+        "folders": [p for p in sys.path if os.path.isdir(p)],
         "no_pip": not any(find_spec(name) for name in ("pip", "ensurepip")),
     },
     sys.stdout,

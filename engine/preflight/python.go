@@ -19,6 +19,12 @@ type Python struct {
 	Markers       map[string]string `json:"markers"`       // python_version, sys_platform, … as in PEP 508
 	Distributions map[string]string `json:"distributions"` // normalised name → version
 	NoPip         bool              `json:"no_pip"`        // nothing can be installed for it
+	Folders       []string          `json:"folders"`       // where its packages are
+}
+
+// Is reports whether the interpreter is of a version, as python_version has it.
+func (p *Python) Is(version string) bool {
+	return sameVersion(version, p.Markers["python_full_version"])
 }
 
 //go:embed probe.py

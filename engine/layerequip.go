@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/preflight"
+)
+
+// buildTimeout is how long the machine that builds a layer may live: long enough to
+// compile something large.
+const buildTimeout = 6 * time.Hour
+
+// install brings the machine what it needs of packages and clones: into the layer that is
+// being built, out of one, or onto the machine itself.
+func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) {
+	log := func(line string) { u.report.log(StageBoot, line) }
+	if u.building != "" {
+		return false, environment.Build(ctx, s.runtime, u.wanted(), layerPath, log)
+	}
+	want := u.wanted()
+	if u.layer != nil && layered(u.chosen) {
+		u.env, err = environment.Use(ctx, s.runtime, layerPath)
+		want.PythonPackages, want.Repos, want.Venv = nil, nil, false
+		if err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	if want.Empty() {
+		return changed, nil
+	}
+	u.report.info(StageBoot, "installing packages")
+	result, err := environment.Install(ctx, s.runtime, want, log)
+	if result.Python != "" {
+		u.env = result
+	}
+	return true, err
+}
+
+// wanted is all that is to be installed.
+func (u *up) wanted() environment.Spec {
+	_, rest := u.plan.ImageOf(u.chosen)
+	want := environment.Spec{
+		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands, Cache: u.diskCache(),
+		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.hidden,
+	}
+	switch {
+	case u.building != "":
+		want.Env, want.Cache, want.SystemPackages, want.Commands = u.settings.env, pipCache, nil, nil
+	case u.chosen.HostMounts:
+		want.Env, want.Cache = u.settings.here, ""
+		if dir, err := u.engine.store.Cache(); err == nil { // a cache only saves time
+			want.Cache = dir
+		}
+	}
+	for i, r := range u.plan.Repos {
+		token := u.tokens[r.Token]
+		if token != "" {
+			want.Hidden = append(want.Hidden, token)
+		}
+		repo := environment.Repo{
+			Name: r.Name, URL: r.URL, Ref: r.Ref, Commit: r.Commit, Install: r.Install, Env: r.Access(token),
+			Explain: func(said string) string { return explained(i, r, said) },
+		}
+		if r.Folder != "" && u.building != "" {
+			repo.From = "file://" + repoMount(r)
+		}
+		want.Repos = append(want.Repos, repo)
+	}
+	return want
+}
+
+// explained is what git has said about a repository of the experiment, in one line.
+func explained(i int, r preflight.Repo, said string) string {
+	why := r.Explain(said)
+	text := fmt.Sprintf("sandbox.repos.%d: %s", i, why.Problem)
+	if why.Hint != "" {
+		text += "; " + why.Hint
+	}
+	return text
+}
