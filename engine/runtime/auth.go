@@ -15,13 +15,15 @@ type access int
 const (
 	adminOnly  access = iota
 	ownService        // also the tokens of the service in the path
-	anyToken          // also those of any service
+	ofSession         // also those of sessions
+	anyToken          // any of them
 )
 
 // caller is whose request it is.
 type caller struct {
-	admin bool
-	token protocol.Token
+	admin   bool
+	token   protocol.Token
+	session *session // nil where the token is another one
 }
 
 // owner is the token under whose name its calls run.
@@ -57,7 +59,13 @@ func (s *Server) guard(a access, next http.HandlerFunc) http.HandlerFunc {
 			writeError(w, err)
 			return
 		}
-		next(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
+		ctx := context.WithValue(r.Context(), callerKey{}, c)
+		if c.session != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = c.session.until(ctx)
+			defer cancel()
+		}
+		next(w, r.WithContext(ctx))
 	}
 }
 
@@ -68,6 +76,12 @@ func (s *Server) authorize(a access, r *http.Request) (caller, error) {
 	}
 	if subtle.ConstantTimeCompare([]byte(strings.ToLower(s.options.AdminSHA256)), []byte(hash)) == 1 {
 		return caller{admin: true}, nil
+	}
+	if v := s.sessions.tokenOf(hash); v != nil {
+		if a == ofSession || a == anyToken {
+			return caller{session: v}, nil
+		}
+		return caller{}, protocol.Errorf(protocol.Forbidden, "the token of a session opens processes, files, ports, watching and usage of the sandbox, and not this")
 	}
 	name := r.PathValue("service")
 	for _, v := range s.services.all() {

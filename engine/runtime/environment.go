@@ -58,6 +58,8 @@ func (s *Server) environment(cfg protocol.Config, cookie string, more ...map[str
 		env[name] = value
 	}
 	delete(env, loader.BootVariable)
+	delete(env, GateVariable)
+	maps.Copy(env, s.options.Gate.environment())
 	maps.Copy(env, cfg.Env)
 	for _, m := range cfg.Models {
 		if m.EnvName != "" {
@@ -88,6 +90,18 @@ func (s *Server) real(path string) string {
 		}
 	}
 	return path
+}
+
+// home is the home of processes.
+func (s *Server) home() string {
+	home := s.config().Env["HOME"]
+	if home == "" {
+		var err error
+		if home, err = os.UserHomeDir(); err != nil || home == "" {
+			home = "/root"
+		}
+	}
+	return home
 }
 
 // workdir is the folder where processes start and relative paths begin.

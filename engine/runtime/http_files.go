@@ -9,13 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // path translates a path of a request; a relative one begins at the working
-// folder.
+// folder, and ~/ is the home of processes.
 func (s *Server) path(p string) string {
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		p = filepath.Join(s.home(), p[1:])
+	}
 	if !filepath.IsAbs(p) {
 		return filepath.Join(s.workdir(s.config()), p)
 	}
@@ -43,6 +47,9 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if s.memory.is(info) {
+		return protocol.Errorf(protocol.Forbidden, "%s is what the runtime remembers, and not to be read", path)
 	}
 	if !info.Mode().IsRegular() {
 		return protocol.Errorf(protocol.Invalid, "%s is not a file but %s", path, entryType(info.Mode()))

@@ -63,11 +63,16 @@ func run(log *slog.Logger, w Worker) error {
 	if err := json.Unmarshal([]byte(os.Getenv(loader.BootVariable)), &boot); err != nil {
 		return fmt.Errorf("%s is not valid: %w; this program is started by the loader", loader.BootVariable, err)
 	}
+	gate, err := ParseGate(os.Getenv(GateVariable))
+	if err != nil {
+		return err
+	}
 	listener, err := inherit(listenerFD)
 	if err != nil {
 		return err
 	}
 	o := optionsOf(boot)
+	o.Gate = gate
 	o.Logger, o.Worker, o.WorkerEntry = log, w.Files, w.Entry
 	if boot.Cache != "" && w.Compiled != "" {
 		o.WorkerCompiled = filepath.Join(boot.Cache, w.Compiled)

@@ -35,12 +35,23 @@ type savedState struct {
 	StartedUnix int64              `json:"started_unix"`
 	Scratch     string             `json:"scratch"`
 	Services    []*savedService    `json:"services"`
+	Sessions    []*session         `json:"sessions,omitempty"`
+	Frozen      bool               `json:"frozen,omitempty"`
 }
 
 const (
 	memoryHead  = 24 // u64 place, u64 length, u32 sum of the state, u32 sum of the head
 	memoryStart = 64
 )
+
+// is reports whether a file is the memory: a token that may read files must not read it.
+func (m *memory) is(info os.FileInfo) bool {
+	if m.f == nil {
+		return false
+	}
+	own, err := m.f.Stat()
+	return err == nil && os.SameFile(own, info)
+}
 
 func (m *memory) save(s savedState) error {
 	if m.f == nil {

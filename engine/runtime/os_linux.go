@@ -19,6 +19,12 @@ func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
+// terminalAttr makes a process the leader of a session whose terminal is its input. It
+// ends with the thread that started it.
+func terminalAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
+}
+
 // workerAttr puts a worker into a group of its own. It outlives the runtime: what
 // ends it with the machine is the pipe that the loader holds.
 func workerAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
@@ -104,7 +110,7 @@ func readStat(dir string) (tableEntry, bool) {
 	}
 	parent, _ := strconv.Atoi(string(fields[1]))
 	group, _ := strconv.Atoi(string(fields[2]))
-	return tableEntry{parent: parent, group: group}, true
+	return tableEntry{parent: parent, group: group, stopped: bytes.ContainsAny(fields[0], "Tt")}, true
 }
 
 // hasVariable reports whether a process was started with the given NAME=value.
@@ -134,4 +140,13 @@ func diskOf(f *os.File) (total, free uint64, err error) {
 		return 0, 0, err
 	}
 	return stat.Blocks * uint64(stat.Bsize), stat.Bavail * uint64(stat.Bsize), nil
+}
+
+// syncDisk writes the file system under a file to its disk.
+func syncDisk(f *os.File) error { return unix.Syncfs(int(f.Fd())) }
+
+// commandName is the name of a process's program.
+func commandName(pid int) string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)) // empty of one that has ended
+	return strings.TrimSpace(string(data))
 }

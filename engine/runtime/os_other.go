@@ -9,11 +9,16 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // processAttr puts a process into a group of its own. This system has no way to
 // end it with its parent; the loader ends what a killed runtime leaves.
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// terminalAttr makes a process the leader of a session whose terminal is its input.
+func terminalAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }
 
 // workerAttr is the same: here no worker outlives its runtime.
 func workerAttr() *syscall.SysProcAttr { return processAttr() }
@@ -58,7 +63,7 @@ func processTable() (table, error) {
 		pid, _ := strconv.Atoi(f[0])
 		parent, _ := strconv.Atoi(f[1])
 		group, _ := strconv.Atoi(f[2])
-		t[pid] = tableEntry{parent: parent, group: group}
+		t[pid] = tableEntry{parent: parent, group: group, stopped: strings.HasPrefix(f[3], "T")}
 	}
 	return t, nil
 }
@@ -68,3 +73,17 @@ func processTable() (table, error) {
 func hasVariable(int, string) bool { return false }
 
 func variable(int, string) string { return "" }
+
+// systemUsage knows nothing here but what Go does.
+func (s *Server) systemUsage(*protocol.Usage) {}
+
+// syncDisk writes everything to its disks: there is nothing finer here.
+func syncDisk(*os.File) error {
+	syscall.Sync()
+	return nil
+}
+
+func commandName(pid int) string {
+	out, _ := exec.Command("ps", "-o", "comm=", "-p", strconv.Itoa(pid)).Output() // empty of one that has ended
+	return strings.TrimSpace(string(out))
+}

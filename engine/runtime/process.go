@@ -3,9 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"sync"
@@ -21,6 +19,9 @@ const (
 	keepOutput = 1 << 30   // of a background process
 	maxAhead   = 256 << 20 // of a foreground process before its reader
 
+	// Who has interrupted a command does not want to read for long what it had said.
+	maxAheadTerminal = 1 << 20
+
 	// A process that has ended may leave a grandchild that holds its output open.
 	// What is in the pipe is still read, but nobody waits for the grandchild.
 	pipeQuiet = 50 * time.Millisecond
@@ -29,14 +30,19 @@ const (
 
 // process is a command that a client has started.
 type process struct {
-	cookie string
-	spool  *spool
-	stdin  *stdin
-	cmd    *exec.Cmd
-	exited chan struct{} // the process itself has ended
-	done   chan struct{} // and so has its output
+	cookie   string
+	spec     protocol.ProcessSpec
+	command  exec.Cmd // how it is started
+	activity string   // file that says whether it is use of the machine; empty = it is
+	spool    *spool
+	stdin    *stdin
+	terminal *os.File      // the near end
+	done     chan struct{} // it has ended, and so has its output
+	enough   chan struct{} // closed when it is not to be started again
 
 	mu        sync.Mutex
+	cmd       *exec.Cmd // the one that runs
+	stopped   bool      // enough is closed
 	info      protocol.Process
 	reaped    bool
 	followers int
@@ -47,6 +53,9 @@ type process struct {
 // startProcess starts a command.
 func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, error) {
 	cfg := s.config()
+	if err := settle(&spec); err != nil {
+		return nil, err
+	}
 	argv, err := argvOf(spec)
 	if err != nil {
 		return nil, err
@@ -61,22 +70,32 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, protocol.Errorf(protocol.NotFound, "the working folder %s is not there", dir)
 	}
-	p := &process{cookie: processVariable + "=" + id, exited: make(chan struct{}), done: make(chan struct{}), followed: time.Now()}
-	env := s.environment(cfg, id, spec.Env)
+	p := &process{cookie: processVariable + "=" + id, spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
+	more := []map[string]string{spec.Env}
+	if spec.Activity != "" {
+		p.activity = s.path(spec.Activity)
+		more = append(more, map[string]string{activityVariable: p.activity})
+	}
+	if spec.PTY != nil {
+		more = append(more, map[string]string{"TERM": spec.PTY.Term})
+	}
+	env := s.environment(cfg, id, more...)
 	program, err := lookPath(argv[0], dir, env)
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = &exec.Cmd{Path: program, Args: argv, Env: env, Dir: dir, SysProcAttr: processAttr()}
+	p.command = exec.Cmd{Path: program, Args: argv, Env: env, Dir: dir, SysProcAttr: processAttr()}
 	p.info = protocol.Process{ID: id, Name: spec.Name, Argv: argv, State: protocol.ProcessRunning,
 		StartedUnix: time.Now().Unix(), Background: spec.Background}
 	if p.spool, err = p.newSpool(s.scratch, spec.Background); err != nil {
 		return nil, err
 	}
-	if err := p.start(s.spawner, newScrubber(cfg.Secrets), spec); err != nil {
+	outputs, err := p.start(s.spawner)
+	if err != nil {
 		p.spool.close()
 		return nil, err
 	}
+	go p.live(s, outputs, newScrubber(cfg.Secrets))
 	return p, nil
 }
 
@@ -95,104 +114,14 @@ func argvOf(spec protocol.ProcessSpec) ([]string, error) {
 }
 
 func (p *process) newSpool(dir string, background bool) (*spool, error) {
-	if background {
+	switch {
+	case background:
 		return newSpool(dir, keepOutput, 0)
+	case p.spec.PTY != nil:
+		return newSpool(dir, 0, maxAheadTerminal)
 	}
 	return newSpool(dir, 0, maxAhead)
 }
-
-func (p *process) start(sp *spawner, scrub *scrubber, spec protocol.ProcessSpec) error {
-	var near []*os.File // ours
-	var far []*os.File  // the process's
-	defer func() {
-		for _, f := range far {
-			f.Close()
-		}
-	}()
-	for range 2 {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		near, far = append(near, r), append(far, w)
-	}
-	p.cmd.Stdout, p.cmd.Stderr = far[0], far[1]
-	if spec.Stdin {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		far = append(far, r)
-		p.cmd.Stdin, p.stdin = r, &stdin{w: w}
-	}
-	if err := sp.start(p.cmd); err != nil {
-		for _, f := range near {
-			f.Close()
-		}
-		p.stdin.close()
-		return startError(p.cmd, err)
-	}
-	go p.run(near, scrub, spec.TimeoutSeconds)
-	return nil
-}
-
-func startError(cmd *exec.Cmd, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return protocol.Errorf(protocol.NotFound, "there is no program %s on the machine, or no interpreter for it", cmd.Path)
-	}
-	return protocol.Errorf(protocol.Failed, "%s cannot be started: %v", cmd.Path, err)
-}
-
-// run waits for the process and for its output.
-func (p *process) run(pipes []*os.File, scrub *scrubber, timeout float64) {
-	var outputs sync.WaitGroup
-	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr} {
-		w := scrub.writer(p.spool.stream(kind))
-		outputs.Go(func() { p.copyOutput(w, pipes[i]) })
-	}
-	if timeout > 0 {
-		t := time.AfterFunc(time.Duration(timeout*float64(time.Second)), p.expire)
-		defer t.Stop()
-	}
-	_ = p.cmd.Wait() // the state says it all
-	p.mu.Lock()
-	p.reaped = true
-	p.mu.Unlock()
-	close(p.exited)
-	for _, r := range pipes {
-		_ = r.SetReadDeadline(time.Now().Add(pipeQuiet))
-	}
-	p.stdin.close()
-	outputs.Wait()
-	p.finish()
-}
-
-// copyOutput copies until the pipe is closed, or the process has ended and the
-// pipe is empty. What a grandchild writes later is read and dropped, so that it
-// is not killed by a closed pipe.
-func (p *process) copyOutput(w *scrubWriter, r *os.File) {
-	_, err := io.Copy(w, onlyReader{r})
-	for end := time.Now().Add(pipeGrace); errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(end); {
-		_ = r.SetReadDeadline(time.Now().Add(pipeQuiet))
-		var n int64
-		if n, err = io.Copy(w, onlyReader{r}); n == 0 {
-			break
-		}
-	}
-	_ = w.flush()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = r.SetReadDeadline(time.Time{})
-		go func() {
-			defer r.Close()
-			_, _ = io.Copy(io.Discard, r)
-		}()
-		return
-	}
-	r.Close()
-}
-
-// onlyReader keeps io.Copy from splicing between files.
-type onlyReader struct{ io.Reader }
 
 func (p *process) expire() {
 	p.mu.Lock()
@@ -207,6 +136,7 @@ func (p *process) expire() {
 
 // kill kills the process and everything it started.
 func (p *process) kill() error {
+	p.stop()
 	p.spool.release()
 	return killTree(p.root(), p.cookie)
 }
@@ -222,12 +152,14 @@ func (p *process) root() int {
 }
 
 func (p *process) signal(name string) error {
-	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL}[name]
+	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[name]
 	switch {
 	case !ok:
-		return protocol.Errorf(protocol.Invalid, "the signal %q is none of INT, TERM and KILL", name)
+		return protocol.Errorf(protocol.Invalid, "the signal %q is none of INT, TERM, HUP and KILL", name)
 	case sig == syscall.SIGKILL:
 		return p.kill()
+	case sig == syscall.SIGTERM:
+		p.stop()
 	}
 	return signalTree(p.root(), p.cookie, sig)
 }
@@ -236,12 +168,7 @@ func (p *process) finish() {
 	p.mu.Lock()
 	p.info.State = protocol.ProcessExited
 	p.info.EndedUnix = time.Now().Unix()
-	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	p.info.ExitCode = status.ExitStatus()
-	if status.Signaled() {
-		p.info.ExitCode = 128 + int(status.Signal())
-		p.info.Signal = signalName(status.Signal())
-	}
+	p.info.ExitCode, p.info.Signal = exitOf(p.cmd)
 	if p.info.TimedOut {
 		p.info.ExitCode = 124
 	}
@@ -250,6 +177,15 @@ func (p *process) finish() {
 	p.mu.Unlock()
 	p.spool.end(data)
 	close(p.done)
+}
+
+// exitOf is the exit code of a command that has ended, and the signal that ended it.
+func exitOf(cmd *exec.Cmd) (code int, signal string) {
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return 128 + int(status.Signal()), signalName(status.Signal())
+	}
+	return status.ExitStatus(), ""
 }
 
 // signalName is the name without SIG, as clients send it.

@@ -107,13 +107,17 @@ func (p *process) forgettable() bool {
 	return time.Since(time.Unix(p.info.EndedUnix, 0)) > keepFinished
 }
 
-func (t *processes) running() bool {
+// use reports whether a process is use of the machine now, and when one last was.
+func (t *processes) use() (busy bool, last time.Time) {
+	now := time.Now()
 	for _, p := range t.all() {
-		if p.state().State == protocol.ProcessRunning {
-			return true
+		used, at := p.use(now)
+		busy = busy || used
+		if at.After(last) {
+			last = at
 		}
 	}
-	return false
+	return busy, last
 }
 
 // killAll ends every tree at the same time.

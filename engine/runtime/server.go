@@ -38,6 +38,7 @@ type Options struct {
 	WorkerCompiled string            // a ZIP file with bytecode of the worker; it may be missing
 	Linger         time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
 	Exclusive      bool              // everything below this process belongs to the machine and ends with it
+	Gate           *Gate             // the ways in and out of a network of its own; nil = none
 	Logger         *slog.Logger      // nil = nothing is logged
 }
 
@@ -56,6 +57,10 @@ type Server struct {
 	lease       lease
 	processes   processes
 	services    services
+	sessions    sessions
+	watches     watches
+	freezer     freezer
+	gates       []net.Listener // the ends of ports and of the proxy that are inside
 	links       *link.Server
 	started     int64     // of the first runtime of the machine
 	born        time.Time // of this one
@@ -116,6 +121,9 @@ func (s *Server) prepare() error {
 			return fmt.Errorf("store the worker: %w", err)
 		}
 	}
+	if s.gates, err = s.options.Gate.open(s.options.Logger); err != nil {
+		return err
+	}
 	if !again {
 		return nil
 	}
@@ -161,6 +169,10 @@ func (s *Server) resume(saved savedState) error {
 	s.configured.Store(&saved.Config)
 	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
 	s.started = saved.StartedUnix
+	s.sessions.resume(saved.Sessions)
+	if saved.Frozen {
+		s.continueAll()
+	}
 	return s.resumeServices(saved.Services)
 }
 
@@ -171,7 +183,8 @@ func (s *Server) persist() {
 	defer s.saving.Unlock()
 	s.lease.mu.Lock()
 	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
-		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch}
+		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch,
+		Sessions: s.sessions.all(), Frozen: s.freezer.is()}
 	s.lease.mu.Unlock()
 	for _, v := range s.services.all() {
 		if saved := v.saved(); saved != nil {
@@ -267,7 +280,9 @@ func (s *Server) busy() bool {
 		}
 		busy = busy || v.isLoading()
 	}
-	busy = busy || s.processes.running()
+	running, last := s.processes.use()
+	s.lease.touch(last)
+	busy = busy || running
 	if busy {
 		s.lease.touch(time.Now())
 	}
@@ -296,6 +311,9 @@ func (s *Server) endProcesses() {
 func (s *Server) cleanUp() {
 	s.spawner.close()
 	s.arguments.close()
+	for _, l := range s.gates {
+		l.Close()
+	}
 	if s.alive != nil {
 		s.alive.Close()
 	}

@@ -14,9 +14,12 @@ import (
 // stdin is the input of a process. Clients count bytes, so that a repeated
 // request is harmless.
 type stdin struct {
+	w        *os.File
+	terminal bool // which has no end but a character that says so
+
 	mu     sync.Mutex
-	w      *os.File
 	offset int64
+	middle bool // of a line
 	closed bool
 }
 
@@ -41,7 +44,7 @@ func (s *stdin) write(ctx context.Context, offset int64, r io.Reader, eof bool) 
 	if _, err := io.CopyN(io.Discard, r, s.offset-offset); err != nil && !errors.Is(err, io.EOF) {
 		return s.offset, err
 	}
-	n, err := io.Copy(onlyWriter{s.w}, onlyReader{r})
+	n, err := io.Copy(stdinWriter{s}, onlyReader{r})
 	s.offset += n
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.w.SetWriteDeadline(time.Time{})
@@ -52,13 +55,39 @@ func (s *stdin) write(ctx context.Context, offset int64, r io.Reader, eof bool) 
 		return s.offset, errNotReading
 	}
 	if err == nil && eof {
-		s.shut()
+		err = s.end()
 	}
 	return s.offset, err
 }
 
-// onlyWriter keeps io.Copy from splicing between files.
-type onlyWriter struct{ io.Writer }
+// endOfInput is what terminals take for the end at the beginning of a line; elsewhere it
+// ends the line without a newline.
+const endOfInput = "\x04"
+
+// end says that nothing follows.
+func (s *stdin) end() error {
+	var err error
+	if s.terminal {
+		text := endOfInput
+		if s.middle {
+			text += endOfInput
+		}
+		_, err = io.WriteString(s.w, text)
+	}
+	s.shut()
+	return err
+}
+
+// stdinWriter notes how the input ends. It also keeps io.Copy from splicing between files.
+type stdinWriter struct{ s *stdin }
+
+func (w stdinWriter) Write(p []byte) (int, error) {
+	n, err := w.s.w.Write(p)
+	if n > 0 {
+		w.s.middle = p[n-1] != '\n' && p[n-1] != '\r'
+	}
+	return n, err
+}
 
 func (s *stdin) shut() {
 	if !s.closed {

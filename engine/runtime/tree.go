@@ -9,7 +9,10 @@ import (
 // table is the living processes of the system by pid.
 type table map[int]tableEntry
 
-type tableEntry struct{ parent, group int }
+type tableEntry struct {
+	parent, group int
+	stopped       bool
+}
 
 // below reports whether pid is one of roots or descends from one.
 func (t table) below(pid int, roots map[int]bool) bool {
@@ -43,6 +46,10 @@ func treeOf(root int, cookie string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	return t.tree(root, cookie), nil
+}
+
+func (t table) tree(root int, cookie string) []int {
 	spared := t.ancestors()
 	roots := map[int]bool{}
 	if root > 0 {
@@ -59,7 +66,7 @@ func treeOf(root int, cookie string) ([]int, error) {
 			found = append(found, pid)
 		}
 	}
-	return found, nil
+	return found
 }
 
 // signalTree sends a signal once to every process of a tree.

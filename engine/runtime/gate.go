@@ -1,0 +1,180 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// GateVariable is the environment variable with the [Gate].
+const GateVariable = "SEER_GATE"
+
+// Gate is the inner end of the ways in and out of a network that the machine has to
+// itself. Something outside has the other end.
+type Gate struct {
+	Dir       string `json:"dir"`        // of the sockets, one for each port
+	Ports     []int  `json:"ports"`      // that may be reached from outside
+	Proxy     string `json:"proxy"`      // socket of an HTTP proxy outside; empty = there is none
+	ProxyPort int    `json:"proxy_port"` // where processes find it, at 127.0.0.1
+}
+
+// ParseGate reads the value of [GateVariable]; an empty one is no gate.
+func ParseGate(text string) (*Gate, error) {
+	if text == "" {
+		return nil, nil
+	}
+	g := &Gate{}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(g)
+	if err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("something follows the object")
+		}
+	}
+	if err == nil {
+		err = g.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is not valid: %w", GateVariable, err)
+	}
+	return g, nil
+}
+
+func (g *Gate) check() error {
+	if len(g.Ports) > 0 && !filepath.IsAbs(g.Dir) {
+		return fmt.Errorf("dir %q is no absolute path", g.Dir)
+	}
+	seen := map[int]bool{}
+	for _, port := range g.Ports {
+		if port < 1 || port > 65535 || seen[port] {
+			return fmt.Errorf("port %d is named twice, or no port", port)
+		}
+		seen[port] = true
+	}
+	if (g.Proxy != "") != (g.ProxyPort != 0) || g.ProxyPort < 0 || g.ProxyPort > 65535 || g.Proxy != "" && !filepath.IsAbs(g.Proxy) {
+		return fmt.Errorf("proxy %q with proxy_port %d: both are needed, an absolute path and a port", g.Proxy, g.ProxyPort)
+	}
+	return nil
+}
+
+// environment is what tells programs of the proxy.
+func (g *Gate) environment() map[string]string {
+	if g == nil || g.Proxy == "" {
+		return nil
+	}
+	at := "http://127.0.0.1:" + strconv.Itoa(g.ProxyPort)
+	env := map[string]string{}
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
+		env[name], env[strings.ToLower(name)] = at, at
+	}
+	env["NO_PROXY"] = "localhost,127.0.0.1,::1"
+	env["no_proxy"] = env["NO_PROXY"]
+	return env
+}
+
+// open makes the sockets and serves them. Those of a runtime before this one are replaced.
+func (g *Gate) open(log *slog.Logger) ([]net.Listener, error) {
+	if g == nil {
+		return nil, nil
+	}
+	var open []net.Listener
+	fail := func(err error) ([]net.Listener, error) {
+		for _, l := range open {
+			l.Close()
+		}
+		return nil, err
+	}
+	for _, port := range g.Ports {
+		l, err := listenInside(g.Dir, strconv.Itoa(port))
+		if err != nil {
+			return fail(fmt.Errorf("make the socket of port %d: %w", port, err))
+		}
+		open = append(open, l)
+		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) { return dialLocal(ctx, port) })
+	}
+	if g.Proxy == "" {
+		return open, nil
+	}
+	l, err := listenSoon(net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ProxyPort)))
+	if err != nil {
+		return fail(fmt.Errorf("listen for the proxy: %w", err))
+	}
+	go relayTo(l, log, func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: 10 * time.Second}
+		return d.DialContext(ctx, "unix", g.Proxy)
+	})
+	return append(open, l), nil
+}
+
+// listenInside makes a socket in a folder, in one step with the removal of an old one. Who
+// may connect is the folder's to say.
+func listenInside(dir, name string) (net.Listener, error) {
+	part := "." + name
+	path, folder, err := shortPath(dir, part)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // the next runtime replaces it
+	if err = os.Chmod(path, 0o666); err == nil {
+		err = os.Rename(path, filepath.Join(filepath.Dir(path), name))
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// listenSoon waits a moment for a port that a runtime before this one still has.
+func listenSoon(address string) (l net.Listener, err error) {
+	for range 50 {
+		if l, err = net.Listen("tcp", address); err == nil {
+			return l, nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return nil, err
+}
+
+// relayTo leads each connection to another one until the listener is closed.
+func relayTo(l net.Listener, log *slog.Logger, dial func(context.Context) (net.Conn, error)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of descriptors, say
+			log.Warn("a connection through the gate was not taken", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		go func() {
+			target, err := dial(ctx)
+			if err != nil {
+				conn.Close()
+				return
+			}
+			join(ctx, conn, target)
+		}()
+	}
+}

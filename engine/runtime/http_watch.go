@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// maxWatches is how many there may be at a time: a kernel has few to give.
+const maxWatches = 32
+
+// watches count what is being watched.
+type watches struct{ slots slots }
+
+// getWatch tells what happens to a path until the client goes, or its time is over.
+func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
+	path, err := s.queryPath(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	q := r.URL.Query()
+	if q.Has("wait") {
+		cancel()
+		if ctx, cancel, err = queryWait(r); err != nil {
+			return err
+		}
+	}
+	defer cancel()
+	if !s.watches.slots.take(maxWatches) {
+		return protocol.Errorf(protocol.Unavailable, "%d watches are open on the machine; close one", maxWatches)
+	}
+	defer s.watches.slots.give()
+	t, err := watchTree(q.Get("path"), path, q.Get("recursive") == "1")
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	w.Header().Set("Content-Type", "application/jsonl")
+	w.Header().Set("X-Accel-Buffering", "no")
+	flush := http.NewResponseController(w).Flush
+	out := json.NewEncoder(w)
+	tell := func(e protocol.WatchEvent) error { return out.Encode(e) }
+	if err := tell(protocol.WatchEvent{Type: protocol.WatchReady}); err != nil {
+		return nil // the client is gone
+	}
+	if flush() == nil {
+		_ = t.run(ctx, tell, flush) // what it returns is the client's going
+	}
+	return nil
+}

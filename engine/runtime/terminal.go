@@ -1,0 +1,95 @@
+package runtime
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// maxSize is how many rows and columns a terminal may have.
+const maxSize = 10_000
+
+func checkSize(rows, cols int) error {
+	if rows < 1 || rows > maxSize || cols < 1 || cols > maxSize {
+		return protocol.Errorf(protocol.Invalid, "a terminal of %d rows and %d columns: both must be from 1 to %d", rows, cols, maxSize)
+	}
+	return nil
+}
+
+// openTerminal makes the terminal of the command. Its near end is read, resized and, with
+// stdin, written through descriptors that do not block.
+func (p *process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, nil, protocol.Errorf(protocol.Failed, "the machine has no terminal to give: %v", err)
+	}
+	defer master.Close()
+	far = []*os.File{slave}
+	if p.terminal, err = again(master); err != nil {
+		return nil, far, err
+	}
+	near = []*os.File{p.terminal}
+	if err := p.setSize(p.spec.PTY.Rows, p.spec.PTY.Cols); err != nil {
+		return near, far, err
+	}
+	if p.spec.Stdin {
+		w, err := again(master)
+		if err != nil {
+			return near, far, err
+		}
+		p.stdin = &stdin{w: w, terminal: true}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = terminalAttr()
+	return near, far, nil
+}
+
+func (p *process) setSize(rows, cols int) error {
+	raw, err := p.terminal.SyscallConn()
+	if err != nil {
+		return err
+	}
+	cerr := raw.Control(func(fd uintptr) {
+		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)})
+	})
+	return firstOf(cerr, err)
+}
+
+// resize tells the terminal its size; whoever runs in it gets SIGWINCH.
+func (p *process) resize(rows, cols int) error {
+	if p.terminal == nil {
+		return protocol.Errorf(protocol.Invalid, "the process has no terminal (pty) that could be resized")
+	}
+	if err := checkSize(rows, cols); err != nil {
+		return err
+	}
+	err := p.setSize(rows, cols)
+	if errors.Is(err, os.ErrClosed) {
+		return protocol.Errorf(protocol.Conflict, "the process has ended, and its terminal with it")
+	}
+	return err
+}
+
+func (s *Server) postResize(w http.ResponseWriter, r *http.Request) error {
+	p, err := s.processes.get(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Rows int `json:"rows"`
+		Cols int `json:"cols"`
+	}
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if err := p.resize(req.Rows, req.Cols); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, struct{}{})
+}
