@@ -143,7 +143,7 @@ func TestWhatEachChoiceIsGiven(t *testing.T) {
 	if image, install := p.ImageOf(builds); image.Base != "debian:12" || len(image.PythonPackages)+len(image.SystemPackages)+len(image.Commands) != 3 || install.PythonPackages != nil {
 		t.Errorf("with images: %+v, %+v", image, install)
 	}
-	if image, install := p.ImageOf(here); image != nil || install.Commands != nil {
+	if image, install := p.ImageOf(here); image.Base != "debian:12" || image.Commands != nil || install.Commands[0] != "touch /made" || install.PythonPackages[0] != "torch" {
 		t.Errorf("here: %+v, %+v", image, install)
 	}
 	if p.UploadsOf(installs)[0].Mount || !p.UploadsOf(here)[0].Mount || p.Uploads[0].Mount {

@@ -171,7 +171,6 @@ func TestAbilities(t *testing.T) {
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},
 		{"image here", "sandbox: {image: {base: debian:12}}", "sandbox.image: provider `local` uses the file system of this computer; install what you need on this computer"},
 		{"system packages here", "sandbox: {system_packages: [git, jq]}", "sandbox.system_packages: provider `local` installs nothing on this computer; install them on this computer: git jq"},
-		{"python here", "sandbox: {python_version: '3.11'}", "sandbox.python_version: provider `local` uses the Python of this computer; remove it, and name the interpreter with SEER_PYTHON"},
 		{"volumes here", "sandbox: {volumes: [{name: a, path: /data}]}", "sandbox.volumes: provider `local` has no volumes; remove the key"},
 		{"two Pythons", "sandbox: {provider: runpod, image: {base: 'debian:12'}, python_version: '3.11'}", "sandbox.python_version: provider `runpod` takes an image as it is, with the Python that it has; remove image.base or python_version"},
 		{"options of nobody", "sandbox: {provider: modal, provider_options: {modal: {a: 1}}, models: [./none]}", "sandbox.models.0: there is no `DIR/none`"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os/exec"
 	"regexp"
@@ -57,7 +58,7 @@ func ResolveRepo(ctx context.Context, r Repo, s GitSettings) RepoState {
 		if ctx.Err() != nil {
 			return RepoState{Problem: r.URL + " did not answer in time", Hint: "look at the network, or write a whole commit as ref"}
 		}
-		if errors.Is(err, exec.ErrNotFound) {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 			return RepoState{Problem: "there is no git on this computer", Hint: "install it: apt-get install git"}
 		}
 		return r.Explain(stderr.String())

@@ -135,12 +135,8 @@ func TestFindings(t *testing.T) {
 		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put the model's files there"},
 		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
 		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
-		{"package", "sandbox: {python_packages: [numpy, pandas]}", "sandbox.python_packages.1: /usr/bin/python3 does not have `pandas`, and installing it is not supported by this version; install it into the interpreter: /usr/bin/python3 -m pip install 'pandas', or name another with SEER_PYTHON"},
 		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
 		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
-		{"old package", "sandbox: {python_packages: ['numpy>=2']}", "sandbox.python_packages.0: /usr/bin/python3 has `numpy` 1.24.2, not >=2, and installing it is not supported by this version"},
-		{"extras", "sandbox: {python_packages: ['numpy[all]']}", "sandbox.python_packages.0: extras as in `numpy[all]` are not supported by this version"},
-		{"url", "sandbox: {python_packages: ['numpy @ https://example.org/n.zip']}", "sandbox.python_packages.0: installing `numpy` from a URL is not supported by this version"},
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
 		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: address already in use"},
 		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
@@ -207,13 +203,42 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Where pip refuses to install, it is not recommended.
-func TestPackagesOfAManagedInterpreter(t *testing.T) {
+// What this computer's Python lacks is installed; what is there is not.
+func TestPackagesHere(t *testing.T) {
 	l := newLab(t)
-	l.facts.Python.Managed = true
-	err := l.check("sandbox: {python_packages: [pandas]}").Err()
-	if err == nil || !strings.Contains(err.Error(), "~/seer-python/bin/pip install 'pandas', and name that one: export SEER_PYTHON=~/seer-python/bin/python3") {
+	r := l.check(`sandbox: {python_packages: [numpy, pandas, 'numpy>=2', 'torch[x]', 'NumPy @ https://example.org/n.zip', "tomli; python_version < '3.11'"]}`)
+	if r.Err() != nil || strings.Join(r.Present, " ") != "numpy tomli; python_version < '3.11'" || strings.Join(r.Missing, " ") != "pandas numpy>=2 torch[x] NumPy @ https://example.org/n.zip" {
+		t.Errorf("there: %v, missing: %v, %v", r.Present, r.Missing, r.Err())
+	}
+	l.facts.Python.NoPip = true
+	if err := l.check("sandbox: {python_packages: [pandas]}").Err(); err == nil || !strings.Contains(err.Error(), "sandbox.python_packages: /usr/bin/python3 has neither pip nor ensurepip") {
 		t.Error(err)
+	}
+	if err := l.check("sandbox: {python_packages: [numpy]}").Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPythonVersion(t *testing.T) {
+	l := newLab(t)
+	l.facts.Python.Markers["python_full_version"] = "3.11.2"
+	l.facts.Pythons = []preflight.Python{{Path: "/opt/bin/python3.9"}, {Path: "/opt/bin/python3.12", Markers: map[string]string{"python_full_version": "3.12.4"}, Distributions: map[string]string{"numpy": "2.0"}}}
+	for asked, want := range map[string]string{"3.11": "", "3.11.2": "", "3.12": "/opt/bin/python3.12", "3.12.4": "/opt/bin/python3.12"} {
+		if r := l.check("sandbox: {python_version: '" + asked + "', python_packages: [numpy]}"); r.Err() != nil || r.Python != want {
+			t.Errorf("%s: %s, %v", asked, r.Python, r.Err())
+		}
+	}
+	if r := l.check("sandbox: {python_version: '3.12', python_packages: ['numpy>=2']}"); len(r.Missing) != 0 {
+		t.Errorf("the packages are looked for in another Python: %v", r.Missing)
+	}
+	for asked, want := range map[string]string{
+		"3.13": "sandbox.python_version: this computer has no Python 3.13; it has 3.11.2 (/usr/bin/python3), 3.9 (/opt/bin/python3.9), 3.12.4 (/opt/bin/python3.12); install one (uv python install 3.13), or set image.base: python:3.13",
+		"3.7":  "sandbox.python_version: Python 3.7 is too old: Seer needs 3.8 or newer",
+		"3.1":  "Python 3.1 is too old",
+	} {
+		if err := l.check("sandbox: {python_version: '" + asked + "'}").Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", asked, err)
+		}
 	}
 }
 
