@@ -1,0 +1,144 @@
+package notebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// ran is what has come of a cell.
+type ran struct {
+	SessionID   string                  `json:"session_id"`
+	CellID      string                  `json:"cell_id,omitempty"`
+	CellIndex   *int                    `json:"cell_index,omitempty"`
+	ExecutionID string                  `json:"execution_id"`
+	State       notebook.ExecutionState `json:"state"`
+	Count       *int                    `json:"execution_count"`
+	Position    int                     `json:"position,omitempty"` // in the queue
+	Seconds     float64                 `json:"seconds"`
+	Progress    *front.Bar              `json:"progress,omitempty"`
+	Outputs     []shown                 `json:"outputs"`
+	Restored    *restored               `json:"restored,omitempty"`
+	Saved       string                  `json:"saved_to,omitempty"`
+	Warning     string                  `json:"warning,omitempty"`
+	Next        string                  `json:"next,omitempty"` // what an agent can do now
+}
+
+// waitOf is how long a tool may wait: as long as was asked for, and not longer than the
+// client does.
+func (s *server) waitOf(req *mcp.CallToolRequest, timeout *float64) time.Duration {
+	most := front.WaitOf(req.Session, s.opts.Wait)
+	if timeout == nil || *timeout < 0 || *timeout > most.Seconds() {
+		return most
+	}
+	return time.Duration(*timeout * float64(time.Second))
+}
+
+// attend waits for an execution on behalf of the client that has begun it. When the
+// client cancels its request, the cell is interrupted.
+func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
+	r := s.attendOther(ctx, req, j, timeout)
+	// A client that has vanished is a fault of the connection: its cells go on.
+	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+		return r
+	}
+	select {
+	case <-j.done: // before the request was cancelled
+		return r
+	default:
+	}
+	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer stop()
+	if err := s.client.Cancel(patience, j.id); err != nil {
+		s.log.Warn("a cell could not be interrupted", "execution", j.id, "error", err)
+	}
+	return front.Problem("the request was cancelled by the client, and the cell interrupted")
+}
+
+// attendOther waits for an execution: giving up the waiting is not giving up the cell.
+func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
+	stop := front.Report(ctx, req, "cell", j)
+	defer stop()
+	timer := time.NewTimer(s.waitOf(req, timeout))
+	defer timer.Stop()
+	select {
+	case <-j.done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return front.Fit(s.result(ctx, j), req.Session)
+}
+
+// result is what has come of an execution so far.
+func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
+	j.mu.Lock()
+	exec, err := j.exec, j.err
+	answer := ran{SessionID: j.session, ExecutionID: j.id, State: exec.State, Count: exec.ExecutionCount, Position: exec.Position, Progress: j.screen.Bar()}
+	outputs, images := j.outputs.show(maxText, 1)
+	j.mu.Unlock()
+	answer.Outputs = outputs
+	if j.cell != nil {
+		answer.CellID = j.cell.ID
+		if j.cell.Index >= 0 {
+			answer.CellIndex = &j.cell.Index
+		}
+	}
+	answer.Seconds = elapsed(exec, j.started)
+	answer.Saved, answer.Warning = s.save(ctx, j.session)
+	if err != nil {
+		return s.broken(answer, err)
+	}
+	switch exec.State {
+	case notebook.Queued, notebook.Running:
+		answer.Next = fmt.Sprintf("The cell goes on. wait_execution with {\"execution_id\": %q} waits for it; interrupt ends it.", j.id)
+	case notebook.Dead:
+		return s.died(ctx, answer)
+	case notebook.Dropped:
+		return s.broken(answer, protocol.Errorf(protocol.Conflict, "the cell never ran: it was queued when the session was interrupted, restarted or its kernel died; run it again with edit_cell or execute_code"))
+	}
+	if answer.Progress != nil && exec.State.Over() {
+		answer.Progress = nil
+	}
+	if j.restore {
+		answer.Restored = s.restored(ctx, j)
+	}
+	more := images
+	if exec.Cut || exec.TextBytes > maxText {
+		more = append(more, &mcp.ResourceLink{URI: resourceURI(j.id), Name: "output", Title: "The whole text output", MIMEType: textType, Size: &exec.TextBytes})
+	}
+	return front.Answer(answer, more...)
+}
+
+func elapsed(e notebook.Execution, begun time.Time) float64 {
+	seconds := time.Since(begun).Seconds()
+	if e.State.Over() && e.Started > 0 && e.Ended >= e.Started {
+		seconds = e.Ended - e.Started
+	}
+	return float64(int64(seconds*1000)) / 1000
+}
+
+// died is the answer where the kernel has died under the cell.
+func (s *server) died(ctx context.Context, answer ran) *mcp.CallToolResult {
+	why := "the kernel died while the cell ran"
+	if n, err := s.client.Session(ctx, answer.SessionID); err == nil && n.Message != "" {
+		why += ": " + n.Message
+	}
+	return s.broken(answer, protocol.Errorf(protocol.Failed, "%s. Its variables are gone; the tool restart gives the notebook a new kernel, and its cells stay", why))
+}
+
+// broken is a tool error that has what the cell had put out.
+func (s *server) broken(answer ran, err error) *mcp.CallToolResult {
+	r := front.Problem(err.Error())
+	answer.Next = ""
+	if told := front.Answer(answer); len(answer.Outputs) > 0 && len(told.Content) > 0 {
+		r.Content = append(r.Content, told.Content...)
+	}
+	return r
+}

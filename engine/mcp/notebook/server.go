@@ -1,0 +1,154 @@
+// Package notebook serves the notebooks of a sandbox to agents as MCP tools. It
+// needs nothing but the jupyter_url. docs/notebook.md has the tools.
+//
+// A cell runs in the sandbox whether or not anybody waits for it: a tool that takes
+// longer than its client waits answers with what has come so far, and the cell goes on.
+package notebook
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/notebook"
+)
+
+// DefaultOut is the folder in which notebooks are saved unless it is said.
+const DefaultOut = "outputs"
+
+// Options say which notebooks are served. Only Address is needed.
+type Options struct {
+	Address notebook.Address
+	OutDir  string        // where notebooks are saved; empty = DefaultOut
+	Session string        // that clients are attached to from the start; empty = none
+	Wait    time.Duration // after which a running cell is handed over; 0 = as the client's name says
+	Version string        // of the program, told to the client
+	Logger  hclog.Logger  // nil = discard; must not write to the transport's stream
+}
+
+// Serve serves one client until it goes away or ctx ends. The notebook service must
+// answer when Serve begins. Cells that still run when Serve returns go on.
+func Serve(ctx context.Context, o Options, transport mcp.Transport) error {
+	s, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	return front.Serve(ctx, s.mcp, transport)
+}
+
+// Handler serves those whom guard lets in over streamable HTTP, as [Serve] does. The
+// function that comes with the handler saves the notebooks a last time, once nobody is served any more.
+func Handler(ctx context.Context, o Options, guard front.Guard) (http.Handler, func(), error) {
+	if err := guard.Valid(); err != nil {
+		return nil, nil, err
+	}
+	s, err := open(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := front.Handler(s.mcp, guard)
+	if err != nil {
+		s.close()
+		return nil, nil, err
+	}
+	return h, s.close, nil
+}
+
+type server struct {
+	opts   Options
+	log    hclog.Logger
+	client *notebook.Client
+	mcp    *mcp.Server
+
+	ctx  context.Context // ends with the server
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu      sync.Mutex
+	jobs    map[string]*job // by execution
+	ended   []string        // jobs that are over, oldest first
+	mirrors map[string]*mirror
+	used    map[string][]string // client → the sessions that it uses
+}
+
+// openPatience is how long the notebook service may take to answer at first.
+const openPatience = 20 * time.Second
+
+func open(ctx context.Context, o Options) (*server, error) {
+	if o.OutDir == "" {
+		o.OutDir = DefaultOut
+	}
+	s := &server{opts: o, log: o.Logger, client: notebook.NewClient(o.Address),
+		jobs: map[string]*job{}, mirrors: map[string]*mirror{}, used: map[string][]string{}}
+	if s.log == nil {
+		s.log = hclog.NewNullLogger()
+	}
+	first := notebook.NewClient(o.Address)
+	first.Patience = openPatience
+	defer first.Close()
+	if _, err := first.Info(ctx); err != nil {
+		return nil, err
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if o.Session != "" {
+		if _, err := first.Session(ctx, o.Session); err != nil {
+			s.stop()
+			return nil, err
+		}
+		s.mirror(o.Session)
+	}
+	s.start()
+	return s, nil
+}
+
+// close leaves the cells that run, and saves the notebooks a last time.
+func (s *server) close() {
+	s.stop()
+	s.wg.Wait()
+	s.client.Close()
+}
+
+const instructions = `Runs code in Jupyter notebooks of a sandbox, whose files, GPUs and models the code sees. Begin with start_new_session (or attach_to_session, to go on with a notebook that runs already), then execute_code; variables stay between cells. The user sees the same notebook in a browser, and it is saved on the user's computer after every output.
+A cell that takes long is not an error: it goes on, the answer has "state": "running", and wait_execution waits for it. A user may edit cells, too: read_notebook shows the notebook as it is now.`
+
+func (s *server) start() {
+	version := s.opts.Version
+	if version == "" {
+		version = "dev"
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "notebook", Title: "Seer: notebook", Version: version}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Capabilities: &mcp.ServerCapabilities{
+			Logging:   &mcp.LoggingCapabilities{}, //nolint:staticcheck // for the versions of MCP that most clients speak
+			Tools:     &mcp.ToolCapabilities{},
+			Resources: &mcp.ResourceCapabilities{},
+		},
+	})
+	s.addSessionTools()
+	s.addCellTools()
+	s.addResources()
+}
+
+// add adds a tool whose arguments are read into an A.
+func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolRequest, A) *mcp.CallToolResult) {
+	t.Annotations.Title = t.Title
+	s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		var in A
+		if err := front.Strict(req.Params.Arguments, &in); err != nil {
+			return front.BadArguments(t.Name, err), nil
+		}
+		return f(ctx, req, in), nil
+	})
+}
+
+// badArgument is the failure of a tool that was called in a way that cannot work.
+func badArgument(tool, text string) *mcp.CallToolResult {
+	return front.BadArguments(tool, errors.New(text))
+}
