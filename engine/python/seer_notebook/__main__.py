@@ -1,0 +1,7 @@
+"""python -m seer_notebook --config FILE."""
+
+import sys
+
+from .supervisor import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""A notebook that browsers share: the document of jupyter_server_ydoc, through its get_document."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from .document import Document
+from .outputs import Output
+
+
+class SharedDocument(Document):
+    """What is changed here is in every open browser at once, and the other way round."""
+
+    def __init__(self, extension: Any, path: str, saved: Callable[[str], None]) -> None:
+        super().__init__(saved)
+        self._extension, self._first_path = extension, path
+        self._nb: Any = None
+        self._room: Any = None
+        self._watch: Any = None
+        self._shown: Dict[str, List[Tuple[Output, int, int]]] = {}  # of each cell, which outputs in which state it shows
+
+    @property
+    def path(self) -> str:  # type: ignore[override]
+        return str(getattr(self._nb, "path", None) or self._first_path)
+
+    async def load(self, empty: bool = False) -> None:
+        """Opens it. Of a new notebook the cell that Jupyter invents is taken out."""
+        self._nb = await self._extension.get_document(path=self._first_path, content_type="notebook", file_format="json", copy=False, create=True)
+        for room in self._extension.ywebsocket_server.rooms.values():
+            if getattr(room, "_document", None) is self._nb:
+                self._room = room
+        if empty:
+            del self._nb.ycells[:]
+        self._watch = self._nb.ycells.observe_deep(lambda events, *more: self.touched())
+
+    async def save(self) -> None:
+        await self._room._maybe_save_document(None, save_now=True)
+
+    async def close(self) -> None:
+        await super().close()
+        if self._watch is not None:
+            self._nb.ycells.unobserve(self._watch)
+            self._watch = None
+
+    def notebook(self) -> Dict[str, Any]:
+        found: Dict[str, Any] = self._nb.get()
+        for cell in found["cells"]:
+            cell.get("metadata", {}).pop("trusted", None)
+        return {**found, "nbformat": 4, "nbformat_minor": 5}
+
+    def ids(self) -> List[str]:
+        return [str(c["id"]) for c in self._nb.ycells]
+
+    def cell(self, name: str) -> Dict[str, Any]:
+        found: Dict[str, Any] = self._nb.get_cell(self._at(name))
+        return found
+
+    def insert(self, index: int, cell: Dict[str, Any]) -> None:
+        self._nb.ycells.insert(index, self._nb.create_ycell(cell))
+
+    def remove(self, name: str) -> None:
+        self._shown.pop(name, None)
+        del self._nb.ycells[self._at(name)]
+
+    def replace(self, name: str, cell: Dict[str, Any]) -> None:
+        at = self._at(name)
+        if self._nb.ycells[at]["cell_type"] == cell["cell_type"]:
+            self._nb.set_cell(at, source=cell["source"])
+        else:
+            self._shown.pop(name, None)
+            self._nb.set_cell(at, {**cell, "id": name})
+
+    def show(self, name: str, items: Sequence[Output], count: Optional[int], running: bool) -> None:
+        try:
+            cell = self._nb.ycells[self._at(name)]
+        except KeyError:
+            return
+        if cell["cell_type"] != "code":
+            return
+        with self._nb.ycells.doc.transaction():
+            state = "running" if running else "idle"
+            if cell.get("execution_state") != state:
+                cell["execution_state"] = state
+            if cell.get("execution_count") != count:
+                cell["execution_count"] = count
+            self._shown[name] = self._outputs(cell["outputs"], self._shown.get(name, []), items)
+
+    def _outputs(self, array: Any, shown: List[Tuple[Output, int, int]], items: Sequence[Output]) -> List[Tuple[Output, int, int]]:
+        if len(array) != len(shown):  # somebody has cleared them, or they come from the file
+            shown = []
+        same = 0
+        while same < min(len(shown), len(items)) and shown[same][0] is items[same] and shown[same][1] == items[same].rev:
+            same += 1
+        if same < len(shown) and same < len(items) and shown[same][0] is items[same] and items[same].data["output_type"] == "stream":
+            text = items[same].data["text"]
+            if len(text) > shown[same][2] > 0:
+                array[same]["text"] += text[shown[same][2]:]
+                same += 1
+        if len(array) > same:
+            del array[same:]
+        if len(items) > same:
+            array.extend(self._nb._create_youtputs([item.data for item in items[same:]]))
+        return [(item, item.rev, len(item.data.get("text", ""))) for item in items]
+
+    def _at(self, name: str) -> int:
+        for n, cell in enumerate(self._nb.ycells):
+            if cell["id"] == name:
+                return n
+        raise KeyError(name)

@@ -1,0 +1,52 @@
+"""Makes the service a part of a Jupyter server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from jupyter_server.utils import url_path_join
+
+from . import follow, handlers
+from .service import Service
+
+ROUTES = [
+    (r"", handlers.Root),
+    (r"/sessions", handlers.Sessions),
+    (r"/sessions/([^/]+)", handlers.One),
+    (r"/sessions/([^/]+)/notebook", handlers.Notebook),
+    (r"/sessions/([^/]+)/cells", handlers.Cells),
+    (r"/sessions/([^/]+)/cells/([^/]+)", handlers.Cell),
+    (r"/sessions/([^/]+)/cells/([^/]+)/run", handlers.Run),
+    (r"/sessions/([^/]+)/cells/([^/]+)/move", handlers.Move),
+    (r"/sessions/([^/]+)/interrupt", handlers.Interrupt),
+    (r"/sessions/([^/]+)/restart", handlers.Restart),
+    (r"/sessions/([^/]+)/variables", handlers.Variables),
+    (r"/executions/([^/]+)", follow.One),
+    (r"/executions/([^/]+)/events", follow.Events),
+    (r"/executions/([^/]+)/text", follow.Text),
+    (r"/.*", handlers.Missing),
+]
+ACTIVITY = 5.0
+
+
+def load(app: Any) -> None:
+    """Called by the server while it starts, before it listens."""
+    service = Service(app, app.seer_settings, app.seer_private)
+    app.web_app.settings["seer_notebook"] = service
+    app.seer_service = service
+    prefix = url_path_join(app.web_app.settings["base_url"], "seer/v1")
+    app.web_app.add_handlers(".*$", [(prefix + path, handler) for path, handler in ROUTES])
+
+
+async def touch(service: Service, path: str) -> None:
+    """Says that the sandbox is in use for as long as something runs."""
+    while path:
+        if service.busy():
+            try:
+                with open(path, "a", encoding="utf-8"):
+                    os.utime(path)
+            except OSError as e:
+                service.log.warning("%s: %s", path, e.strerror)
+        await asyncio.sleep(ACTIVITY)

@@ -1,0 +1,188 @@
+"""One kernel: it is started through Jupyter's own manager, asked over channels that stay open, and watched."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
+
+from jupyter_client.utils import ensure_async
+
+from .processes import began, died_of
+
+READY = 300.0  # seconds: a cold disk under a large environment
+WATCH = 0.5
+
+
+class Died(Exception):
+    """The kernel ended while something was asked of it; the text says how."""
+
+
+class Request:
+    """What the kernel says about one request: heard gets its messages; done holds the content of the reply."""
+
+    def __init__(self, heard: Callable[[str, Dict[str, Any]], None]) -> None:
+        self.heard = heard
+        self.done: asyncio.Future = asyncio.get_running_loop().create_future()
+        self.reply: Optional[Dict[str, Any]] = None
+        self.idle = False
+
+    def settle(self) -> None:
+        if self.reply is not None and self.idle and not self.done.done():
+            self.done.set_result(self.reply)
+
+
+class Kernel:
+    """The kernel of a session. ended is called once with the reason when it is gone without having been asked to."""
+
+    def __init__(self, manager: Any, log: Any, cwd: str, env: Mapping[str, str], ended: Callable[[str], Awaitable[None]]) -> None:
+        self._manager, self._log, self._cwd, self._env, self._ended = manager, log, cwd, dict(env), ended
+        self.id, self.name = "", "python3"
+        self.alive = False
+        self.foreign_busy = False  # somebody else's code runs in it, a browser's
+        self._client: Any = None
+        self._tasks: List[asyncio.Task] = []
+        self._requests: Dict[str, Request] = {}
+        self._process: Any = None
+
+    @property
+    def pid(self) -> int:
+        return int(getattr(self._process, "pid", 0) or 0)
+
+    @property
+    def begin(self) -> str:
+        return began(self.pid)
+
+    async def start(self, kernel_id: str = "") -> None:
+        """Starts it, under an id that it had before if there is one, and returns when it answers."""
+        more = {"kernel_id": kernel_id} if kernel_id and kernel_id not in self._manager else {}
+        self.id = await ensure_async(self._manager.start_kernel(kernel_name=self.name, cwd=self._cwd, env=dict(self._env), **more))
+        await self._connect()
+
+    async def restart(self) -> None:
+        """A new process in the place of the old one; browsers stay connected."""
+        if not self.alive or self.id not in self._manager:
+            await self.stop()
+            await self.start(self.id)
+            return
+        self._disconnect("it was restarted")
+        await ensure_async(self._manager.restart_kernel(self.id, now=True))
+        await self._connect()
+
+    async def attach(self) -> None:
+        """After somebody else has restarted it: returns when it answers."""
+        await self._connect()
+
+    async def stop(self) -> None:
+        self._disconnect("it was shut down")
+        if self.id and self.id in self._manager:
+            await ensure_async(self._manager.shutdown_kernel(self.id, now=True))
+
+    async def interrupt(self) -> None:
+        if self.alive and self.id in self._manager:
+            await ensure_async(self._manager.interrupt_kernel(self.id))
+
+    async def run(self, code: str, heard: Callable[[str, Dict[str, Any]], None], silent: bool = False, history: bool = True,
+                  expressions: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
+        """Runs code and gives the content of the reply when everything that it printed has been heard. Raises Died."""
+        if not self.alive:
+            raise Died("the kernel is dead")
+        request = Request(heard)
+        sent = self._client.execute(code, silent=silent, store_history=history and not silent, user_expressions=expressions or {},
+                                    allow_stdin=False, stop_on_error=False)
+        self._requests[sent] = request
+        try:
+            return await request.done
+        finally:
+            self._requests.pop(sent, None)
+
+    async def _connect(self) -> None:
+        km = self._manager.get_kernel(self.id)
+        self._process = getattr(km.provisioner, "process", None)
+        self._client = km.client()
+        self._client.start_channels(hb=False)
+        self.alive, self.foreign_busy = True, False
+        self._tasks = [asyncio.ensure_future(t) for t in (self._hear_iopub(self._client), self._hear_shell(self._client), self._watch())]
+        try:
+            await asyncio.wait_for(self._answers(), READY)
+        except asyncio.TimeoutError:
+            await self.stop()
+            raise Died("the kernel was started and has not answered in %d seconds" % READY) from None
+
+    async def _answers(self) -> None:
+        """Returns when a request has been answered on both channels: from then on no message is missed."""
+        while self.alive:
+            request = Request(lambda kind, content: None)
+            sent = self._client.kernel_info()
+            self._requests[sent] = request
+            try:
+                await asyncio.wait_for(asyncio.shield(request.done), 1.0)
+                return
+            except asyncio.TimeoutError:
+                if request.reply is not None:
+                    continue  # the subscription was later than the message: once more
+            finally:
+                if not request.done.done():
+                    request.done.cancel()
+                self._requests.pop(sent, None)
+        raise Died("the kernel ended while it started")
+
+    async def _hear_iopub(self, client: Any) -> None:
+        while True:
+            message = await client.get_iopub_msg(timeout=None)
+            parent = message.get("parent_header") or {}
+            kind, content = message["header"]["msg_type"], message["content"]
+            request = self._requests.get(parent.get("msg_id", ""))
+            if request is None:
+                if kind == "status" and parent.get("msg_type") == "execute_request":
+                    self.foreign_busy = content.get("execution_state") == "busy"
+                continue
+            if kind == "status":
+                request.idle = request.idle or content.get("execution_state") == "idle"
+                request.settle()
+                continue
+            try:
+                request.heard(kind, content)
+            except Exception:
+                self._log.exception("a message of the kernel (%s) could not be used", kind)
+
+    async def _hear_shell(self, client: Any) -> None:
+        while True:
+            message = await client.get_shell_msg(timeout=None)
+            request = self._requests.get((message.get("parent_header") or {}).get("msg_id", ""))
+            if request is not None:
+                request.reply = message["content"]
+                request.settle()
+
+    async def _watch(self) -> None:
+        """Looks after the process. A browser may restart the kernel: then there is another one, and that is said, too."""
+        process = self._process
+        while True:
+            await asyncio.sleep(WATCH)
+            km = self._manager.get_kernel(self.id) if self.id in self._manager else None
+            now = getattr(km.provisioner, "process", None) if km is not None and km.provisioner is not None else None
+            if now is not None and now is not process and now.poll() is None:
+                reason = "the kernel was restarted in the browser"
+            elif process is not None and process.poll() is None and km is not None:
+                continue
+            elif process is not None and process.returncode is not None and km is not None:
+                reason = died_of(process.returncode)
+            else:
+                reason = died_of(process.returncode) if process is not None and process.poll() else "the kernel was shut down in the browser"
+            self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
+            self._disconnect(reason)
+            await self._ended(reason)
+            return
+
+    def _disconnect(self, reason: str) -> None:
+        self.alive, self.foreign_busy = False, False
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
+        if self._client is not None:
+            self._client.stop_channels()
+            self._client = None
+        for request in self._requests.values():
+            if not request.done.done():
+                request.done.set_exception(Died(reason))
+                request.done.exception()  # it may be that nobody waits
+        self._requests.clear()

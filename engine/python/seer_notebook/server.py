@@ -1,0 +1,85 @@
+"""The Jupyter server that the supervisor starts: its configuration, our extension, the socket that is given to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from typing import Any, List
+
+from jupyter_server.serverapp import ServerApp
+from traitlets.config import Config
+
+from . import settings as settings_module
+from .extension import touch
+from .processes import end_with_parent
+
+
+class Server(ServerApp):  # type: ignore[misc]
+    """Listens on a socket that is open already, and keeps its kernels as they are: none is restarted unasked."""
+
+    name = "jupyter-server"
+    seer_settings: Any = None
+    seer_private = ""
+    seer_socket: Any = None
+    seer_service: Any = None
+    seer_tasks: List[Any] = []
+
+    def _find_http_port(self) -> None:
+        """It is known."""
+
+    def _bind_http_server_tcp(self) -> bool:
+        loop = asyncio.get_event_loop()
+        self.seer_tasks = [loop.create_task(self._begin())]
+        return True
+
+    async def _begin(self) -> None:
+        """Nobody is answered before what was there before a restart is known again."""
+        await self.seer_service.restore()
+        self.http_server.add_sockets([self.seer_socket])
+        self.log.info("the notebook service answers at %sseer/v1", self.base_url)
+        self.seer_tasks.append(asyncio.ensure_future(touch(self.seer_service, os.environ.get("SEER_ACTIVITY", ""))))
+
+    async def _cleanup(self) -> None:
+        try:
+            await asyncio.wait_for(self.seer_service.stop(), 4)
+        except Exception:
+            self.log.exception("the notebooks could not be closed")
+        await super()._cleanup()
+
+
+def configured(s: settings_module.Settings, port: int) -> Config:
+    c = Config()
+    c.ServerApp.ip, c.ServerApp.port, c.ServerApp.port_retries = s.ip, port, 0
+    c.ServerApp.base_url, c.ServerApp.root_dir = s.base_url, s.root
+    c.ServerApp.allow_root, c.ServerApp.allow_remote_access, c.ServerApp.open_browser = True, True, False
+    c.ServerApp.quit_button = False
+    c.IdentityProvider.token = s.token
+    c.PasswordIdentityProvider.hashed_password = ""
+    c.ServerApp.jpserver_extensions = {"seer_notebook": True}
+    c.ServerApp.terminals_enabled = s.lab
+    c.ServerApp.default_url = "/lab" if s.lab else "/seer/v1"
+    c.ServerApp.max_body_size = c.ServerApp.max_buffer_size = 512 << 20
+    c.KernelRestarter.restart_limit = 0  # a kernel that has died is said to be dead, to browsers, too
+    c.ZMQChannelsWebsocketConnection.limit_rate = False
+    c.MappingKernelManager.cull_idle_timeout = 0
+    c.MappingKernelManager.buffer_offline_messages = False  # the service hears everything: nobody has to remember it
+    c.YDocExtension.document_cleanup_delay = None  # a notebook of ours is open for as long as its session
+    c.YDocExtension.document_save_delay = 0.5
+    c.SQLiteYStore.db_path = ":memory:"
+    return c
+
+
+def main(socket_fd: int, private: str, parent: int) -> None:
+    end_with_parent(parent)
+    s = settings_module.parse(sys.stdin.buffer.read())
+    sys.stdin = open(os.devnull, encoding="utf-8")
+    listening = socket.socket(fileno=socket_fd)
+    listening.setblocking(False)
+    os.set_inheritable(socket_fd, False)
+    os.chdir(s.root)
+    app = Server.instance(config=configured(s, listening.getsockname()[1]))
+    app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
+    app.initialize(argv=[], find_extensions=s.lab)
+    app.start()

@@ -1,0 +1,262 @@
+"""All sessions and executions of a server."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import OrderedDict
+from typing import Any, Dict, List, Optional
+
+from jupyter_core.utils import ensure_async
+
+from . import paths, store
+from .document import Document, new_notebook
+from .document_file import FileDocument
+from .errors import Refused, from_os
+from .events import Budget
+from .execution import ENDED, Execution
+from .hide import Hider
+from .session import Session
+from .settings import Settings
+
+KEPT = 1000  # executions after their end
+_PRIVATE = ("SEER_ACTIVITY", "JPY_PARENT_PID")
+
+
+class Service:
+    """What the HTTP API is about; app is the Jupyter server, private a folder that lives as long as the supervisor."""
+
+    def __init__(self, app: Any, settings: Settings, private: str) -> None:
+        self.app, self.settings, self.private = app, settings, private
+        self.log, self.kernels, self.jupyter_sessions = app.log, app.kernel_manager, app.session_manager
+        self.hider = Hider(settings.hide)
+        self.sessions: Dict[str, Session] = {}
+        self.executions: OrderedDict[str, Execution] = OrderedDict()
+        self._budget = Budget()
+        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._lost = store.load(os.path.join(private, "state.json"))
+
+    # -- sessions
+
+    async def open(self, mode: str, title: str, path: str) -> Dict[str, Any]:
+        if mode == "prepare":
+            session = await self._started(title)
+            session.state = "prepared"
+            self.store()
+            return {"session": session, "execution": None}
+        source = ""
+        if mode in ("resume", "continue"):
+            source = paths.existing(self.settings.root, path)
+            for other in self.sessions.values():
+                if mode == "resume" and other.document is not None and other.document.path == source:
+                    raise Refused("conflict", "the session %s has the notebook %s already" % (other.id, source))
+            title = title or paths.bare(source)
+            content = await self._read(source)
+        session = await self._prepared(title)
+        execution = None
+        try:
+            if mode == "new":
+                await self._create(session, new_notebook(), title or "notebook", "")
+            elif mode == "continue":
+                await self._create(session, content, title, "_continued")
+            else:
+                session.document = await self._document(session, source, False)
+            await self.attach(session)
+            session.state = "idle"
+            if mode != "new":
+                execution = self._replay(session)
+        except OSError as e:
+            await self.shut(session)
+            raise from_os("the notebook could not be made", e) from None
+        except Exception:
+            await self.shut(session)
+            raise
+        self.store()
+        return {"session": session, "execution": execution}
+
+    async def shut(self, session: Session) -> None:
+        await session.close()
+        if session.jupyter_session:
+            try:
+                await ensure_async(self.jupyter_sessions.delete_session(session.jupyter_session))
+            except Exception:  # its kernel is gone, which is what was wanted
+                self.log.debug("the Jupyter session of %s is gone", session.id)
+        self.sessions.pop(session.id, None)
+        self.store()
+
+    def session(self, name: str) -> Session:
+        found = self.sessions.get(name)
+        if found is None:
+            raise Refused("not_found", "there is no session %s; GET …/sessions lists them" % name)
+        return found
+
+    async def attach(self, session: Session) -> None:
+        """A browser that opens the notebook gets this kernel: Jupyter has a session that joins the two."""
+        if session.document is None:
+            return
+        path = session.document.path
+        session.path = path
+        for model in await ensure_async(self.jupyter_sessions.list_sessions()):
+            if model["path"] == path and model["kernel"]["id"] != session.kernel.id:
+                await ensure_async(self.jupyter_sessions.update_session(model["id"], kernel_id=session.kernel.id))
+            if model["path"] == path:
+                session.jupyter_session = model["id"]
+                return
+        model = await ensure_async(self.jupyter_sessions.create_session(
+            path=path, name=os.path.basename(path), type="notebook", kernel_name=session.kernel.name, kernel_id=session.kernel.id))
+        session.jupyter_session = model["id"]
+
+    async def _started(self, title: str) -> Session:
+        session = Session(uuid.uuid4().hex[:12], self, title)
+        self.sessions[session.id] = session
+        try:
+            await session.start()
+        except BaseException:
+            self.sessions.pop(session.id, None)
+            self.store()
+            raise
+        return session
+
+    async def _prepared(self, title: str) -> Session:
+        for session in self.sessions.values():
+            if session.state == "prepared":
+                session.state, session.title = "starting", title or session.title
+                return session
+        return await self._started(title)
+
+    async def _create(self, session: Session, content: Dict[str, Any], title: str, suffix: str) -> None:
+        path = paths.fresh(self.settings.root, self.settings.notebooks_dir, title, suffix)
+        session.title = session.title or title
+        await ensure_async(self.app.contents_manager.save({"type": "notebook", "format": "json", "content": content}, path))
+        session.document = await self._document(session, path, not content["cells"])
+
+    async def _document(self, session: Session, path: str, empty: bool) -> Document:
+        shared = self.shared()
+        if shared is not None:
+            from .document_shared import SharedDocument
+
+            document: Any = SharedDocument(shared, path, session.saved)
+            await document.load(empty)
+            return document
+        document = FileDocument(self.app.contents_manager, self.settings.root, path, session.saved, session.busy_cells, lambda: self._moved(session))
+        await document.load()
+        return document
+
+    def shared(self) -> Optional[Any]:
+        """The extension of jupyter-collaboration, where it runs."""
+        apps = getattr(self.app.extension_manager, "extension_apps", {}).get("jupyter_server_ydoc", set())
+        return next((a for a in apps if not getattr(a, "disable_rtc", False) and hasattr(a, "get_document")), None)
+
+    async def _read(self, path: str) -> Dict[str, Any]:
+        try:
+            model = await ensure_async(self.app.contents_manager.get(path, type="notebook", content=True))
+        except Exception as e:
+            raise Refused("invalid", "path %s: it is no notebook: %s" % (path, getattr(e, "log_message", None) or e)) from None
+        content: Dict[str, Any] = model["content"]
+        return content
+
+    async def _moved(self, session: Session) -> str:
+        for model in await ensure_async(self.jupyter_sessions.list_sessions()):
+            if model["id"] == session.jupyter_session:
+                return str(model["path"])
+        return ""
+
+    def _replay(self, session: Session) -> Execution:
+        assert session.document is not None
+        execution = self.execution(session, None, "")
+        for name in session.document.ids():
+            cell = session.document.cell(name)
+            if cell["cell_type"] == "code" and cell["source"].strip():
+                execution.replay.append(name)
+        execution.replay = execution.replay or [""]
+        return session.enqueue(execution)
+
+    # -- executions
+
+    def execution(self, session: Session, cell: Optional[str], code: str) -> Execution:
+        execution = Execution(uuid.uuid4().hex[:12], session.id, cell, code, self.hider, self._budget, self.private)
+        self.executions[execution.id] = execution
+        return execution
+
+    def find(self, name: str) -> Execution:
+        found = self.executions.get(name)
+        if found is None:
+            raise Refused("not_found", "there is no execution %s: the last %d are kept" % (name, KEPT))
+        return found
+
+    def ended(self, execution: Execution) -> None:
+        self._ended[execution.id] = None
+        while len(self._ended) > KEPT:
+            name, _ = self._ended.popitem(last=False)
+            old = self.executions.pop(name, None)
+            if old is not None:
+                old.log.forget()
+                old.spool.remove()
+        self.store()
+
+    async def cancel(self, execution: Execution) -> None:
+        if execution.state in ENDED:
+            return
+        session = self.session(execution.session)
+        if execution is session.running or execution is session.whole:
+            execution.interrupt = True
+            await session.kernel.interrupt()
+        else:
+            session.drop(execution, "it was taken out of the queue")
+
+    # -- what outlives the server
+
+    def kernel_env(self) -> Dict[str, str]:
+        """The variables of a kernel: the server's, but for what is between the service and its supervisor."""
+        env = {k: v for k, v in os.environ.items() if k not in _PRIVATE}
+        return {**env, **self.settings.kernel_env}
+
+    def store(self) -> None:
+        store.save(os.path.join(self.private, "state.json"), self.sessions.values(), self.executions.values())
+
+    async def restore(self) -> None:
+        """After the server has ended unexpectedly: the notebooks are there, the kernels are dead, and that is said."""
+        for lost in self._lost.get("sessions", []):
+            store.end_kernel(lost)
+            why = "the Jupyter server ended unexpectedly and was started again; its kernels ended with it"
+            session = Session(lost["id"], self, lost["title"])
+            session.kernel.id, session.created, session.state, session.message = lost["kernel_id"], lost["created"], "dead", why
+            path = lost["path"]
+            if not path or not os.path.isfile(os.path.join(self.settings.root, path)):
+                continue
+            try:
+                session.document = await self._document(session, path, False)
+            except Exception:
+                self.log.exception("the notebook %s could not be opened again", path)
+                continue
+            session.path = path
+            self.sessions[session.id] = session
+        for gone in self._lost.get("executions", []):
+            execution = Execution(gone["id"], gone["session"], gone["cell"], "", self.hider, self._budget, self.private)
+            execution.queued, execution.started = gone["queued"], gone["started"]
+            self.executions[execution.id] = execution
+            execution.end("dead" if gone["started"] else "dropped", note="the Jupyter server ended unexpectedly and the kernel with it")
+            self._ended[execution.id] = None
+        self._lost = {}
+        self.store()
+
+    def busy(self) -> bool:
+        return any(s.busy for s in self.sessions.values())
+
+    def describe(self, session: Session) -> Dict[str, Any]:
+        document = session.document
+        session.path = document.path if document is not None else session.path
+        state = "busy" if session.state == "idle" and session.busy else session.state
+        return {"id": session.id, "name": session.title, "path": session.path, "state": state, "message": session.message,
+                "kernel_id": session.kernel.id, "kernel_name": session.kernel.name, "execution_count": session.execution_count,
+                "cells": len(document.ids()) if document is not None else 0, "version": document.version if document is not None else "",
+                "setup": session.setup, "created_unix": session.created, "last_use_unix": session.last_use}
+
+    def list(self) -> List[Dict[str, Any]]:
+        return [self.describe(s) for s in sorted(self.sessions.values(), key=lambda s: s.created)]
+
+    async def stop(self) -> None:
+        for session in list(self.sessions.values()):
+            await session.close()
+        for execution in self.executions.values():
+            execution.spool.remove()

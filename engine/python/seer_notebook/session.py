@@ -1,0 +1,311 @@
+"""A session: a notebook, its kernel, and the executions that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from functools import partial
+from typing import Any, Deque, Dict, List, Optional
+
+from . import setup_code
+from .document import Document
+from .errors import Refused
+from .execution import Execution
+from .kernel import Died, Kernel
+from .settings import Settings
+
+SHOW = 0.2  # seconds between two looks at the outputs of a running cell
+
+
+class Session:
+    """Everything that is done to it is done one thing after the other by the queue; only an interrupt does not wait."""
+
+    def __init__(self, name: str, service: Any, title: str) -> None:
+        self.id, self.title, self.service = name, title, service
+        settings: Settings = service.settings
+        self.state, self.message, self.path = "starting", "", ""
+        self.kernel = Kernel(service.kernels, service.log, settings.root, service.kernel_env(), self._ended)
+        self.document: Optional[Document] = None
+        self.execution_count = 0
+        self.setup: List[Dict[str, Any]] = []
+        self.created = self.last_use = time.time()
+        self.jupyter_session = ""
+        self.running: Optional[Execution] = None
+        self.whole: Optional[Execution] = None  # the run of a whole notebook that running is a part of
+        self.queue: Deque[Execution] = deque()
+        self.keys: OrderedDict[str, asyncio.Future] = OrderedDict()
+        self.shown: OrderedDict[str, Execution] = OrderedDict()  # of each cell, what it shows
+        self._wake = asyncio.Event()
+        self._worker: Optional[asyncio.Task] = None
+        self._show_dirty: Dict[str, Execution] = {}
+        self._shower: Optional[asyncio.Task] = None
+        self._control = asyncio.Lock()
+
+    # -- its life
+
+    async def start(self, kernel_id: str = "") -> None:
+        """Starts the kernel and runs the set-up. Refused("failed") if either fails; then there is no kernel."""
+        try:
+            await self.kernel.start(kernel_id)
+            await self._set_up()
+        except (Died, setup_code.Failed) as e:
+            await self._fail(str(e))
+        except Refused:
+            raise
+        except Exception as e:
+            self.service.log.exception("a kernel could not be started")
+            await self._fail("the kernel could not be started: %s" % e)
+        if self._worker is None:
+            self._worker = asyncio.ensure_future(self._work())
+
+    async def _set_up(self) -> None:
+        def told(results: List[Dict[str, Any]]) -> None:
+            self.setup = list(results)
+
+        await setup_code.run(self.kernel, self.service.settings.setup, self.service.hider, told)
+
+    async def _fail(self, why: str) -> None:
+        await self.kernel.stop()
+        self.state, self.message = "dead", self.service.hider.text(why)
+        self.service.store()
+        raise Refused("failed", self.message)
+
+    async def close(self) -> None:
+        self.drop_all("the session was closed")
+        await self.kernel.stop()
+        for execution in (self.running, self.whole):
+            if execution is not None:
+                execution.interrupt = True
+        self.state = "closed"
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        if self.running is not None:
+            self._finish(self.running, "dead", note="the session was closed")
+        self.show_now()
+        if self.document is not None:
+            await self.document.close()
+
+    async def interrupt(self) -> None:
+        self.drop_all("an interrupt came before it ran")
+        for execution in (self.running, self.whole):
+            if execution is not None:
+                execution.interrupt = True
+        await self.kernel.interrupt()
+
+    async def restart(self, setup: bool) -> None:
+        """A new kernel in the same notebook."""
+        async with self._control:
+            self.state, self.message = "restarting", ""
+            self.drop_all("the kernel was restarted before it ran")
+            for execution in (self.running, self.whole):
+                if execution is not None:
+                    execution.interrupt = True
+            try:
+                await self.kernel.restart()
+                self.setup = []
+                if setup:
+                    await self._set_up()
+            except (Died, setup_code.Failed) as e:
+                await self._fail(str(e))
+            await self.service.attach(self)
+            self.execution_count = 0
+            self.state = "idle" if self.document is not None else "prepared"
+            if self._worker is None:
+                self._worker = asyncio.ensure_future(self._work())
+            self._wake.set()
+            self.service.store()
+
+    async def _ended(self, reason: str) -> None:
+        """The kernel is gone. What ran is dead, what waited is dropped; nothing starts again by itself."""
+        if self.state in ("restarting", "closed"):
+            return
+        if "in the browser" in reason and "restarted" in reason:
+            self.service.log.warning("session %s: %s", self.id, reason)
+            try:
+                await self.kernel_again()
+                return
+            except Refused:
+                return
+        self.service.log.warning("session %s: %s", self.id, reason)
+        self.state, self.message = "dead", self.service.hider.text(reason)
+        self.drop_all(reason)
+        self.service.store()
+
+    async def kernel_again(self) -> None:
+        """A person has restarted the kernel: its set-up is done again."""
+        async with self._control:
+            self.state = "restarting"
+            self.drop_all("the kernel was restarted in the browser")
+            try:
+                await self.kernel.attach()
+                self.setup = []
+                await self._set_up()
+            except (Died, setup_code.Failed) as e:
+                await self._fail(str(e))
+            self.execution_count = 0
+            self.state = "idle"
+            self._wake.set()
+
+    # -- what runs
+
+    def check(self) -> None:
+        """Whether there is a kernel that will run something."""
+        if self.state in ("dead", "closed"):
+            raise Refused("conflict", "the session %s is %s: %s. POST …/restart starts a new kernel" % (self.id, self.state, self.message or "it has no kernel"))
+
+    def enqueue(self, execution: Execution) -> Execution:
+        self.check()
+        execution.changed = partial(self._changed, execution)
+        execution.updated = self._update
+        self.queue.append(execution)
+        self._number()
+        self.last_use = time.time()
+        if execution.cell is not None:
+            self.shown[execution.cell] = execution
+            self.shown.move_to_end(execution.cell)
+        self._wake.set()
+        self.service.store()
+        return execution
+
+    def drop(self, execution: Execution, why: str) -> None:
+        if execution in self.queue:
+            self.queue.remove(execution)
+            self._number()
+            self._finish(execution, "dropped", note=why)
+
+    def drop_all(self, why: str) -> None:
+        while self.queue:
+            self._finish(self.queue.popleft(), "dropped", note=why)
+
+    @property
+    def busy(self) -> bool:
+        return self.running is not None or bool(self.queue) or self.kernel.foreign_busy or self.state in ("starting", "restarting")
+
+    def busy_cells(self) -> List[str]:
+        current = [self.running] if self.running is not None else []
+        return [e.cell for e in [*current, *self.queue] if e.cell] + [c for e in [*current, *self.queue] for c in e.replay]
+
+    def _number(self) -> None:
+        for n, execution in enumerate(self.queue):
+            execution.position = n + 1
+
+    async def _work(self) -> None:
+        while True:
+            if not self.queue or self.state not in ("idle", "busy"):
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            execution = self.queue.popleft()
+            self._number()
+            self.running, self.state = execution, "busy"
+            try:
+                if execution.replay:
+                    await self._replay(execution)
+                else:
+                    await self._run(execution)
+            except Exception as e:
+                self.service.log.exception("an execution could not be carried out")
+                self._finish(execution, "error", {"ename": type(e).__name__, "evalue": str(e), "traceback": []})
+            finally:
+                self.running = None
+                self.last_use = time.time()
+                if self.state == "busy":
+                    self.state = "idle"
+
+    async def _run(self, execution: Execution) -> None:
+        execution.begin()
+        self.service.store()
+        try:
+            reply = await self.kernel.run(execution.code, execution.heard, history=not execution.hidden)
+        except Died as e:
+            self._finish(execution, "dead", note=str(e))
+            await asyncio.sleep(0)  # the session learns of it, too
+            return
+        if reply.get("execution_count") is not None and not execution.hidden:
+            self.execution_count = max(self.execution_count, int(reply["execution_count"]))
+        if reply.get("status") == "ok":
+            self._finish(execution, "done")
+            return
+        error = self.service.hider.tree({k: reply.get(k) or ([] if k == "traceback" else "") for k in ("ename", "evalue", "traceback")})
+        interrupted = execution.interrupt or error["ename"] == "KeyboardInterrupt" or reply.get("status") == "aborted"
+        self._finish(execution, "interrupted" if interrupted else "error", error)
+
+    async def _replay(self, whole: Execution) -> None:
+        """Runs the cells of a notebook again, one that fails no less than the others."""
+        whole.begin()
+        self.whole = whole
+        whole.restored = {"cells": 0, "errors": []}
+        for name in whole.replay:
+            if whole.interrupt or not self.kernel.alive or self.document is None:
+                break
+            try:
+                cell = self.document.cell(name)
+            except KeyError:
+                continue
+            part = self.service.execution(self, name, str(cell["source"]))
+            part.changed, part.updated = partial(self._changed, part), self._update
+            part.log.tell = partial(_pass_on, whole, name)
+            self.shown[name] = part
+            self.running = part
+            whole.log.add("note", 50, text="cell %d of %d" % (whole.restored["cells"] + 1, len(whole.replay)), cell=name)
+            await self._run(part)
+            self.running = whole
+            whole.interrupt = whole.interrupt or part.interrupt
+            whole.restored["cells"] += 1
+            if part.state != "done":
+                error = part.error or {"ename": part.state, "evalue": self.message, "traceback": []}
+                whole.restored["errors"].append({"cell": name, "index": self.document.ids().index(name) if name in self.document.ids() else None,
+                                                 "ename": error["ename"], "evalue": error["evalue"]})
+        self.whole = None
+        state = "dead" if not self.kernel.alive else "interrupted" if whole.interrupt else "done"
+        whole.replay = whole.replay if state == "done" else []
+        self._finish(whole, state)
+
+    def _finish(self, execution: Execution, state: str, error: Optional[Dict[str, Any]] = None, note: str = "") -> None:
+        execution.end(state, error, note)
+        self.show_now()
+        self.service.ended(execution)
+
+    def _update(self, content: Dict[str, Any]) -> None:
+        """A display is changed wherever it is shown."""
+        for execution in self.shown.values():
+            execution.on_update(content)
+
+    # -- what the notebook shows
+
+    def _changed(self, execution: Execution) -> None:
+        if execution.cell is None or self.document is None:
+            return
+        self._show_dirty[execution.cell] = execution
+        if self._shower is None or self._shower.done():
+            self._shower = asyncio.ensure_future(self._show_soon())
+
+    async def _show_soon(self) -> None:
+        while self._show_dirty:
+            self.show_now()
+            await asyncio.sleep(SHOW)
+
+    def show_now(self) -> None:
+        if self.document is None:
+            return
+        dirty, self._show_dirty = self._show_dirty, {}
+        for cell, execution in dirty.items():
+            if self.shown.get(cell) is execution:
+                running = execution.state == "running"
+                self.document.show(cell, execution.outputs.items, execution.execution_count, running)
+
+    def saved(self, problem: str) -> None:
+        """What became of saving the notebook."""
+        if problem:
+            self.service.log.error("session %s: %s", self.id, problem)
+            if self.running is not None and problem != self.message:
+                self.running.note(problem)
+        if self.state != "dead":
+            self.message = problem
+
+
+def _pass_on(whole: Execution, cell: str, kind: str, size: int, fields: Dict[str, Any]) -> None:
+    """What one cell says is said by the run of the whole notebook as well."""
+    whole.log.add(kind, size, **{**fields, "cell": cell})
