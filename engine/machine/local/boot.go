@@ -23,13 +23,14 @@ const runtimePrefix = "seer-runtime-"
 // bootEnv is the environment of the machine's program. Of SEER_BOOT it fills in
 // what only the provider knows: where to listen and where the folders are.
 func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map[string]string, error) {
-	env := map[string]string{
-		"HOME":   "/home/seer",
-		"USER":   isolation.User,
-		"LANG":   "C.UTF-8",
-		"TMPDIR": "/tmp",
-		"PATH":   searchPath(python),
+	env := map[string]string{"LANG": "C.UTF-8"}
+	for _, entry := range n.System.Env {
+		if name, value, ok := strings.Cut(entry, "="); ok && name != "" && !strings.HasPrefix(name, "SEER_") {
+			env[name] = value
+		}
 	}
+	env["HOME"], env["USER"], env["TMPDIR"] = "/home/seer", isolation.User, "/tmp"
+	env["PATH"] = searchPath(python, env["PATH"])
 	if n.Isolation == isolation.None {
 		env["HOME"], env["TMPDIR"] = f.path("home"), f.path("tmp")
 	}
@@ -80,9 +81,11 @@ func roots(f folder, mounts []sdk.Mount) map[string]string {
 }
 
 // searchPath puts the interpreter first, so that python3 means it everywhere.
-func searchPath(python isolation.Interpreter) string {
-	const system = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-	if dir := filepath.Dir(python.Executable); python.Executable != "" && dir != "/usr/bin" && dir != "/bin" {
+func searchPath(python isolation.Interpreter, system string) string {
+	if system == "" {
+		system = usualPath
+	}
+	if dir := filepath.Dir(python.Executable); python.Executable != "" && dir != "/usr/bin" && dir != "/bin" && !strings.HasPrefix(system+":", dir+":") {
 		return dir + ":" + system
 	}
 	return system

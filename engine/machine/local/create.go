@@ -4,17 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path"
 	"sort"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -34,6 +31,9 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
 			spec.Network, because(choice.Warning))
 	}
+	if err := checkImage(spec.Image, choice); err != nil {
+		return sdk.CreateStep{}, err
+	}
 	handle := handleOf(spec.Key)
 	lock, err := p.lock(ctx, handle)
 	if err != nil {
@@ -45,14 +45,26 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if done, err := p.created(f, spec.Key); done || err != nil {
 		return step, err
 	}
-	step.Log = describe(choice)
+	tree, lines, later, err := p.system(ctx, &spec, choice.Kind)
+	if err != nil || later != nil {
+		lock.Remove()
+		return orNothing(later), err
+	}
+	step.Log = append(lines, describe(choice)...)
 	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), Spec: &spec,
-		Gate: wantsGate(&spec, choice.Kind)}
-	if err := p.start(ctx, f, n); err != nil {
+		Gate: wantsGate(&spec, choice.Kind), System: tree}
+	if err := p.start(ctx, handle, f, n); err != nil {
 		lock.Remove()
 		return sdk.CreateStep{}, fmt.Errorf("start the machine: %w", err)
 	}
 	return step, nil
+}
+
+func orNothing(step *sdk.CreateStep) sdk.CreateStep {
+	if step == nil {
+		return sdk.CreateStep{}
+	}
+	return *step
 }
 
 func describe(choice isolation.Choice) []string {
@@ -91,17 +103,31 @@ func (p *provider) created(f folder, key string) (bool, error) {
 
 // start does the work of Create. It is never called for a key that has a
 // process.
-func (p *provider) start(ctx context.Context, f folder, n *note) error {
+func (p *provider) start(ctx context.Context, handle string, f folder, n *note) error {
 	doors, err := reserve(n)
 	if err != nil {
 		return err
 	}
 	defer doors.close()
-	python, err := p.Python(ctx)
-	if err != nil {
+	b := boot{doors: doors}
+	if b.python, err = p.interpreter(ctx, n); err != nil {
 		return err
 	}
-	if err := f.write(n); err != nil {
+	if n.Spec.GPU != "" {
+		set, taken, lock, err := p.takeGPUs(ctx, handle, n.Spec)
+		if err != nil {
+			return err
+		}
+		b.gpus, b.taken = set, taken
+		for _, g := range taken {
+			n.GPUs = append(n.GPUs, g.UUID)
+		}
+		err = f.write(n)
+		lock.Remove()
+		if err != nil {
+			return err
+		}
+	} else if err := f.write(n); err != nil {
 		return err
 	}
 	p.at("intended")
@@ -109,7 +135,7 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 		_ = f.remove()
 		return err
 	}
-	if err := p.launch(ctx, f, n, python, doors); err != nil {
+	if err := p.launch(ctx, f, n, b); err != nil {
 		_ = f.remove() // nothing runs; the error tells what matters
 		return err
 	}
@@ -133,6 +159,34 @@ func (p *provider) start(ctx context.Context, f folder, n *note) error {
 	return nil
 }
 
+// boot is what a machine is started with and nobody needs later.
+type boot struct {
+	python isolation.Interpreter
+	doors  *sockets // of its gate, if it has one
+	gpus   isolation.GPUSet
+	taken  []isolation.GPU
+}
+
+// interpreter finds the machine's Python: that of its image, or one of this computer.
+func (p *provider) interpreter(ctx context.Context, n *note) (isolation.Interpreter, error) {
+	if n.System.Dir != "" {
+		return n.System.interpreter()
+	}
+	want := ""
+	if n.Spec.Image != nil {
+		want = n.Spec.Image.PythonVersion
+	}
+	if want != "" && p.PythonVersion != nil {
+		return p.PythonVersion(ctx, want)
+	}
+	python, err := p.Python(ctx)
+	if err == nil && want != "" && python.Version != want && !strings.HasPrefix(python.Version, want+".") {
+		err = sdk.Errorf(sdk.Unsupported, "the Python of sandboxes on this computer is %s (%s), and %s is wanted; name another one in SEER_PYTHON, or set image.base to python:%s",
+			python.Version, python.Executable, want, want)
+	}
+	return python, err
+}
+
 // reserve takes the machine's ports: for its gate, or it sees that they are free.
 func reserve(n *note) (*sockets, error) {
 	if n.Gate == nil {
@@ -141,26 +195,26 @@ func reserve(n *note) (*sockets, error) {
 	return n.Gate.listen()
 }
 
-func (p *provider) launch(ctx context.Context, f folder, n *note, python isolation.Interpreter, doors *sockets) error {
+func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error {
 	if err := f.link(); err != nil {
 		return err
 	}
-	if doors != nil {
-		if err := doors.reachable(f); err != nil {
+	if b.doors != nil {
+		if err := b.doors.reachable(f); err != nil {
 			return err
 		}
 	}
 	if err := p.fillCache(f, n.Isolation); err != nil {
 		return err
 	}
-	if p.Cache != nil {
-		for name, file := range p.Cache(ctx, python) {
+	if p.Cache != nil && n.System.Dir == "" {
+		for name, file := range p.Cache(ctx, b.python) {
 			if err := copyFile(path.Join(f.path("cache"), name), file); err != nil {
 				p.Logger.Debug("not in the machine's cache", "name", name, "error", err)
 			}
 		}
 	}
-	cmd, err := p.command(f, n, python)
+	cmd, err := p.command(f, n, b)
 	if err != nil {
 		return err
 	}
@@ -181,29 +235,37 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, python isolati
 	return nil
 }
 
-func (p *provider) command(f folder, n *note, python isolation.Interpreter) (*exec.Cmd, error) {
-	env, err := p.bootEnv(f, n, python)
+func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
+	env, err := p.bootEnv(f, n, b.python)
 	if err != nil {
 		return nil, err
 	}
 	argv := append([]string(nil), n.Spec.Command...)
 	if argv[0] == "python3" || argv[0] == "python" {
-		argv[0] = python.Executable
+		argv[0] = b.python.Executable
 	}
-	spec := isolation.Spec{Argv: argv, Env: env, Network: !ownNetwork(n.Spec), PIDOne: true, ReadOnly: python.Paths}
+	spec := isolation.Spec{
+		Argv: argv, Env: env, Network: !ownNetwork(n.Spec), PIDOne: true, ReadOnly: b.python.Paths,
+		Root: n.System.root(), State: f.path("gvisor"), Places: p.Places, HostSockets: n.Gate != nil && len(n.Gate.Hosts) > 0,
+	}
+	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {
+		return nil, err
+	}
 	if n.Isolation == isolation.None {
 		spec.Dir = f.path("workspace")
 		return isolation.Command(isolation.None, spec)
 	}
-	spec.Dir, spec.Mounts = "/workspace", p.mounts(f, n.Spec.Mounts)
-	if spec.Status, err = os.OpenFile(f.path("status"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
-		return nil, err
+	spec.Dir, spec.Mounts = "/workspace", append(spec.Mounts, p.mounts(f, n.Spec.Mounts)...)
+	if n.Isolation == isolation.Bubblewrap {
+		if spec.Status, err = os.OpenFile(f.path("status"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return nil, err
+		}
 	}
-	cmd, err := isolation.Command(isolation.Bubblewrap, spec)
+	cmd, err := isolation.Command(n.Isolation, spec)
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = []string{machineCookie(n.Key)} // of bwrap itself: how it is found again
+	cmd.Env = append(cmd.Env, machineCookie(n.Key)) // of bwrap or runsc itself: how it is found again
 	return cmd, nil
 }
 
@@ -222,46 +284,3 @@ func (p *provider) mounts(f folder, asked []sdk.Mount) []sdk.Mount {
 }
 
 func depth(target string) int { return strings.Count(path.Clean(target), "/") }
-
-// check refuses what this provider cannot do.
-func check(spec sdk.MachineSpec) error {
-	switch {
-	case spec.Key == "" || strings.ContainsAny(spec.Key, "\x00\n"):
-		return sdk.Errorf(sdk.Invalid, "a machine needs a key")
-	case len(spec.Command) == 0:
-		return sdk.Errorf(sdk.Invalid, "a machine needs a command")
-	case spec.GPU != "":
-		return sdk.Errorf(sdk.Unsupported, "the local provider of this version passes no GPU through; leave out gpu, or choose another provider")
-	case spec.Image != nil && !emptyImage(spec.Image):
-		return sdk.Errorf(sdk.Unsupported, "the local provider builds no images; leave out image, system_packages and python_version")
-	case spec.Network != "" && spec.Network != "open" && !ownNetwork(&spec):
-		return sdk.Errorf(sdk.Invalid, "unknown network %q; use open, none or a list of hosts", spec.Network)
-	case (spec.Network == "hosts") != (len(spec.NetworkHosts) > 0):
-		return sdk.Errorf(sdk.Invalid, "the network hosts and a list of hosts go together")
-	}
-	if _, err := gate.ParseHosts(spec.NetworkHosts); err != nil {
-		return sdk.Errorf(sdk.Invalid, "%v", err)
-	}
-	return nil
-}
-
-func emptyImage(i *sdk.Image) bool {
-	return i.Base == "" && i.PythonVersion == "" && len(i.SystemPackages)+len(i.PythonPackages)+len(i.Commands) == 0
-}
-
-// checkPorts refuses ports that somebody has: the sandbox shares this computer's
-// network.
-func checkPorts(ports []int) error {
-	for _, port := range ports {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			return takenPort(port, err)
-		}
-		_ = l.Close()
-	}
-	return nil
-}
-
-func takenPort(port int, err error) error {
-	return sdk.Errorf(sdk.Invalid, "port %d cannot be used on this computer (%v); choose another one in sandbox.ports", port, err)
-}

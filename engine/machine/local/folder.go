@@ -71,6 +71,8 @@ type note struct {
 	Isolation string           `json:"isolation"`
 	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
 	Gate      *gateNote        `json:"gate,omitempty"`
+	System    *system          `json:"system,omitempty"`
+	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
 	CreatedAt time.Time        `json:"created_at"`
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
 }
@@ -110,7 +112,7 @@ func (f folder) make() error {
 	if err := f.clear(); err != nil {
 		return err
 	}
-	dirs := []string{"socket", "run/ports"}
+	dirs := []string{"socket", "run/ports", "gvisor"}
 	for _, dir := range writable {
 		dirs = append(dirs, dir)
 	}

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,6 +38,14 @@ type Options struct {
 	// which is copied. What is missing costs only time. nil is nothing.
 	Cache func(ctx context.Context, python isolation.Interpreter) map[string]string
 
+	// PythonVersion finds the interpreter where the spec wants a version, 3.12; nil is
+	// Python, which then must have it.
+	PythonVersion func(ctx context.Context, version string) (isolation.Interpreter, error)
+
+	GPUs      func(ctx context.Context) (isolation.GPUSet, error) // default [isolation.GPUs]
+	ImagesDir string                                              // cache of images; default below Dir
+	Places    []string                                            // where runsc is looked for first
+
 	Gate   []string      // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
 	Logger hclog.Logger  // nil is silent
 	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
@@ -51,43 +59,60 @@ func New(o Options) sdk.Provider {
 	if o.Grace <= 0 {
 		o.Grace = 7 * time.Second // the loader gives the runtime five
 	}
+	if o.GPUs == nil {
+		o.GPUs = isolation.GPUs
+	}
 	return &provider{Options: o, at: func(string) {}}
 }
 
 type provider struct {
 	Options
 	at     func(step string) // tests die here
-	proven atomic.Bool       // bubblewrap has been seen to work here
+	proven sync.Map          // kinds of isolation that have been seen to work here
+	pulls  pulls
 }
 
-// Describe tells which isolation works on this computer.
+// Describe tells which isolation works on this computer, and which GPUs it has.
 func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
-	kinds := isolation.Detect(ctx)
-	for _, k := range kinds {
-		if k.Name == isolation.Bubblewrap {
-			p.proven.Store(k.Usable)
-		}
-	}
-	return sdk.ProviderInfo{
+	info := sdk.ProviderInfo{
 		Name:       Name,
 		Title:      "this computer",
 		Features:   []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts},
-		Isolations: kinds,
-	}, nil
-}
-
-// choose spares the trial of bubblewrap where Describe has just made it.
-func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, error) {
-	if best := asked == "" || asked == isolation.Auto || asked == isolation.Bubblewrap; best && p.proven.Load() {
-		return isolation.Choice{Kind: isolation.Bubblewrap}, nil
+		Isolations: isolation.Detect(ctx, p.Places...),
 	}
-	return isolation.Choose(ctx, asked)
+	for _, k := range info.Isolations {
+		if !k.Usable {
+			p.proven.Delete(k.Name)
+			continue
+		}
+		p.proven.Store(k.Name, true)
+		if k.Name == isolation.GVisor {
+			info.Features = append(info.Features, sdk.FeatureSnapshot)
+		}
+	}
+	if set, err := p.GPUs(ctx); err == nil { // who asks for one is told the error by Offers
+		info.GPUs = gpuNames(set)
+	}
+	return info, nil
 }
 
-// Offers has one entry: this computer, for nothing.
-func (p *provider) Offers(_ context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
+// choose spares the trial of a kind that Describe has just made.
+func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, error) {
+	kind := asked
+	if asked == "" || asked == isolation.Auto {
+		kind = isolation.Bubblewrap
+	}
+	if _, ok := p.proven.Load(kind); ok && kind != isolation.None {
+		return isolation.Choice{Kind: kind}, nil
+	}
+	return isolation.Choose(ctx, asked, p.Places...)
+}
+
+// Offers has one entry: this computer, for nothing; or one for each of its GPUs that
+// was asked for.
+func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
 	if q.GPU != "" {
-		return nil, nil
+		return p.gpuOffers(ctx, q)
 	}
 	return []sdk.Offer{{ID: Name, Region: runtime.GOOS + "/" + runtime.GOARCH, Stock: "high"}}, nil
 }
@@ -114,5 +139,7 @@ func (p *provider) lock(ctx context.Context, handle string) (*state.Lock, error)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the local provider: %w", err)
 	}
-	return state.Acquire(ctx, filepath.Join(dir, handle))
+	return state.Acquire(ctx, p.lockPath(handle))
 }
+
+func (p *provider) lockPath(handle string) string { return filepath.Join(p.Dir, "locks", handle) }
