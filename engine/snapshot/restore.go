@@ -1,0 +1,306 @@
+package snapshot
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Restore gives out a saved tree as one tar stream: folders first, then files, then links,
+// so that nothing is written through a link. An opaque source comes as it was. The parts'
+// digests are verified before the first byte, and each file's hash while it is given out:
+// if something is damaged, the reader ends with an error that names it, and never with
+// io.EOF. The snapshot may be removed meanwhile.
+func (s *Store) Restore(ctx context.Context, ref, name string) (io.ReadCloser, error) {
+	d, sn, err := s.load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range d.Blobs {
+		if b.Name == name {
+			return s.restoreBlob(ctx, sn, b)
+		}
+	}
+	for _, t := range d.Trees {
+		if t.Name == name {
+			return s.restoreTree(ctx, sn, t)
+		}
+	}
+	return nil, sdk.Errorf(sdk.NotFound, "the snapshot %s has no %s; it has %s", sn.Name, name, strings.Join(d.names(), ", "))
+}
+
+// Verify reads all of a snapshot and returns what is damaged of it.
+func (s *Store) Verify(ctx context.Context, ref string) error {
+	d, _, err := s.load(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, name := range d.names() {
+		r, err := s.Restore(ctx, ref, name)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) load(ctx context.Context, ref string) (document, Snapshot, error) {
+	sn, err := s.Get(ctx, ref)
+	if err != nil {
+		return document{}, sn, err
+	}
+	if sn.Damaged != "" {
+		return document{}, sn, damaged(sn, "%s", sn.Damaged)
+	}
+	d, _, err := s.document(sn.ID)
+	return d, sn, err
+}
+
+func damaged(sn Snapshot, format string, args ...any) error {
+	e := sdk.Errorf(sdk.Invalid, format, args...)
+	e.Message = "the snapshot " + sn.Name + " is damaged: " + e.Message + ". It cannot be used; remove it, or import it again"
+	return e
+}
+
+func (d document) names() []string {
+	var names []string
+	for _, t := range d.Trees {
+		names = append(names, t.Name)
+	}
+	for _, b := range d.Blobs {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// openPart opens a part whose digest is verified.
+func openPart(ctx context.Context, path string, p Part) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "its part %s is missing", p.Digest)
+	}
+	h := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, &contextReader{ctx, f}, make([]byte, 1<<20))
+	if err == nil && (n != p.Size || "sha256:"+hex.EncodeToString(h.Sum(nil)) != p.Digest) {
+		err = sdk.Errorf(sdk.Invalid, "its part %s has other bytes", p.Digest)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// contextReader ends a long read when its context does.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// stream runs write into a pipe until it is done or the reader is closed.
+func stream(ctx context.Context, write func(context.Context, io.Writer) error, files []*os.File) io.ReadCloser {
+	ctx, cancel := context.WithCancel(ctx)
+	pr, pw := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = pw.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		defer cancel()
+		defer stop()
+		buf := bufio.NewWriterSize(pw, 1<<20)
+		err := write(ctx, buf)
+		if err == nil {
+			err = buf.Flush()
+		}
+		closeAll(files)
+		_ = pw.CloseWithError(err)
+	}()
+	return &stopper{pr, cancel}
+}
+
+type stopper struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (s *stopper) Close() error {
+	s.cancel()
+	return s.PipeReader.Close()
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+func (s *Store) restoreBlob(ctx context.Context, sn Snapshot, b Blob) (io.ReadCloser, error) {
+	f, err := openPart(ctx, s.blob(b.Part.Digest), b.Part)
+	if err != nil {
+		return nil, damaged(sn, "%s: %v", b.Name, err)
+	}
+	return stream(ctx, func(ctx context.Context, w io.Writer) error {
+		z, err := zstd.NewReader(&contextReader{ctx, f}, zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return damaged(sn, "%s: %v", b.Name, err)
+		}
+		defer z.Close()
+		h := sha256.New()
+		n, err := io.CopyBuffer(w, io.TeeReader(io.LimitReader(z, b.Bytes+1), h), make([]byte, 1<<20))
+		if err != nil {
+			return err
+		}
+		if n != b.Bytes || "sha256:"+hex.EncodeToString(h.Sum(nil)) != b.Digest {
+			return damaged(sn, "%s has other bytes than were saved", b.Name)
+		}
+		return nil
+	}, []*os.File{f}), nil
+}
+
+func (s *Store) restoreTree(ctx context.Context, sn Snapshot, t Tree) (io.ReadCloser, error) {
+	var files []*os.File
+	fail := func(err error) (io.ReadCloser, error) {
+		closeAll(files)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, damaged(sn, "%s: %v", t.Name, err)
+	}
+	at, err := openPart(ctx, s.blob(t.Index.Digest), t.Index)
+	if err != nil {
+		return fail(err)
+	}
+	x, err := readIndex(at, t)
+	_ = at.Close()
+	if err != nil {
+		return fail(err)
+	}
+	for _, p := range t.Layers {
+		f, err := openPart(ctx, s.blob(p.Digest), p)
+		if err != nil {
+			return fail(err)
+		}
+		files = append(files, f)
+	}
+	m := merger{sn: sn, tree: t, index: x, given: map[string]bool{}}
+	return stream(ctx, func(ctx context.Context, w io.Writer) error { return m.run(ctx, w, files) }, files), nil
+}
+
+// merger writes the tree that an index describes from the layers that have its contents.
+type merger struct {
+	sn    Snapshot
+	tree  Tree
+	index index
+	given map[string]bool // files that are out
+	out   *tar.Writer
+}
+
+func (m *merger) run(ctx context.Context, w io.Writer, layers []*os.File) error {
+	m.out = tar.NewWriter(w)
+	all := m.index.sorted()
+	if err := m.write(all, typeDir); err != nil {
+		return err
+	}
+	for i, f := range layers {
+		if err := m.layer(ctx, i, f); err != nil {
+			return err
+		}
+	}
+	for _, e := range all {
+		if e.Type == typeFile && !m.given[e.Path] {
+			return damaged(m.sn, "%s: %q is not in its layer %s", m.tree.Name, e.Path, m.tree.Layers[e.Layer].Digest)
+		}
+	}
+	if err := m.write(all, typeSymlink); err != nil {
+		return err
+	}
+	if err := m.write(all, typeLink, typeGone); err != nil {
+		return err
+	}
+	return m.out.Close()
+}
+
+func (m *merger) write(all []*entry, types ...string) error {
+	for _, e := range all {
+		for _, t := range types {
+			if e.Type != t {
+				continue
+			}
+			if err := m.out.WriteHeader(e.header()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// layer gives out the files whose content the index sees in this one.
+func (m *merger) layer(ctx context.Context, number int, f *os.File) error {
+	z, err := zstd.NewReader(&contextReader{ctx, f}, zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return damaged(m.sn, "%s: %v", m.tree.Layers[number].Digest, err)
+	}
+	defer z.Close()
+	r := tar.NewReader(z)
+	buf := make([]byte, 256<<10)
+	for {
+		hdr, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return damaged(m.sn, "%s: the layer %s cannot be read: %v", m.tree.Name, m.tree.Layers[number].Digest, err)
+		}
+		e := m.index[hdr.Name]
+		if hdr.Typeflag != tar.TypeReg || e == nil || e.Type != typeFile || e.Layer != number {
+			continue
+		}
+		if hdr.Size != e.Size || m.given[e.Path] {
+			return damaged(m.sn, "%s: %q has %d bytes instead of %d, or is there twice", m.tree.Name, e.Path, hdr.Size, e.Size)
+		}
+		m.given[e.Path] = true
+		if err := m.file(e, r, buf); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *merger) file(e *entry, r io.Reader, buf []byte) error {
+	if err := m.out.WriteHeader(e.header()); err != nil {
+		return err
+	}
+	h := sha256.New()
+	from := io.TeeReader(r, h)
+	if _, err := io.CopyBuffer(struct{ io.Writer }{m.out}, struct{ io.Reader }{from}, buf); err != nil {
+		return err
+	}
+	if hex.EncodeToString(h.Sum(nil)) != e.SHA256 {
+		return damaged(m.sn, "%s: %q has other bytes than were saved", m.tree.Name, e.Path)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"syscall"
+
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// The folder:
+//
+//	names/NAME.json  {"id": "sha256:…"}; what has none does not exist
+//	blobs/HEX        documents, indexes, layers, opaque parts
+//	tmp/WORK/        what a save or an import has made so far, guarded by tmp/WORK.lock
+//	lock             held while names and blobs are changed
+func (s *Store) path(parts ...string) string {
+	return filepath.Join(append([]string{s.Dir}, parts...)...)
+}
+
+func (s *Store) blob(digest string) string {
+	return s.path("blobs", strings.TrimPrefix(digest, "sha256:"))
+}
+
+func (s *Store) prepare() error {
+	if s.Dir == "" {
+		return errors.New("snapshot: Store.Dir is empty; name a private folder for snapshots")
+	}
+	for _, dir := range []string{"names", "blobs", "tmp"} {
+		if err := os.MkdirAll(s.path(dir), 0o700); err != nil {
+			return full(s.Dir, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) lock(ctx context.Context) (*state.Lock, error) {
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	return state.Acquire(ctx, s.path("lock"))
+}
+
+var idPrefix = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)
+
+// Get finds a snapshot by its name, its ID or the first 12 or more digits of that.
+func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var hits []Snapshot
+	for _, sn := range all {
+		if sn.Name == ref {
+			return sn, nil
+		}
+		if idPrefix.MatchString(ref) && strings.HasPrefix(strings.TrimPrefix(sn.ID, "sha256:"), strings.TrimPrefix(ref, "sha256:")) {
+			hits = append(hits, sn)
+		}
+	}
+	for _, sn := range hits {
+		if sn.ID != hits[0].ID {
+			return Snapshot{}, sdk.Errorf(sdk.Invalid, "several snapshots begin with %s; give more of it", ref)
+		}
+	}
+	if len(hits) == 0 {
+		return Snapshot{}, sdk.Errorf(sdk.NotFound, "there is no snapshot %.100q; `seer snapshots ls` shows those that are there", ref)
+	}
+	return hits[0], nil
+}
+
+// List returns all snapshots, the newest first. A store that was never used is empty.
+func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
+	entries, err := os.ReadDir(s.path("names"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	all := []Snapshot{}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !nameForm.MatchString(name) {
+			continue
+		}
+		sn, err := s.read(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // removed just now
+		}
+		if err != nil {
+			sn.Damaged = err.Error()
+		}
+		all = append(all, sn)
+	}
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return a.Created.After(b.Created) || a.Created.Equal(b.Created) && a.Name < b.Name
+	})
+	return all, nil
+}
+
+// read returns what is known of a snapshot, and why that is not all.
+func (s *Store) read(name string) (Snapshot, error) {
+	sn := Snapshot{Meta: Meta{Name: name}}
+	data, err := os.ReadFile(s.path("names", name+".json"))
+	if err != nil {
+		return sn, err
+	}
+	var named struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal(data, &named); err != nil || !digestForm.MatchString(named.ID) {
+		return sn, sdk.Errorf(sdk.Invalid, "%s is damaged", s.path("names", name+".json"))
+	}
+	sn.ID = named.ID
+	d, size, err := s.document(named.ID)
+	if err != nil {
+		return sn, err
+	}
+	sn.Meta, sn.Trees, sn.Blobs, sn.Bytes = d.Meta, d.Trees, d.Blobs, size
+	sn.Name = name
+	seen := map[string]bool{}
+	for _, p := range d.parts() {
+		if !seen[p.Digest] {
+			sn.Bytes += p.Size
+		}
+		seen[p.Digest] = true
+		if info, err := os.Stat(s.blob(p.Digest)); err != nil || info.Size() != p.Size {
+			return sn, sdk.Errorf(sdk.Invalid, "its part %s is missing or was cut", p.Digest)
+		}
+	}
+	return sn, nil
+}
+
+func (s *Store) document(id string) (document, int64, error) {
+	f, err := os.Open(s.blob(id))
+	if err != nil {
+		return document{}, 0, sdk.Errorf(sdk.Invalid, "its document %s is missing", id)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err != nil {
+		return document{}, 0, err
+	}
+	if have := digestOf(data); have != id {
+		return document{}, 0, sdk.Errorf(sdk.Invalid, "its document %s is damaged: it has the digest %s", id, have)
+	}
+	d, err := parseDocument(data)
+	return d, int64(len(data)), err
+}
+
+// Remove deletes a snapshot, and of its parts those that no other one has.
+func (s *Store) Remove(ctx context.Context, ref string) error {
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	sn, err := s.Get(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(s.path("names", sn.Name+".json")); err != nil {
+		return err
+	}
+	return s.collect(ctx)
+}
+
+// Sweep removes what programs that were killed have left.
+func (s *Store) Sweep(ctx context.Context) error {
+	if _, err := os.Stat(s.Dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return errors.Join(s.sweepWork(), state.Sweep(s.path("names")), s.collect(ctx))
+}
+
+// collect removes blobs that belong to no snapshot. Where it is not known what belongs to
+// one, because it is damaged, nothing is removed.
+func (s *Store) collect(ctx context.Context) error {
+	all, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, sn := range all {
+		d, _, err := s.document(sn.ID)
+		if err != nil {
+			return sdk.Errorf(sdk.Invalid, "nothing is cleared away, because the snapshot %s is damaged (%v); remove it", sn.Name, err)
+		}
+		keep[s.blob(sn.ID)] = true
+		for _, p := range d.parts() {
+			keep[s.blob(p.Digest)] = true
+		}
+	}
+	entries, err := os.ReadDir(s.path("blobs"))
+	for _, e := range entries {
+		if at := s.path("blobs", e.Name()); !keep[at] {
+			err = errors.Join(err, os.Remove(at))
+		}
+	}
+	return err
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// full says what is full, if that is what err means.
+func full(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("the snapshot: %w", &state.NoSpaceError{Path: path, Err: err})
+	}
+	return err
+}
