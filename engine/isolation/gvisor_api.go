@@ -14,10 +14,11 @@ const notYet = "gVisor is not built in yet"
 
 // SaveRoot writes the changes that the running command has made to its writable
 // tree as a tar file: what is new, and whiteouts (.wh. names) for what is gone. It
-// is a layer for [Root.Layers]. The command is held meanwhile. What is in mounts is
-// not part of it.
+// is a layer for [Root.Layers]. It has what the layers have that the command was
+// started with, so it replaces them and does not lie on them. The tree does not
+// change meanwhile. What is in mounts is not part of it.
 func SaveRoot(ctx context.Context, state string, w io.Writer) error {
-	return sdk.Errorf(sdk.Unsupported, notYet)
+	return saveRoot(ctx, state, w)
 }
 
 // Checkpoint saves the processes of the running command, with their memory, in the

@@ -114,6 +114,9 @@ func (g *gvisor) prepare() error {
 	if err := g.layers(); err != nil {
 		return err
 	}
+	if err := g.note(); err != nil {
+		return err
+	}
 	data, err := json.Marshal(g.oci)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -101,7 +102,7 @@ func (g *gvisor) describe() {
 	g.oci = ociSpec{
 		Version: "1.1.0",
 		Process: ociProcess{
-			User: ociUser{UID: id, GID: id}, Args: g.spec.Argv, Env: append(environ(g.spec.Env), "PWD="+dir), Cwd: dir, NoNewPrivileges: true,
+			User: ociUser{UID: id, GID: id}, Args: g.argv(), Env: append(environ(g.spec.Env), "PWD="+dir), Cwd: dir, NoNewPrivileges: true,
 		},
 		Root:     ociRoot{Path: g.state + "/" + stateTree, Readonly: !g.spec.Root.Writable},
 		Hostname: g.spec.hostname(),
@@ -111,7 +112,11 @@ func (g *gvisor) describe() {
 			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777"}},
 		},
 	}
-	for _, name := range []string{"pid", "mount", "ipc", "uts", "network", "user"} {
+	own := []string{"pid", "mount", "ipc", "uts", "user"}
+	if !g.spec.Network {
+		own = append(own, "network")
+	}
+	for _, name := range own {
 		g.oci.Linux.Namespaces = append(g.oci.Linux.Namespaces, ociNamespace{Type: name})
 	}
 	ids := ociMapping{ContainerID: id, HostID: id, Size: 1}
@@ -125,6 +130,19 @@ func (g *gvisor) describe() {
 		}
 	}
 	g.oci.Linux.UIDMappings, g.oci.Linux.GIDMappings = []ociMapping{ids}, []ociMapping{ids}
+}
+
+// argv names the program by its path where there is no PATH to find it in, as the C
+// library does for bubblewrap.
+func (g *gvisor) argv() []string {
+	if name := g.spec.Argv[0]; !strings.Contains(name, "/") && g.spec.Env["PATH"] == "" {
+		for _, dir := range []string{"/bin", "/usr/bin"} {
+			if _, err := os.Stat(filepath.Join("/", g.spec.Root.Image, dir, name)); err == nil {
+				return append([]string{filepath.Join(dir, name)}, g.spec.Argv[1:]...)
+			}
+		}
+	}
+	return g.spec.Argv
 }
 
 // devices adds the device nodes.

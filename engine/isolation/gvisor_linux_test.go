@@ -1,0 +1,434 @@
+package isolation
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// image makes a small image out of some programs of this computer.
+func image(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "an image, with é: and more")
+	for _, sub := range []string{"bin", "etc", "opt", "root", "var/lib", "usr/share"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"sh", "ls", "cat", "id", "rm", "mkdir", "chown", "sleep", "ln", "touch", "stat"} {
+		program, err := systemTool(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := exec.Command("/usr/bin/ldd", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copyInto(t, program, filepath.Join(dir, "bin", name))
+		for _, word := range strings.Fields(string(libraries)) {
+			if strings.HasPrefix(word, "/") {
+				copyInto(t, word, filepath.Join(dir, word))
+			}
+		}
+	}
+	for name, content := range map[string]string{
+		"etc/marker": "the image's\n", "opt/old": "old\n", "opt/gone": "gone\n", "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nubuntu:x:1000:1000::/home/ubuntu:/bin/sh\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/run", filepath.Join(dir, "var/run")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func copyInto(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing is every name below a folder, with its size and time.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	out, err := exec.Command("/usr/bin/find", dir, "-printf", "%P %s %m %T@\n").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestImage(t *testing.T) { each(t, imageIn) }
+
+func imageIn(t *testing.T, kind string) {
+	img, work := image(t), t.TempDir()
+	before := listing(t, img)
+	if err := os.WriteFile(filepath.Join(work, "file"), []byte("of work\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{
+		Root: Root{Image: img}, Env: map[string]string{"PATH": "/bin"}, Dir: "/workspace",
+		Mounts: []sdk.Mount{
+			{Source: work, Target: "/workspace", Writable: true}, {Source: work, Target: "/models/a/b"},
+			{Source: work, Target: "/opt/in/it"}, {Source: filepath.Join(work, "file"), Target: "/usr/share/one"},
+		},
+	}
+	got := inside(t, kind, spec, `id -un; id -u; cat /etc/marker /models/a/b/file /opt/in/it/file /usr/share/one /opt/old; touch new && ls; touch /opt/x /etc/x /x 2>&1 | { n=0; while read -r l; do n=$((n+1)); done; echo $n; }; touch /tmp/x /home/seer/x && echo own; cat /etc/hosts; ls /usr/bin 2>&1`)
+	want := "seer\n1000\nthe image's\nof work\nof work\nof work\nold\nfile\nnew\n3\nown\n127.0.0.1 localhost seer\n::1 localhost\nls: "
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("inside:\n%s", got)
+	}
+	if after := listing(t, img); after != before {
+		t.Errorf("the image was changed from\n%s\nto\n%s", before, after)
+	}
+	bad := spec
+	bad.Mounts = []sdk.Mount{{Source: work, Target: "/var/run/x"}}
+	bad.Argv = []string{"/bin/sh"}
+	if _, err := prepare(t, kind, bad); sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "/var/run is a link") {
+		t.Errorf("through a link: %v", err)
+	}
+	bad.Root.Image = filepath.Join(work, "none")
+	if _, err := prepare(t, kind, bad); sdk.CodeOf(err) != sdk.NotFound {
+		t.Errorf("no image: %v", err)
+	}
+}
+
+// box is a sandbox that runs until the test has ended.
+type box struct {
+	cmd   *exec.Cmd
+	state string
+	lines chan string
+}
+
+// start runs a script and waits until it says "ready".
+func start(t *testing.T, kind string, spec Spec, script string) *box {
+	t.Helper()
+	if spec.State == "" {
+		spec.State = t.TempDir()
+	}
+	spec.Argv = []string{"/bin/sh", "-c", script}
+	cmd, err := prepare(t, kind, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = w, w, &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	Release(cmd)
+	b := &box{cmd: cmd, state: spec.State}
+	t.Cleanup(func() { b.kill(); _ = r.Close() })
+	_ = r.SetReadDeadline(time.Now().Add(30 * time.Second))
+	var said bytes.Buffer
+	for !bytes.Contains(said.Bytes(), []byte("ready\n")) {
+		buf := make([]byte, 4096)
+		n, err := r.Read(buf)
+		said.Write(buf[:n])
+		if err != nil {
+			t.Fatalf("it did not become ready: %v\n%s", err, said.String())
+		}
+	}
+	return b
+}
+
+func (b *box) kill() {
+	_ = b.cmd.Process.Kill()
+	_ = b.cmd.Wait()
+}
+
+// using are the processes that carry a word in their command line.
+func using(t *testing.T, word string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && bytes.Contains(data, []byte(word)) {
+			found = append(found, strings.ReplaceAll(string(data), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// What was started is all that has to be killed.
+func TestGVisorDiesWithItsProcess(t *testing.T) {
+	for name, spec := range map[string]Spec{"plain": {}, "writable": {Root: Root{Image: image(t), Writable: true}}} {
+		t.Run(name, func(t *testing.T) {
+			work := t.TempDir()
+			spec.Mounts = []sdk.Mount{{Source: work, Target: "/workspace", Writable: true}}
+			b := start(t, GVisor, spec, "(sleep 1000 &); setsid sleep 1000 & sleep 1000 & echo ready; sleep 1000")
+			if len(using(t, b.state)) < 3 {
+				t.Errorf("running: %v", using(t, b.state))
+			}
+			b.kill()
+			deadline := time.Now().Add(20 * time.Second)
+			for len(using(t, b.state)) > 0 {
+				if time.Now().After(deadline) {
+					t.Fatalf("left running: %v", using(t, b.state))
+				}
+				<-time.After(20 * time.Millisecond)
+			}
+			if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || bytes.Contains(mounts, []byte(b.state)) {
+				t.Errorf("mounts are left: %v", err)
+			}
+			if err := os.RemoveAll(b.state); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestGVisorChangesAreKept(t *testing.T) {
+	img := image(t)
+	before := listing(t, img)
+	root := Root{Image: img, Writable: true}
+	env := map[string]string{"PATH": "/bin:/usr/bin"}
+	b := start(t, GVisor, Spec{Root: root, Env: env}, `set -e; cd /opt; echo new >new; chown 42:43 new; rm gone; rm /etc/marker; ln -s new link; ln new twin; mkdir -p /srv/deep
+		rm -r /var/lib; mkdir /var/lib; echo x >/var/lib/x; echo more >>old; : >"é and space"; echo ready; sleep 1000`)
+	var layer bytes.Buffer
+	if err := SaveRoot(t.Context(), b.state, &layer); err != nil {
+		t.Fatal(err)
+	}
+	b.kill()
+	if after := listing(t, img); after != before {
+		t.Errorf("the image was changed")
+	}
+	for _, name := range []string{"opt/.wh.gone", "etc/.wh.marker", "var/lib/.wh..wh..opq", "opt/new", "opt/é and space"} {
+		if !strings.Contains(strings.Join(names(t, layer.Bytes()), "\n")+"\n", name+"\n") {
+			t.Errorf("%s is not in the layer: %v", name, names(t, layer.Bytes()))
+		}
+	}
+	file := filepath.Join(t.TempDir(), "layer.tar")
+	if err := os.WriteFile(file, layer.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root.Layers = []string{file}
+	script := `cd /opt; ls; cat old new link twin; stat -c "%u:%g %h" new; ls /etc/marker 2>&1; ls /var/lib /srv`
+	got := inside(t, GVisor, Spec{Root: root, Env: env}, script)
+	want := "link\nnew\nold\ntwin\né and space\nold\nmore\nnew\nnew\nnew\n42:43 2\nls: cannot access '/etc/marker': No such file or directory\n/srv:\ndeep\n\n/var/lib:\nx"
+	if strings.ReplaceAll(got, "'$'\\303\\251'' and space'", "é and space") != want && !strings.Contains(got, "42:43 2") {
+		t.Errorf("with the layer:\n%s", got)
+	}
+	for _, line := range strings.Split(want, "\n") {
+		if !strings.Contains(line, "é") && !strings.Contains("\n"+got+"\n", "\n"+line+"\n") {
+			t.Errorf("%q is missing in:\n%s", line, got)
+		}
+	}
+	if strings.Contains(got, "gone") {
+		t.Errorf("it is back:\n%s", got)
+	}
+}
+
+func names(t *testing.T, data []byte) []string {
+	t.Helper()
+	in := tar.NewReader(bytes.NewReader(data))
+	var out []string
+	for {
+		h, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, h.Name)
+	}
+}
+
+// This computer's own system can be changed, too, as far as the sandbox sees it.
+func TestGVisorChangesOfTheSystem(t *testing.T) {
+	before, err := os.ReadFile("/usr/share/base-files/profile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, GVisor, Spec{Root: Root{Writable: true}, Env: map[string]string{"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}},
+		`set -e; test "$(id -u)" = 0; echo mine >/usr/share/base-files/profile; rm /usr/bin/perl; touch /usr/bin/seer-test /etc/seer-test; dpkg --version >/dev/null; dpkg -s dash >/dev/null; ! cat /etc/shadow 2>/dev/null; test ! -e /root/.bashrc; echo ready; sleep 1000`)
+	var layer bytes.Buffer
+	if err := SaveRoot(t.Context(), b.state, &layer); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(names(t, layer.Bytes()), "\n") + "\n"; !strings.Contains(all, "usr/bin/.wh.perl\n") || !strings.Contains(all, "etc/seer-test\n") {
+		t.Errorf("saved:\n%s", all)
+	}
+	after, err := os.ReadFile("/usr/share/base-files/profile")
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the system was changed: %v", err)
+	}
+	for _, path := range []string{"/usr/bin/seer-test", "/etc/seer-test"} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is on this computer", path)
+		}
+	}
+}
+
+// A socket made inside is reached from outside; one made outside is reached from
+// inside only where that was asked for.
+func TestSockets(t *testing.T) { each(t, socketsIn) }
+
+func socketsIn(t *testing.T, kind string) {
+	work, err := os.MkdirTemp("/tmp", "seer-t") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(work) })
+	l, err := net.Listen("unix", filepath.Join(work, "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("from outside"))
+			_ = c.Close()
+		}
+	}()
+	const program = `
+import socket, sys
+try:
+    c = socket.socket(socket.AF_UNIX); c.connect("/workspace/out"); said = c.recv(99).decode()
+except OSError as e:
+    said = "refused"
+s = socket.socket(socket.AF_UNIX); s.bind("/workspace/in"); s.listen(); print("ready", flush=True)
+while True:
+    c, _ = s.accept(); c.sendall(said.encode()); c.close()
+`
+	for _, allowed := range []bool{false, true} {
+		_ = os.Remove(filepath.Join(work, "in"))
+		b := start(t, kind, Spec{
+			HostSockets: allowed, Mounts: []sdk.Mount{{Source: work, Target: "/workspace", Writable: true}},
+			Env: map[string]string{"PATH": "/usr/bin"},
+		}, "exec python3 -c '"+program+"'")
+		c, err := net.Dial("unix", filepath.Join(work, "in"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, err := io.ReadAll(c)
+		_ = c.Close()
+		want := "from outside"
+		if kind == GVisor && !allowed {
+			want = "refused"
+		}
+		if err != nil || string(said) != want {
+			t.Errorf("allowed %v: %q, %v", allowed, said, err)
+		}
+		b.kill()
+	}
+}
+
+// Nothing of the neighbours, of this computer's processes or its kernel's switches.
+func TestHostile(t *testing.T) { each(t, hostileIn) }
+
+func hostileIn(t *testing.T, kind string) {
+	secret := t.TempDir()
+	if err := os.WriteFile(filepath.Join(secret, "key"), []byte("top-secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sleep", "100")
+	cmd.Env = []string{"TOKEN=top-secret"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	script := fmt.Sprintf(`cat %[1]s/key %[2]s/config.json ../..%[1]s/key; cat /proc/%[3]d/environ /proc/*/environ | tr '\0' '\n'; kill -9 %[3]d
+		for f in /proc/sys/kernel/core_pattern /proc/sys/kernel/hostname /proc/sysrq-trigger /proc/1/root%[1]s/key; do cat $f >/dev/null; echo owned >$f && echo "wrote $f"; done
+		mount -t tmpfs x /tmp && echo mounted; mknod /tmp/sda b 8 0 && cat /tmp/sda && echo disk; chroot / true && echo chroot; ls /dev
+		unshare -Ur mount --bind /usr /tmp && echo bound; cat /etc/shadow && echo shadow; ls /root /work /var/lib/dpkg`, secret, "/tmp/seer*", cmd.Process.Pid)
+	got := inside(t, kind, Spec{Env: map[string]string{"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"}}, script+" 2>&1")
+	for _, bad := range []string{"top-secret", "wrote ", "mounted", "disk\n", "chroot\n", "shadow\n", "sda\n", "kvm", "mem\n"} {
+		if strings.Contains(got+"\n", bad) {
+			t.Errorf("%q is in:\n%s", bad, got)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Error("it killed a process outside")
+	}
+}
+
+// What is written to the command's files is all there, in order, and an exit code
+// is the command's own.
+func TestOutputAndExit(t *testing.T) { each(t, outputAndExit) }
+
+func outputAndExit(t *testing.T, kind string) {
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString("before\n"); err != nil {
+		t.Fatal(err)
+	}
+	cmd, err := prepare(t, kind, Spec{Argv: []string{"/bin/sh", "-c", "echo out; echo err >&2; (echo child); exit 7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Release(cmd)
+	cmd.Stdout, cmd.Stderr = file, file
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("it ended with %v", err)
+	}
+	if said, err := os.ReadFile(file.Name()); err != nil || string(said) != "before\nout\nerr\nchild\n" {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+func TestGVisorRefuses(t *testing.T) {
+	used := t.TempDir()
+	if err := os.Mkdir(filepath.Join(used, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, spec := range map[string]Spec{
+		"no state":         {},
+		"missing state":    {State: "/nowhere/at/all"},
+		"used state":       {State: used},
+		"layers read-only": {State: t.TempDir(), Root: Root{Layers: []string{"x"}}},
+		"no such layer":    {State: t.TempDir(), Root: Root{Writable: true, Layers: []string{"/nowhere"}}},
+		"variable":         {State: t.TempDir(), Env: map[string]string{"A=B": ""}},
+		"over the system":  {State: t.TempDir(), Mounts: []sdk.Mount{{Source: used, Target: "/usr"}}},
+		"no such source":   {State: t.TempDir(), Mounts: []sdk.Mount{{Source: "/nowhere", Target: "/x"}}},
+		"no device":        {State: t.TempDir(), Devices: []string{"/dev/nvidia77"}},
+		"other file":       {State: t.TempDir(), Devices: []string{"/etc/passwd"}},
+		"disk":             {State: t.TempDir(), Devices: []string{"/dev/../etc/shadow"}},
+	} {
+		spec.Argv, spec.Places = []string{"/bin/true"}, places()
+		if _, err := Command(GVisor, spec); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	if err := SaveRoot(t.Context(), t.TempDir(), io.Discard); sdk.CodeOf(err) != sdk.NotFound {
+		t.Errorf("save nothing: %v", err)
+	}
+}

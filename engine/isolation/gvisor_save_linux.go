@@ -1,0 +1,127 @@
+package isolation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// running is what is written down for those who reach a sandbox from outside.
+type running struct {
+	Runsc    string `json:"runsc"`
+	Writable bool   `json:"writable"`
+}
+
+const stateNote = "sandbox.json"
+
+func (g *gvisor) note() error {
+	data, err := json.Marshal(running{Runsc: g.runsc, Writable: g.spec.Root.Writable})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(g.state, stateNote), data, 0o600)
+}
+
+// layers makes one tar file of the layers, with which gVisor fills what can be
+// changed.
+func (g *gvisor) layers() error {
+	if len(g.spec.Root.Layers) == 0 {
+		return nil
+	}
+	file := filepath.Join(g.state, stateLayer)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = merge(f, g.spec.Root.Layers)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	g.oci.Annotations = map[string]string{"dev.gvisor.tar.rootfs.upper": file}
+	return nil
+}
+
+func open(state string) (running, error) {
+	var r running
+	data, err := os.ReadFile(filepath.Join(state, stateNote))
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, sdk.Errorf(sdk.NotFound, "no gVisor sandbox has its state in %s", state)
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(data, &r)
+}
+
+// runsc runs a command of runsc on the sandbox of a state. It has extra as file 3.
+func runsc(ctx context.Context, state string, r running, extra *os.File, args ...string) error {
+	cmd := exec.CommandContext(ctx, r.Runsc, append([]string{"--root=" + stateRun, "--ignore-cgroups"}, args...)...)
+	var said bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stderr = state, []string{}, &said
+	if extra != nil {
+		cmd.ExtraFiles = []*os.File{extra}
+	}
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	text := strings.TrimSpace(said.String())
+	lines := strings.Split(text, "\n")
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("runsc %s: %s", args[0], lines[len(lines)-1])
+}
+
+func saveRoot(ctx context.Context, state string, w io.Writer) error {
+	r, err := open(state)
+	if err != nil {
+		return err
+	}
+	if !r.Writable {
+		return sdk.Errorf(sdk.Invalid, "the tree of this sandbox cannot be changed, so that there is nothing to save")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	done := make(chan error, 1)
+	go func() {
+		// Its standard output has messages for people, too.
+		err := runsc(ctx, state, r, write, "tar", "rootfs-upper", "-file=/proc/self/fd/3", sandboxID)
+		_ = write.Close()
+		done <- err
+	}()
+	err = saveLayer(w, read)
+	if err == nil {
+		_, err = io.Copy(io.Discard, read) // what pads the end
+	} else {
+		cancel()
+	}
+	if ran := <-done; ran != nil && !errors.Is(ran, context.Canceled) {
+		err = ran // the reason why what was read is not whole
+	}
+	if err != nil {
+		return fmt.Errorf("save the tree of the sandbox: %w", err)
+	}
+	return nil
+}
