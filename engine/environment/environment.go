@@ -27,6 +27,8 @@ type Spec struct {
 	Venv   bool              // a virtual environment is made even where nothing is installed into it
 	Env    map[string]string // settings for the installers: proxies, indexes, certificates
 	Hidden []string          // what must not be in the log or in an error: passwords
+
+	layer string // the folder of a layer that is being built
 }
 
 // Empty reports whether there is nothing to do.
@@ -98,7 +100,11 @@ func (i *installer) python(ctx context.Context, s Spec, result *Result) error {
 	if err != nil {
 		return err
 	}
-	out, err := i.run(ctx, "installing Python packages", []string{h.Python, "-I", "-c", venvProgram}, s.PythonPackages, s.pipEnv())
+	env := s.pipEnv()
+	if s.layer != "" {
+		env["SEER_LAYER"] = s.layer
+	}
+	out, err := i.run(ctx, "installing Python packages", []string{h.Python, "-I", "-c", venvProgram}, s.PythonPackages, env)
 	if err != nil {
 		return err
 	}

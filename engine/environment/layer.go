@@ -28,11 +28,7 @@ const Recipe = "1"
 // agent installs later.
 func Build(ctx context.Context, runtime *protocol.Client, s Spec, layer string, log func(line string)) error {
 	i := &installer{runtime: runtime, log: log, hidden: s.Hidden}
-	const linked = `mkdir -p "$1/python" "${HOME:-/root}/.seer" && ln -s "$1/python" "${HOME:-/root}/.seer/python"`
-	if _, err := i.run(ctx, "preparing the layer", []string{"sh", "-c", linked, "sh"}, []string{layer}, nil); err != nil {
-		return err
-	}
-	s.Venv = true
+	s.Venv, s.layer = true, layer
 	result, err := Install(ctx, runtime, s, log)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import venv
 FOLDER = os.path.join(os.environ.get("HOME") or "/root", ".seer", "python")
 PYTHON = os.path.join(FOLDER, "bin", "python")
 SITE = os.path.join(FOLDER, "lib", "python{}.{}".format(*sys.version_info), "site-packages")
+LAYER = os.environ.get("SEER_LAYER")  # the folder is a link into this one
 NESTED = sys.prefix != sys.base_prefix
 
 
@@ -32,9 +33,8 @@ def sees_system():
 
 
 def make():
-    if not os.path.islink(FOLDER):
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
     venv.EnvBuilder(system_site_packages=sees_system(), symlinks=True, with_pip=False).create(FOLDER)
     if NESTED:
         with open(os.path.join(SITE, "_seer_base.pth"), "w", encoding="utf-8") as f:
@@ -48,6 +48,9 @@ def make():
             with open(script, "w", encoding="utf-8") as f:
                 f.write('#!/bin/sh\nexec "${0%/*}/python" -m pip "$@"\n')
             os.chmod(script, 0o755)
+    if LAYER:  # venv makes none where there is a link
+        shutil.move(FOLDER, os.path.join(LAYER, "python"))
+        os.symlink(os.path.join(LAYER, "python"), FOLDER)
 
 
 def main():
