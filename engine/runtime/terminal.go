@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"errors"
 	"net/http"
 	"os"
 	"os/exec"
@@ -70,7 +69,7 @@ func (p *process) resize(rows, cols int) error {
 		return err
 	}
 	err := p.setSize(rows, cols)
-	if errors.Is(err, os.ErrClosed) {
+	if err != nil && p.root() == 0 {
 		return protocol.Errorf(protocol.Conflict, "the process has ended, and its terminal with it")
 	}
 	return err
