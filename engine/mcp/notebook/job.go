@@ -117,6 +117,8 @@ func (j *job) take(e notebook.Event) {
 			if e.Output != nil && e.Output.Type == "stream" {
 				j.screen.Write(string(e.Output.Text))
 			}
+		case notebook.EventNote:
+			j.screen.Write(e.Text + "\n")
 		}
 		j.outputs.take(e, prepared)
 	})
