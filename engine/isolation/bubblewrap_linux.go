@@ -37,12 +37,16 @@ func (b *bubblewrap) build(spec Spec) error {
 	if err := checkEnv(spec.Env); err != nil {
 		return err
 	}
-	b.namespaces(spec)
-	b.systemTree()
-	if err := b.etc(spec); err != nil {
+	if err := checkRoot(spec); err != nil {
 		return err
 	}
-	b.kernelTree()
+	b.namespaces(spec)
+	if err := b.system(spec); err != nil {
+		return err
+	}
+	if err := b.kernelTree(spec.Devices); err != nil {
+		return err
+	}
 	if err := b.mounts(spec); err != nil {
 		return err
 	}
@@ -76,6 +80,15 @@ func (b *bubblewrap) namespaces(spec Spec) {
 	if spec.DieWithParent {
 		b.add("--die-with-parent")
 	}
+}
+
+// system shows the tree of an image or of this computer.
+func (b *bubblewrap) system(spec Spec) error {
+	if spec.Root.Image != "" {
+		return b.imageTree(spec)
+	}
+	b.systemTree()
+	return b.etc(spec)
 }
 
 // systemTree shows the programs and libraries of the system in an empty tree.
@@ -128,11 +141,16 @@ func (b *bubblewrap) files(files map[string]string) error {
 	return nil
 }
 
-func (b *bubblewrap) kernelTree() {
+func (b *bubblewrap) kernelTree(devices []string) error {
 	// bwrap leaves /proc/sys writable, and the kernel lets uid 0 write there without
 	// any capability: core_pattern would run a program outside as root.
 	b.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
-	b.add("--dev", "/dev", "--tmpfs", "/dev/shm", "--remount-ro", "/dev", "--tmpfs", "/tmp")
+	b.add("--dev", "/dev", "--tmpfs", "/dev/shm")
+	if err := b.devices(devices); err != nil {
+		return err
+	}
+	b.add("--remount-ro", "/dev", "--tmpfs", "/tmp")
+	return nil
 }
 
 func (b *bubblewrap) mounts(spec Spec) error {
@@ -140,7 +158,7 @@ func (b *bubblewrap) mounts(spec Spec) error {
 	if err := b.bind(above); err != nil {
 		return err
 	}
-	if err := b.show(spec.ReadOnly); err != nil {
+	if err := b.show(spec.ReadOnly, spec.Root.Image != ""); err != nil {
 		return err
 	}
 	if err := b.bind(others); err != nil {
@@ -151,13 +169,13 @@ func (b *bubblewrap) mounts(spec Spec) error {
 }
 
 // show puts files and folders of this computer where they are here.
-func (b *bubblewrap) show(paths []string) error {
+func (b *bubblewrap) show(paths []string, image bool) error {
 	for _, path := range paths {
 		if err := checkAbs("the path to show", path); err != nil {
 			return err
 		}
 		switch target, err := os.Readlink(path); {
-		case underSystem(path):
+		case underSystem(path) && !image:
 		case err == nil: // it stays a link: Python looks for its library where its own link leads to
 			b.add("--symlink", target, path)
 		default:

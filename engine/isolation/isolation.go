@@ -171,6 +171,9 @@ func plainCommand(spec Spec) (*exec.Cmd, error) {
 	if !spec.Network {
 		return nil, sdk.Errorf(sdk.Unsupported, "a command without a network needs isolation; use bubblewrap, or allow the network")
 	}
+	if spec.Root.Image != "" || spec.Root.Writable || len(spec.Root.Layers) > 0 || spec.RestoreFrom != "" {
+		return nil, sdk.Errorf(sdk.Unsupported, "without isolation a command has this computer's own tree; use bubblewrap or gvisor")
+	}
 	for _, m := range spec.Mounts {
 		if filepath.Clean(m.Source) != filepath.Clean(m.Target) {
 			return nil, sdk.Errorf(sdk.Unsupported, "without isolation %s cannot be shown at %s", m.Source, m.Target)

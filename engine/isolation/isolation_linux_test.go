@@ -177,6 +177,8 @@ func TestPlainCommand(t *testing.T) {
 		"no command":    func(s *Spec) { s.Argv = nil },
 		"not in PATH":   func(s *Spec) { s.Argv = []string{"no-such-program"} },
 		"PATH is empty": func(s *Spec) { s.Env = nil },
+		"an image":      func(s *Spec) { s.Root.Image = "/usr" },
+		"writable":      func(s *Spec) { s.Root.Writable = true },
 	} {
 		bad := spec
 		change(&bad)
