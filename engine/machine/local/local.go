@@ -72,42 +72,6 @@ type provider struct {
 	pulls  pulls
 }
 
-// Describe tells which isolation works on this computer, and which GPUs it has.
-func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
-	info := sdk.ProviderInfo{
-		Name:       Name,
-		Title:      "this computer",
-		Features:   []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureHostMounts},
-		Isolations: isolation.Detect(ctx, p.Places...),
-	}
-	for _, k := range info.Isolations {
-		if !k.Usable {
-			p.proven.Delete(k.Name)
-			continue
-		}
-		p.proven.Store(k.Name, true)
-		if k.Name == isolation.GVisor {
-			info.Features = append(info.Features, sdk.FeatureSnapshot)
-		}
-	}
-	if set, err := p.GPUs(ctx); err == nil { // who asks for one is told the error by Offers
-		info.GPUs = gpuNames(set)
-	}
-	return info, nil
-}
-
-// choose spares the trial of a kind that Describe has just made.
-func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, error) {
-	kind := asked
-	if asked == "" || asked == isolation.Auto {
-		kind = isolation.Bubblewrap
-	}
-	if _, ok := p.proven.Load(kind); ok && kind != isolation.None {
-		return isolation.Choice{Kind: kind}, nil
-	}
-	return isolation.Choose(ctx, asked, p.Places...)
-}
-
 // Offers has one entry: this computer, for nothing; or one for each of its GPUs that
 // was asked for.
 func (p *provider) Offers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {

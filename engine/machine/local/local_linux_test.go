@@ -16,7 +16,33 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-var kinds = []string{isolation.Bubblewrap, isolation.None}
+var kinds = []string{isolation.Bubblewrap, isolation.GVisor, isolation.None}
+
+func TestDescribe(t *testing.T) {
+	pl := newPlace(t)
+	for _, kind := range own() {
+		pl.p.proven.Delete(kind)
+	}
+	for _, again := range []bool{false, true} {
+		if pl.p.remembered() != again {
+			t.Errorf("the trial of gVisor is remembered: %v", !again)
+		}
+		info, err := pl.p.Describe(context.Background())
+		if err != nil || !info.Has(sdk.FeatureSnapshot) || len(info.Isolations) != len(kinds) {
+			t.Fatalf("%+v, %v", info, err)
+		}
+		for i, kind := range info.Isolations {
+			if kind.Name != kinds[i] || !kind.Usable {
+				t.Errorf("%+v", kind)
+			}
+		}
+	}
+	pl.p.Places = []string{"/nowhere"}
+	info, err := pl.p.Describe(context.Background())
+	if err != nil || info.Has(sdk.FeatureSnapshot) || info.Isolations[1].Usable || !strings.HasPrefix(info.Isolations[1].Reason, "gVisor's runsc is not installed") {
+		t.Errorf("without runsc: %+v, %v", info, err)
+	}
+}
 
 func TestLife(t *testing.T) {
 	for _, kind := range kinds {
@@ -206,8 +232,17 @@ func TestTerminateTakesRunawaysAlong(t *testing.T) {
 			if got := b.run(spawn, marker); got != "spawned" {
 				t.Fatal(got)
 			}
-			eventually(t, "three sleepers", func() bool { return sleepers(marker) == 3 })
+			if kind == isolation.GVisor { // this computer sees none of its processes
+				eventually(t, "three sleepers", func() bool {
+					return b.run(`
+import os
+print(sum(b"sleep" in open(f"/proc/{p}/cmdline", "rb").read() for p in os.listdir("/proc") if p.isdigit() and p != "1"))`) == "3"
+				})
+			} else {
+				eventually(t, "three sleepers", func() bool { return sleepers(marker) == 3 })
+			}
 			b.down()
+			pl.empty()
 			if n := sleepers(marker); n != 0 {
 				t.Errorf("%d processes are left", n)
 			}

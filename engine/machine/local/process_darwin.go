@@ -27,6 +27,9 @@ func startOf(pid int) (string, bool) {
 	return startText(k), true
 }
 
+// bootID is for what is remembered until the computer is started again: nothing here.
+func bootID() string { return "" }
+
 // carries reports whether the environment of the process has exactly this entry.
 func carries(pid int, cookie string) bool {
 	raw, err := unix.SysctlRaw("kern.procargs2", pid)

@@ -26,8 +26,7 @@ const savedPrefix = "local:sha256:"
 // savedRoot is what is written down of a saved system, beside its tar file.
 type savedRoot struct {
 	Version   int       `json:"version"`
-	Base      string    `json:"base,omitempty"`  // image, by digest; empty = this computer's own system
-	Below     []string  `json:"below,omitempty"` // saved systems that it lies on, lowest first
+	Base      string    `json:"base,omitempty"` // image, by digest; empty = this computer's own system
 	Size      int64     `json:"size"`
 	CreatedAt time.Time `json:"created_at"`
 
@@ -100,11 +99,11 @@ func (p *provider) save(ctx context.Context, dir string, f folder, s *system) (s
 		return "", err
 	}
 	digest := hex.EncodeToString(hash.Sum(nil))
-	data, err := json.Marshal(savedRoot{Version: 1, Base: s.Base, Below: s.Saved, Size: info.Size(), CreatedAt: time.Now().UTC()})
+	data, err := json.Marshal(savedRoot{Version: 1, Base: s.Base, Size: info.Size(), CreatedAt: time.Now().UTC()})
 	if err != nil {
 		return "", err
 	}
-	id := savedID(digest, s.Base, s.Saved)
+	id := savedID(digest, s.Base)
 	if err := os.Rename(file.Name(), filepath.Join(dir, id+".tar")); err != nil {
 		return "", err
 	}
@@ -112,8 +111,8 @@ func (p *provider) save(ctx context.Context, dir string, f folder, s *system) (s
 }
 
 // savedID tells the same changes on another base apart. It ends with their digest.
-func savedID(digest, base string, below []string) string {
-	name := sha256.Sum256([]byte(digest + "\x00" + base + "\x00" + strings.Join(below, "\x00")))
+func savedID(digest, base string) string {
+	name := sha256.Sum256([]byte(digest + "\x00" + base))
 	return hex.EncodeToString(name[:8]) + digest
 }
 
@@ -138,37 +137,25 @@ func (p *provider) readSaved(ref string) (savedRoot, error) {
 	if err != nil {
 		return s, err
 	}
-	if err := json.Unmarshal(data, &s); err != nil || s.Version != 1 || savedID(id[16:], s.Base, s.Below) != id {
+	if err := json.Unmarshal(data, &s); err != nil || s.Version != 1 || savedID(id[16:], s.Base) != id {
 		return s, sdk.Errorf(sdk.Invalid, "the snapshot %s cannot be read: it is damaged, or of another version", ref)
 	}
 	s.file = filepath.Join(p.savedDir(), id+".tar")
 	return s, nil
 }
 
-// openSaved finds a saved system and all that it lies on, lowest first, and checks
-// every byte.
-func (p *provider) openSaved(ctx context.Context, ref string) ([]savedRoot, error) {
-	top, err := p.readSaved(ref)
+// openSaved finds a saved system and checks every byte of it.
+func (p *provider) openSaved(ref string) (savedRoot, error) {
+	s, err := p.readSaved(ref)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	var chain []savedRoot
-	for _, name := range append(append([]string(nil), top.Below...), ref) {
-		s, err := p.readSaved(name)
-		if err != nil {
-			return nil, err
-		}
-		digest, err := digestOf(s.file)
-		if err != nil {
-			return nil, err
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if !strings.HasSuffix(name, digest) {
-			return nil, sdk.Errorf(sdk.Invalid, "the snapshot %s is damaged: its content has the digest %s", name, digest)
-		}
-		chain = append(chain, s)
+	digest, err := digestOf(s.file)
+	if err != nil {
+		return s, err
 	}
-	return chain, nil
+	if !strings.HasSuffix(ref, digest) {
+		return s, sdk.Errorf(sdk.Invalid, "the snapshot %s is damaged: its content has the digest %s", ref, digest)
+	}
+	return s, nil
 }

@@ -18,11 +18,10 @@ type system struct {
 	Dir      string   `json:"dir,omitempty"`    // of an unpacked image; empty = this computer's own system
 	Digest   string   `json:"digest,omitempty"` // of that folder
 	Base     string   `json:"base,omitempty"`   // the image itself, by digest: it is found without a registry
-	Saved    []string `json:"saved,omitempty"`  // of [provider.Snapshot], lowest first, that are in the tree
 	Writable bool     `json:"writable,omitempty"`
 	Env      []string `json:"env,omitempty"` // of the image
 
-	layers []string // files of Saved that isolation has to lay on the tree
+	layers []string // saved changes that isolation has to lay on the tree
 }
 
 // builds reports whether the machine is one in which a system is made.
@@ -53,33 +52,26 @@ func (p *provider) prepare(ctx context.Context, i *sdk.Image, kind string, log f
 		return &system{}, nil
 	}
 	s := &system{Writable: builds(i), Base: i.Base}
-	var saved []savedRoot
 	if i.Snapshot != "" {
-		chain, err := p.openSaved(ctx, i.Snapshot)
+		saved, err := p.openSaved(i.Snapshot)
 		if err != nil {
 			return nil, err
 		}
-		saved, s.Base, s.Saved = chain, chain[0].Base, append(chain[len(chain)-1].Below, i.Snapshot)
+		s.Base, s.layers = saved.Base, []string{saved.file}
 	}
 	if s.Base != "" {
 		root, err := image.Unpack(ctx, s.Base, p.imageOptions(s.Base, log))
 		if err != nil {
 			return nil, err
 		}
-		if i.Snapshot == "" {
-			s.Base = pinned(s.Base, root.Digest)
-		}
-		// Layers on a tree that cannot be changed are cheaper as a tree of their own.
-		for !s.Writable && len(saved) > 0 {
-			if root, err = image.Derive(ctx, root, saved[0].file); err != nil {
+		s.Base = pinned(s.Base, root.Digest)
+		if !s.Writable && len(s.layers) > 0 { // a tree of their own that cannot be changed, for every isolation
+			if root, err = image.Derive(ctx, root, s.layers[0]); err != nil {
 				return nil, err
 			}
-			saved = saved[1:]
+			s.layers = nil
 		}
 		s.Dir, s.Digest, s.Env = root.Dir, root.Digest, root.Env
-	}
-	for _, layer := range saved {
-		s.layers = append(s.layers, layer.file)
 	}
 	if len(s.layers) > 0 {
 		if kind != isolation.GVisor {
