@@ -25,6 +25,7 @@ type CheckOptions struct {
 // Check finds everything that would stop the experiment, before anything is
 // rented. What it finds is in the report; see [preflight.Report.Err].
 func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
+	exp = withMode(exp)
 	e.credentials.saw(exp.File)
 	facts, err := e.facts(ctx, exp)
 	if err != nil {
@@ -38,6 +39,7 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 // Plan says what the experiment will make, where and at what cost. It makes
 // nothing. An experiment that cannot work is an [experiment.Errors].
 func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
+	exp = withMode(exp)
 	report, err := e.Check(ctx, exp, o)
 	if err != nil {
 		return plan.Plan{}, err

@@ -16,6 +16,7 @@ const (
 	StageMachine   Stage = "machine"
 	StageBoot      Stage = "boot"
 	StageUpload    Stage = "upload"
+	StageSession   Stage = "session" // Jupyter, VS Code, kernels, workspaces
 	StageService   Stage = "service"
 	StageAgent     Stage = "agent"
 	StageCall      Stage = "call"

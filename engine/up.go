@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
@@ -17,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/engine/veil"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -55,7 +57,7 @@ type UpOptions struct {
 // Everything that can be checked is checked first. When Up fails or ctx ends, what
 // was rented has been ended.
 func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
-	u := &up{engine: e, exp: exp, opts: o, report: reporter{e.now, o.Progress}}
+	u := &up{engine: e, exp: withMode(exp), opts: o, report: reporter{e.now, o.Progress}}
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -91,6 +93,10 @@ type up struct {
 	tokens   map[string]string // secrets that only open repositories
 	layer    *layer            // what a machine of this computer is shown; nil = nothing
 	building string            // the folder of a layer that this machine is made for; empty for a sandbox
+
+	hidden veil.Words          // the names of hidden models, where the agent has the whole sandbox
+	vscode *codeserver.Program // of this computer; nil = the machine's own
+	space  string              // the working folder as processes see it
 }
 
 // prepare does everything that needs no machine.
@@ -134,7 +140,13 @@ func (u *up) prepare(ctx context.Context) error {
 	if u.layer, err = u.engine.planLayer(&u.plan, u.settings); err != nil {
 		return as(KindConfig, err)
 	}
-	return as(KindConfig, u.fetchModels(ctx))
+	if err := u.findVSCode(); err != nil {
+		return as(KindConfig, err)
+	}
+	if err := u.fetchModels(ctx); err != nil {
+		return as(KindConfig, err)
+	}
+	return as(KindConfig, u.veil(ctx))
 }
 
 func (u *up) fetchModels(ctx context.Context) error {
@@ -180,6 +192,9 @@ func (u *up) start(ctx context.Context) error {
 	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
 	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = protocol.NewToken(), u.exp.File, u.models, u.lease()
 	r.Owner = e.ledger.Owner()
+	if err := u.noteMode(&r); err != nil {
+		return err
+	}
 	var choices []machine.Choice
 	for _, c := range u.plan.Choices {
 		choice, err := u.choice(c, r)
@@ -245,6 +260,7 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		}
 	}
 	spec := u.plan.Spec(c)
+	u.listen(&spec, c)
 	if c.Provider == localName && spec.Image == nil {
 		interpreter, err := u.engine.interpreter(u.plan.Python)
 		if err != nil {
@@ -288,6 +304,9 @@ func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
 	}
 	for _, m := range u.models {
 		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
+	}
+	if u.vscode != nil && c.Isolation != "none" {
+		mounts = append(mounts, u.vscode.Mounts()...)
 	}
 	for _, up := range u.plan.UploadsOf(c) {
 		if up.Mount {
@@ -370,7 +389,10 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 			return err
 		}
 	}
-	return u.upload(ctx, s)
+	if err := u.upload(ctx, s); err != nil {
+		return err
+	}
+	return u.session(ctx, s)
 }
 
 func (u *up) config() protocol.Config {
@@ -381,9 +403,12 @@ func (u *up) config() protocol.Config {
 	maps.Copy(c.Env, u.env.Env)
 	maps.Copy(c.Env, u.exp.Sandbox.Env)
 	for _, m := range u.models {
-		c.Models = append(c.Models, protocol.Model{
+		c.Models = append(c.Models, u.unhidden(protocol.Model{
 			Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
-		})
+		}))
+	}
+	if u.space != "" {
+		c.Env["SEER_WORKSPACE"] = u.space
 	}
 	return c
 }

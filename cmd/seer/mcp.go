@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,8 +17,8 @@ import (
 func newMCP(a *app) *cobra.Command {
 	m := &mcpCommand{app: a}
 	c := &cobra.Command{
-		Use:   "mcp --connection FILE",
-		Short: "Serve functions as MCP tools, over standard input and output or HTTP",
+		Use:   "mcp --connection FILE | --notebook ID|URL | --shell ID|FILE",
+		Short: "Serve functions, a notebook or a sandbox as MCP tools",
 		Long: `Serve the functions of a connection file as MCP tools, over standard input and
 output. MCP clients start this themselves: seer serve --as mcp writes the
 configuration for them. Logs go to stderr.
@@ -27,6 +29,13 @@ above 16 KiB (--handle-above) stays in the sandbox as a handle, which the tool
 handle-read looks into and other tools take as an argument. A call that takes
 longer than its client waits (--wait) goes on, and call-result waits for it.
 
+With --notebook the tools are those of the notebooks of a sandbox with execution_mode:
+notebook: sessions, cells, outputs, images. It takes the sandbox, or its jupyter_url
+with the token, or env:NAME for a variable with that. The notebooks are saved in --out
+after every output. With --shell they are those of the whole sandbox: commands, a
+Python that keeps its variables, files, processes. It takes the sandbox or a session
+file; with --files, files are copied to and from that folder of this computer.
+
 With --http it serves the streamable HTTP transport instead, to clients that bring
 the token of --http-token-file. That file is made with a new token where there is
 none; without the flag a token is made for this run and shown on stderr.`,
@@ -34,26 +43,28 @@ none; without the flag a token is made for this run and shown on stderr.`,
   npx @modelcontextprotocol/inspector --cli --config mcp.json --server model_tools --method tools/list
   seer mcp --connection model_tools.connection.json --http 127.0.0.1:8080 --http-token-file token`,
 		Args: func(_ *cobra.Command, given []string) error {
-			if len(given) > 0 || m.connection == "" {
-				return usagef("seer mcp needs --connection FILE, the connection.json that seer serve wrote")
+			sources := 0
+			for _, s := range []string{m.connection, m.notebook, m.shell} {
+				if s != "" {
+					sources++
+				}
+			}
+			if len(given) > 0 || sources != 1 {
+				return usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
 			}
 			return m.check()
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// Read here first, so that a file that is no connection is said as such.
-			if _, err := protocol.ReadConnection(m.connection); err != nil {
-				return connectionError(err)
-			}
-			o := mcp.Options{Version: version, Logger: a.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
-			if m.http != "" {
-				return m.serveHTTP(cmd.Context(), o)
-			}
-			transport := &sdkmcp.IOTransport{Reader: io.NopCloser(a.in), Writer: a.ui.out}
-			return providerError(mcp.Serve(cmd.Context(), mcp.FromFile(m.connection), transport, o))
+			return m.run(cmd.Context())
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&m.connection, "connection", "", "the connection `FILE` that seer serve wrote")
+	f.StringVar(&m.notebook, "notebook", "", "serve the notebooks of `ID|URL`: a sandbox, its jupyter_url with the token, or env:NAME")
+	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs)")
+	f.StringVar(&m.session, "session", "", "`ID` of a session of the notebook service to be attached to from the start")
+	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
+	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")
 	f.DurationVar(&m.wait, "wait", 0, "how long a tool is waited for before its call goes on by itself (default: what the client is known to wait, otherwise 45s)")
 	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "size in `BYTES` of a result that stays in the sandbox")
 	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080, instead of standard input and output")
@@ -68,6 +79,11 @@ none; without the flag a token is made for this run and shown on stderr.`,
 type mcpCommand struct {
 	app         *app
 	connection  string
+	notebook    string
+	shell       string
+	out         string
+	session     string
+	files       string
 	wait        time.Duration
 	handleAbove int64
 
@@ -78,6 +94,10 @@ type mcpCommand struct {
 
 func (m *mcpCommand) check() error {
 	switch {
+	case m.notebook == "" && (m.out != "" || m.session != ""):
+		return usagef("--out and --session go with --notebook")
+	case m.shell == "" && m.files != "":
+		return usagef("--files goes with --shell")
 	case m.wait < 0 || m.wait > 0 && m.wait < time.Second:
 		return usagef("--wait %s is too short; a second is the least", m.wait)
 	case m.handleAbove <= 0:
@@ -88,6 +108,32 @@ func (m *mcpCommand) check() error {
 		return m.checkAddress()
 	}
 	return nil
+}
+
+// run serves what was asked for until the client goes away.
+func (m *mcpCommand) run(ctx context.Context) error {
+	switch {
+	case m.notebook != "":
+		return m.runNotebook(ctx)
+	case m.shell != "":
+		return m.runShell(ctx)
+	}
+	// Read here first, so that a file that is no connection is said as such.
+	if _, err := protocol.ReadConnection(m.connection); err != nil {
+		return connectionError(err)
+	}
+	o := mcp.Options{Version: version, Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
+	if m.http != "" {
+		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) {
+			return mcp.Handler(ctx, mcp.FromFile(m.connection), g, o)
+		})
+	}
+	return providerError(mcp.Serve(ctx, mcp.FromFile(m.connection), m.transport(), o))
+}
+
+// transport is standard input and output.
+func (m *mcpCommand) transport() sdkmcp.Transport {
+	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.in), Writer: m.app.ui.out}
 }
 
 // mcpLogger keeps JSON off a client's screen, which shows stderr as it is.

@@ -29,7 +29,7 @@ func (m *mcpCommand) checkAddress() error {
 	return usagef("--http %s can be reached from elsewhere; use 127.0.0.1:PORT, or add --http-public if that is meant", m.http)
 }
 
-func (m *mcpCommand) serveHTTP(ctx context.Context, o mcp.Options) error {
+func (m *mcpCommand) serveHTTP(ctx context.Context, handlerOf func(mcp.Guard) (http.Handler, func(), error)) error {
 	token, made, err := m.token()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (m *mcpCommand) serveHTTP(ctx context.Context, o mcp.Options) error {
 		return err
 	}
 	defer listener.Close()
-	handler, end, err := mcp.Handler(ctx, mcp.FromFile(m.connection), mcp.Guard{Token: token, Hosts: m.hosts, Origins: m.origins}, o)
+	handler, end, err := handlerOf(mcp.Guard{Token: token, Hosts: m.hosts, Origins: m.origins})
 	if err != nil {
 		return providerError(err)
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func newWatch(a *app) *cobra.Command {
+	var recursive bool
+	c := &cobra.Command{
+		Use:   "watch ID [PATH] [-r]",
+		Short: "Tell what changes in a folder of a sandbox",
+		Long: `Tell what changes in a folder of a sandbox (default /workspace), as it happens, until
+Ctrl-C. "lost" means that there was more than could be told.`,
+		Example:           "  seer watch lab -r\n  seer watch lab /workspace/outputs --json",
+		Args:              args(1, 2, "a sandbox, and a folder"),
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			path := "/workspace"
+			if len(given) > 1 {
+				path = given[1]
+			}
+			s, err := a.open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			for event, err := range s.Runtime().Watch(cmd.Context(), path, recursive) {
+				if err != nil {
+					if a.stop.signal() != nil {
+						return nil
+					}
+					return providerError(err)
+				}
+				if event.Type == protocol.WatchReady {
+					continue
+				}
+				if a.jsonOut {
+					err = a.printJSON(event)
+				} else {
+					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), event.Type, event.Path))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVarP(&recursive, "recursive", "r", false, "also what is below")
+	return c
+}

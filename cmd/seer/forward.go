@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newForward(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forward ID PORT[:LOCAL]…",
+		Short: "Reach ports of a sandbox from this computer",
+		Long: `Listen at 127.0.0.1 on this computer and lead every connection to a port of the
+sandbox, through the runtime, until Ctrl-C: also where the provider leads to no
+other port. LOCAL is the port here, PORT itself where it is left out; 0 takes a
+free one. The URLs are printed as soon as they work.`,
+		Example: `  seer forward lab 8888
+  seer forward lab 8888:9999 6006:0`,
+		Args: func(cmd *cobra.Command, given []string) error {
+			if len(given) < 2 {
+				return usagef("seer forward needs a sandbox and a port: %s", cmd.UseLine())
+			}
+			_, err := parseForwards(given[1:])
+			return err
+		},
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			pairs, err := parseForwards(given[1:])
+			if err != nil {
+				return err
+			}
+			s, err := a.open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return a.forward(cmd.Context(), s, pairs)
+		},
+	}
+}
+
+// forwarding is a port of the sandbox and where it is here.
+type forwarding struct {
+	Port  int    `json:"port"`
+	Local int    `json:"local"`
+	URL   string `json:"url"`
+}
+
+func parseForwards(given []string) ([]forwarding, error) {
+	var out []forwarding
+	for _, text := range given {
+		port, local, both := strings.Cut(text, ":")
+		f := forwarding{}
+		var err, lerr error
+		f.Port, err = strconv.Atoi(port)
+		f.Local = f.Port
+		if both {
+			f.Local, lerr = strconv.Atoi(local)
+		}
+		if err != nil || lerr != nil || f.Port < 1 || f.Port > 65535 || f.Local < 0 || f.Local > 65535 {
+			return nil, usagef("%q is not a port, or PORT:LOCAL; write for example 8888 or 8888:9999", text)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
+	listeners := make([]net.Listener, 0, len(pairs))
+	defer func() {
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	for i := range pairs {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(pairs[i].Local)))
+		if err != nil {
+			return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("port %d of this computer cannot be used: %w; give another one: %d:LOCAL", pairs[i].Local, err, pairs[i].Port)}
+		}
+		listeners = append(listeners, l)
+		pairs[i].Local = l.Addr().(*net.TCPAddr).Port
+		pairs[i].URL = fmt.Sprintf("http://127.0.0.1:%d", pairs[i].Local)
+	}
+	err := a.print(pairs, func(w io.Writer) error {
+		for _, p := range pairs {
+			fmt.Fprintf(w, "%s → port %d of %s\n", p.URL, p.Port, s.ID())
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for i, l := range listeners {
+		wg.Go(func() { a.accept(ctx, l, s, pairs[i].Port) })
+	}
+	<-ctx.Done()
+	for _, l := range listeners {
+		l.Close()
+	}
+	wg.Wait()
+	return nil // Ctrl-C is how it ends
+}
+
+// accept leads connections to the sandbox until the listener is closed.
+func (a *app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, port int) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		wg.Go(func() {
+			defer near.Close()
+			far, err := s.DialPort(ctx, port)
+			if err != nil {
+				a.ui.note("warning", fmt.Sprintf("a connection to port %d: %v", port, err))
+				return
+			}
+			defer far.Close()
+			join(ctx, near, far)
+		})
+	}
+}
+
+// join carries bytes both ways until both have ended, or ctx has.
+func join(ctx context.Context, near, far net.Conn) {
+	stop := context.AfterFunc(ctx, func() {
+		near.Close()
+		far.Close()
+	})
+	defer stop()
+	var wg sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		_, err := io.Copy(to, from)
+		if half, ok := to.(interface{ CloseWrite() error }); err == nil && ok {
+			_ = half.CloseWrite()
+			return
+		}
+		if err != nil && !errors.Is(err, net.ErrClosed) {
+			to.Close()
+			from.Close()
+		}
+	}
+	wg.Go(func() { pass(far, near) })
+	wg.Go(func() { pass(near, far) })
+	wg.Wait()
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/mcp"
+	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
+	"github.com/seer-engine/seer/engine/notebook"
+)
+
+// runNotebook serves the notebooks of a sandbox.
+func (m *mcpCommand) runNotebook(ctx context.Context) error {
+	address, done, err := m.notebookAddress(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o := mcpnotebook.Options{Address: address, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: version, Logger: m.app.mcpLogger()}
+	if m.http != "" {
+		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return mcpnotebook.Handler(ctx, o, g) })
+	}
+	return providerError(mcpnotebook.Serve(ctx, o, m.transport()))
+}
+
+func (m *mcpCommand) outDir() string {
+	if m.out != "" {
+		return m.out
+	}
+	return os.Getenv("SEER_OUTPUTS") // empty = the package's default
+}
+
+// notebookAddress finds the notebook service by a URL, a variable that holds one, or a
+// sandbox.
+func (m *mcpCommand) notebookAddress(ctx context.Context) (notebook.Address, func(), error) {
+	nothing := func() {}
+	text := m.notebook
+	if name, is := strings.CutPrefix(text, "env:"); is {
+		if text = os.Getenv(name); text == "" {
+			return notebook.Address{}, nothing, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the variable %s is empty; it should hold a jupyter_url with its token", name)}
+		}
+	}
+	if strings.Contains(text, "://") || strings.HasPrefix(text, "unix:") {
+		a, err := notebook.Parse(text)
+		if err != nil {
+			err = usagef("--notebook: %w", err)
+		}
+		return a, nothing, err
+	}
+	s, err := m.app.open(ctx, text)
+	if err != nil {
+		return notebook.Address{}, nothing, err
+	}
+	client, err := s.Notebook(ctx)
+	if err != nil {
+		s.Close()
+		return notebook.Address{}, nothing, err
+	}
+	client.Close()
+	return client.Address(), func() { s.Close() }, nil
+}

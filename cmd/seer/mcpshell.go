@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/seer-engine/seer/engine/mcp"
+	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// runShell serves a whole sandbox.
+func (m *mcpCommand) runShell(ctx context.Context) error {
+	source, done, err := m.shellSource(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o := shell.Options{Version: version, Logger: m.app.mcpLogger(), Wait: m.wait, Files: m.files}
+	if m.http != "" {
+		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return shell.Handler(ctx, source, g, o) })
+	}
+	return providerError(shell.Serve(ctx, source, m.transport(), o))
+}
+
+// shellSource is a session file, or a new key to a sandbox, which is revoked at the end.
+func (m *mcpCommand) shellSource(ctx context.Context) (shell.Source, func(), error) {
+	if info, err := os.Stat(m.shell); err == nil && !info.IsDir() {
+		if _, err := protocol.ReadSession(m.shell); err != nil {
+			return nil, nil, connectionError(err)
+		}
+		return shell.FromFile(m.shell), func() {}, nil
+	}
+	s, err := m.app.open(ctx, m.shell)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := "mcp-" + protocol.NewToken()[:12]
+	key, err := s.Shell(ctx, name)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return shell.Fixed(key), func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = s.EndShell(ctx, name) // of a sandbox that has ended, nothing is left to revoke
+		s.Close()
+	}, nil
+}

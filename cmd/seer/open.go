@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+func newOpen(a *app) *cobra.Command {
+	var show bool
+	c := &cobra.Command{
+		Use:   "open ID jupyter|code [--print]",
+		Short: "Open a sandbox's Jupyter or VS Code in the browser",
+		Long: `Open Jupyter (execution_mode: notebook) or VS Code (debug: true) of a sandbox in the
+browser, and print its URL. Jupyter's has the token in it; VS Code asks for the
+password, which is printed, too. Where the provider leads to no such port, use
+seer forward.`,
+		Example:   "  seer open lab jupyter\n  seer open lab code --print",
+		Args:      cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
+		ValidArgs: []string{"jupyter", "code"},
+		RunE: func(cmd *cobra.Command, given []string) error {
+			s, err := a.open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			page, err := pageOf(cmd.Context(), s, given[1])
+			if err != nil {
+				return err
+			}
+			if !show {
+				if err := browse(cmd.Context(), page.URL); err != nil {
+					a.ui.note("warning", fmt.Sprintf("no browser could be opened: %v", err))
+				}
+			}
+			return a.print(page, func(w io.Writer) error {
+				fmt.Fprintln(w, page.URL)
+				if page.Password != "" {
+					fmt.Fprintf(w, "password: %s\n", page.Password)
+				}
+				return nil
+			})
+		},
+	}
+	c.Flags().BoolVar(&show, "print", false, "only print it")
+	return c
+}
+
+func openWhat(_ *cobra.Command, given []string) error {
+	if given[1] != "jupyter" && given[1] != "code" {
+		return usagef("%q cannot be opened; write jupyter or code", given[1])
+	}
+	return nil
+}
+
+// page is what a browser is shown.
+type page struct {
+	URL      string `json:"url"`
+	Password string `json:"password,omitempty"`
+}
+
+func pageOf(ctx context.Context, s *engine.Sandbox, what string) (p page, err error) {
+	if what == "jupyter" {
+		p.URL, err = s.JupyterURL(ctx)
+		return p, err
+	}
+	p.URL, p.Password, err = s.CodeServerURL(ctx)
+	return p, err
+}
+
+// browse asks the desktop to open a page.
+func browse(ctx context.Context, url string) error {
+	command := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		command = "open"
+	}
+	path, err := exec.LookPath(command)
+	if err != nil {
+		return errors.New("there is no " + command)
+	}
+	return exec.CommandContext(ctx, path, url).Run()
+}

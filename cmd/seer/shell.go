@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func newShell(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell ID [-- CMD…]",
+		Short: "Open a terminal in a sandbox",
+		Long: `Open a terminal in a sandbox, in /workspace: bash, or sh where there is no bash, or
+the command. It needs a terminal here; without one use seer exec. When the
+connection is lost for good, the shell and what it has started in the foreground end.`,
+		Example:           "  seer shell lab\n  seer shell lab -- htop",
+		Args:              args(1, -1, "a sandbox"),
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
+				return usagef("seer shell needs a terminal; run a command without one with: seer exec %s -- CMD", given[0])
+			}
+			s, err := a.open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			return failedItself(a.shell(cmd.Context(), s, given[1:]))
+		},
+	}
+}
+
+const anyShell = `if command -v bash >/dev/null; then exec bash -i; fi; exec sh -i`
+
+// shell runs a command on a terminal of the sandbox that mirrors this one.
+func (a *app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error {
+	fd := int(a.in.Fd())
+	cols, rows, err := term.GetSize(fd)
+	if err != nil {
+		return err
+	}
+	spec := protocol.ProcessSpec{ID: "p-" + protocol.NewToken()[:16], Argv: argv, PTY: &protocol.PTY{Rows: rows, Cols: cols, Term: os.Getenv("TERM")}}
+	if len(argv) == 0 {
+		spec.Shell = anyShell
+	}
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = term.Restore(fd, before) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go a.followSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
+	done, err := s.Exec(ctx, spec, a.in, a.ui.raw(a.ui.out), io.Discard)
+	if err != nil {
+		return err
+	}
+	return passThrough(done.ExitCode)
+}

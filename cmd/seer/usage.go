@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+func newUsage(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "usage ID",
+		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",
+		Long:              "Tell what a sandbox uses now: processor time, memory, disks, GPUs and processes.",
+		Example:           "  seer usage lab\n  watch seer usage lab",
+		Args:              args(1, 1, "a sandbox"),
+		ValidArgsFunction: a.completeSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			s, err := a.open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			u, err := s.Usage(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.print(u, func(w io.Writer) error {
+				fmt.Fprintf(w, "%-10s %.1f s of %g cores, load %.2f\n", "processor", u.CPUSeconds, u.CPUCount, first(u.Load))
+				limit := ""
+				if u.MemoryLimit > 0 {
+					limit = " of " + byteCount(u.MemoryLimit)
+				}
+				fmt.Fprintf(w, "%-10s %s%s\n", "memory", byteCount(u.MemoryBytes), limit)
+				fmt.Fprintf(w, "%-10s %d\n", "processes", u.Processes)
+				for _, d := range u.Disks {
+					fmt.Fprintf(w, "%-10s %s free of %s\n", d.Path, byteCount(d.Free), byteCount(d.Bytes))
+				}
+				for _, g := range u.GPUs {
+					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, g.Name, g.Utilization, byteCount(g.MemoryBytes), byteCount(g.MemoryTotal))
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func first(load []float64) float64 {
+	if len(load) == 0 {
+		return 0
+	}
+	return load[0]
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"context"
+	"net"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// DialPort connects to a port of the sandbox, through the runtime, whatever the
+// provider has. A port on which nobody listens is [KindProvider].
+func (s *Sandbox) DialPort(ctx context.Context, port int) (net.Conn, error) {
+	conn, err := s.runtime.DialPort(ctx, port)
+	return conn, as(KindProvider, err)
+}
+
+func (s *Sandbox) dialer(port int) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return s.runtime.DialPort(ctx, port) }
+}
+
+// Usage is what the sandbox uses now: processor, memory, disks, GPUs.
+func (s *Sandbox) Usage(ctx context.Context) (protocol.Usage, error) {
+	u, err := s.runtime.Usage(ctx)
+	return u, as(KindProvider, err)
+}
+
+// EnvironmentHandle is a sandbox as programs hand it on: where it is and how to use it.
+type EnvironmentHandle struct {
+	SandboxID     string `json:"sandbox_id"`
+	JupyterURL    string `json:"jupyter_url,omitempty"` // with the token; empty unless its execution mode is notebook
+	JupyterPort   int    `json:"jupyter_port,omitempty"`
+	JupyterToken  string `json:"jupyter_token,omitempty"`
+	CodeServerURL string `json:"code_server_url,omitempty"` // with debug
+	CodeServerKey string `json:"code_server_password,omitempty"`
+	Status        string `json:"status"` // as [sdk.State]
+	Config        any    `json:"config"` // the experiment, in its canonical form; null where it is not known
+}
+
+// Environment is the sandbox's handle.
+func (s *Sandbox) Environment(ctx context.Context) (EnvironmentHandle, error) {
+	r, _, err := s.sessionOf(ctx)
+	if err != nil {
+		return EnvironmentHandle{}, err
+	}
+	return s.engine.handleOf(r), nil
+}
+
+func (e *Engine) handleOf(r machine.Record) EnvironmentHandle {
+	note := noteOf(r)
+	h := EnvironmentHandle{SandboxID: r.ID, Status: string(r.State)}
+	if len(note.Config) > 0 {
+		h.Config = note.Config
+	}
+	if !r.Live() {
+		return h
+	}
+	if j := note.Jupyter; j != nil {
+		h.JupyterPort, h.JupyterToken = j.Port, j.Secret
+		if base, ok := e.outside(r, j.Port); ok {
+			h.JupyterURL = jupyterURL(base, j.Secret)
+		}
+	}
+	if c := note.CodeServer; c != nil {
+		h.CodeServerKey = c.Secret
+		if base, ok := e.outside(r, c.Port); ok {
+			h.CodeServerURL = base + "/"
+		}
+	}
+	return h
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// sessionKey is where the record of a sandbox has its session.
+const sessionKey = "session"
+
+// sessionNote is what the record keeps of how an agent uses the sandbox.
+type sessionNote struct {
+	Mode       string          `json:"mode,omitempty"`
+	Config     json.RawMessage `json:"config,omitempty"` // the experiment as it was understood
+	Jupyter    *listener       `json:"jupyter,omitempty"`
+	CodeServer *listener       `json:"code_server,omitempty"`
+	Prompt     string          `json:"prompt,omitempty"` // what an agent is told of the sandbox
+}
+
+// listener is a program of the sandbox that people and agents connect to.
+type listener struct {
+	Port   int    `json:"port"`
+	Secret string `json:"secret"`
+}
+
+func noteOf(r machine.Record) (note sessionNote) {
+	_ = json.Unmarshal(r.Extra[sessionKey], &note) // one of a sandbox without a session is empty
+	return note
+}
+
+// setNote changes what a record keeps of the session.
+func setNote(r *machine.Record, change func(*sessionNote)) error {
+	note := noteOf(*r)
+	change(&note)
+	data, err := json.Marshal(note)
+	if err != nil {
+		return err
+	}
+	if r.Extra == nil {
+		r.Extra = map[string]json.RawMessage{}
+	}
+	r.Extra[sessionKey] = data
+	return nil
+}
+
+func (e *Engine) noteSession(ctx context.Context, id string, change func(*sessionNote)) error {
+	_, err := e.ledger.Update(ctx, id, func(r *machine.Record) error { return setNote(r, change) })
+	return as(KindInternal, err)
+}
+
+// withMode is the experiment with what its way of using the sandbox needs to have
+// installed.
+func withMode(exp *experiment.Experiment) *experiment.Experiment {
+	if exp.Sandbox.ExecutionMode != experiment.ModeNotebook || exp.Sandbox.Image != nil && exp.Sandbox.Image.Snapshot != "" {
+		return exp
+	}
+	with := *exp
+	with.Sandbox.PythonPackages = slices.Clone(exp.Sandbox.PythonPackages)
+	for _, need := range notebook.Requirements(true) {
+		same := func(asked string) bool { return requirementName(asked) == requirementName(need) }
+		if !slices.ContainsFunc(exp.Sandbox.PythonPackages, same) {
+			with.Sandbox.PythonPackages = append(with.Sandbox.PythonPackages, need)
+		}
+	}
+	return &with
+}
+
+// requirementName is the name in a requirement, as the index compares names.
+func requirementName(requirement string) string {
+	name := strings.ToLower(requirement)
+	if i := strings.IndexFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}); i >= 0 {
+		name = name[:i]
+	}
+	return strings.NewReplacer("_", "-", ".", "-").Replace(name)
+}
+
+// listeners are the ports at which Jupyter and VS Code will listen, and those of them
+// that may be others.
+func listeners(s experiment.Sandbox) (ports, movable []int) {
+	for _, l := range []struct {
+		wanted      bool
+		port, else_ int
+	}{{s.ExecutionMode == experiment.ModeNotebook, s.JupyterPort, notebook.DefaultPort}, {s.Debug, s.DebugPort, codeserver.DefaultPort}} {
+		switch {
+		case !l.wanted:
+		case l.port != 0:
+			ports = append(ports, l.port)
+		default:
+			ports, movable = append(ports, l.else_), append(movable, l.else_)
+		}
+	}
+	return ports, movable
+}
+
+// outside is where a port of a sandbox is reached from this computer. On a machine that
+// shares this computer's network it is the same port.
+func (e *Engine) outside(r machine.Record, port int) (string, bool) {
+	if found, ok := r.Endpoint(port); ok {
+		return strings.TrimSuffix(found, "/"), true
+	}
+	if r.Provider == localName && r.Network == "open" {
+		return fmt.Sprintf("http://127.0.0.1:%d", port), true
+	}
+	return "", false
+}
+
+// JupyterURL is where a browser finds Jupyter, with the token; the one thing that an
+// agent needs to use the notebooks. A sandbox of another execution mode is refused with
+// [KindUnsupported], and so is a provider that has no way to the port: see
+// [Sandbox.DialPort].
+func (s *Sandbox) JupyterURL(ctx context.Context) (string, error) {
+	r, note, err := s.sessionOf(ctx)
+	if err != nil {
+		return "", err
+	}
+	if note.Jupyter == nil {
+		return "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.id, orText(note.Mode, "null (scoped)"))}
+	}
+	base, ok := s.engine.outside(r, note.Jupyter.Port)
+	if !ok {
+		return "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s %d", r.Provider, s.id, note.Jupyter.Port)}
+	}
+	return jupyterURL(base, note.Jupyter.Secret), nil
+}
+
+func jupyterURL(base, token string) string { return base + "/?token=" + url.QueryEscape(token) }
+
+// CodeServerURL is where a browser finds VS Code, and the password that it asks for. A
+// sandbox that was made without debug is refused with [KindUnsupported].
+func (s *Sandbox) CodeServerURL(ctx context.Context) (address, password string, err error) {
+	r, note, err := s.sessionOf(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	if note.CodeServer == nil {
+		return "", "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no VS Code; start one with debug: true", s.id)}
+	}
+	base, ok := s.engine.outside(r, note.CodeServer.Port)
+	if !ok {
+		return "", "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s %d", r.Provider, s.id, note.CodeServer.Port)}
+	}
+	return base + "/", note.CodeServer.Secret, nil
+}
+
+// Notebook is the client of the notebook service, through the runtime: it needs no way to
+// Jupyter's own port. The caller closes it.
+func (s *Sandbox) Notebook(ctx context.Context) (*notebook.Client, error) {
+	_, note, err := s.sessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if note.Jupyter == nil {
+		_, err := s.JupyterURL(ctx)
+		return nil, err
+	}
+	return notebook.NewClient(s.notebookAddress(*note.Jupyter)), nil
+}
+
+func (s *Sandbox) notebookAddress(at listener) notebook.Address {
+	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d/", at.Port), Token: at.Secret}
+	a.Dial = s.dialer(at.Port)
+	return a
+}
+
+// Prompt is what an agent is told of the sandbox: its libraries, models and the way to
+// use it. Empty of a scoped one.
+func (s *Sandbox) Prompt(ctx context.Context) (string, error) {
+	_, note, err := s.sessionOf(ctx)
+	return note.Prompt, err
+}
+
+func (s *Sandbox) sessionOf(context.Context) (machine.Record, sessionNote, error) {
+	r, err := s.engine.ledger.Get(s.id)
+	if err != nil {
+		return r, sessionNote{}, as(KindNotFound, err)
+	}
+	return r, noteOf(r), nil
+}
+
+// shellSession is the name of the session token that Seer makes itself.
+const shellSession = "cli"
+
+// Shell makes the key of a session that uses the sandbox by commands and files; each
+// one replaces the one before it under its name. Empty name = "cli".
+func (s *Sandbox) Shell(ctx context.Context, name string) (protocol.Session, error) {
+	if name == "" {
+		name = shellSession
+	}
+	key := protocol.Session{Version: protocol.SessionVersion, Kind: protocol.SessionShell, Endpoint: s.runtime.Endpoint(), Token: protocol.NewToken(), Sandbox: s.id}
+	return key, as(KindProvider, s.runtime.PutSession(ctx, name, key.Token))
+}
+
+// EndShell revokes the key of a session. What it has started goes on.
+func (s *Sandbox) EndShell(ctx context.Context, name string) error {
+	if name == "" {
+		name = shellSession
+	}
+	return as(KindProvider, s.runtime.DeleteSession(ctx, name))
+}

@@ -1,0 +1,16 @@
+package engine
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// toolsDir is where programs are that Seer has installed for itself, such as code-server
+// and gVisor.
+func (e *Engine) toolsDir() (string, error) {
+	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
+	if data == "" {
+		return "", errors.New("there is no home folder; set XDG_DATA_HOME")
+	}
+	return filepath.Join(data, "tools"), nil
+}

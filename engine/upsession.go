@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// session starts what people and agents use the sandbox with, once everything else is
+// there: Jupyter with a prepared kernel, VS Code.
+func (u *up) session(ctx context.Context, s *Sandbox) error {
+	if u.exp.Sandbox.Whole() {
+		if err := u.workspace(ctx, s); err != nil {
+			return err
+		}
+	}
+	if u.exp.Sandbox.ExecutionMode == experiment.ModeNotebook {
+		if err := u.jupyter(ctx, s); err != nil {
+			return err
+		}
+	}
+	if u.exp.Sandbox.Debug {
+		if err := u.codeServer(ctx, s); err != nil {
+			return err
+		}
+	}
+	return u.probe(ctx, s, "")
+}
+
+// workspace tells processes where the working folder is.
+func (u *up) workspace(ctx context.Context, s *Sandbox) error {
+	var out bytes.Buffer
+	if _, err := s.runtime.Run(ctx, protocol.ProcessSpec{Argv: []string{"pwd"}, Cwd: "/workspace"}, nil, &out, nil); err != nil {
+		return err
+	}
+	u.space = strings.TrimSpace(out.String())
+	return s.runtime.PutConfig(ctx, u.config())
+}
+
+// findVSCode finds the code-server that a machine of this computer is shown.
+func (u *up) findVSCode() error {
+	if !u.exp.Sandbox.Debug || !slices.ContainsFunc(u.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
+		return nil
+	}
+	tools, err := u.engine.toolsDir()
+	if err != nil {
+		return err
+	}
+	found, err := codeserver.Find(u.engine.getenv, tools)
+	u.vscode = &found
+	return err
+}
+
+// noteMode puts into the record what a later program needs to know of the session.
+func (u *up) noteMode(r *machine.Record) error {
+	config, err := u.exp.Config()
+	if err != nil {
+		return err
+	}
+	return setNote(r, func(n *sessionNote) { n.Mode, n.Config = u.exp.Sandbox.ExecutionMode, config })
+}
+
+// listen asks for the ports of Jupyter and VS Code. On a machine that shares this
+// computer's network a port that may be another one is looked for when it is needed.
+func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) {
+	if u.building != "" {
+		return
+	}
+	ports, movable := listeners(u.exp.Sandbox)
+	for _, port := range ports {
+		may := slices.Contains(movable, port)
+		if c.HostMounts && u.plan.Network == "open" && may {
+			continue
+		}
+		spec.Ports = append(slices.Clone(spec.Ports), port)
+		if c.HostMounts && may {
+			spec.AnyPort = append(spec.AnyPort, port)
+		}
+	}
+}
+
+// everywhere is where programs listen on a machine whose ports are led to from outside.
+const everywhere = "0.0.0.0"
+
+func (u *up) listenIP() string {
+	if u.chosen.HostMounts {
+		return "" // only this computer
+	}
+	return everywhere
+}
+
+func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
+	u.report.info(StageSession, "starting Jupyter")
+	server, err := notebook.Start(ctx, s.runtime, notebook.Spec{
+		Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
+	}, func(line string) { u.report.log(StageSession, line) })
+	if err != nil {
+		return fmt.Errorf("start Jupyter: %w", err)
+	}
+	at := listener{Port: server.Port, Secret: server.Token}
+	if err := u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Jupyter = &at }); err != nil {
+		return err
+	}
+	client := notebook.NewClient(s.notebookAddress(at))
+	defer client.Close()
+	u.report.info(StageSession, "preparing a kernel%s", u.loadingText())
+	session, _, err := client.StartSession(ctx, notebook.NewSession{Mode: notebook.Prepare})
+	if err != nil {
+		return fmt.Errorf("prepare a kernel: %w", err)
+	}
+	url, err := s.JupyterURL(ctx)
+	if err != nil {
+		url = "through seer forward"
+	}
+	u.report.done(StageSession, "Jupyter: %s (%s)", url, session.KernelName)
+	return nil
+}
+
+// fixedPort is the port that must be had: the one that was asked for, or the one that the
+// provider has been told.
+func (u *up) fixedPort(asked, usual int) int {
+	if asked == 0 && (!u.chosen.HostMounts || u.plan.Network != "open") {
+		return usual
+	}
+	return asked
+}
+
+func (u *up) loadingText() string {
+	names := make([]string, 0, len(u.exp.Sandbox.Models))
+	for _, m := range u.exp.Sandbox.Models {
+		names = append(names, m.VarName)
+	}
+	if len(names) == 0 || u.exp.Workspace.NoPreload {
+		return ""
+	}
+	return ", loading " + strings.Join(names, ", ")
+}
+
+// setup is what runs in every kernel and interpreter before an agent uses it.
+func (u *up) setup() []notebook.SetupCell {
+	cells := []notebook.SetupCell{{Name: "workspace", Code: setupWorkspace, Hidden: true}}
+	if w := u.exp.Workspace; !w.NoPreload {
+		for _, m := range u.exp.Sandbox.Models {
+			cells = append(cells, notebook.SetupCell{Name: "model " + m.VarName, Code: loading.Code(u.loadable(m)), Hidden: !w.ShowsLoading})
+		}
+	}
+	if u.exp.Workspace.Init != "" {
+		cells = append(cells, notebook.SetupCell{Name: "init", Code: u.exp.Workspace.Init, Hidden: true})
+	}
+	return cells
+}
+
+// setupWorkspace makes libraries of the working folder importable, whatever folder the
+// notebook is in.
+const setupWorkspace = `import os as _os, sys as _sys
+WORKSPACE = _os.environ.get("SEER_WORKSPACE") or "/workspace"
+if WORKSPACE not in _sys.path:
+    _sys.path.insert(0, WORKSPACE)
+_os.chdir(WORKSPACE)
+del _os, _sys
+`
+
+func (u *up) loadable(m experiment.Model) loading.Model {
+	l := loading.Model{Variable: m.VarName, Tokenizer: m.TokenizerName(), Path: m.SandboxPath(), DType: m.DType, Device: m.Device, BlankAdapter: m.LoadAsPEFT}
+	if m.Hidden {
+		l.Label = m.VarName
+	}
+	for _, base := range u.exp.Sandbox.Weights() {
+		if m.IsPEFT && base.Name == m.BaseModel {
+			l.Base = base.SandboxPath()
+		}
+	}
+	return l
+}
+
+func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
+	u.report.info(StageSession, "starting VS Code")
+	spec := codeserver.Spec{Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
+	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
+	if err != nil {
+		return fmt.Errorf("start VS Code: %w", err)
+	}
+	err = u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &listener{Port: server.Port, Secret: server.Password} })
+	if err != nil {
+		return err
+	}
+	if url, _, err := s.CodeServerURL(ctx); err == nil {
+		u.report.done(StageSession, "VS Code: %s", url)
+	}
+	return nil
+}
