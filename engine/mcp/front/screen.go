@@ -25,8 +25,14 @@ type Screen struct {
 	lost int    // bytes of news that were too many
 }
 
-// Write takes what was printed.
+// Write takes what was printed. Of a piece that is many times what is kept, only the end
+// is looked at.
 func (s *Screen) Write(text string) {
+	if over := len(text) - 4*MaxTail; over > 0 {
+		s.Close()
+		s.lost += over
+		text = text[over:]
+	}
 	for len(text) > 0 {
 		i := strings.IndexAny(text, "\r\n")
 		if i < 0 {
@@ -63,12 +69,22 @@ func (s *Screen) look() {
 	if bytes.IndexByte(s.line, '|') < 0 {
 		return // as most lines are
 	}
-	if b, ok := ParseBar(ansi.ReplaceAllString(string(s.line), "")); ok {
+	if b, ok := ParseBar(StripANSI(string(s.line))); ok {
 		s.bar = &b
 	}
 }
 
-var ansi = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`)
+// ansi are control sequences, the titles of windows and the like, and two-letter escapes.
+var ansi = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])`)
+
+// StripANSI leaves out what is for a terminal and not for reading: colours, cursor
+// movements, titles of windows.
+func StripANSI(text string) string {
+	if strings.IndexByte(text, 0x1b) < 0 {
+		return text
+	}
+	return ansi.ReplaceAllString(text, "")
+}
 
 // Bar is the progress bar that was drawn last; nil = none.
 func (s *Screen) Bar() *Bar { return s.bar }
@@ -81,7 +97,10 @@ func (s *Screen) Close() {
 }
 
 func (s *Screen) end() {
-	line := ansi.ReplaceAll(s.line, nil)
+	line := s.line
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		line = ansi.ReplaceAll(line, nil)
+	}
 	s.line, s.redo = s.line[:0], false
 	if len(line) == 0 {
 		return
@@ -91,8 +110,10 @@ func (s *Screen) end() {
 	if over := len(s.tail) - MaxTail; over > 0 {
 		s.tail = append(s.tail[:0], s.tail[over:]...)
 	}
-	if _, drawn := ParseBar(strings.TrimSpace(string(line))); drawn {
-		return
+	if bytes.IndexByte(line, '|') >= 0 {
+		if _, drawn := ParseBar(strings.TrimSpace(string(line))); drawn {
+			return
+		}
 	}
 	if len(s.news)+len(line) > 2*MaxTail {
 		s.lost += len(line)
@@ -103,7 +124,7 @@ func (s *Screen) end() {
 
 // Text is the end of what has been printed.
 func (s *Screen) Text() string {
-	text := string(s.tail) + ansi.ReplaceAllString(string(s.line), "")
+	text := string(s.tail) + StripANSI(string(s.line))
 	if over := len(text) - MaxTail; over > 0 {
 		text = text[over:]
 	}
@@ -122,7 +143,7 @@ func (s *Screen) Told() string {
 
 // LastLine is what a progress message shows where there is no bar.
 func (s *Screen) LastLine() string {
-	line := strings.TrimSpace(ansi.ReplaceAllString(string(s.line), ""))
+	line := strings.TrimSpace(StripANSI(string(s.line)))
 	if line == "" {
 		tail := strings.TrimRight(string(s.tail), "\n")
 		line = tail[strings.LastIndexByte(tail, '\n')+1:]

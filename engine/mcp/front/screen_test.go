@@ -68,3 +68,23 @@ func FuzzScreen(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatIsForATerminalIsLeftOut(t *testing.T) {
+	for given, want := range map[string]string{
+		"plain": "plain", "\x1b[1;31mred\x1b[0m": "red", "\x1b]0;title\x07x": "x", "\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\": "link", "\x1b[?25lx\x1b[2K": "x", "a\x1b": "a\x1b", "\x1b[38:2:1:2:3mé": "é",
+	} {
+		if got := StripANSI(given); got != want {
+			t.Errorf("%q became %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestTheMiddleIsCutAndSaid(t *testing.T) {
+	if got := CutMiddle("short", 5, "w"); got != "short" {
+		t.Errorf("got %q", got)
+	}
+	got := CutMiddle(strings.Repeat("é", 50), 21, "the whole is elsewhere")
+	if !utf8.ValidString(got) || !strings.Contains(got, "[cut by Seer: 80 bytes left out; the whole is elsewhere]") {
+		t.Errorf("got %q", got)
+	}
+}

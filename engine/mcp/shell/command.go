@@ -1,0 +1,208 @@
+package shell
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// commandArgs are those of run_command and start_process.
+type commandArgs struct {
+	Command    string            `json:"command"`
+	Cwd        string            `json:"cwd"`
+	Timeout    float64           `json:"timeout"`
+	Env        map[string]string `json:"env"`
+	Background bool              `json:"background"`
+	Name       string            `json:"name"`
+}
+
+func (a commandArgs) spec(s *server) (protocol.ProcessSpec, error) {
+	switch {
+	case strings.TrimSpace(a.Command) == "":
+		return protocol.ProcessSpec{}, errors.New("the command is empty")
+	case strings.ContainsRune(a.Command, 0):
+		return protocol.ProcessSpec{}, errors.New("the command contains a zero byte, which none can; write such data to a file")
+	case a.Timeout < 0:
+		return protocol.ProcessSpec{}, errors.New("timeout is a number of seconds above 0")
+	}
+	cwd := s.opts.Workdir
+	if a.Cwd != "" {
+		var err error
+		if cwd, err = s.at(a.Cwd); err != nil {
+			return protocol.ProcessSpec{}, err
+		}
+	}
+	// In the background, so that nothing but its end, a timeout or the agent ends it: also
+	// when this program is started again while it runs.
+	return protocol.ProcessSpec{
+		ID: newID("p-"), Name: a.Name, Shell: a.Command, Cwd: cwd, Env: a.Env, TimeoutSeconds: a.Timeout, Background: true,
+	}, nil
+}
+
+func newID(prefix string) string {
+	var b [8]byte
+	rand.Read(b[:])
+	return prefix + hex.EncodeToString(b[:])
+}
+
+func (s *server) runCommand(ctx context.Context, req *mcp.CallToolRequest, a commandArgs) *mcp.CallToolResult {
+	spec, err := a.spec(s)
+	if err != nil {
+		return front.BadArguments(req.Params.Name, err)
+	}
+	t, err := s.begin(ctx, spec)
+	if err != nil {
+		return front.Failure(explain(err))
+	}
+	if a.Background {
+		return t.answer(t)
+	}
+	return s.attend(ctx, req, t, front.WaitOf(req.Session, s.opts.Wait), true)
+}
+
+func (s *server) startProcess(ctx context.Context, req *mcp.CallToolRequest, a commandArgs) *mcp.CallToolResult {
+	a.Background = true
+	return s.runCommand(ctx, req, a)
+}
+
+// begin starts a process and follows it.
+func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*task, error) {
+	c, err := s.get()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startOnce(ctx, c, spec)
+	if err != nil {
+		return nil, err
+	}
+	return s.follow(c, p), nil
+}
+
+// startOnce repeats a start that got no answer; the id makes that harmless.
+func startOnce(ctx context.Context, c *protocol.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
+	for range 3 {
+		p, err = c.StartProcess(ctx, spec)
+		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
+			break
+		}
+	}
+	return p, err
+}
+
+// follow keeps what a process writes, and its end.
+func (s *server) follow(c *protocol.Client, p protocol.Process) *task {
+	t := newTask(p.ID, title(p))
+	if begun := time.Unix(p.StartedUnix, 0); time.Since(begun) > 2*time.Second {
+		t.started = begun // of an earlier server
+	}
+	t.answer = s.commandAnswer
+	t.cancel = func(ctx context.Context) error { return endProcess(ctx, c, p.ID, false) }
+	s.tasks.add(t)
+	s.wg.Go(func() {
+		_, end, err := c.Output(s.ctx, p.ID, 0, true, taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
+		t.over(func() { t.end, t.err = end, err })
+	})
+	return t
+}
+
+// title is what a process is called in a list.
+func title(p protocol.Process) string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return front.Cut(commandOf(p), 80)
+}
+
+// commandOf is what the agent has said.
+func commandOf(p protocol.Process) string {
+	if len(p.Argv) == 3 && p.Argv[1] == "-c" {
+		return p.Argv[2]
+	}
+	return strings.Join(p.Argv, " ")
+}
+
+// commandResult is the answer about a process.
+type commandResult struct {
+	State     string  `json:"state"` // running or exited
+	ExitCode  *int    `json:"exit_code"`
+	Signal    string  `json:"signal,omitempty"`
+	TimedOut  bool    `json:"timed_out"`
+	Duration  float64 `json:"duration"` // seconds
+	Stdout    string  `json:"stdout"`
+	Stderr    string  `json:"stderr"`
+	ProcessID string  `json:"process_id"`
+	Next      string  `json:"next,omitempty"`
+}
+
+func (s *server) commandAnswer(t *task) *mcp.CallToolResult {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return front.Failure(explain(t.err))
+	}
+	whole := wholeOf(t.id)
+	r := commandResult{State: "running", Duration: t.seconds(), Stdout: t.stdout.text(whole), Stderr: t.stderr.text(whole), ProcessID: t.id}
+	if t.end == nil {
+		r.Next = "It goes on. wait_process waits for its end, process_output shows what it writes, stop_process ends it."
+		return front.Answer(r)
+	}
+	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &t.end.ExitCode, t.end.Signal, t.end.TimedOut
+	return front.Answer(r)
+}
+
+// wholeOf says where all output is of which the middle was left out.
+func wholeOf(id string) string {
+	return "process_output from offset 0 has all of it, and so has the resource " + processesURI + id + "/output"
+}
+
+// stopGrace is how long a process has between being asked to end and being killed.
+const stopGrace = 5 * time.Second
+
+// endProcess asks a process and all that it has started to end, and then kills what is
+// left; with force at once.
+func endProcess(ctx context.Context, c *protocol.Client, id string, force bool) error {
+	if !force {
+		if err := c.Signal(ctx, id, "TERM"); err != nil {
+			return err
+		}
+		wait, stop := context.WithTimeout(ctx, stopGrace)
+		defer stop()
+		if gone(wait, c, id) {
+			return nil
+		}
+	}
+	if err := c.Signal(ctx, id, "KILL"); err != nil {
+		return err
+	}
+	wait, stop := context.WithTimeout(ctx, stopGrace)
+	defer stop()
+	if !gone(wait, c, id) {
+		return errors.New("the process " + id + " has not ended after it was killed; it may hang in the kernel")
+	}
+	return nil
+}
+
+// gone waits until a process has ended.
+func gone(ctx context.Context, c *protocol.Client, id string) bool {
+	for {
+		p, err := c.Process(ctx, id)
+		switch {
+		case err == nil && p.State != protocol.ProcessRunning, protocol.CodeOf(err) == protocol.NotFound:
+			return true
+		case ctx.Err() != nil:
+			return false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(30 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package shell_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/shell"
+)
+
+func TestCommandsGiveTheirExitCodeAndStreams(t *testing.T) {
+	s := agent(t, shell.Options{})
+	a := use(t, s, "run_command", object{"command": "echo out; echo err >&2; echo $X; exit 3", "env": object{"X": "é $(id) '"}})
+	a.want(t, object{"state": "exited", "exit_code": 3.0, "stdout": "out\né $(id) '\n", "stderr": "err\n", "timed_out": false})
+	if id := a.text("process_id"); !strings.HasPrefix(id, "p-") {
+		t.Errorf("process id %q", id)
+	}
+	use(t, s, "run_command", object{"command": "mkdir -p 'a folder é' && cd 'a folder é' && basename \"$PWD\""}).want(t, object{"stdout": "a folder é\n"})
+	use(t, s, "run_command", object{"command": "basename \"$PWD\"", "cwd": "/workspace/a folder é"}).want(t, object{"stdout": "a folder é\n"})
+	use(t, s, "run_command", object{"command": "kill -9 $$"}).want(t, object{"exit_code": 137.0, "signal": "KILL"})
+	use(t, s, "run_command", object{"command": "printf '\\033[31mred\\033[0m \\377\\n'"}).want(t, object{"stdout": "red \uFFFD\n"})
+	use(t, s, "run_command", object{"command": "sleep 600", "timeout": 0.3}).want(t, object{"exit_code": 124.0, "timed_out": true})
+
+	refused(t, s, "run_command", object{"command": "  "}, "empty")
+	refused(t, s, "run_command", object{"command": "echo \x00"}, "zero byte")
+	refused(t, s, "run_command", object{"command": "true", "cwd": "nowhere/at all"}, "nowhere/at all")
+	refused(t, s, "run_command", object{"command": "true", "env": object{"A=B": "x"}}, "A=B")
+	refused(t, s, "run_command", object{"comand": "true"}, "comand")
+}
+
+func TestWhatTakesLongIsHandedOver(t *testing.T) {
+	s := agent(t, shell.Options{Wait: 200 * time.Millisecond})
+	a := use(t, s, "run_command", object{"command": "echo first; until [ -e go ]; do sleep 0.05; done; rm go; echo last; exit 7"})
+	a.want(t, object{"state": "running", "exit_code": nil})
+	id := a.text("process_id")
+	if next := a.text("next"); !strings.Contains(next, "wait_process") {
+		t.Errorf("next is %q", next)
+	}
+	use(t, s, "wait_process", object{"process_id": id, "timeout": 0.05}).want(t, object{"state": "running"})
+
+	// Another program of the same session, as after a restart of the agent.
+	other := agent(t, shell.Options{})
+	use(t, other, "run_command", object{"command": "touch go"})
+	use(t, other, "wait_process", object{"process_id": id}).want(t, object{"state": "exited", "exit_code": 7.0, "stdout": "first\nlast\n"})
+	use(t, other, "wait_process", object{"process_id": id}).want(t, object{"exit_code": 7.0}) // as often as it is asked
+	refused(t, s, "wait_process", object{"process_id": "p-none"}, "p-none", "list_processes")
+	refused(t, s, "stop_process", object{"process_id": "p-../../etc"}, "there is no process")
+}
+
+func TestACancelledCommandEndsWithAllItHasStarted(t *testing.T) {
+	s := agent(t, shell.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "run_command", Arguments: object{"command": "touch began; sleep 599 & sleep 599; wait"}})
+		done <- err
+	}()
+	until(t, "the command begins", func() bool { return !try(t, s, "read_file", object{"path": "began"}).raw.IsError })
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("a cancelled request succeeded")
+	}
+	until(t, "its processes end", func() bool {
+		return use(t, s, "run_command", object{"command": "pgrep -fx 'sleep 599'"}).object["exit_code"] == 1.0
+	})
+}
+
+func TestBackgroundProcesses(t *testing.T) {
+	s := agent(t, shell.Options{})
+	stubborn := use(t, s, "start_process", object{"command": "trap '' TERM; echo up; while true; do sleep 0.1; done", "name": "stubborn"})
+	stubborn.want(t, object{"state": "running"})
+	id := stubborn.text("process_id")
+	until(t, "it is up", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "up\n" })
+	found := false
+	for _, p := range list(use(t, s, "list_processes", nil), "processes") {
+		found = found || p["process_id"] == id && p["name"] == "stubborn" && p["state"] == "running" && strings.HasPrefix(p["command"].(string), "trap")
+	}
+	if !found {
+		t.Error("the process is not in the list")
+	}
+	// It ignores being asked, and is killed.
+	use(t, s, "stop_process", object{"process_id": id, "force": true}).want(t, object{"state": "exited", "signal": "KILL", "exit_code": 137.0})
+	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"state": "exited"})
+
+	polite := use(t, s, "run_command", object{"command": "trap 'echo bye; exit 5' TERM; echo ready; while true; do sleep 0.05; done", "background": true})
+	id = polite.text("process_id")
+	until(t, "it is ready", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "ready\n" })
+	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"exit_code": 5.0, "stdout": "ready\nbye\n"})
+	// What a command leaves running on purpose goes on.
+	use(t, s, "run_command", object{"command": "sleep 598 >/dev/null 2>&1 & disown"}).want(t, object{"exit_code": 0.0})
+	use(t, s, "run_command", object{"command": "pkill -fx 'sleep 598'"}).want(t, object{"exit_code": 0.0})
+}
+
+func TestLongOutputIsCutInTheMiddleAndIsThereAsAWhole(t *testing.T) {
+	s := agent(t, shell.Options{})
+	a := use(t, s, "run_command", object{"command": "seq 1 60000; echo end >&2"})
+	out := a.text("stdout")
+	if len(out) > shell.MaxOutput+300 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "59999\n60000\n") || !strings.Contains(out, "[cut by Seer: ") {
+		t.Fatalf("%d bytes: %.100q … %q", len(out), out, out[len(out)-100:])
+	}
+	id := a.text("process_id")
+	if !strings.Contains(out, "seer://processes/"+id+"/output") {
+		t.Error("it does not say where the whole is")
+	}
+	var whole strings.Builder
+	offset, pieces := 0.0, 0
+	for more := true; more; pieces++ {
+		r := use(t, s, "process_output", object{"process_id": id, "offset": offset, "limit": 100000})
+		whole.WriteString(r.text("output"))
+		offset, more = r.object["next_offset"].(float64), r.object["more"].(bool)
+	}
+	var want strings.Builder
+	for i := 1; i <= 60000; i++ {
+		want.WriteString(itoa(i) + "\n")
+	}
+	if got := strings.ReplaceAll(whole.String(), "end\n", ""); pieces < 2 || got != want.String() {
+		t.Errorf("%d bytes in %d pieces, want %d", len(got), pieces, want.Len())
+	}
+	if last := use(t, s, "process_output", object{"process_id": id, "limit": 30}).text("output"); !strings.HasPrefix(last, "[cut by Seer: ") {
+		t.Errorf("the end is %q", last)
+	}
+	r, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://processes/" + id + "/output"})
+	if err != nil || !strings.HasPrefix(r.Contents[0].Text, "1\n2\n") {
+		t.Fatalf("the resource: %v", err)
+	}
+	next := r.Contents[0].Meta["next_offset"].(float64)
+	r, err = s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://processes/" + id + "/output?offset=" + itoa(int(next))})
+	if err != nil || len(r.Contents[0].Text) == 0 {
+		t.Fatalf("the next piece: %v", err)
+	}
+	for _, bad := range []string{"seer://processes/p-none/output", "seer://processes/" + id + "/output?offset=-1", "seer://processes/a/b/output", "seer://processes//output"} {
+		if r, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: bad}); err == nil {
+			t.Errorf("%s gave %+v", bad, r.Contents)
+		}
+	}
+}
+
+func TestAFloodOfOutputIsNoFloodHere(t *testing.T) {
+	s := agent(t, shell.Options{})
+	a := use(t, s, "run_command", object{"command": "head -c 300000000 /dev/zero | tr '\\0' x; echo; echo done"})
+	a.want(t, object{"exit_code": 0.0})
+	if out := a.text("stdout"); len(out) > shell.MaxOutput+300 || !strings.HasSuffix(out, "x\ndone\n") || !strings.Contains(out, "[cut by Seer: 2999") {
+		t.Errorf("%d bytes, %.50q", len(out), out)
+	}
+}
+
+func TestProgressIsTheLastLine(t *testing.T) {
+	lines := make(chan string, 100)
+	s := agentWith(t, shell.Options{}, &sdkmcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdkmcp.ProgressNotificationClientRequest) { lines <- r.Params.Message },
+	})
+	params := &sdkmcp.CallToolParams{Name: "run_command", Arguments: object{"command": "echo; echo step 1; until [ -e told ]; do sleep 0.05; done; rm told"}}
+	params.SetProgressToken("p")
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.CallTool(t.Context(), params)
+		done <- err
+	}()
+	for line := range lines {
+		if line == "step 1" {
+			break
+		}
+	}
+	use(t, s, "write_file", object{"path": "told", "content": ""})
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

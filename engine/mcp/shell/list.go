@@ -1,0 +1,137 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+const (
+	// maxEntries is how many entries list_files gives.
+	maxEntries = 1000
+	// maxFolders is how many folders one list_files looks into.
+	maxFolders = 2000
+)
+
+type listArgs struct {
+	Path      string `json:"path"`
+	Recursive bool   `json:"recursive"`
+	Glob      string `json:"glob"`
+}
+
+type listedFile struct {
+	Path   string             `json:"path"` // below the folder that was asked for
+	Type   protocol.EntryType `json:"type"`
+	Size   int64              `json:"size"`
+	Mode   string             `json:"mode"`
+	Mtime  int64              `json:"mtime_unix"`
+	Target string             `json:"target,omitempty"`
+}
+
+type listResult struct {
+	Path    string       `json:"path"`
+	Entries []listedFile `json:"entries"`
+	Note    string       `json:"note,omitempty"` // what is not in it
+}
+
+func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listArgs) *mcp.CallToolResult {
+	if a.Path == "" {
+		a.Path = "."
+	}
+	if err := checkGlob(a.Glob); err != nil {
+		return front.BadArguments("list_files", err)
+	}
+	c, root, err := s.open(a.Path)
+	if err != nil {
+		return front.BadArguments("list_files", err)
+	}
+	r := listResult{Path: a.Path, Entries: []listedFile{}}
+	folders := []string{""}
+	for looked := 0; len(folders) > 0; looked++ {
+		if looked == maxFolders {
+			r.Note = fmt.Sprintf("Only the first %d folders were looked into; list a deeper folder.", maxFolders)
+			break
+		}
+		below := folders[0]
+		folders = folders[1:]
+		entries, err := c.List(ctx, joined(root, below))
+		if err != nil && below == "" {
+			return front.Failure(explain(err))
+		}
+		if err != nil {
+			r.Note = fmt.Sprintf("%s cannot be read: %v", below, err)
+			continue
+		}
+		for _, e := range entries {
+			name := path.Join(below, e.Name)
+			if a.Recursive && e.Type == protocol.EntryDir {
+				folders = append(folders, name)
+			}
+			if !matches(a.Glob, name) {
+				continue
+			}
+			if len(r.Entries) == maxEntries {
+				r.Note = fmt.Sprintf("There are more than %d entries; give a glob, or list a deeper folder.", maxEntries)
+				return front.Answer(r)
+			}
+			r.Entries = append(r.Entries, listedFile{Path: name, Type: e.Type, Size: e.Size, Mode: e.Mode, Mtime: e.MtimeUnix, Target: e.Target})
+		}
+	}
+	return front.Answer(r)
+}
+
+func joined(root, below string) string {
+	if below == "" {
+		return root
+	}
+	return strings.TrimSuffix(root, "/") + "/" + below
+}
+
+func checkGlob(glob string) error {
+	for segment := range strings.SplitSeq(glob, "/") {
+		if _, err := path.Match(segment, ""); err != nil {
+			return fmt.Errorf("the glob %q has brackets that do not match", glob)
+		}
+	}
+	return nil
+}
+
+// matches reports whether a path below the folder fits: by its name where the glob has
+// no slash, as a whole otherwise, in which ** is any number of folders.
+func matches(glob, name string) bool {
+	if glob == "" {
+		return true
+	}
+	if !strings.Contains(glob, "/") {
+		ok, _ := path.Match(glob, path.Base(name))
+		return ok || glob == "**"
+	}
+	return fits(strings.Split(strings.Trim(glob, "/"), "/"), strings.Split(name, "/"))
+}
+
+func fits(glob, name []string) bool {
+	for len(glob) > 0 {
+		if glob[0] == "**" {
+			for i := range len(name) + 1 {
+				if fits(glob[1:], name[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(name) == 0 {
+			return false
+		}
+		if ok, _ := path.Match(glob[0], name[0]); !ok {
+			return false
+		}
+		glob, name = glob[1:], name[1:]
+	}
+	return len(name) == 0
+}

@@ -1,0 +1,215 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+type processArgs struct {
+	ProcessID string  `json:"process_id"`
+	Timeout   float64 `json:"timeout"`
+	Force     bool    `json:"force"`
+	Offset    *int64  `json:"offset"`
+	Limit     int     `json:"limit"`
+}
+
+// find is the task of that id: one of this server's, or a process that the sandbox still
+// knows, of a server that is gone.
+func (s *server) find(ctx context.Context, id string) (*task, error) {
+	if t := s.tasks.get(id); t != nil {
+		return t, nil
+	}
+	if strings.HasPrefix(id, "x-") {
+		return nil, fmt.Errorf("nothing is known of the code %s any more: it belongs to a server that has ended", id)
+	}
+	c, err := s.get()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.Process(ctx, id)
+	if protocol.CodeOf(err) == protocol.NotFound {
+		return nil, fmt.Errorf("there is no process %q; list_processes shows those that are known, for an hour after their end", id)
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	return s.follow(c, p), nil
+}
+
+func (s *server) waitProcess(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
+	t, err := s.find(ctx, a.ProcessID)
+	if err != nil {
+		return front.Failure(err)
+	}
+	wait := front.WaitOf(req.Session, s.opts.Wait)
+	if a.Timeout > 0 {
+		wait = min(wait, time.Duration(a.Timeout*float64(time.Second)))
+	}
+	// Giving up the waiting is not giving up what is waited for.
+	return s.attend(ctx, req, t, wait, false)
+}
+
+func (s *server) stopProcess(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
+	t, err := s.find(ctx, a.ProcessID)
+	if err != nil {
+		return front.Failure(err)
+	}
+	if !t.isDone() {
+		if a.Force && t.code == nil {
+			c, err := s.get()
+			if err == nil {
+				err = endProcess(ctx, c, t.id, true)
+			}
+			if err != nil {
+				return front.Failure(explain(err))
+			}
+		} else if err := t.cancel(ctx); err != nil {
+			return front.Failure(explain(err))
+		}
+	}
+	return s.attend(ctx, req, t, stopGrace, false)
+}
+
+// listed is a process in the answer of list_processes.
+type listed struct {
+	ProcessID   string `json:"process_id"`
+	Name        string `json:"name,omitempty"`
+	Command     string `json:"command"`
+	State       string `json:"state"`
+	ExitCode    *int   `json:"exit_code,omitempty"`
+	Signal      string `json:"signal,omitempty"`
+	Seconds     int64  `json:"seconds"`
+	OutputBytes int64  `json:"output_bytes"`
+}
+
+func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) *mcp.CallToolResult {
+	c, err := s.get()
+	if err != nil {
+		return front.Failure(err)
+	}
+	all, err := c.Processes(ctx)
+	if err != nil {
+		return front.Failure(explain(err))
+	}
+	list := []listed{}
+	for _, p := range all {
+		l := listed{ProcessID: p.ID, Name: p.Name, Command: front.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
+		if p.Name == interpreterName {
+			l.Command = "the interpreter of run_python"
+		}
+		end := time.Now().Unix()
+		if p.State == protocol.ProcessExited {
+			l.ExitCode, l.Signal, end = &p.ExitCode, p.Signal, p.EndedUnix
+		}
+		l.Seconds = end - p.StartedUnix
+		list = append(list, l)
+	}
+	return front.Answer(map[string]any{"processes": list})
+}
+
+// outputResult is a piece of what a process has written.
+type outputResult struct {
+	ProcessID string `json:"process_id"`
+	Output    string `json:"output"`
+	Offset    int64  `json:"offset"`
+	Next      int64  `json:"next_offset"`
+	More      bool   `json:"more"` // there is more by now
+	State     string `json:"state"`
+	ExitCode  *int   `json:"exit_code,omitempty"`
+}
+
+// maxPiece is the most that one answer has of a process's output, and of a file.
+const maxPiece = front.MaxText
+
+func (s *server) processOutput(ctx context.Context, _ *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
+	if a.Limit <= 0 {
+		a.Limit = MaxOutput
+	}
+	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, maxPiece))
+	if err != nil {
+		return front.Failure(explain(err))
+	}
+	return front.Answer(r)
+}
+
+// output is a piece from an offset on; without one, the end.
+func (s *server) output(ctx context.Context, id string, offset *int64, limit int) (outputResult, error) {
+	process, from := id, int64(0)
+	var code *codeRun
+	if t := s.tasks.get(id); t != nil && t.code != nil {
+		code = t.code
+		if process, from = code.where(); process == "" {
+			return outputResult{}, errors.New("the code " + id + " has not begun yet")
+		}
+	}
+	c, err := s.get()
+	if err != nil {
+		return outputResult{}, err
+	}
+	p, err := c.Process(ctx, process)
+	if err != nil {
+		return outputResult{}, err
+	}
+	r := outputResult{ProcessID: id, State: string(p.State)}
+	if offset != nil {
+		from = max(from, *offset)
+	}
+	piece := &pieceWriter{limit: limit, last: offset == nil}
+	var out, errs io.Writer = piece, piece
+	if code != nil {
+		out, errs = code.filter(piece, from)
+		r.State = code.state()
+	}
+	r.Next, _, err = c.Output(ctx, process, from, false, out, errs)
+	if err != nil && !errors.Is(err, errEnough) {
+		return outputResult{}, err
+	}
+	if code == nil && p.State == protocol.ProcessExited {
+		r.ExitCode = &p.ExitCode
+	}
+	r.Offset, r.Output, r.More = from, plain(piece.String()), errors.Is(err, errEnough)
+	if piece.dropped > 0 {
+		r.Output = fmt.Sprintf("[cut by Seer: %d bytes before this; offset 0 begins with the first]\n", piece.dropped) + r.Output
+	}
+	return r, nil
+}
+
+var errEnough = errors.New("enough")
+
+// pieceWriter takes at least one record and stops before it has more than its limit; or
+// goes on and keeps the last.
+type pieceWriter struct {
+	bytes.Buffer
+	limit   int
+	last    bool
+	dropped int
+}
+
+func (w *pieceWriter) Write(data []byte) (int, error) {
+	if w.last {
+		n := len(data)
+		if over := n - w.limit; over > 0 {
+			w.dropped, data = w.dropped+over, data[over:]
+		}
+		if over := w.Len() + len(data) - w.limit; over > 0 {
+			w.dropped += over
+			w.Next(over)
+		}
+		w.Buffer.Write(data)
+		return n, nil
+	}
+	if w.Len() > 0 && w.Len()+len(data) > w.limit {
+		return 0, errEnough
+	}
+	return w.Buffer.Write(data)
+}

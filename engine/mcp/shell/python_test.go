@@ -1,0 +1,155 @@
+package shell_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestPythonKeepsItsVariables(t *testing.T) {
+	s := agent(t, shell.Options{})
+	use(t, s, "run_python", object{"code": "import os, sys\nx = 41\nprint('hello é'); print('oops', file=sys.stderr)", "restart": true}).
+		want(t, object{"state": "ok", "stdout": "hello é\n", "stderr": "oops\n", "result": nil})
+	use(t, s, "run_python", object{"code": "x + 1"}).want(t, object{"state": "ok", "result": "42", "stdout": ""})
+	use(t, s, "run_python", object{"code": "_"}).want(t, object{"result": "42"})
+	use(t, s, "run_python", object{"code": "os.system('echo from a child'); None"}).want(t, object{"stdout": "from a child\n", "result": nil})
+	use(t, s, "run_python", object{"code": "import asyncio\nawait asyncio.sleep(0, 'awaited')"}).want(t, object{"result": "'awaited'"})
+	use(t, s, "run_python", object{"code": "def f():\n    return __name__\nimport pickle; pickle.loads(pickle.dumps(f))()"}).want(t, object{"result": "'__main__'"})
+	use(t, s, "run_python", object{"code": "import multiprocessing as m\nwith m.get_context('fork').Pool(2) as p: r = p.map(abs, [-1, -2])\nr"}).want(t, object{"result": "[1, 2]"})
+	use(t, s, "run_python", object{"code": "os.environ.get('SEER_PROCESS', '')[:7], os.path.basename(os.getcwd()) == os.path.basename(sys.path[0]), x"}).
+		want(t, object{"result": "('python-', True, 41)"})
+	// Bytes of every kind do not confuse it.
+	use(t, s, "run_python", object{"code": "sys.stdout.buffer.write(b'\\0seer-x end\\n\\0\\0'); None"}).want(t, object{"state": "ok", "stdout": "\x00seer-x end\n\x00\x00"})
+	use(t, s, "run_python", object{"code": "'" + strings.Repeat("a", 3<<20) + "'.__len__()"}).want(t, object{"result": itoa(3 << 20)})
+	refused(t, s, "run_python", object{"code": ""}, "empty")
+}
+
+func TestErrorsHaveTheUsersTraceback(t *testing.T) {
+	s := agent(t, shell.Options{})
+	for code, want := range map[string][]string{
+		"def g():\n    return 1 / 0\n\ng()": {"ZeroDivisionError", "division by zero", "line 2, in g\n    return 1 / 0"},
+		"x = (":                             {"SyntaxError", "", "x = ("},
+		"exit(3)":                           {"SystemExit", "the interpreter goes on", "SystemExit: 3"},
+		"input('name?')":                    {"EOFError", "nobody is there", "input('name?')"},
+		"class E(Exception):\n    def __str__(self): 1/0\nraise E":    {"E", "", "cannot be told"},
+		"class R:\n    def __repr__(self): 1/0\nR()":                  {"ZeroDivisionError", "division by zero", "__repr__"},
+		"import os; os.kill(os.getpid(), 2); raise KeyboardInterrupt": {"KeyboardInterrupt", "", "KeyboardInterrupt"},
+		"def h(): h()\nh()": {"RecursionError", "maximum recursion depth", "more times"},
+	} {
+		a := use(t, s, "run_python", object{"code": code})
+		e, _ := a.object["error"].(object)
+		if e == nil || e["type"] != want[0] || !strings.Contains(e["message"].(string), want[1]) || !strings.Contains(e["traceback"].(string), want[2]) {
+			t.Errorf("%s gave %s", code, textOf(a.raw))
+			continue
+		}
+		if trace := e["traceback"].(string); strings.Contains(trace, "in evaluate") || strings.Contains(trace, "in execute") {
+			t.Errorf("the traceback shows the interpreter: %s", trace)
+		}
+	}
+	use(t, s, "run_python", object{"code": "1"}).want(t, object{"state": "ok", "result": "1"})
+}
+
+func TestPythonIsInterruptedAndKeepsItsVariables(t *testing.T) {
+	s := agent(t, shell.Options{Wait: time.Second})
+	use(t, s, "run_python", object{"code": "kept = 'still here'"})
+	a := use(t, s, "run_python", object{"code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", "timeout": 0.3})
+	a.want(t, object{"state": "interrupted", "timed_out": true, "stdout": "begun\n"})
+
+	a = use(t, s, "run_python", object{"code": "print('again')\nwhile True: time.sleep(0.01)"})
+	a.want(t, object{"state": "running"})
+	queued := use(t, s, "run_python", object{"code": "ran = True", "background": true}).text("process_id")
+	use(t, s, "stop_process", object{"process_id": queued}).want(t, object{"state": "interrupted"})
+	use(t, s, "stop_process", object{"process_id": a.text("process_id")}).want(t, object{"state": "interrupted", "stdout": "again\n"})
+	use(t, s, "run_python", object{"code": "kept, 'ran' in globals()"}).want(t, object{"result": "('still here', False)"})
+}
+
+func TestADeadInterpreterIsSaid(t *testing.T) {
+	s, other := agent(t, shell.Options{}), agent(t, shell.Options{})
+	use(t, s, "run_python", object{"code": "y = 1"})
+	use(t, other, "run_python", object{"code": "y"}).want(t, object{"result": "1"}) // they share it
+	a := try(t, s, "run_python", object{"code": "print('last words', flush=True)\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)"})
+	a.want(t, object{"state": "died", "stdout": "last words\n"})
+	if !a.raw.IsError || !strings.Contains(a.text("note"), "killed") || !strings.Contains(a.text("note"), "variables are gone") {
+		t.Errorf("got %s", textOf(a.raw))
+	}
+	a = use(t, s, "run_python", object{"code": "'y' in globals()"})
+	a.want(t, object{"result": "False"})
+	if !strings.Contains(a.text("note"), "started again") {
+		t.Errorf("the restart is not said: %s", textOf(a.raw))
+	}
+	if a = use(t, other, "run_python", object{"code": "2"}); !strings.Contains(a.text("note"), "started again") {
+		t.Errorf("the restart is not said to the other: %s", textOf(a.raw))
+	}
+	if a = use(t, s, "run_python", object{"code": "3"}); a.text("note") != "" {
+		t.Errorf("the restart is said twice: %s", textOf(a.raw))
+	}
+	// Code that cannot be interrupted costs the interpreter.
+	a = try(t, s, "run_python", object{"code": "import signal, time\nwhile True:\n    try:\n        time.sleep(1)\n    except KeyboardInterrupt: pass", "timeout": 0.2})
+	a.want(t, object{"state": "died", "timed_out": true})
+}
+
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+
+func TestImagesAreShown(t *testing.T) {
+	s := agent(t, shell.Options{})
+	a := use(t, s, "run_python", object{"code": `
+class Picture:
+    def _repr_png_(self):
+        return "` + onePixel + `"
+class Large:
+    def _repr_jpeg_(self):
+        return b"x" * (6 << 20)
+display(Picture(), 5, Large())
+Picture()`})
+	a.want(t, object{"state": "ok", "images": 3.0, "stdout": "5\n"})
+	var kinds []string
+	for _, c := range a.raw.Content[1:] {
+		switch c := c.(type) {
+		case *sdkmcp.ImageContent:
+			kinds = append(kinds, c.MIMEType)
+		case *sdkmcp.TextContent:
+			kinds = append(kinds, c.Text)
+		}
+	}
+	if len(kinds) != 3 || kinds[0] != "image/png" || !strings.Contains(kinds[1], "is not shown") || kinds[2] != "image/png" || !strings.Contains(a.text("result"), "Picture object") {
+		t.Errorf("shown %q, result %q", kinds, a.text("result"))
+	}
+}
+
+func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
+	b := box(t)
+	err := shell.Prepare(t.Context(), b.admin, shell.Python{Setup: []shell.Setup{{Name: "good", Code: "a = 1"}, {Name: "init", Code: "b = a + 1\nprint('loading')\nraise ValueError('no such layer')"}}})
+	var call *protocol.CallError
+	if !errors.As(err, &call) || call.Type != "ValueError" || call.Message != "no such layer" || !strings.Contains(call.Traceback, `File "<init>", line 3`) {
+		t.Fatalf("got %v", err)
+	}
+	if err := shell.Prepare(t.Context(), b.admin, shell.Python{Setup: []shell.Setup{{Name: "models", Code: "model = 'loaded'"}}}); err != nil {
+		t.Fatal(err)
+	}
+	s := agent(t, shell.Options{})
+	a := use(t, s, "run_python", object{"code": "model"})
+	a.want(t, object{"result": "'loaded'"})
+	if a.text("note") != "" {
+		t.Errorf("note %q", a.text("note"))
+	}
+	a = use(t, s, "run_python", object{"code": "model", "restart": true})
+	a.want(t, object{"result": "'loaded'"})
+	if !strings.Contains(a.text("note"), "as was asked for") {
+		t.Errorf("note %q", a.text("note"))
+	}
+	if err := shell.Prepare(t.Context(), b.admin, shell.Python{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Prepare(t.Context(), b.admin, shell.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
+		t.Errorf("a program that is no Python: %v", err)
+	}
+}

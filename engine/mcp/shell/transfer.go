@@ -1,0 +1,246 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+type uploadArgs struct {
+	From string `json:"from"`
+	Path string `json:"path"`
+}
+
+type downloadArgs struct {
+	Path string `json:"path"`
+	To   string `json:"to"`
+}
+
+// here is a path in the folder of this computer.
+func (s *server) here(name string) (string, error) {
+	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "./")
+	if name == "" || strings.ContainsRune(name, 0) || !filepath.IsLocal(name) {
+		return "", fmt.Errorf("%q is no path in the folder for files, %s: it has to be relative and stay in it", name, s.opts.Files)
+	}
+	return name, nil
+}
+
+func (s *server) upload(ctx context.Context, _ *mcp.CallToolRequest, a uploadArgs) *mcp.CallToolResult {
+	name, err := s.here(a.From)
+	if err != nil {
+		return front.BadArguments("upload", err)
+	}
+	c, p, err := s.open(a.Path)
+	if err != nil {
+		return front.BadArguments("upload", err)
+	}
+	info, err := s.files.Stat(name)
+	switch {
+	case err != nil:
+		return front.Problem(fmt.Sprintf("upload: %v (in %s)", err, s.opts.Files))
+	case info.IsDir():
+		err = s.uploadTree(ctx, c, name, p)
+	case info.Mode().IsRegular():
+		err = s.uploadFile(ctx, c, name, p)
+	default:
+		err = fmt.Errorf("%s is neither a file nor a folder", a.From)
+	}
+	if err != nil {
+		return front.Failure(fmt.Errorf("upload %s: %w", a.From, explain(err)))
+	}
+	return front.Answer(map[string]any{"from": a.From, "path": a.Path, "folder": info.IsDir(), "size": info.Size()})
+}
+
+func (s *server) uploadFile(ctx context.Context, c *protocol.Client, name, to string) error {
+	f, err := s.files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	whole := &wholeReader{r: f, left: info.Size()}
+	err = c.WriteFile(ctx, to, whole, info.Mode())
+	if whole.short {
+		return errors.New("the file became shorter while it was read; nothing was stored")
+	}
+	return err
+}
+
+// wholeReader reads as much as a file had at first, and fails where it has less by now:
+// the other side then stores nothing.
+type wholeReader struct {
+	r     io.Reader
+	left  int64
+	short bool
+}
+
+func (w *wholeReader) Read(p []byte) (int, error) {
+	if w.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := w.r.Read(p[:min(int64(len(p)), w.left)])
+	w.left -= int64(n)
+	if errors.Is(err, io.EOF) && w.left > 0 {
+		w.short = true
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// uploadTree makes a new folder appear as a whole. Into one that is there the files go one
+// after the other.
+func (s *server) uploadTree(ctx context.Context, c *protocol.Client, name, to string) error {
+	dir, err := s.inside(name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Stat(ctx, to); protocol.CodeOf(err) != protocol.NotFound {
+		if err != nil {
+			return err
+		}
+		return c.Upload(ctx, dir, to)
+	}
+	parent, base := path.Dir(path.Clean(to)), path.Base(path.Clean(to))
+	if parent == "~" {
+		parent = "~/"
+	}
+	tmp := newID(".seer-upload-")
+	if err := c.Upload(ctx, dir, path.Join(parent, tmp)); err != nil {
+		s.clear(ctx, c, path.Join(parent, tmp))
+		return err
+	}
+	// No shell sees the names.
+	end, err := c.Run(ctx, protocol.ProcessSpec{Argv: []string{"mv", "--", tmp, "./" + base}, Cwd: parent}, nil, nil, io.Discard)
+	if err == nil && end.ExitCode != 0 {
+		err = fmt.Errorf("it was copied, but could not be moved to its place (mv: exit code %d)", end.ExitCode)
+	}
+	if err != nil {
+		s.clear(ctx, c, path.Join(parent, tmp))
+	}
+	return err
+}
+
+func (s *server) clear(ctx context.Context, c *protocol.Client, p string) {
+	if err := c.Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+		s.log.Warn("what was half uploaded is still there", "path", p, "error", err)
+	}
+}
+
+// inside is the real path of a folder that a link does not lead out of the folder for
+// files.
+func (s *server) inside(name string) (string, error) {
+	sub, err := s.files.OpenRoot(name) // follows no link that leads out
+	if err != nil {
+		return "", err
+	}
+	defer sub.Close()
+	root, err := filepath.EvalSymlinks(s.opts.Files)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Join(root, name))
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(root, dir); err != nil || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s leads out of the folder for files", name)
+	}
+	return dir, nil
+}
+
+func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloadArgs) *mcp.CallToolResult {
+	name, err := s.here(a.To)
+	if err != nil {
+		return front.BadArguments("download", err)
+	}
+	if name == "." {
+		name = path.Base(path.Clean(a.Path))
+		if name, err = s.here(name); err != nil || name == "." {
+			return front.BadArguments("download", errors.New("to needs a name"))
+		}
+	}
+	c, p, err := s.open(a.Path)
+	if err != nil {
+		return front.BadArguments("download", err)
+	}
+	e, real, err := resolve(ctx, c, p)
+	if err != nil {
+		return front.Failure(explain(err))
+	}
+	if err := s.files.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return front.Problem(fmt.Sprintf("download: %v", err))
+	}
+	switch e.Type {
+	case protocol.EntryFile:
+		err = s.downloadFile(ctx, c, real, name, e)
+	case protocol.EntryDir:
+		err = s.downloadTree(ctx, c, real, name)
+	default:
+		err = fmt.Errorf("it is neither a file nor a folder")
+	}
+	if err != nil {
+		return front.Failure(fmt.Errorf("download %s: %w", a.Path, explain(err)))
+	}
+	return front.Answer(map[string]any{"path": a.Path, "to": filepath.Join(s.opts.Files, name), "folder": e.Type == protocol.EntryDir, "size": e.Size})
+}
+
+func (s *server) downloadFile(ctx context.Context, c *protocol.Client, from, name string, e protocol.Entry) (err error) {
+	mode, err := modeOf("", e)
+	if err != nil {
+		return err
+	}
+	tmp := path.Join(path.Dir(name), newID(".seer-download-"))
+	f, err := s.files.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = s.files.Remove(tmp)
+		}
+	}()
+	_, err = c.ReadFile(ctx, from, f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return s.files.Rename(tmp, name)
+}
+
+// downloadTree makes the folder appear as a whole.
+func (s *server) downloadTree(ctx context.Context, c *protocol.Client, from, name string) error {
+	if _, err := s.files.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is there already in %s; give another name", name, s.opts.Files)
+	}
+	tmp := newID(".seer-download-") // at the top, where no link can be in the way
+	if err := s.files.Mkdir(tmp, 0o755); err != nil {
+		return err
+	}
+	err := c.Download(ctx, from, filepath.Join(s.opts.Files, tmp))
+	if err == nil {
+		err = s.files.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = s.files.RemoveAll(tmp)
+	}
+	return err
+}
