@@ -69,7 +69,7 @@ func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 		return r, "a repository is not cloned by ssh: the sandbox has no key of yours", "write its https:// URL; for a private one put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
 	}
 	u, err := url.Parse(r.URL)
-	if err != nil || strings.ContainsAny(r.URL, " \t\n\x00") {
+	if err != nil || strings.ContainsAny(r.URL, "\t\n\x00") || strings.Contains(r.URL, " ") && u.Scheme != "file" {
 		return r, "this is not the URL of a repository", forms
 	}
 	switch u.Scheme {
