@@ -123,12 +123,19 @@ func checkRoot(spec Spec) error {
 	return nil
 }
 
+// devices shows nodes where they are. The driver of a GPU also wants to see the
+// bus that it is on.
 func (b *bubblewrap) devices(paths []string) error {
+	gpu := false
 	for _, path := range paths {
 		if err := checkDevice(path); err != nil {
 			return err
 		}
 		b.add("--dev-bind", path, strings.TrimSuffix(path, "/"))
+		gpu = gpu || strings.HasPrefix(path, "/dev/nvidia")
+	}
+	if gpu {
+		b.add("--ro-bind", "/sys", "/sys")
 	}
 	return nil
 }

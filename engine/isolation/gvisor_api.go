@@ -32,5 +32,5 @@ func Checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error
 // it, and tells the progress in log. Without a go command it says what to download
 // and where to put it.
 func InstallGVisor(ctx context.Context, dir string, log io.Writer) error {
-	return sdk.Errorf(sdk.Unsupported, notYet)
+	return installGVisor(ctx, dir, log)
 }
