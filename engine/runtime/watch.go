@@ -121,7 +121,7 @@ func (t *treeWatch) addOne(path string) error {
 	case err == nil:
 		t.dirs[path] = true
 	case errors.Is(err, syscall.ENOSPC):
-		return protocol.Errorf(protocol.Unavailable, "this system lets no more folders be watched than the %d so far (its limit is fs.inotify.max_user_watches)", len(t.dirs))
+		return protocol.Errorf(protocol.Invalid, "this system lets no more folders be watched than the %d so far (its limit is fs.inotify.max_user_watches)", len(t.dirs))
 	case path == t.root:
 		return err
 	}

@@ -1,0 +1,150 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// watched collects what a watch tells.
+type watched struct {
+	mu     sync.Mutex
+	events []string
+	err    error
+	stop   context.CancelFunc
+}
+
+func (m *machine) watch(t *testing.T, c *protocol.Client, path string, recursive bool) *watched {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testContext(t))
+	t.Cleanup(cancel)
+	w := &watched{stop: cancel}
+	go func() {
+		for e, err := range c.Watch(ctx, path, recursive) {
+			text := string(e.Type) + " " + e.Path
+			if e.IsDir {
+				text += "/"
+			}
+			w.mu.Lock()
+			w.events, w.err = append(w.events, text), err
+			w.mu.Unlock()
+		}
+	}()
+	w.expect(t, "ready ")
+	return w
+}
+
+func (w *watched) expect(t *testing.T, want ...string) {
+	t.Helper()
+	eventually(t, strings.Join(want, ", "), func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, e := range want {
+			if !slices.Contains(w.events, e) {
+				return fmt.Errorf("%q is not in %q %v", e, w.events, w.err)
+			}
+		}
+		return nil
+	})
+}
+
+func (w *watched) expectError(t *testing.T, code protocol.Code) {
+	t.Helper()
+	eventually(t, "the error "+string(code), func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if protocol.CodeOf(w.err) != code {
+			return fmt.Errorf("%q %v", w.events, w.err)
+		}
+		return nil
+	})
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.shell("mkdir -p 'a é/b' flat/below; echo 1 > file")
+	t.Run("everything below", func(t *testing.T) {
+		w := m.watch(t, m.client, "/workspace/a é", true)
+		m.shell("cd 'a é/b' && echo x > new && chmod 600 new && mv new other && rm other && mkdir -p deep/er && sleep 0.2 && echo y > deep/er/leaf")
+		w.expect(t, "created /workspace/a é/b/new", "written /workspace/a é/b/new", "attributes /workspace/a é/b/new", "renamed /workspace/a é/b/new",
+			"created /workspace/a é/b/other", "removed /workspace/a é/b/other", "created /workspace/a é/b/deep/", "created /workspace/a é/b/deep/er/",
+			"created /workspace/a é/b/deep/er/leaf")
+		m.shell("cd 'a é/b' && mv deep moved && echo z > moved/er/again && rm -r moved")
+		w.expect(t, "renamed /workspace/a é/b/deep/", "created /workspace/a é/b/moved/", "created /workspace/a é/b/moved/er/again", "removed /workspace/a é/b/moved/")
+		m.shell("rm -r 'a é'")
+		w.expectError(t, protocol.NotFound)
+	})
+	t.Run("a folder alone", func(t *testing.T) {
+		w := m.watch(t, m.client, "flat", false)
+		m.shell("echo x > flat/below/unseen; echo x > flat/seen")
+		w.expect(t, "created flat/seen")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "unseen") }) {
+			t.Errorf("%q", w.events)
+		}
+	})
+	t.Run("a file that is replaced", func(t *testing.T) {
+		w := m.watch(t, m.client, "/workspace/file", false)
+		m.shell("echo 2 > part; mv part file; echo x > beside; echo 3 >> file")
+		w.expect(t, "created /workspace/file", "written /workspace/file")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, "beside") || strings.Contains(e, "part") }) {
+			t.Errorf("%q", w.events)
+		}
+	})
+	t.Run("a runtime that is killed", func(t *testing.T) {
+		w := m.watch(t, m.client, "/workspace", false)
+		m.killRuntime()
+		w.expect(t, "lost ")
+		m.shell("echo x > after")
+		w.expect(t, "created /workspace/after")
+	})
+}
+
+// TestWatchHasLimits watches more folders than a kernel should keep for one, and more often
+// than one should.
+func TestWatchHasLimits(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	root := m.boot.Roots["/workspace"]
+	few := filepath.Join(root, "few")
+	mustMkdir(t, few)
+	w := m.watch(t, m.client, "/workspace/few", true)
+	for i := range 10_050 {
+		if err := os.Mkdir(filepath.Join(few, fmt.Sprint(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.expect(t, "lost ") // it has become too much
+	w.expectError(t, protocol.Invalid)
+	m.watch(t, m.client, "/workspace/few", false)
+	var open []*watched
+	mustMkdir(t, filepath.Join(root, "empty"))
+	for range 31 {
+		open = append(open, m.watch(t, m.client, "/workspace/empty", false))
+	}
+	for _, err := range m.client.Watch(testContext(t), "/workspace/empty", false) {
+		if protocol.CodeOf(err) != protocol.Unavailable {
+			t.Errorf("one watch too many: %v", err)
+		}
+	}
+	for _, w := range open {
+		w.stop()
+	}
+	eventually(t, "room for another watch", func() error {
+		for _, err := range m.client.Watch(testContext(t), "/workspace/empty", false) {
+			return err
+		}
+		return nil
+	})
+}
