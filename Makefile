@@ -50,11 +50,13 @@ lint-quick:
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
 # registry server that has to be compiled.
 LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud)$$
+# What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
+GVISOR := TestGVisor|/^gvisor$$
 
 # The longest first, so that nothing else has ended when they begin.
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 unit:
-	$(GO) test $(TESTFLAGS) -timeout 10m -skip '$(LONG)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
+	$(GO) test $(TESTFLAGS) -timeout 10m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it.
