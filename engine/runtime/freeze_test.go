@@ -1,0 +1,211 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// counting is a tree of processes that all write: a shell with a child in another session.
+const counting = `setsid sh -c 'while :; do echo x >> daemon; done' & while :; do echo x >> front; done`
+
+// grows waits a moment and reports whether the files have grown meanwhile.
+func (m *machine) grows(names ...string) map[string]bool {
+	m.t.Helper()
+	size := func(name string) int64 {
+		info, err := os.Stat(filepath.Join(m.boot.Roots["/workspace"], name))
+		if err != nil {
+			return -1
+		}
+		return info.Size()
+	}
+	before := map[string]int64{}
+	for _, name := range names {
+		before[name] = size(name)
+	}
+	time.Sleep(300 * time.Millisecond)
+	grown := map[string]bool{}
+	for _, name := range names {
+		grown[name] = size(name) > before[name]
+	}
+	return grown
+}
+
+func (m *machine) goesOn(names ...string) {
+	m.t.Helper()
+	eventually(m.t, "everything to go on", func() error {
+		for name, grown := range m.grows(names...) {
+			if !grown {
+				return errors.New(name + " stands still")
+			}
+		}
+		return nil
+	})
+}
+
+func (m *machine) standsStill(names ...string) {
+	m.t.Helper()
+	for name, grown := range m.grows(names...) {
+		if grown {
+			m.t.Errorf("%s is still written to", name)
+		}
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	m.mustServe("tools", counter)
+	for _, spec := range []protocol.ProcessSpec{
+		{Background: true, Shell: counting},
+		{ID: "p-paused", Background: true, Shell: "kill -STOP $$; echo x >> paused"}, // stands still by itself
+		{ID: "p-shell", Background: true, Stdin: true, PTY: &protocol.PTY{}, Argv: []string{"bash", "--norc", "-i", "-c", "set -m; while :; do echo x >> job; /bin/true; done"}},
+	} {
+		if _, err := m.client.StartProcess(ctx, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.goesOn("daemon", "front", "job")
+	f, err := m.client.Freeze(ctx)
+	if err != nil || f.Frozen.Frozen < 4 || len(f.NotFrozen) > 0 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	m.standsStill("daemon", "front", "job")
+	if _, err := m.client.Freeze(ctx); protocol.CodeOf(err) != protocol.Conflict {
+		t.Errorf("frozen twice: %v", err)
+	}
+	// What changes files waits, what looks does not.
+	wrote := make(chan error, 2)
+	go func() { wrote <- m.client.WriteFile(ctx, "/workspace/late", strings.NewReader("x"), 0o644) }()
+	go func() {
+		_, err := m.client.Run(ctx, protocol.ProcessSpec{Shell: "echo x > later"}, nil, nil, nil)
+		wrote <- err
+	}()
+	called := make(chan error, 1)
+	go func() {
+		got, err := m.call("add")
+		if err == nil && got != "1" {
+			err = errors.New(got)
+		}
+		called <- err
+	}()
+	if u, err := m.client.Usage(ctx); err != nil || u.Processes == 0 {
+		t.Errorf("%+v %v", u, err)
+	}
+	select {
+	case err := <-wrote:
+		t.Errorf("a file was written: %v", err)
+	case err := <-called:
+		t.Errorf("a call has ended: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	for _, name := range []string{"late", "later"} {
+		if _, err := m.client.Stat(ctx, "/workspace/"+name); protocol.CodeOf(err) != protocol.NotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := f.Thaw(ctx); err != nil {
+		t.Error(err)
+	}
+	m.goesOn("daemon", "front", "job")
+	for range 2 {
+		if err := <-wrote; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-called; err != nil {
+		t.Error(err)
+	}
+	if e, err := m.client.Stat(ctx, "/workspace/paused"); protocol.CodeOf(err) != protocol.NotFound {
+		t.Errorf("what had been stopped before goes on: %+v %v", e, err)
+	}
+	if err := f.Thaw(ctx); protocol.CodeOf(err) != protocol.Conflict {
+		t.Errorf("thawed twice: %v", err)
+	}
+}
+
+// TestFreezeEnds without a word: the client goes, or the runtime dies.
+func TestFreezeEnds(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	m.mustServe("tools", counter)
+	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	gone, leave := context.WithCancel(ctx)
+	if _, err := m.client.Freeze(gone); err != nil {
+		t.Fatal(err)
+	}
+	m.standsStill("daemon", "front")
+	leave()
+	m.goesOn("daemon", "front")
+	eventually(t, "another one", func() error {
+		f, err := m.client.Freeze(ctx)
+		if err == nil {
+			err = f.Thaw(ctx)
+		}
+		return err
+	})
+	eventually(t, "one more", func() error {
+		_, err := m.client.Freeze(ctx)
+		return err
+	})
+	m.killRuntime()
+	eventually(t, "the service to answer again", func() error {
+		got, err := m.call("add")
+		if err == nil && got != "1" {
+			err = errors.New(got)
+		}
+		return err
+	})
+}
+
+// TestFreezeWaitsForFiles that are being written, for a while.
+func TestFreezeWaitsForFiles(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	slow, send, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	written := make(chan error, 1)
+	go func() { written <- m.client.WriteFile(ctx, "/workspace/slow", slow, 0o644) }()
+	if _, err := send.WriteString("first "); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the file to be on its way", func() error {
+		if left, _ := filepath.Glob(filepath.Join(m.boot.Roots["/workspace"], ".seer-*")); len(left) == 0 {
+			return fmt.Errorf("nothing is there")
+		}
+		return nil
+	})
+	time.AfterFunc(300*time.Millisecond, func() {
+		_, _ = send.WriteString("second")
+		send.Close()
+	})
+	f, err := m.client.Freeze(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(m.boot.Roots["/workspace"], "slow")); string(data) != "first second" {
+		t.Errorf("frozen with %q %v", data, err)
+	}
+	if err := f.Thaw(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+}
