@@ -58,7 +58,7 @@ func (t *tree) apply(ctx context.Context, layer io.Reader) error {
 	r := tar.NewReader(plain)
 	for {
 		hdr, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return t.finish()
 		}
 		if err == nil {

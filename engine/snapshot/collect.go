@@ -41,7 +41,7 @@ func (c *collector) run(r io.Reader) error {
 			return err
 		}
 		hdr, err := tr.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -72,7 +72,7 @@ type ending struct {
 
 func (e *ending) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		e.over = true
 	}
 	return n, err

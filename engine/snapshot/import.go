@@ -95,11 +95,11 @@ func (im *importer) read(ctx context.Context, r io.Reader) error {
 	for files := 0; ; files++ {
 		hdr, err := tr.Next()
 		switch {
-		case err == io.EOF && files == 0:
+		case errors.Is(err, io.EOF) && files == 0:
 			return sdk.Errorf(sdk.Invalid, "it is empty")
-		case err == io.EOF && in.over:
+		case errors.Is(err, io.EOF) && in.over:
 			return sdk.Errorf(sdk.Invalid, "it was cut: its end is missing")
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			_, err = io.Copy(io.Discard, in.r) // the padding
 			return err
 		case err != nil && files == 0:

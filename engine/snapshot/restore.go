@@ -267,7 +267,7 @@ func (m *merger) layer(ctx context.Context, number int, f *os.File) error {
 	buf := make([]byte, 256<<10)
 	for {
 		hdr, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if ctx.Err() != nil {

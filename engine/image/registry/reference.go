@@ -12,13 +12,12 @@ import (
 // Hub, and without a tag it is the latest.
 func parse(ref string) (registry.Reference, error) {
 	full := ref
-	first, rest, slash := strings.Cut(ref, "/")
-	if !slash || !strings.ContainsAny(first, ".:") && first != "localhost" {
-		first, rest = "docker.io", ref
-		if !slash {
-			rest = "library/" + ref
-		}
-		full = first + "/" + rest
+	first, _, slash := strings.Cut(ref, "/")
+	switch {
+	case !slash:
+		full = "docker.io/library/" + ref
+	case !strings.ContainsAny(first, ".:") && first != "localhost":
+		full = "docker.io/" + ref
 	}
 	parsed, err := registry.ParseReference(full)
 	if err != nil {
