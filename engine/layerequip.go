@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/seer-engine/seer/engine/environment"
@@ -17,10 +18,16 @@ const buildTimeout = 6 * time.Hour
 // being built, out of one, or onto the machine itself.
 func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) {
 	log := func(line string) { u.report.log(StageBoot, line) }
+	if u.making != nil {
+		return false, u.makeSystem(ctx, s, log)
+	}
 	if u.building != "" {
 		return false, environment.Build(ctx, s.runtime, u.wanted(), layerPath, log)
 	}
 	want := u.wanted()
+	if u.chosen.HostMounts && !u.chosen.BuildsImage { // they are in what it starts from
+		want.SystemPackages, want.Commands = nil, nil
+	}
 	if u.layer != nil && layered(u.chosen) {
 		u.env, err = environment.Use(ctx, s.runtime, layerPath)
 		want.PythonPackages, want.Repos, want.Venv = nil, nil, false
@@ -38,6 +45,21 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 		u.env = result
 	}
 	return true, err
+}
+
+// makeSystem installs into the machine's own file system, which is saved then.
+func (u *up) makeSystem(ctx context.Context, s *Sandbox, log func(string)) error {
+	want := environment.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
+	if len(want.Commands) > 0 && u.layer != nil {
+		used, err := environment.Use(ctx, s.runtime, layerPath)
+		if err != nil {
+			return err
+		}
+		want.Env = maps.Clone(want.Env)
+		maps.Copy(want.Env, used.Env)
+	}
+	_, err := environment.Install(ctx, s.runtime, want, log)
+	return err
 }
 
 // wanted is all that is to be installed.

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/state"
@@ -45,6 +46,7 @@ type ingredients struct {
 	Version  string            `json:"version,omitempty"`
 	Has      map[string]string `json:"has,omitempty"` // what the interpreter brings along
 	Image    *sdk.Image        `json:"image,omitempty"`
+	System   []string          `json:"system,omitempty"` // packages of apt
 	Packages []string          `json:"packages"`
 	Repos    []preflight.Repo  `json:"repos"`
 	Settings map[string]string `json:"settings"`
@@ -72,7 +74,8 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 		in.Repos = append(in.Repos, r)
 	}
 	image, _ := p.ImageOf(c)
-	if in.Image = image; image == nil {
+	in.Image, in.System = image, rest.SystemPackages
+	if image == nil {
 		python, err := e.interpreter(p.Python)
 		if err != nil {
 			return nil, err
@@ -195,27 +198,40 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 	return state.Acquire(ctx, path)
 }
 
-// buildLayer installs into the folder, on a machine that is made for it and ends with it:
-// of the same kind and isolation as the sandbox, but with the network.
+// buildLayer installs into the folder.
 func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	b := *u
-	b.building, b.models, b.opts.Name, b.opts.Attached = folder, nil, "", furnishing
+	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.building, b.layer = folder, nil }, nil)
+}
+
+// inBuildMachine makes a machine that only builds, and ends with it: of the same kind and
+// isolation as the sandbox, but with the network, and without what is the sandbox's.
+// then is called while it lives.
+func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) error {
+	b, exp := *u, *u.exp
+	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
+	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
+	b.models, b.opts.Name, b.opts.Attached = nil, "", furnishing
 	b.plan.Network, b.plan.NetworkHosts, b.plan.Ports, b.plan.Volumes = "open", nil, nil, nil
-	choice := l.choice
-	choice.GPU, choice.GPUCount, choice.Timeout = "", 0, buildTimeout.Seconds()
-	b.plan.Choices = []plan.Choice{choice}
+	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
+	b.plan.Choices = []plan.Choice{c}
+	change(&b)
 	if err := b.start(ctx); err != nil {
 		return err
 	}
 	s, err := b.furnish(ctx)
+	if err == nil && then != nil {
+		err = then(ctx, b.rec)
+	}
 	if err != nil {
+		if s != nil {
+			s.Close()
+		}
 		return b.undo(ctx, err)
 	}
-	s.stopHeartbeat()
-	s.runtime.Close()
+	s.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	_, err = u.engine.driver.End(ctx, b.rec, "the layer is built")
+	_, err = u.engine.driver.End(ctx, b.rec, "what it was to build is built")
 	return err
 }
 
@@ -225,10 +241,14 @@ func (u *up) buildMounts() ([]sdk.Mount, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts := []sdk.Mount{
-		{Source: u.building, Target: layerPath, Writable: true},
-		{Source: cache, Target: pipCache + "/pip", Writable: true},
+	mounts := []sdk.Mount{{Source: u.building, Target: layerPath, Writable: true}}
+	if u.making != nil {
+		mounts = nil
+		if len(u.making.Commands) > 0 && u.layer != nil {
+			mounts = []sdk.Mount{{Source: u.layer.dir, Target: layerPath}}
+		}
 	}
+	mounts = append(mounts, sdk.Mount{Source: cache, Target: pipCache + "/pip", Writable: true})
 	mounts = append(mounts, u.settings.mounts...)
 	for _, r := range u.plan.Repos {
 		if r.Folder != "" {
@@ -239,54 +259,6 @@ func (u *up) buildMounts() ([]sdk.Mount, error) {
 }
 
 func repoMount(r preflight.Repo) string { return buildPath + "/repos/" + r.Name }
-
-// sweepLayers removes what killed programs left of layers.
-func (e *Engine) sweepLayers() error {
-	dir, err := e.store.Cache(layersDir)
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	locks := filepath.Join(dir, "locks")
-	for _, entry := range entries {
-		key, partial := strings.CutSuffix(entry.Name(), partialName)
-		if !partial {
-			continue
-		}
-		if err := os.MkdirAll(locks, 0o700); err != nil {
-			return err
-		}
-		lock, held, err := state.TryAcquire(filepath.Join(locks, key))
-		if err != nil {
-			return err
-		}
-		if !held {
-			err = removeAll(filepath.Join(dir, entry.Name()))
-			lock.Release()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return state.SweepLocks(locks, func(string) bool { return false })
-}
-
-// removeAll removes a folder, also where an installer has made folders in it read-only.
-func removeAll(dir string) error {
-	if err := os.RemoveAll(dir); err == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	return os.RemoveAll(dir)
-}
 
 // withheld are the secrets that open repositories: the machine that clones is given
 // them, and the sandbox is not.

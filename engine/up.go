@@ -61,11 +61,11 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.ensureLayer(ctx); err != nil {
+	if err := u.furnishHere(ctx); err != nil {
 		return nil, as(KindProvider, err)
 	}
 	if err := u.start(ctx); err != nil {
-		return nil, as(KindProvider, err)
+		return nil, as(KindProvider, u.forgetSystem(err))
 	}
 	s, err := u.furnish(ctx)
 	if err != nil {
@@ -93,6 +93,10 @@ type up struct {
 	tokens   map[string]string // secrets that only open repositories
 	layer    *layer            // what a machine of this computer is shown; nil = nothing
 	building string            // the folder of a layer that this machine is made for; empty for a sandbox
+
+	making     *sdk.Image // the system that this machine is made for; nil for a sandbox
+	system     string     // saved system that it starts from; empty = as the plan has it
+	systemNote string     // where the cache notes that
 
 	hidden veil.Words          // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
@@ -261,7 +265,11 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	}
 	spec := u.plan.Spec(c)
 	u.listen(&spec, c)
-	if c.Provider == localName && spec.Image == nil {
+	hostPython := spec.Image == nil
+	if c.HostMounts && !c.BuildsImage {
+		spec.Image = u.startsFrom(spec.Image)
+	}
+	if c.Provider == localName && hostPython {
 		interpreter, err := u.engine.interpreter(u.plan.Python)
 		if err != nil {
 			return machine.Choice{}, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -42,18 +43,12 @@ func (c *check) longEnough(p *candidate) {
 	}
 }
 
-// image checks what the file system of the machine is to be. On this computer it
-// is the computer's own; elsewhere what a provider does not build is installed by
-// the engine.
+// image checks what the file system of the machine is to be. What a provider does not
+// build is installed by the engine.
 func (c *check) image(p *candidate) {
 	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
 	if p.thisComputer() && !p.Has(sdk.FeatureBuild) {
-		if image != nil && (image.Base != "" || image.Snapshot != "" || len(image.Commands) > 0) {
-			c.fail("sandbox.image", fmt.Sprintf("provider `%s` uses the file system of this computer", p.Name), "install what you need on this computer")
-		}
-		if len(s.SystemPackages) > 0 {
-			c.fail("sandbox.system_packages", fmt.Sprintf("provider `%s` installs nothing on this computer", p.Name), "install them on this computer: "+strings.Join(s.SystemPackages, " "))
-		}
+		c.imageHere(p)
 		return
 	}
 	if image == nil {
@@ -64,6 +59,35 @@ func (c *check) image(p *candidate) {
 	}
 	if image.Base != "" && s.PythonVersion != "" && !p.Has(sdk.FeatureBuild) {
 		c.fail("sandbox.python_version", fmt.Sprintf("provider `%s` takes an image as it is, with the Python that it has", p.Name), "remove image.base or python_version")
+	}
+}
+
+// changesSystem reports whether a sandbox needs a file system that root can change.
+func changesSystem(s experiment.Sandbox) bool {
+	return len(s.SystemPackages) > 0 || s.Image != nil && len(s.Image.Commands) > 0
+}
+
+// imageHere checks what the isolation on this computer can make of a system.
+func (c *check) imageHere(p *candidate) {
+	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
+	if p.isolation == "" { // said already
+		return
+	}
+	if changesSystem(s) && p.isolation != "gvisor" {
+		at, why := "sandbox.system_packages", ""
+		if len(s.SystemPackages) == 0 {
+			at = "sandbox.image.commands"
+		}
+		for _, i := range p.Isolations {
+			if i.Name == "gvisor" && !i.Usable {
+				why = ", which does not work here: " + i.Reason
+			}
+		}
+		c.fail(at, fmt.Sprintf("isolation `%s` does not let a sandbox change the system; gvisor does%s", p.isolation, why),
+			"set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider")
+	}
+	if p.isolation == "none" && image != nil && (image.Base != "" || image.Snapshot != "") {
+		c.fail("sandbox.image", "without isolation a sandbox has the file system of this computer", "set sandbox.isolation to auto, or remove the key")
 	}
 }
 

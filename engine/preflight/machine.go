@@ -109,7 +109,7 @@ func (c *check) isolation() {
 			}
 			continue
 		}
-		p.isolation = c.settle("sandbox.isolation", asked, p.Isolations, "the sandbox")
+		p.isolation = c.settle("sandbox.isolation", c.able(asked, p), p.Isolations, "the sandbox")
 		if p.isolation == "none" && network == "none" {
 			c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
 		}
@@ -117,6 +117,16 @@ func (c *check) isolation() {
 	if len(c.candidates) > 0 {
 		c.report.Isolation = c.candidates[0].isolation
 	}
+}
+
+// able is auto in the place of which stands what alone can do what the experiment asks
+// of the system, where it works.
+func (c *check) able(asked string, p *candidate) string {
+	works := func(i sdk.Isolation) bool { return i.Name == "gvisor" && i.Usable }
+	if asked == "auto" && changesSystem(c.exp.Sandbox) && slices.ContainsFunc(p.Isolations, works) {
+		return "gvisor"
+	}
+	return asked
 }
 
 // settle picks an isolation: the best usable for auto, else exactly the one
