@@ -19,6 +19,9 @@ func parse(ref string) (registry.Reference, error) {
 	case !strings.ContainsAny(first, ".:") && first != "localhost":
 		full = "docker.io/" + ref
 	}
+	if strings.HasSuffix(ref, ":") || strings.HasPrefix(ref, ".") {
+		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is no name of an image (like python:3.12 or ghcr.io/org/name:tag)", ref)
+	}
 	parsed, err := registry.ParseReference(full)
 	if err != nil {
 		return registry.Reference{}, sdk.Errorf(sdk.Invalid, "%q is no name of an image (like python:3.12 or ghcr.io/org/name:tag): %v", ref, err)
