@@ -3,14 +3,10 @@ package isolation
 import (
 	"context"
 	"io"
-
-	"github.com/seer-engine/seer/sdk"
 )
 
 // RunscVersion is the release of gVisor that Seer is tested with.
 const RunscVersion = "v0.0.0-20260905035102-160fafc42237"
-
-const notYet = "gVisor is not built in yet"
 
 // SaveRoot writes the changes that the running command has made to its writable
 // tree as a tar file: what is new, and whiteouts (.wh. names) for what is gone. It
@@ -25,7 +21,7 @@ func SaveRoot(ctx context.Context, state string, w io.Writer) error {
 // empty folder dir. They end, unless they are to be left running. It is refused
 // with [sdk.Unavailable] while a process has a socket open that leads outside.
 func Checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error {
-	return sdk.Errorf(sdk.Unsupported, notYet)
+	return checkpoint(ctx, state, dir, leaveRunning)
 }
 
 // InstallGVisor builds runsc from its Go module into dir, where [Spec.Places] finds

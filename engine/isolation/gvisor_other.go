@@ -4,6 +4,7 @@ package isolation
 
 import (
 	"context"
+	"io"
 	"os/exec"
 
 	"github.com/seer-engine/seer/sdk"
@@ -17,4 +18,12 @@ func detectGVisor(context.Context, []string) sdk.Isolation {
 
 func gvisorCommand(Spec) (*exec.Cmd, error) {
 	return nil, sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
+}
+
+func saveRoot(context.Context, string, io.Writer) error {
+	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
+}
+
+func checkpoint(context.Context, string, string, bool) error {
+	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
 }

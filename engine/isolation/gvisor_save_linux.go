@@ -35,7 +35,7 @@ func (g *gvisor) note() error {
 // layers makes one tar file of the layers, with which gVisor fills what can be
 // changed.
 func (g *gvisor) layers() error {
-	if len(g.spec.Root.Layers) == 0 {
+	if len(g.spec.Root.Layers) == 0 || g.spec.RestoreFrom != "" { // saved processes have their tree with them
 		return nil
 	}
 	file := filepath.Join(g.state, stateLayer)
@@ -124,4 +124,31 @@ func saveRoot(ctx context.Context, state string, w io.Writer) error {
 		return fmt.Errorf("save the tree of the sandbox: %w", err)
 	}
 	return nil
+}
+
+func checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error {
+	r, err := open(state)
+	if err != nil {
+		return err
+	}
+	if err := checkAbs("the folder for the saved processes", dir); err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return sdk.Errorf(sdk.Invalid, "the folder for the saved processes %s must exist and be empty", dir)
+	}
+	args := []string{"checkpoint", "-image-path=" + dir, "-compression=none", "-exclude-committed-zero-pages"}
+	if leaveRunning {
+		args = append(args, "-leave-running")
+	}
+	err = runsc(ctx, state, r, nil, append(args, sandboxID)...)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case strings.Contains(err.Error(), "socket"):
+		return sdk.Errorf(sdk.Unavailable, "the processes cannot be saved while a socket is open that leads outside: %v", err)
+	}
+	return fmt.Errorf("save the processes of the sandbox: %w", err)
 }
