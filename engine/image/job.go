@@ -30,6 +30,11 @@ func (j job) run(ctx context.Context) (Root, error) {
 	if err != nil {
 		return Root{}, err
 	}
+	if at := j.registry.Reference(); strings.HasPrefix(at, "sha256:") { // it may have come by another name
+		if root, there := j.store.get(at); there && root.Platform == platformText(want) {
+			return root, nil
+		}
+	}
 	name := j.registry.Name()
 	old, at, known := j.store.recall(name, platformText(want))
 	if known && strings.HasPrefix(j.registry.Reference(), "sha256:") {

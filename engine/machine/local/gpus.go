@@ -26,8 +26,11 @@ func gpuNames(set isolation.GPUSet) (out []string) {
 // gpuOffers has an entry for each model that is wanted and here in that number.
 func (p *provider) gpuOffers(ctx context.Context, q sdk.OfferQuery) ([]sdk.Offer, error) {
 	set, err := p.GPUs(ctx)
-	if err != nil || len(set.Found) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if set.Reason != "" {
+		return nil, sdk.Errorf(sdk.Unsupported, "the GPUs of this computer cannot be used: %s", set.Reason)
 	}
 	used, err := p.usedGPUs("")
 	if err != nil {
@@ -158,6 +161,13 @@ func showGPUs(spec *isolation.Spec, set isolation.GPUSet, taken []isolation.GPU,
 		return err
 	}
 	spec.Devices = append(spec.Devices, devices...)
-	spec.Mounts = append(spec.Mounts, set.Mounts()...)
+	image := spec.Root.Image != ""
+	spec.Mounts = append(spec.Mounts, set.Mounts(image)...)
+	for name, value := range set.Env(image, spec.Env["PATH"]) {
+		if have := spec.Env[name]; name == "LD_LIBRARY_PATH" && have != "" { // the image's own libraries first
+			value = have + ":" + value
+		}
+		spec.Env[name] = value
+	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -80,7 +81,7 @@ func providerAt(base string) *provider {
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
-		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Places: []string{runscDir()},
+		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Places: []string{runscDir()}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
 		p.proven.Store(kind, true)
@@ -152,7 +153,7 @@ func (pl *place) spec(key, kind string) sdk.MachineSpec {
 // up starts a machine and waits until it answers.
 func (pl *place) up(spec sdk.MachineSpec) *box {
 	pl.t.Helper()
-	step, err := pl.p.Create(context.Background(), spec, nil)
+	step, err := pl.create(spec)
 	if err != nil {
 		pl.t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -44,6 +45,7 @@ type Options struct {
 
 	GPUs      func(ctx context.Context) (isolation.GPUSet, error) // default [isolation.GPUs]
 	ImagesDir string                                              // cache of images; default below Dir
+	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
 	Places    []string                                            // where runsc is looked for first
 
 	Gate   []string      // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
@@ -62,7 +64,7 @@ func New(o Options) sdk.Provider {
 	if o.GPUs == nil {
 		o.GPUs = isolation.GPUs
 	}
-	return &provider{Options: o, at: func(string) {}}
+	return &provider{Options: o, at: func(string) {}, patience: pullStep}
 }
 
 type provider struct {
@@ -70,6 +72,8 @@ type provider struct {
 	at     func(step string) // tests die here
 	proven sync.Map          // kinds of isolation that have been seen to work here
 	pulls  pulls
+
+	patience time.Duration // [pullStep]
 }
 
 // Offers has one entry: this computer, for nothing; or one for each of its GPUs that

@@ -91,7 +91,7 @@ func (p *provider) system(ctx context.Context, spec *sdk.MachineSpec, kind strin
 		return u.system, u.take(), nil, u.err
 	case <-ctx.Done():
 		return nil, nil, nil, ctx.Err()
-	case <-time.After(pullStep):
+	case <-time.After(p.patience):
 		return nil, nil, &sdk.CreateStep{Cursor: json.RawMessage(`{"image":true}`), Log: u.take(), AfterSeconds: 0.1}, nil
 	}
 }

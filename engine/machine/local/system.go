@@ -89,7 +89,7 @@ func (p *provider) imageOptions(ref string, log func(string)) image.Options {
 	}
 	host, _, _ := strings.Cut(ref, "/")
 	name, _, _ := strings.Cut(host, ":")
-	return image.Options{Dir: dir, Log: log, Insecure: name == "localhost" || name == "127.0.0.1"}
+	return image.Options{Dir: dir, Log: log, Open: p.Registry, Insecure: name == "localhost" || name == "127.0.0.1"}
 }
 
 // pinned is a reference that means the same image for ever.

@@ -1,0 +1,184 @@
+package local
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/isolation"
+)
+
+// fakeRegistry is a loopback registry of one image per name, with one layer each.
+type fakeRegistry struct {
+	*httptest.Server
+	blobs     map[string][]byte // by digest
+	manifests map[string]string // name → digest
+	gate      chan struct{}     // if set, blobs wait for it
+}
+
+func newRegistry(t *testing.T) *fakeRegistry {
+	r := &fakeRegistry{blobs: map[string][]byte{}, manifests: map[string]string{}}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+var asked = regexp.MustCompile(`^/v2/([a-z]+)/(manifests|blobs)/(.+)$`)
+
+func (r *fakeRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	m := asked.FindStringSubmatch(q.URL.Path)
+	if m == nil {
+		return // /v2/
+	}
+	digest := m[3]
+	if m[2] == "manifests" {
+		if !strings.HasPrefix(digest, "sha256:") {
+			digest = r.manifests[m[1]]
+		}
+		w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+		w.Header().Set("Docker-Content-Digest", digest)
+	} else if r.gate != nil {
+		select {
+		case <-r.gate:
+		case <-q.Context().Done():
+		}
+	}
+	blob, ok := r.blobs[digest]
+	if !ok {
+		http.NotFound(w, q)
+		return
+	}
+	_, _ = w.Write(blob)
+}
+
+func (r *fakeRegistry) put(blob []byte) map[string]any {
+	sum := sha256.Sum256(blob)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	r.blobs[digest] = blob
+	return map[string]any{"digest": digest, "size": len(blob)}
+}
+
+// add makes an image of a layer and returns its reference.
+func (r *fakeRegistry) add(t *testing.T, name string, layer []byte, env ...string) string {
+	t.Helper()
+	sum := sha256.Sum256(layer)
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	_, _ = z.Write(layer)
+	_ = z.Close()
+	describe := func(media string, v map[string]any) map[string]any { v["mediaType"] = media; return v }
+	encode := func(v any) []byte {
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	config := describe("application/vnd.oci.image.config.v1+json", r.put(encode(map[string]any{
+		"architecture": runtime.GOARCH, "os": "linux", "config": map[string]any{"Env": env},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + hex.EncodeToString(sum[:])}},
+	})))
+	manifest := r.put(encode(map[string]any{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
+		"layers": []any{describe("application/vnd.oci.image.layer.v1.tar+gzip", r.put(packed.Bytes()))},
+	}))
+	r.manifests[name] = manifest["digest"].(string)
+	return strings.TrimPrefix(r.URL, "http://") + "/" + name + ":latest"
+}
+
+// files is a layer of small files, PATH → content; what ends with / is a folder.
+func files(t *testing.T, w *tar.Writer, content map[string]string) {
+	t.Helper()
+	for name, text := range content {
+		h := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(text))
+	}
+}
+
+var pythonLayer = sync.OnceValues(func() ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	python, err := isolation.Python(context.Background(), func(string) string { return "" })
+	if err != nil {
+		return nil, err
+	}
+	real, err := filepath.EvalSymlinks(python.Executable)
+	if err != nil {
+		return nil, err
+	}
+	put := func(name, file string) error {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := w.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(data)), Typeflag: tar.TypeReg}); err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	version := filepath.Base(real) // python3.11
+	if err := put("/opt/image python/bin/"+version, real); err != nil {
+		return nil, err
+	}
+	_ = w.WriteHeader(&tar.Header{Name: "opt/image python/bin/python3", Linkname: version, Typeflag: tar.TypeSymlink})
+	linked, err := exec.Command("ldd", real).Output()
+	if err != nil {
+		return nil, err
+	}
+	for _, lib := range regexp.MustCompile(`(/\S+) \(0x`).FindAllStringSubmatch(string(linked), -1) {
+		if err := put(lib[1], lib[1]); err != nil {
+			return nil, err
+		}
+	}
+	stdlib := "/usr/lib/" + version
+	err = filepath.WalkDir(stdlib, func(path string, entry fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(stdlib, path)
+		keep := filepath.Dir(rel) == "." || strings.HasPrefix(rel, "encodings/") || strings.HasPrefix(rel, "json/") || strings.HasPrefix(rel, "collections/") ||
+			strings.HasPrefix(rel, "re/") || strings.HasPrefix(rel, "importlib/") || rel == "lib-dynload"
+		if err != nil || !entry.Type().IsRegular() || !keep || !strings.HasSuffix(rel, ".py") {
+			return err
+		}
+		return put("/opt/image python/lib/"+version+"/"+rel, path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	_ = w.WriteHeader(&tar.Header{Name: "opt/image python/lib/" + version + "/lib-dynload/", Mode: 0o755, Typeflag: tar.TypeDir})
+	for name, text := range map[string]string{"etc/image": "first", "etc/gone": "x", "opt/note": "of the image"} {
+		_ = w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
+		_, _ = w.Write([]byte(text))
+	}
+	return out.Bytes(), w.Close()
+})
+
+// python is an image with this computer's Python, in a place that is not usual.
+func (r *fakeRegistry) python(t *testing.T) string {
+	t.Helper()
+	layer, err := pythonLayer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.add(t, "python", layer, "PATH=/opt/image python/bin:/usr/bin", "OF_THE_IMAGE=a b", "HOME=/nowhere", "SEER_X=1")
+}
