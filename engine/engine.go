@@ -213,7 +213,7 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 	return local.New(local.Options{
 		Dir: dir, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
 		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
-		Cache:  e.compiledWorker,
+		Cache:  e.compiledWorker, Places: e.places(),
 	}), nil
 }
 

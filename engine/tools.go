@@ -14,3 +14,13 @@ func (e *Engine) toolsDir() (string, error) {
 	}
 	return filepath.Join(data, "tools"), nil
 }
+
+// places are where runsc is looked for before the system's own folders: beside this
+// program, and where Seer installs what it needs.
+func (e *Engine) places() []string {
+	places := []string{beside("")}
+	if dir, err := e.toolsDir(); err == nil {
+		places = append(places, dir)
+	}
+	return places
+}
