@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
 from jupyter_server.utils import url_path_join
@@ -40,13 +39,9 @@ def load(app: Any) -> None:
     app.web_app.add_handlers(".*$", [(prefix + path, handler) for path, handler in ROUTES])
 
 
-async def touch(service: Service, path: str) -> None:
+async def keep_awake(service: Service) -> None:
     """Says that the sandbox is in use for as long as something runs."""
-    while path:
+    while True:
         if service.busy():
-            try:
-                with open(path, "a", encoding="utf-8"):
-                    os.utime(path)
-            except OSError as e:
-                service.log.warning("%s: %s", path, e.strerror)
+            service.active()
         await asyncio.sleep(ACTIVITY)

@@ -12,7 +12,7 @@ from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
 from . import settings as settings_module
-from .extension import touch
+from .extension import keep_awake
 from .processes import end_with_parent
 
 
@@ -39,7 +39,7 @@ class Server(ServerApp):  # type: ignore[misc]
         await self.seer_service.restore()
         self.http_server.add_sockets([self.seer_socket])
         self.log.info("the notebook service answers at %sseer/v1", self.base_url)
-        self.seer_tasks.append(asyncio.ensure_future(touch(self.seer_service, os.environ.get("SEER_ACTIVITY", ""))))
+        self.seer_tasks.append(asyncio.ensure_future(keep_awake(self.seer_service)))
 
     async def _cleanup(self) -> None:
         try:

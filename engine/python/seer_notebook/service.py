@@ -34,6 +34,7 @@ class Service:
         self.executions: OrderedDict[str, Execution] = OrderedDict()
         self._budget = Budget()
         self._ended: OrderedDict[str, None] = OrderedDict()
+        self._activity = os.environ.get("SEER_ACTIVITY", "")
         self._lost = store.load(os.path.join(private, "state.json"))
 
     # -- sessions
@@ -185,6 +186,7 @@ class Service:
         return found
 
     def ended(self, execution: Execution) -> None:
+        self.active()
         self._ended[execution.id] = None
         while len(self._ended) > KEPT:
             name, _ = self._ended.popitem(last=False)
@@ -239,6 +241,15 @@ class Service:
             self._ended[execution.id] = None
         self._lost = {}
         self.store()
+
+    def active(self) -> None:
+        """Touches the file that keeps the sandbox from being idle."""
+        if self._activity:
+            try:
+                with open(self._activity, "a", encoding="utf-8"):
+                    os.utime(self._activity)
+            except OSError as e:
+                self.log.warning("%s: %s", self._activity, e.strerror)
 
     def busy(self) -> bool:
         return any(s.busy for s in self.sessions.values())

@@ -166,6 +166,7 @@ class Session:
             self.shown[execution.cell] = execution
             self.shown.move_to_end(execution.cell)
         self._wake.set()
+        self.service.active()
         self.service.store()
         return execution
 
@@ -188,8 +189,9 @@ class Session:
         return [e.cell for e in [*current, *self.queue] if e.cell] + [c for e in [*current, *self.queue] for c in e.replay]
 
     def _number(self) -> None:
+        """How many each of them waits for."""
         for n, execution in enumerate(self.queue):
-            execution.position = n + 1
+            execution.position = n + (self.running is not None)
 
     async def _work(self) -> None:
         while True:
@@ -198,8 +200,8 @@ class Session:
                 await self._wake.wait()
                 continue
             execution = self.queue.popleft()
-            self._number()
             self.running, self.state = execution, "busy"
+            self._number()
             try:
                 if execution.replay:
                     await self._replay(execution)

@@ -28,7 +28,7 @@ def _cut(text, limit=200):
     return text if len(text) <= limit else text[:limit - 1] + "\u2026"
 
 PLAIN = (bool, int, float, complex, type(None))
-DEPTH = 3
+DEPTH = 4
 
 class Late(BaseException):
     pass

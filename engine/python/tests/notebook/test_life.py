@@ -1,0 +1,162 @@
+"""What dies, and what becomes of the rest: kernels, the server, the supervisor; what it does not start with."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import LIMIT, PACKAGE, TOKEN, Failed, Server, alive, launch, until
+
+SETUP = [{"name": "start", "code": "import os\nready = os.environ['GREETING']"}]
+
+
+class Life(unittest.TestCase):
+    def setUp(self) -> None:
+        self.activity = tempfile.NamedTemporaryFile()
+        os.utime(self.activity.name, (1, 1))
+        self.server = Server({"SEER_ACTIVITY": self.activity.name}, setup=SETUP, kernel_env={"GREETING": "hello é"})
+        self.addCleanup(self.activity.close)
+
+    def test_all_of_it(self) -> None:
+        try:
+            self.prepared_and_taken()
+            self.kernel_killed()
+            self.restarted_on_purpose()
+            self.restarted_in_the_browser()
+            self.server_killed()
+        except BaseException:
+            self.server.close()
+            raise
+        self.ended()
+
+    def prepared_and_taken(self) -> None:
+        s = self.server
+        prepared = s.ask("POST", "/sessions", {"mode": "prepare"})["session"]
+        self.assertEqual((prepared["state"], prepared["path"], prepared["cells"]), ("prepared", "", 0))
+        with self.assertRaises(Failed) as caught:
+            s.ask("GET", "/sessions/%s/cells" % prepared["id"])
+        self.assertEqual(caught.exception.code, "conflict")
+        taken = s.ask("POST", "/sessions", {"mode": "new", "name": "Über / 日本 \n.."})["session"]
+        self.assertEqual((taken["id"], taken["kernel_id"], taken["state"]), (prepared["id"], prepared["kernel_id"], "idle"))
+        self.assertRegex(taken["path"], r"^notebooks/\d{4}-\d\d-\d\d-\d\d-\d\d_Über - 日本 -\.ipynb$|^notebooks/[-\d]+_Über - 日本 -?\.ipynb$")
+        self.session = taken["id"]
+        ended = s.run(self.session, "print(ready, os.getcwd() == %r, os.environ.get('SEER_ACTIVITY'), 'seer' in os.environ.get('PYTHONPATH', ''))"
+                      % str(s.root))
+        self.assertEqual(ended["text"], "hello é True None False\n")
+
+    def kernel_killed(self) -> None:
+        s = self.server
+        dying = s.add(self.session, "import time; print('alive', flush=True); time.sleep(0.5); os.kill(os.getpid(), 9)")
+        waiting = s.add(self.session, "print('never')")
+        ended = s.ended(dying["execution"]["id"])
+        self.assertEqual((ended["state"], ended["text"]), ("dead", "alive\n"))
+        self.assertIn("SIGKILL", str(ended["events"]))
+        self.assertLess(ended["ended_unix"] - ended["started_unix"], 30)
+        self.assertEqual(s.ended(waiting["execution"]["id"])["state"], "dropped")
+        session = s.ask("GET", "/sessions/" + self.session)
+        self.assertEqual(session["state"], "dead")
+        self.assertIn("signal 9 (SIGKILL): perhaps it used more memory", session["message"])
+        self.assertGreater(os.stat(self.activity.name).st_mtime, 1)
+        with self.assertRaises(Failed) as caught:
+            s.add(self.session, "1")
+        self.assertIn("restart", caught.exception.message)
+        cells = len(s.cells(self.session))
+        self.assertEqual(s.ask("POST", "/sessions/%s/restart" % self.session, {})["state"], "idle")
+        self.assertEqual(s.run(self.session, "print(ready)")["text"], "hello é\n")
+        self.assertEqual(len(s.cells(self.session)), cells + 1)
+
+    def restarted_on_purpose(self) -> None:
+        s = self.server
+        running = s.add(self.session, "mine = 1; print('on', flush=True); import time; time.sleep(600)")
+        next(e for e in s.events(running["execution"]["id"]) if "on" in str(e))
+        answer = s.ask("POST", "/sessions/%s/restart" % self.session, {"setup": False})
+        self.assertEqual((answer["state"], answer["setup"]), ("idle", []))
+        self.assertEqual(s.ended(running["execution"]["id"])["state"], "dead")
+        ended = s.run(self.session, "print('mine' in dir(), 'ready' in dir())")
+        self.assertEqual((ended["text"], ended["execution_count"]), ("False False\n", 1))
+
+    def restarted_in_the_browser(self) -> None:
+        s = self.server
+        kernel = s.ask("GET", "/sessions/" + self.session)["kernel_id"]
+        with s.open("POST", "/api/kernels/%s/restart" % kernel, b"{}") as answer:
+            self.assertEqual(answer.status, 200)
+        until(lambda: (lambda d: d["state"] == "idle" and d["setup"])(s.ask("GET", "/sessions/" + self.session)), "the set-up after a restart")
+        self.assertEqual(s.run(self.session, "print(ready)")["text"], "hello é\n")
+
+    def server_killed(self) -> None:
+        s = self.server
+        s.run(self.session, "print('before')")
+        kernel = int(s.run(self.session, "print(os.getpid())")["text"])
+        running = s.add(self.session, "print('on', flush=True); import time; time.sleep(600)")
+        next(e for e in s.events(running["execution"]["id"]) if "on" in str(e))
+        waiting = s.add(self.session, "2")
+        until(lambda: "before" in s.path(self.session).read_text(), "the saved notebook")
+        os.kill(s.server_pid(), signal.SIGKILL)
+        session = s.ask("GET", "/sessions/" + self.session)  # it waits until there is a server again
+        self.assertEqual((session["state"], session["id"]), ("dead", self.session))
+        self.assertIn("server ended unexpectedly", session["message"])
+        until(lambda: not alive(kernel), "the end of the kernel")
+        self.assertIn("before\n", str([c["outputs"] for c in s.cells(self.session)]).replace("\\n", "\n"))
+        self.assertEqual(s.ended(running["execution"]["id"])["state"], "dead")
+        self.assertEqual(s.ended(waiting["execution"]["id"])["state"], "dropped")
+        self.assertEqual(s.ask("POST", "/sessions/%s/restart" % self.session, {})["state"], "idle")
+        self.assertEqual(s.run(self.session, "print(ready)")["text"], "hello é\n")
+
+    def ended(self) -> None:
+        s = self.server
+        kernel = int(s.run(self.session, "print(os.getpid(), 'the last')")["text"].split()[0])
+        path, server = s.path(self.session), s.server_pid()
+        s.child.send_signal(signal.SIGTERM)
+        self.assertEqual(s.child.wait(LIMIT), 0)
+        self.assertFalse(alive(server))
+        until(lambda: not alive(kernel), "the end of the kernel")
+        self.assertIn("the last", json.dumps(json.loads(path.read_text())))
+        self.assertEqual([p.name for p in s.private.iterdir() if p.name.startswith("seer-notebook")], [])
+        self.assertNotIn(TOKEN, "".join(s.log))
+        s.close()
+
+
+class Starting(unittest.TestCase):
+    def test_a_failing_set_up_is_the_users_own_error(self) -> None:
+        server = Server(setup=[{"name": "good", "code": "x = 1"}, {"name": "bad", "code": "def f():\n    raise KeyError('Hidden-Word')\nf()", "hidden": True}],
+                        hide={"hidden-word": "<hidden>"})
+        self.addCleanup(server.close)
+        with self.assertRaises(Failed) as caught:
+            server.ask("POST", "/sessions", {"mode": "prepare"})
+        self.assertEqual(caught.exception.code, "failed")
+        self.assertIn("KeyError: '<hidden>'", caught.exception.message)
+        self.assertIn("in f()", caught.exception.message)
+        self.assertEqual(server.ask("GET", "/sessions")["sessions"], [])
+        with server.open("GET", "/api/kernels") as answer:
+            self.assertEqual(json.loads(answer.read()), [])
+        # The supervisor is killed: nothing of it stays.
+        pid = server.server_pid()
+        server.child.kill()
+        until(lambda: not alive(pid), "the end of the server")
+
+    def test_a_taken_port_and_mistakes(self) -> None:
+        with tempfile.TemporaryDirectory() as root:
+            good = {"root": root, "ip": "127.0.0.1", "port": 0, "token": TOKEN}
+
+            taken = socket.socket()
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            cases = [(98, {**good, "port": taken.getsockname()[1]}, "it is taken"), (2, {**good, "token": ""}, "token must have"),
+                     (2, {**good, "root": root + "/none"}, "root is no folder"), (2, {**good, "other": 1}, "'other' is not known")]
+            for code, config, message in cases:
+                child = launch(config)
+                said = child.stderr.read().decode()
+                self.assertEqual((child.wait(LIMIT), len(said.splitlines())), (code, 1), said)
+                self.assertIn(message, said)
+                child.stderr.close()
+            taken.close()
+        none = subprocess.run([sys.executable, "-B", "-m", "seer_notebook", "--config", "/none"], cwd=PACKAGE, capture_output=True, text=True)
+        self.assertEqual((none.returncode, len(none.stderr.splitlines())), (2, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
