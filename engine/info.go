@@ -30,6 +30,11 @@ type Info struct {
 	Cost        float64        `json:"cost"`          // USD, until now
 	Budget      float64        `json:"budget,omitempty"`
 	Experiment  string         `json:"experiment,omitempty"`
+
+	ExecutionMode string `json:"execution_mode,omitempty"` // empty = scoped
+	// Environment is how programs use the sandbox. It has its keys, so only [Engine.Show]
+	// and [Sandbox.Info] tell it.
+	Environment *EnvironmentHandle `json:"environment,omitempty"`
 }
 
 // Lease is until when a sandbox lives.
@@ -67,7 +72,7 @@ func infoOf(r machine.Record, now time.Time) Info {
 		Models:    []ModelInfo{},
 		Services:  []ServiceInfo{},
 		GPU:       r.GPU, GPUCount: r.GPUCount, Region: r.Region, Budget: r.Budget,
-		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile,
+		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile, ExecutionMode: noteOf(r).Mode,
 	}
 	if !r.EndedAt.IsZero() {
 		info.Ended = &r.EndedAt

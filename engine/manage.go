@@ -94,6 +94,8 @@ func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
 		return Info{}, err
 	}
 	info := infoOf(r, e.now())
+	handle := handleOf(r)
+	info.Environment = &handle
 	if r.State != sdk.Running {
 		return info, nil
 	}

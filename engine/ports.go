@@ -15,8 +15,9 @@ func (s *Sandbox) DialPort(ctx context.Context, port int) (net.Conn, error) {
 	return conn, as(KindProvider, err)
 }
 
-func (s *Sandbox) dialer(port int) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) { return s.runtime.DialPort(ctx, port) }
+// Dialer is [Sandbox.DialPort] of one port.
+func (s *Sandbox) Dialer(port int) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) { return s.DialPort(ctx, port) }
 }
 
 // Usage is what the sandbox uses now: processor, memory, disks, GPUs.
@@ -43,10 +44,10 @@ func (s *Sandbox) Environment(ctx context.Context) (EnvironmentHandle, error) {
 	if err != nil {
 		return EnvironmentHandle{}, err
 	}
-	return s.engine.handleOf(r), nil
+	return handleOf(r), nil
 }
 
-func (e *Engine) handleOf(r machine.Record) EnvironmentHandle {
+func handleOf(r machine.Record) EnvironmentHandle {
 	note := noteOf(r)
 	h := EnvironmentHandle{SandboxID: r.ID, Status: string(r.State)}
 	if len(note.Config) > 0 {
@@ -57,13 +58,13 @@ func (e *Engine) handleOf(r machine.Record) EnvironmentHandle {
 	}
 	if j := note.Jupyter; j != nil {
 		h.JupyterPort, h.JupyterToken = j.Port, j.Secret
-		if base, ok := e.outside(r, j.Port); ok {
+		if base, ok := outside(r, j.Port); ok {
 			h.JupyterURL = jupyterURL(base, j.Secret)
 		}
 	}
 	if c := note.CodeServer; c != nil {
 		h.CodeServerKey = c.Secret
-		if base, ok := e.outside(r, c.Port); ok {
+		if base, ok := outside(r, c.Port); ok {
 			h.CodeServerURL = base + "/"
 		}
 	}

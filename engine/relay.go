@@ -22,6 +22,15 @@ func (e *Engine) RelayDir(sandbox string) (string, error) {
 	return dir, as(KindInternal, os.MkdirAll(dir, 0o700))
 }
 
+// PortRelayDir is [Engine.RelayDir] for a socket that leads to a port of the sandbox.
+func (e *Engine) PortRelayDir(sandbox string, port int) (string, error) {
+	dir := filepath.Join(e.store.RuntimeDir(), relayPrefix+sandbox+portMark+strconv.Itoa(port))
+	return dir, as(KindInternal, os.MkdirAll(dir, 0o700))
+}
+
+// portMark is between a sandbox and a port in the name of a folder.
+const portMark = "+"
+
 // ReplayDir makes a private folder with a short path for the socket of a record that
 // this program replays. Whoever made it removes it; after a crash, [Engine.GC] does.
 func (e *Engine) ReplayDir() (string, error) {
@@ -48,6 +57,7 @@ func (e *Engine) sweepRelays() error {
 		if !ours {
 			continue
 		}
+		id, _, _ = strings.Cut(id, portMark)
 		if r, err := e.ledger.Get(id); err == nil && r.Live() {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -25,6 +26,7 @@ type sessionNote struct {
 	Jupyter    *listener       `json:"jupyter,omitempty"`
 	CodeServer *listener       `json:"code_server,omitempty"`
 	Prompt     string          `json:"prompt,omitempty"` // what an agent is told of the sandbox
+	Layer      string          `json:"layer,omitempty"`  // key of what it is shown of packages and repositories
 }
 
 // listener is a program of the sandbox that people and agents connect to.
@@ -106,7 +108,7 @@ func listeners(s experiment.Sandbox) (ports, movable []int) {
 
 // outside is where a port of a sandbox is reached from this computer. On a machine that
 // shares this computer's network it is the same port.
-func (e *Engine) outside(r machine.Record, port int) (string, bool) {
+func outside(r machine.Record, port int) (string, bool) {
 	if found, ok := r.Endpoint(port); ok {
 		return strings.TrimSuffix(found, "/"), true
 	}
@@ -128,7 +130,7 @@ func (s *Sandbox) JupyterURL(ctx context.Context) (string, error) {
 	if note.Jupyter == nil {
 		return "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.id, orText(note.Mode, "null (scoped)"))}
 	}
-	base, ok := s.engine.outside(r, note.Jupyter.Port)
+	base, ok := outside(r, note.Jupyter.Port)
 	if !ok {
 		return "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s %d", r.Provider, s.id, note.Jupyter.Port)}
 	}
@@ -147,7 +149,7 @@ func (s *Sandbox) CodeServerURL(ctx context.Context) (address, password string, 
 	if note.CodeServer == nil {
 		return "", "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no VS Code; start one with debug: true", s.id)}
 	}
-	base, ok := s.engine.outside(r, note.CodeServer.Port)
+	base, ok := outside(r, note.CodeServer.Port)
 	if !ok {
 		return "", "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s %d", r.Provider, s.id, note.CodeServer.Port)}
 	}
@@ -170,7 +172,7 @@ func (s *Sandbox) Notebook(ctx context.Context) (*notebook.Client, error) {
 
 func (s *Sandbox) notebookAddress(at listener) notebook.Address {
 	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d/", at.Port), Token: at.Secret}
-	a.Dial = s.dialer(at.Port)
+	a.Dial = func(ctx context.Context) (net.Conn, error) { return s.runtime.DialPort(ctx, at.Port) }
 	return a
 }
 

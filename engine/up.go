@@ -48,6 +48,9 @@ type UpOptions struct {
 	// sandbox keeps the lease alive until it is closed. 0 = a detached lease, which
 	// lasts for the experiment's timeout.
 	Attached time.Duration
+	// Snapshot is the name or ID of one whose files are put into the sandbox; empty = none.
+	// Keys, ports and processes are the new sandbox's own.
+	Snapshot string
 	CheckOptions
 	Progress Progress
 }
@@ -105,6 +108,9 @@ type up struct {
 
 // prepare does everything that needs no machine.
 func (u *up) prepare(ctx context.Context) error {
+	if err := u.checkSnapshot(ctx); err != nil {
+		return err
+	}
 	u.report.info(StagePreflight, "checking %s", u.exp.Name)
 	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
@@ -396,6 +402,9 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 		if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 			return err
 		}
+	}
+	if err := u.restore(ctx, s); err != nil {
+		return err
 	}
 	if err := u.upload(ctx, s); err != nil {
 		return err

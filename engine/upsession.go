@@ -68,7 +68,7 @@ func (u *up) noteMode(r *machine.Record) error {
 	if err != nil {
 		return err
 	}
-	return setNote(r, func(n *sessionNote) { n.Mode, n.Config = u.exp.Sandbox.ExecutionMode, config })
+	return setNote(r, func(n *sessionNote) { n.Mode, n.Config, n.Layer = u.exp.Sandbox.ExecutionMode, config, u.layerKey() })
 }
 
 // listen asks for the ports of Jupyter and VS Code. On a machine that shares this

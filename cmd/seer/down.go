@@ -15,21 +15,37 @@ import (
 
 func newDown(a *app) *cobra.Command {
 	var all bool
+	var save string
 	c := &cobra.Command{
-		Use:               "down ID… | --all",
+		Use:               "down ID… [--snapshot NAME] | --all",
 		Short:             "End sandboxes and everything in them",
-		Long:              "End sandboxes, their processes, functions and files. One that has ended already is\nno error.",
-		Example:           "  seer down lab\n  seer down sb-4k sb-9x\n  seer down --all",
+		Long:              "End sandboxes, their processes, functions and files. One that has ended already is\nno error. With --snapshot it is saved first, and lives on if that fails.",
+		Example:           "  seer down lab\n  seer down lab --snapshot after-setup\n  seer down sb-4k sb-9x\n  seer down --all",
 		ValidArgsFunction: a.completeSandboxes,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if all == (len(given) > 0) {
 				return usagef("name the sandboxes to end, or --all for every one: %s", cmd.UseLine())
 			}
+			if save != "" && len(given) != 1 {
+				return usagef("--snapshot is for one sandbox: %s", cmd.UseLine())
+			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, given []string) error { return a.down(cmd.Context(), given, all) },
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if save != "" {
+				e, err := a.engine()
+				if err != nil {
+					return err
+				}
+				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.ui.progress}); err != nil {
+					return err
+				}
+			}
+			return a.down(cmd.Context(), given, all)
+		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "every live sandbox")
+	c.Flags().StringVar(&save, "snapshot", "", "save it as `NAME` first")
 	return c
 }
 

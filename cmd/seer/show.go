@@ -67,6 +67,17 @@ func showText(w io.Writer, i engine.Info) error {
 	for _, e := range i.Endpoints {
 		line("endpoint", "%s (port %d)", e.URL, e.Port)
 	}
+	if i.ExecutionMode != "" {
+		line("session", "%s", i.ExecutionMode)
+	}
+	if h := i.Environment; h != nil {
+		if h.JupyterURL != "" {
+			line("jupyter", "%s", h.JupyterURL)
+		}
+		if h.CodeServerURL != "" {
+			line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
+		}
+	}
 	for _, m := range i.Models {
 		name := m.Name
 		if name == "" {

@@ -1,25 +1,44 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/snapshot"
 )
 
 func newSnapshot(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "snapshot ID",
-		Short: "Save a sandbox's file system at its provider",
-		Long: `Save the file system of a running sandbox at its provider, where the provider can
-do that, and print the snapshot's ID. An experiment starts from it with
-image: {snapshot: ID}. It outlives the sandbox; what runs is not part of it.`,
-		Example:           "  seer snapshot lab",
-		Args:              args(1, 1, "the sandbox"),
+	var o engine.SaveOptions
+	c := &cobra.Command{
+		Use:   "snapshot ID [NAME] [--description TEXT] [--live]",
+		Short: "Save a sandbox's files, here or at its provider",
+		Long: `With a NAME: save the working folder and the home of a running sandbox on this
+computer, as layers of which only what has changed takes space. seer up --snapshot
+NAME starts from it, on any provider. What runs stands still meanwhile, at most a
+minute; --live does without, and may save files in the middle of being written.
+
+Without a NAME: save the whole file system at the sandbox's provider, where that can
+be done, and print the snapshot's ID. An experiment starts from it with
+image: {snapshot: ID}.
+
+Both outlive the sandbox. What runs is part of neither.`,
+		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
+		Args:              args(1, 2, "the sandbox, and a name"),
 		ValidArgsFunction: a.completeSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			e, err := a.engine()
 			if err != nil {
 				return err
+			}
+			if len(given) == 2 {
+				o.Name, o.Progress = given[1], a.ui.progress
+				return a.save(cmd.Context(), e, given[0], o)
+			}
+			if o.Live || o.Description != "" {
+				return usagef("--live and --description need a NAME")
 			}
 			image, err := e.Snapshot(cmd.Context(), given[0], a.ui.progress)
 			if err != nil {
@@ -28,4 +47,29 @@ image: {snapshot: ID}. It outlives the sandbox; what runs is not part of it.`,
 			return a.print(map[string]string{"snapshot": image}, func(io.Writer) error { return a.println(image) })
 		},
 	}
+	c.Flags().StringVar(&o.Description, "description", "", "a `TEXT` to remember it by")
+	c.Flags().BoolVar(&o.Live, "live", false, "let it run while it is saved")
+	return c
+}
+
+func (a *app) save(ctx context.Context, e *engine.Engine, ref string, o engine.SaveOptions) error {
+	saved, err := e.Save(ctx, ref, o)
+	if err != nil {
+		return err
+	}
+	return a.print(describeSnapshot(saved), func(io.Writer) error { return a.println(saved.Name) })
+}
+
+// snapshotInfo is a snapshot as the commands tell it.
+type snapshotInfo struct {
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	snapshot.Meta
+	Trees   []snapshot.Tree `json:"trees"`
+	Bytes   int64           `json:"bytes"`
+	Damaged string          `json:"damaged,omitempty"`
+}
+
+func describeSnapshot(s snapshot.Snapshot) snapshotInfo {
+	return snapshotInfo{Name: s.Name, ID: s.ID, Meta: s.Meta, Trees: s.Trees, Bytes: s.Bytes, Damaged: s.Damaged}
 }

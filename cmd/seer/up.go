@@ -11,8 +11,7 @@ import (
 
 func newUp(a *app) *cobra.Command {
 	var set []string
-	var name string
-	var check engine.CheckOptions
+	var o engine.UpOptions
 	c := &cobra.Command{
 		Use:   "up FILE",
 		Short: "Start a sandbox that stays",
@@ -22,19 +21,22 @@ and is found again from any terminal, until seer down or its timeout ends it.
 
 Its ID is printed on stdout.`,
 		Example: `  seer up seer.yaml --name lab
+  seer up seer.yaml --snapshot after-setup
   id=$(seer up seer.yaml --quiet)
   seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], name, set, check) },
+		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], set, o) },
 	}
 	addSet(c, &set)
-	addUnguarded(c, &check)
-	c.Flags().StringVar(&name, "name", "", "another `name` for the sandbox; no two live ones share one")
+	addUnguarded(c, &o.CheckOptions)
+	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "`NAME` of a snapshot whose files the sandbox begins with")
+	_ = c.RegisterFlagCompletionFunc("snapshot", a.completeSnapshot)
+	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; no two live ones share one")
 	return c
 }
 
-func (a *app) up(ctx context.Context, file, name string, set []string, check engine.CheckOptions) error {
+func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOptions) error {
 	exp, err := a.loadExperiment(ctx, file, set)
 	if err != nil {
 		return err
@@ -44,7 +46,8 @@ func (a *app) up(ctx context.Context, file, name string, set []string, check eng
 		return err
 	}
 	a.stop.cleans("ending what was started")
-	s, err := e.Up(ctx, exp, engine.UpOptions{Name: name, CheckOptions: check, Progress: a.ui.progress})
+	o.Progress = a.ui.progress
+	s, err := e.Up(ctx, exp, o)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ type agentSetup struct {
 	env       map[string]string // made by surfaces
 	mounts    []sdk.Mount
 	mark      string // a variable that tells the agent's processes, where no namespace holds them
-	relay     *relay
+	relays    []*relay
+	reached   bool // the runtime, by insideSocket
 }
 
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
@@ -68,20 +69,31 @@ func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) er
 // reach makes the services reachable for the agent: through one socket that
 // carries nothing but requests with its own tokens.
 func (a *agentSetup) reach(e *engine.Engine, sandbox string, services []served) error {
-	if !a.confined() || len(services) == 0 {
+	if len(services) == 0 {
 		return nil
 	}
 	connection := services[0].Connection()
-	socket, direct := strings.CutPrefix(connection.Endpoint, "unix:")
+	return a.reachRuntime(e, sandbox, connection.Endpoint, connection.Token)
+}
+
+// reachRuntime makes the runtime reachable. The token opens the way; what it carries
+// brings its own.
+func (a *agentSetup) reachRuntime(e *engine.Engine, sandbox, endpoint, token string) error {
+	if !a.confined() || a.reached {
+		return nil
+	}
+	a.reached = true
+	socket, direct := strings.CutPrefix(endpoint, "unix:")
 	if !direct {
 		dir, err := e.RelayDir(sandbox)
-		if err == nil {
-			a.relay, err = newRelay(dir, connection)
-		}
 		if err != nil {
-			return fmt.Errorf("make the agent's way to its services: %w", err)
+			return err
 		}
-		socket = a.relay.socket
+		way, err := newRelay(dir, endpoint, token)
+		if err != nil {
+			return fmt.Errorf("make the agent's way to its sandbox: %w", err)
+		}
+		a.relays, socket = append(a.relays, way), way.socket
 	}
 	a.mounts = append(a.mounts, sdk.Mount{Source: socket, Target: insideSocket, Writable: true})
 	return nil
@@ -104,8 +116,8 @@ func (a *agentSetup) seerPath(outside string) string {
 }
 
 func (a *agentSetup) close() {
-	if a.relay != nil {
-		a.relay.close()
+	for _, way := range a.relays {
+		way.close()
 	}
 }
 

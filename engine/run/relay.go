@@ -21,21 +21,29 @@ type relay struct {
 	socket   string
 	dir      string
 	listener net.Listener
-	client   *protocol.Client
+	dial     func(context.Context) (net.Conn, error)
+	done     func() // once nobody dials any more
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
 }
 
-// newRelay leads to the machine of a connection, whose token opens the way. The
+// newRelay leads to a runtime; the token opens the way. The
 // folder is the relay's own.
-func newRelay(dir string, to protocol.Connection) (*relay, error) {
-	client, err := to.Client()
+func newRelay(dir, endpoint, token string) (*relay, error) {
+	client, err := protocol.NewClient(endpoint, token)
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, client: client}
+	return listenRelay(dir, client.Dial, client.Close)
+}
+
+// listenRelay leads to whatever dial does. When it fails, done has been called.
+func listenRelay(dir string, dial func(context.Context) (net.Conn, error), done func()) (*relay, error) {
+	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, dial: dial, done: done}
+	var err error
 	if r.listener, err = net.Listen("unix", r.socket); err != nil {
+		done()
 		os.RemoveAll(dir)
 		return nil, err
 	}
@@ -60,7 +68,7 @@ func (r *relay) join(near net.Conn) {
 	defer near.Close()
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	far, err := r.client.Dial(ctx)
+	far, err := r.dial(ctx)
 	if err != nil {
 		refuse(near, err)
 		return
@@ -93,6 +101,6 @@ func (r *relay) close() {
 	_ = r.listener.Close()
 	r.cancel()
 	r.wg.Wait()
-	r.client.Close()
+	r.done()
 	_ = os.RemoveAll(r.dir)
 }

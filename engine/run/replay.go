@@ -27,6 +27,9 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 	if exp.Agent == nil {
 		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run again", exp.Name)}
 	}
+	if exp.Sandbox.Whole() {
+		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again with: seer run", exp.Name, exp.Sandbox.ExecutionMode)}
+	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
 	r.result.Outputs = exp.Outputs
 	stage, err := OpenStage(e, folder)

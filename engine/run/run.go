@@ -202,6 +202,9 @@ func (r *runner) fill(ctx context.Context) error {
 		return err
 	}
 	all := gathered{prompt: r.exp.Agent.Prompt, servers: map[string]sdk.MCPServer{}, env: r.agent.env}
+	if err := r.session(ctx, &all); err != nil {
+		return err
+	}
 	for i, s := range r.services {
 		w, err := r.expose(ctx, s, r.exp.Serve[i])
 		if err != nil {

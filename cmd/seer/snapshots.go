@@ -1,0 +1,198 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/snapshot"
+)
+
+func newSnapshots(a *app) *cobra.Command {
+	return family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a))
+}
+
+// snapshotStore is that of this computer.
+func (a *app) snapshotStore() (*snapshot.Store, error) {
+	e, err := a.engine()
+	if err != nil {
+		return nil, err
+	}
+	return e.Snapshots()
+}
+
+func newSnapshotsLs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Short: "List the snapshots, the newest first", Long: "List the snapshots of this computer, the newest first. The size is what they take alone\nor share with others.",
+		Example: "  seer snapshots ls\n  seer snapshots ls --json | jq -r '.[].name'",
+		Args:    args(0, 0, "nothing"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := a.snapshotStore()
+			if err != nil {
+				return err
+			}
+			all, err := store.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			infos := []snapshotInfo{}
+			for _, s := range all {
+				infos = append(infos, describeSnapshot(s))
+			}
+			return a.print(infos, func(w io.Writer) error {
+				if len(infos) == 0 {
+					a.ui.tell("No snapshots. Make one with: seer snapshot ID NAME")
+					return nil
+				}
+				var rows [][]string
+				for _, i := range infos {
+					what := i.Description
+					if i.Damaged != "" {
+						what = "DAMAGED: " + i.Damaged
+					}
+					rows = append(rows, []string{i.Name, clock(i.Created), byteCount(i.Bytes), strings.TrimSpace(i.Sandbox + " " + i.Provider), what})
+				}
+				return printTable(w, a.ui.width(), []column{{"NAME", 0}, {"CREATED", 2}, {"SIZE", 3}, {"FROM", 4}, {"DESCRIPTION", 1}}, rows)
+			})
+		},
+	}
+}
+
+func newSnapshotsRm(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rm NAME…", Short: "Remove snapshots", Long: "Remove snapshots. What others share of them stays.",
+		Example: "  seer snapshots rm after-setup", Args: args(1, -1, "a snapshot"), ValidArgsFunction: a.completeSnapshot,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			store, err := a.snapshotStore()
+			if err != nil {
+				return err
+			}
+			removed, errs := []string{}, []error{}
+			for _, name := range given {
+				if err := store.Remove(cmd.Context(), name); err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				removed = append(removed, name)
+			}
+			err = a.print(removed, func(w io.Writer) error {
+				_, err := fmt.Fprint(w, strings.Join(append(removed, ""), "\n"))
+				return err
+			})
+			return errors.Join(append(errs, err)...)
+		},
+	}
+}
+
+func newSnapshotsVerify(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "verify NAME…", Short: "Read snapshots as a whole and tell what is damaged", Long: "Read snapshots as a whole and tell what is damaged. seer up verifies what it reads, too.",
+		Example: "  seer snapshots verify after-setup", Args: args(1, -1, "a snapshot"), ValidArgsFunction: a.completeSnapshot,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			store, err := a.snapshotStore()
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, name := range given {
+				if err := store.Verify(cmd.Context(), name); err != nil {
+					errs = append(errs, &engine.Error{Kind: engine.KindConfig, Err: err})
+				}
+			}
+			if err := errors.Join(errs...); err != nil {
+				return err
+			}
+			return a.print(given, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "whole: %s\n", strings.Join(given, ", "))
+				return err
+			})
+		},
+	}
+}
+
+func newSnapshotsExport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "export NAME FILE", Short: "Write a snapshot as one file", Long: "Write a snapshot as one file, a tar with an OCI image layout, to be imported elsewhere.\nThe FILE - is standard output.",
+		Example: "  seer snapshots export after-setup after-setup.tar\n  seer snapshots export after-setup - | ssh lab seer snapshots import -",
+		Args:    args(2, 2, "a snapshot and a file"), ValidArgsFunction: a.completeSnapshot,
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			store, err := a.snapshotStore()
+			if err != nil {
+				return err
+			}
+			if given[1] == "-" {
+				return store.Export(cmd.Context(), given[0], a.ui.raw(a.ui.out))
+			}
+			f, err := os.CreateTemp(filepath.Dir(given[1]), ".seer-*")
+			if err != nil {
+				return &engine.Error{Kind: engine.KindConfig, Err: err}
+			}
+			defer os.Remove(f.Name())
+			if err := errors.Join(store.Export(cmd.Context(), given[0], f), f.Chmod(0o644), f.Close()); err != nil {
+				return err
+			}
+			if err := os.Rename(f.Name(), given[1]); err != nil {
+				return err
+			}
+			return a.print(map[string]string{"file": given[1]}, func(io.Writer) error { return a.println(given[1]) })
+		},
+	}
+}
+
+func newSnapshotsImport(a *app) *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use: "import FILE [--name NAME]", Short: "Take a file of an exported snapshot in", Long: "Take a file that seer snapshots export has written into the store. Everything is\nverified first. The FILE - is standard input.",
+		Example: "  seer snapshots import after-setup.tar --name theirs", Args: args(1, 1, "a file"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			store, err := a.snapshotStore()
+			if err != nil {
+				return err
+			}
+			in := a.in
+			if given[0] != "-" {
+				if in, err = os.Open(given[0]); err != nil {
+					return &engine.Error{Kind: engine.KindNotFound, Err: err}
+				}
+				defer in.Close()
+			}
+			saved, err := store.Import(cmd.Context(), in, name)
+			if err != nil {
+				return importError(err)
+			}
+			return a.print(describeSnapshot(saved), func(io.Writer) error { return a.println(saved.Name) })
+		},
+	}
+	c.Flags().StringVar(&name, "name", "", "what to call it here (default: as it was called)")
+	return c
+}
+
+func importError(err error) error {
+	var exists *snapshot.ExistsError
+	switch {
+	case errors.As(err, &exists):
+		return &engine.Error{Kind: engine.KindConflict, Err: err}
+	case engine.KindOf(err) == engine.KindInternal:
+		return &engine.Error{Kind: engine.KindConfig, Err: err}
+	}
+	return err
+}
+
+func (a *app) completeSnapshot(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	store, err := a.snapshotStore()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	all, _ := store.List(cmd.Context())
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

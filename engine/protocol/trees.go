@@ -1,0 +1,25 @@
+package protocol
+
+import (
+	"context"
+	"io"
+	"net/http"
+)
+
+// ReadTree gives out the content of a folder of the machine as a tar stream: files,
+// folders, links; modes and times kept. The caller closes it. A stream that breaks off
+// ends with an error, not with io.EOF.
+func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// WriteTree unpacks a tar stream into a folder of the machine, over what is there.
+// Entries that would leave the folder, hard links and devices are left out and are the
+// error, after the rest has been written.
+func (c *Client) WriteTree(ctx context.Context, path string, r io.Reader) error {
+	return c.put(ctx, "/v1/tree", pathQuery(path), r)
+}

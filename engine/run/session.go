@@ -1,0 +1,103 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	// insideNotebook is the agent's way to Jupyter.
+	insideNotebook = "/run/seer/notebook.sock"
+	// notebookURL is the variable that has the jupyter_url for the MCP server: an argument
+	// could be read by everybody on this computer.
+	notebookURL = "SEER_JUPYTER_URL"
+
+	sessionFile = "session.json"
+	sessionName = "agent" // of the key that an agent gets
+)
+
+// session adds what an agent gets of a sandbox that it may use as a whole: an MCP server,
+// and what it is told.
+func (r *runner) session(ctx context.Context, all *gathered) error {
+	if r.sandbox == nil || !r.exp.Sandbox.Whole() {
+		return nil
+	}
+	if r.opts.Seer == "" {
+		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("execution_mode %s needs the seer program, which serves it to the agent; say where it is", r.exp.Sandbox.ExecutionMode)}
+	}
+	add := r.shellServer
+	name := "sandbox"
+	if r.exp.Sandbox.ExecutionMode == experiment.ModeNotebook {
+		add, name = r.notebookServer, "notebook"
+	}
+	server, err := add(ctx)
+	if err != nil {
+		return err
+	}
+	all.servers[name] = server
+	text, err := r.sandbox.Prompt(ctx)
+	if text != "" {
+		all.prompt += "\n\n" + text
+	}
+	return err
+}
+
+// notebookServer serves the notebooks. The agent's way leads to Jupyter's port and
+// nowhere else.
+func (r *runner) notebookServer(ctx context.Context) (sdk.MCPServer, error) {
+	env, err := r.sandbox.Environment(ctx)
+	if err != nil {
+		return sdk.MCPServer{}, err
+	}
+	dir, err := r.engine.PortRelayDir(r.id, env.JupyterPort)
+	if err != nil {
+		return sdk.MCPServer{}, err
+	}
+	way, err := listenRelay(dir, r.sandbox.Dialer(env.JupyterPort), func() {})
+	if err != nil {
+		return sdk.MCPServer{}, fmt.Errorf("make the agent's way to Jupyter: %w", err)
+	}
+	r.agent.relays = append(r.agent.relays, way)
+	socket := way.socket
+	if r.agent.confined() {
+		r.agent.mounts = append(r.agent.mounts, sdk.Mount{Source: socket, Target: insideNotebook, Writable: true})
+		socket = insideNotebook
+	}
+	return sdk.MCPServer{
+		Command: r.agent.seerPath(r.opts.Seer),
+		Args:    []string{"mcp", "--notebook", "env:" + notebookURL, "--out", filepath.Join(r.agent.workspace, outputsName)},
+		Env:     map[string]string{notebookURL: "unix:" + socket + "?token=" + env.JupyterToken},
+	}, nil
+}
+
+// shellServer serves the whole sandbox, with a key of its own.
+func (r *runner) shellServer(ctx context.Context) (sdk.MCPServer, error) {
+	key, err := r.sandbox.Shell(ctx, sessionName)
+	if err != nil {
+		return sdk.MCPServer{}, err
+	}
+	if err := r.agent.reachRuntime(r.engine, r.id, key.Endpoint, key.Token); err != nil {
+		return sdk.MCPServer{}, err
+	}
+	key.Endpoint = r.agent.endpoint(key.Endpoint)
+	if err := r.space.room(sessionFile); err != nil {
+		return sdk.MCPServer{}, err
+	}
+	path := filepath.Join(r.exp.Workspace.Dir, sessionFile)
+	if err := key.Write(path); err != nil {
+		return sdk.MCPServer{}, err
+	}
+	r.temporary = append(r.temporary, path)
+	if err := r.space.adopt([]string{path}); err != nil {
+		return sdk.MCPServer{}, err
+	}
+	return sdk.MCPServer{
+		Command: r.agent.seerPath(r.opts.Seer),
+		Args:    []string{"mcp", "--shell", filepath.Join(r.agent.workspace, sessionFile), "--files", r.agent.workspace},
+	}, nil
+}
