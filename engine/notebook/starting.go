@@ -3,6 +3,8 @@ package notebook
 import (
 	"bytes"
 	"context"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ func (w *starting) wait(ctx context.Context) error {
 	defer client.Close()
 	deadline := time.Now().Add(startPatience)
 	for {
-		try, stop := context.WithTimeout(ctx, 5*time.Second)
+		try, stop := context.WithTimeout(ctx, 3*time.Second)
 		_, err := client.Info(try)
 		stop()
 		w.read(ctx)
@@ -48,6 +50,9 @@ func (w *starting) wait(ctx context.Context) error {
 	}
 }
 
+// startedAgain is what the runtime says of a process that has ended.
+var startedAgain = regexp.MustCompile(`(?m)^seer: the process has ended with exit code (\d{1,3})`)
+
 // The service's exit codes.
 const (
 	exitConfig = 2
@@ -60,20 +65,23 @@ func (w *starting) died(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.State != protocol.ProcessExited && p.Restarts == 0 {
-		return nil
-	}
 	w.read(ctx)
 	said := w.last.text()
-	switch code := p.ExitCode; {
-	case code == exitTaken || strings.Contains(said, "in use"):
+	code := p.ExitCode
+	if again := startedAgain.FindStringSubmatch(said); again != nil { // the runtime tries again, in vain
+		code, _ = strconv.Atoi(again[1]) // digits
+	} else if p.State != protocol.ProcessExited {
+		return nil
+	}
+	switch {
+	case code == exitTaken:
 		return protocol.Errorf(protocol.Conflict, "port %d of the sandbox is taken by something else; give another jupyter_port, or none", w.server.Port)
 	case strings.Contains(said, "No module named"):
 		return protocol.Errorf(protocol.Unsupported, "the sandbox's Python has not what Jupyter needs (%s):\n%s", strings.Join(Requirements(false), ", "), said)
 	case code == exitConfig:
 		return protocol.Errorf(protocol.Internal, "Jupyter does not take its configuration:\n%s", said)
 	}
-	return protocol.Errorf(protocol.Failed, "Jupyter ended at its start with exit code %d; it has printed:\n%s", p.ExitCode, said)
+	return protocol.Errorf(protocol.Failed, "Jupyter ended at its start with exit code %d; it has printed:\n%s", code, said)
 }
 
 // read passes on what was printed since.

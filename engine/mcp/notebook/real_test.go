@@ -25,9 +25,6 @@ const patience = 60 * time.Second
 // jupyterPython is an interpreter that has the packages of Jupyter.
 func jupyterPython(t *testing.T) string {
 	t.Helper()
-	if python := os.Getenv("SEER_JUPYTER_PYTHON"); python != "" {
-		return python
-	}
 	found, err := filepath.Glob("../../../.tools/jupyter-*/bin/python")
 	if err != nil || len(found) == 0 {
 		t.Fatal("no Python with Jupyter in .tools; run scripts/setup test")

@@ -1,0 +1,234 @@
+package notebook_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+)
+
+// TestMain makes the test binary double as the runtime, so that Jupyter is started by
+// the real one, in a sandbox without isolation.
+func TestMain(m *testing.M) {
+	if os.Getenv(loader.BootVariable) != "" {
+		os.Exit(runtime.Main(runtime.Worker{Files: fstest.MapFS{"none.py": {Data: []byte{}, Mode: fs.ModePerm}}, Entry: "none.py"}))
+	}
+	os.Exit(m.Run())
+}
+
+// machine boots the runtime. Its /workspace is a folder with a name that shells do not
+// like.
+func machine(t *testing.T) (*protocol.Client, string) {
+	t.Helper()
+	dir := t.TempDir()
+	workspace := filepath.Join(dir, "work é 'q'")
+	for _, d := range []string{workspace, filepath.Join(dir, "home")} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := protocol.NewToken()
+	env, err := loader.BootEnv(loader.Boot{
+		Listen: "unix:" + filepath.Join(dir, "s"), AdminSHA256: protocol.HashToken(admin), Cache: filepath.Join(dir, "cache"), Scratch: filepath.Join(dir, "scratch"),
+		Machine: "test-" + admin[:12], Roots: map[string]string{"/workspace": workspace}, EndUnix: time.Now().Add(10 * time.Minute).Unix(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv := loader.Command("python3")
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(dir, "home"), "GOCOVERDIR=" + dir}
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	client, err := protocol.NewClient("unix:"+filepath.Join(dir, "s"), admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
+		t.Fatal(err)
+	}
+	return client, workspace
+}
+
+// jupyterPython is an interpreter that has the packages of Jupyter.
+func jupyterPython(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob("../../.tools/jupyter-*/bin/python")
+	if err != nil || len(found) == 0 {
+		t.Fatal("no Python with Jupyter in .tools; run scripts/setup test")
+	}
+	python, err := filepath.Abs(found[len(found)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return python
+}
+
+func TestStart(t *testing.T) {
+	python := jupyterPython(t)
+	rt, workspace := machine(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+
+	// A port that was asked for and is taken; no Jupyter in the Python.
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	var lines []string
+	_, err = notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: port}, func(line string) { lines = append(lines, line) })
+	if protocol.CodeOf(err) != protocol.Conflict || !strings.Contains(err.Error(), "is taken") {
+		t.Errorf("%v; printed %q", err, lines)
+	}
+	bare := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -I -S \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := notebook.Start(ctx, rt, notebook.Spec{Python: bare}, nil); err == nil || !strings.Contains(err.Error(), "No module named") {
+		t.Errorf("without the packages: %v", err)
+	}
+
+	// Where no port was asked for and 8888 is taken, another is found.
+	if l, err := net.Listen("tcp", "127.0.0.1:8888"); err == nil {
+		defer l.Close()
+	}
+	server, err := notebook.Start(ctx, rt, notebook.Spec{Python: python, Setup: []notebook.SetupCell{{Name: "greeting", Code: "greeting = 'hi'"}}}, nil)
+	if err != nil || server.Port == 8888 || !strings.Contains(server.URL, server.Token) {
+		t.Fatalf("%+v, %v", server, err)
+	}
+	c := notebook.NewClient(server.Address)
+	defer c.Close()
+	s, _, err := c.StartSession(ctx, notebook.NewSession{Mode: notebook.New, Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := said(ctx, t, c, s.ID, "import os; print(greeting, os.getcwd())"); got != "hi "+filepath.Join(workspace)+"\n" && got != "hi "+filepath.Join(workspace, "notebooks")+"\n" {
+		t.Errorf("%q", got)
+	}
+	if _, err := os.Stat(filepath.Join(workspace, s.Path)); err != nil {
+		t.Error(err)
+	}
+	p, err := rt.Process(ctx, "jupyter")
+	if err != nil || !p.Background {
+		t.Errorf("%+v, %v", p, err)
+	}
+	e, err := rt.Stat(ctx, "~/.seer/notebook/config.json")
+	if err != nil || e.Mode != "0600" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	// Killed, it comes back on its own, under the same URL.
+	before, err := c.Info(ctx)
+	if err != nil || len(before.Sessions) == 0 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	const killSupervisor = "import os\nparent = lambda p: int(open(f'/proc/{p}/stat').read().rsplit(')', 1)[1].split()[1])\nos.kill(parent(os.getppid()), 9)"
+	if _, err := c.AddCell(ctx, s.ID, notebook.NewCell{Type: "code", Source: killSupervisor, Run: true}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		p, err := rt.Process(ctx, "jupyter")
+		if err == nil && p.Restarts > 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not started again: %+v, %v", p, err)
+		}
+	}
+	if _, err := c.Info(ctx); err != nil {
+		t.Errorf("after its restart: %v", err)
+	}
+
+	// What is hidden never lies on the disk.
+	const name = "the-secret-model-name"
+	server, err = notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: freePort(t), Hide: map[string]string{name: "<hidden>"},
+		Setup: []notebook.SetupCell{{Name: "model", Code: "path = '" + name + "'", Hidden: true}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := notebook.NewClient(server.Address)
+	defer hidden.Close()
+	if s, _, err = hidden.StartSession(ctx, notebook.NewSession{Mode: notebook.New}); err != nil {
+		t.Fatal(err)
+	}
+	if got := said(ctx, t, hidden, s.ID, "print(path)"); got != "<hidden>\n" {
+		t.Errorf("%q", got)
+	}
+	err = filepath.WalkDir(filepath.Dir(workspace), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(name)) && !bytes.HasPrefix(data, []byte("\x7fELF")) { // the runtime is this test itself
+			t.Errorf("the name is in %s", path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// said runs code and returns what it has printed.
+func said(ctx context.Context, t *testing.T, c *notebook.Client, session, code string) string {
+	t.Helper()
+	run, err := c.AddCell(ctx, session, notebook.NewCell{Type: "code", Source: code, Run: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for e, err := range c.Events(ctx, run.Execution.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Output != nil {
+			out.WriteString(string(e.Output.Text))
+			out.WriteString(strings.Join(e.Output.Traceback, "\n"))
+		}
+	}
+	return out.String()
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
