@@ -1,10 +1,12 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -207,5 +209,54 @@ func TestFreezeWaitsForFiles(t *testing.T) {
 	}
 	if err := <-written; err != nil {
 		t.Error(err)
+	}
+}
+
+// whileFrozen lists the processes of a machine and their states by its files alone.
+func (m *machine) whileFrozen(proc string) string {
+	m.t.Helper()
+	list, err := m.client.List(testContext(m.t), proc)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var all []string
+	for _, e := range list {
+		if strings.Trim(e.Name, "0123456789") != "" {
+			continue
+		}
+		var stat bytes.Buffer
+		if _, err := m.client.ReadFile(testContext(m.t), proc+"/"+e.Name+"/status", &stat); err != nil {
+			continue
+		}
+		_, rest, _ := strings.Cut(stat.String(), "Name:\t")
+		name, rest, _ := strings.Cut(rest, "\n")
+		_, state, _ := strings.Cut(rest, "State:\t")
+		all = append(all, name+" "+state[:min(1, len(state))])
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestInBubblewrap has terminals and freezing work where most sandboxes run.
+func TestInBubblewrap(t *testing.T) {
+	t.Parallel()
+	if err := exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true").Run(); err != nil {
+		t.Fatalf("this test needs bubblewrap: %v", err)
+	}
+	m := startIn(t, []string{"bwrap", "--unshare-user", "--unshare-pid", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--die-with-parent"}, nil)
+	m.push()
+	x := m.terminal(t, protocol.ProcessSpec{Argv: []string{"bash", "--norc", "-i"}, Env: map[string]string{"PS1": "ready> "}})
+	x.expect("ready> ")
+	x.send("tty;\n")
+	x.expect("/dev/pts/0")
+	f, err := m.client.Freeze(testContext(t))
+	if err != nil || f.Frozen.Frozen != 1 || len(f.NotFrozen) > 0 {
+		t.Fatalf("%+v %v", f, err)
+	}
+	if err := f.Thaw(testContext(t)); err != nil {
+		t.Error(err)
+	}
+	x.send("exit 3\n")
+	if p := x.ended(); p.ExitCode != 3 {
+		t.Errorf("%+v", p)
 	}
 }

@@ -252,6 +252,13 @@ func TestPIDNamespace(t *testing.T) {
 	if out := m.shell("cat /proc/1/cmdline | tr '\\0' ' '"); !strings.Contains(out, "loader") && !strings.Contains(out, "-I -S -c") {
 		t.Errorf("PID 1 is %q", out)
 	}
+	if f, err := m.client.Freeze(testContext(t)); err != nil || f.Frozen.Frozen != 2 || len(f.NotFrozen) > 0 { // the worker and the orphan
+		t.Errorf("%+v %v", f, err)
+	} else if out := m.whileFrozen("/proc"); strings.Count(out, "sleep T") != 1 {
+		t.Errorf("the processes are %q", out)
+	} else if err := f.Thaw(testContext(t)); err != nil {
+		t.Error(err)
+	}
 	if err := m.client.Shutdown(testContext(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,23 @@ func TestSessionTokens(t *testing.T) {
 		}
 		break
 	}
+	p, err := c.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: "echo $$ > pid; exec sleep 1000"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the variables of a process, without secrets", func() error {
+		var pid, env bytes.Buffer
+		if _, err := c.ReadFile(ctx, "pid", &pid); err != nil {
+			return err
+		}
+		if _, err := c.ReadFile(ctx, "/proc/"+strings.TrimSpace(pid.String())+"/environ", &env); err != nil {
+			return err
+		}
+		if !strings.Contains(env.String(), "SEER_PROCESS="+p.ID+"\x00") || !strings.Contains(env.String(), "KEY=[secret KEY]\x00") {
+			return fmt.Errorf("%q", env.String())
+		}
+		return nil
+	})
 	closed := portThatAnswers(t, c)
 	checkSessionRefusals(t, m, token)
 
