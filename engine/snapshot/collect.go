@@ -48,6 +48,9 @@ func (c *collector) run(r io.Reader) error {
 			return sdk.Errorf(sdk.Invalid, "what was sent is no tar, or was cut after %d entries: %v", len(c.seen), err)
 		}
 		if err := c.entry(hdr, tr); err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				err = sdk.Errorf(sdk.Invalid, "the tar was cut in it")
+			}
 			return fmt.Errorf("%.200q: %w", hdr.Name, err)
 		}
 	}

@@ -1,0 +1,370 @@
+package snapshot_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// TestDamage changes, cuts and removes each file of a store.
+func TestDamage(t *testing.T) {
+	for _, how := range []string{"other", "cut", "gone"} {
+		s := newStore(t)
+		save(t, s, "fine", file("other", "1"))
+		m := meta("x")
+		m.Sandbox = "sb-2"
+		sn, err := s.Save(t.Context(), m, []snapshot.Source{source("workspace", archive(t, file("f", noise(t, 5000))))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, digest := range map[string]string{"document": sn.ID, "index": sn.Trees[0].Index.Digest, "layer": sn.Trees[0].Layers[0].Digest} {
+			at := filepath.Join(s.Dir, "blobs", digest[7:])
+			data, err := os.ReadFile(at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch how {
+			case "other":
+				other := bytes.Clone(data)
+				other[len(other)/2] ^= 1
+				err = os.WriteFile(at, other, 0o600)
+			case "cut":
+				err = os.WriteFile(at, data[:len(data)-1], 0o600)
+			case "gone":
+				err = os.Remove(at)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for op, err := range map[string]error{"verify": s.Verify(t.Context(), "x"), "export": s.Export(t.Context(), "x", io.Discard)} {
+				if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(fmt.Sprint(err), "the snapshot x is damaged") || !strings.Contains(fmt.Sprint(err), digest) {
+					t.Errorf("%s %s, %s: %v", what, how, op, err)
+				}
+			}
+			all, err := s.List(t.Context())
+			if err != nil || len(all) != 2 || (all[0].Damaged == "" && all[1].Damaged == "") != (how == "other" && what != "document") {
+				t.Errorf("%s %s: %+v, %v", what, how, all, err)
+			}
+			if err := s.Verify(t.Context(), "fine"); err != nil {
+				t.Errorf("another one: %v", err)
+			}
+			if err := os.WriteFile(at, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Truncate(filepath.Join(s.Dir, "blobs", sn.ID[7:]), 3); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "x is damaged") {
+			t.Errorf("swept beside a damaged one: %v", err)
+		}
+		if err := s.Remove(t.Context(), "x"); err != nil {
+			t.Error(err)
+		}
+		if got := filesIn(t, s); got != "names 1 blobs 3 tmp 0" {
+			t.Error(got)
+		}
+	}
+}
+
+func TestExportAndImport(t *testing.T) {
+	s := newStore(t)
+	save(t, s, "one", dir("d"), file("d/f", "1"), file("g", noise(t, 2<<20)))
+	two := save(t, s, "two", dir("d"), file("d/f", "2"), link("l", "d"))
+	data := exported(t, s, "two")
+	other := newStore(t)
+	for _, name := range []string{"", "", "renamed"} { // the same once more is no mistake
+		sn, err := other.Import(t.Context(), bytes.NewReader(data), name)
+		if err != nil || sn.ID != two.ID || sn.Name != "two" && name == "" || sn.Sandbox != "sb-1" {
+			t.Fatalf("%+v, %v", sn, err)
+		}
+	}
+	if got := restored(t, other, "renamed", "workspace"); got != restored(t, s, "two", "workspace") {
+		t.Error(got)
+	}
+	if !bytes.Equal(exported(t, other, "two"), data) {
+		t.Error("it is exported in another way")
+	}
+	one := exported(t, s, "one")
+	var taken *snapshot.ExistsError
+	if _, err := other.Import(t.Context(), bytes.NewReader(one), "two"); !errors.As(err, &taken) {
+		t.Error(err)
+	}
+	if got := filesIn(t, other); got != "names 2 blobs 4 tmp 0" {
+		t.Error(got)
+	}
+}
+
+// TestFilesFromElsewhere imports what is no whole snapshot. Nothing of it is kept.
+func TestFilesFromElsewhere(t *testing.T) {
+	s := newStore(t)
+	save(t, s, "x", dir("d"), file("d/f", "1"), file("g", noise(t, 20_000)))
+	good := exported(t, s, "x")
+	other := newStore(t)
+	refuse := func(name string, data []byte, text string) {
+		t.Helper()
+		_, err := other.Import(t.Context(), bytes.NewReader(data), "")
+		if c := sdk.CodeOf(err); c != sdk.Invalid && c != sdk.Unsupported || !strings.Contains(err.Error(), text) || !strings.HasPrefix(err.Error(), "this is no snapshot that can be imported: ") {
+			t.Errorf("%s: %s %v", name, c, err)
+		}
+		if got := filesIn(t, other); got != "names 0 blobs 0 tmp 0" {
+			t.Fatalf("%s: kept: %s", name, got)
+		}
+	}
+	for _, n := range []int{0, 1, 511, 512, 700, len(good) / 2, len(good) - 1025, len(good) - 1024, len(good) - 512} {
+		refuse(fmt.Sprintf("%d of %d bytes", n, len(good)), good[:n], "")
+	}
+	for at := 100; at < len(good)-1024; at += 997 {
+		bad := bytes.Clone(good)
+		bad[at] ^= 0x40
+		if _, err := other.Import(t.Context(), bytes.NewReader(bad), "x"); err == nil { // in a header's padding or date
+			if err := errors.Join(other.Verify(t.Context(), "x"), other.Remove(t.Context(), "x")); err != nil {
+				t.Errorf("byte %d: %v", at, err)
+			}
+		}
+	}
+	refuse("text", []byte(strings.Repeat("hello ", 500)), "no tar file")
+	refuse("zip", append([]byte("PK\x03\x04"), make([]byte, 600)...), "no tar file")
+	refuse("nothing", make([]byte, 1024), "it is empty")
+	edit := func(each func(h *tar.Header, body string) []item) []byte {
+		var items []item
+		for r := tar.NewReader(bytes.NewReader(good)); ; {
+			h, err := r.Next()
+			if err != nil {
+				return archive(t, items...)
+			}
+			body, _ := io.ReadAll(r)
+			items = append(items, each(h, string(body))...)
+		}
+	}
+	same := func(h *tar.Header, body string) []item { return []item{{*h, body}} }
+	more := func(extra item) []byte {
+		return edit(func(h *tar.Header, body string) []item {
+			if h.Name == "oci-layout" {
+				return []item{extra, {*h, body}}
+			}
+			return same(h, body)
+		})
+	}
+	if _, err := other.Import(t.Context(), bytes.NewReader(more(dir("blobs"))), ""); err != nil {
+		t.Errorf("packed by another program: %v", err)
+	}
+	if err := other.Remove(t.Context(), "x"); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []item{file("../x", ""), file("blobs/sha256/../../x", ""), file("/etc/passwd", ""), link("blobs", "/tmp"), hard("oci-layout2", "oci-layout"), dir("names"),
+		file("blobs/sha256/"+strings.Repeat("0", 64)+"/x", ""), file("oci-layout", `{"imageLayoutVersion":"1.0.0"}`), special("blobs/sha256/x", tar.TypeFifo, 0)} {
+		refuse(bad.Name, more(bad), "which no snapshot has")
+	}
+	refuse("a wrong digest", more(file("blobs/sha256/"+strings.Repeat("0", 64), "x")), "has other bytes")
+	refuse("of petabytes", hugeHeader(t), "which no snapshot has")
+	refuse("without a layer", edit(func(h *tar.Header, body string) []item {
+		if h.Size > 10_000 {
+			return nil
+		}
+		return same(h, body)
+	}), "is missing")
+	refuse("another layout", edit(func(h *tar.Header, body string) []item {
+		return same(h, strings.ReplaceAll(body, `"imageLayoutVersion":"1.0.0"`, `"imageLayoutVersion":"9.0.0"`))
+	}), "version")
+	refuse("a name that is a path", edit(func(h *tar.Header, body string) []item {
+		return same(h, strings.ReplaceAll(body, `"org.opencontainers.image.ref.name":"x"`, `"org.opencontainers.image.ref.name":"../x"`))
+	}), "give it another one")
+	for name, tc := range map[string]struct{ doc, text string }{
+		"a later version": {`{"seer_snapshot":2}`, "reads version 1"},
+		"an unknown kind": {`{"seer_snapshot":1,"kind":"dream"}`, "of the kind"},
+		"a path as tree":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"../x"}]}`, "no name for a part"},
+		"a path as part":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:../../x"}}]}`, "cannot be"},
+		"no part":         {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:` + strings.Repeat("1", 64) + `"}}]}`, "is missing"},
+		"an escape":       {`{"seer_snapshot":1,"kind":"fs","description":"\u001b[2J"}`, "cannot be printed"},
+		"no JSON":         {`{`, "cannot be read"},
+	} {
+		refuse(name, layout(t, "application/vnd.seer.snapshot.v1", tc.doc), tc.text)
+	}
+	refuse("an image", layout(t, "", "{}"), "not a Seer snapshot")
+}
+
+func sum(data string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(data))) }
+
+// layout makes an OCI layout around a document and more blobs.
+func layout(t *testing.T, artifact, doc string, blobs ...string) []byte {
+	config := "application/vnd.seer.snapshot.config.v1+json"
+	manifest, err := json.Marshal(map[string]any{"schemaVersion": 2, "artifactType": artifact,
+		"config": map[string]any{"mediaType": config, "digest": "sha256:" + sum(doc), "size": len(doc)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"digest":"sha256:%s","size":%d,"annotations":{"org.opencontainers.image.ref.name":"evil"}}]}`, sum(string(manifest)), len(manifest))
+	items := []item{file("blobs/sha256/"+sum(doc), doc), file("blobs/sha256/"+sum(string(manifest)), string(manifest)), file("index.json", index), file("oci-layout", `{"imageLayoutVersion":"1.0.0"}`)}
+	for _, b := range blobs {
+		items = append(items, file("blobs/sha256/"+sum(b), b))
+	}
+	return archive(t, items...)
+}
+
+// TestHostileSnapshots has digests that are all right, and contents that are not.
+func TestHostileSnapshots(t *testing.T) {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer := string(z.EncodeAll(archive(t, file("f", "evil"), file("f", "evil"), file("big", "x")), nil))
+	line := func(path, kind, more string) string {
+		return fmt.Sprintf(`{"path":%q,"type":%q,"mode":420,"mtime":0%s}`, path, kind, more) + "\n"
+	}
+	hash := func(body string) string { return fmt.Sprintf(`,"size":%d,"sha256":%q`, len(body), sum(body)) }
+	for name, tc := range map[string]struct{ lines, text string }{
+		"up":                {line("../x", "dir", ""), "leads out"},
+		"absolute":          {line("/x", "dir", ""), "leads out"},
+		"not clean":         {line("a//x", "dir", ""), "leads out"},
+		"raw and up":        {`{"path":"","path_bytes":"Li4veA==","type":"dir","mode":0,"mtime":0}` + "\n", "leads out"},
+		"below a link":      {line("a", "symlink", `,"link":"/etc"`) + line("a/passwd", "file", hash("evil")), "no folder"},
+		"linked to outside": {line("a", "link", `,"link":"../../x"`), "leads out"},
+		"linked to nothing": {line("a", "link", `,"link":"b"`), "no file of it"},
+		"no such layer":     {line("f", "file", hash("evil")+`,"layer":7`), "cannot be"},
+		"a device":          {line("a", "device", ""), "unknown type"},
+		"a mode":            {strings.Replace(line("a", "dir", ""), "420", "99999", 1), "cannot be"},
+		"no JSON":           {"x\n", "cannot be read"},
+		"a long line":       {line("a", "symlink", `,"link":"`+strings.Repeat("x", 70_000)+`"`), "cannot be read"},
+	} {
+		index := string(z.EncodeAll([]byte(tc.lines), nil))
+		other := newStore(t)
+		_, err := other.Import(t.Context(), bytes.NewReader(evil(t, index, layer, strings.Count(tc.lines, "\n"))), "")
+		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(fmt.Sprint(err), tc.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := filesIn(t, other); got != "names 0 blobs 0 tmp 0" {
+			t.Errorf("%s: kept: %s", name, got)
+		}
+	}
+	// These lie about the content, which is seen when it is given out.
+	for name, tc := range map[string]struct{ lines, text string }{
+		"another content": {line("f", "file", hash("good")), `"f" has other bytes`},
+		"another size":    {line("f", "file", hash("longer")), `"f" has 4 bytes instead of 6`},
+		"twice":           {line("f", "file", hash("evil")), "twice"},
+		"not there":       {line("nobody", "file", hash("evil")), `"nobody" is not in its layer`},
+	} {
+		other := newStore(t)
+		if _, err := other.Import(t.Context(), bytes.NewReader(evil(t, string(z.EncodeAll([]byte(tc.lines), nil)), layer, 1)), ""); err != nil {
+			t.Fatal(err)
+		}
+		r, err := other.Restore(t.Context(), "evil", "workspace")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, r); sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(fmt.Sprint(err), tc.text) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func evil(t *testing.T, index, layer string, entries int) []byte {
+	doc := fmt.Sprintf(`{"seer_snapshot":1,"kind":"fs","created":"2026-01-01T00:00:00Z","trees":[{"name":"workspace","entries":%d,"index":{"digest":"sha256:%s","size":%d},"layers":[{"digest":"sha256:%s","size":%d}]}]}`,
+		entries, sum(index), len(index), sum(layer), len(layer))
+	return layout(t, "application/vnd.seer.snapshot.v1", doc, index, layer)
+}
+
+// TestFullDisk runs itself with a store on a file system of 1 MiB.
+func TestFullDisk(t *testing.T) {
+	if os.Getenv("SEER_TEST_FULL") == "" {
+		bwrap, err := exec.LookPath("bwrap")
+		if err != nil {
+			t.Fatal("bubblewrap is needed for this test: apt-get install bubblewrap")
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bwrap, "--unshare-user", "--ro-bind", "/", "/", "--size", "1048576", "--tmpfs", "/mnt", "--dev", "/dev", "--tmpfs", "/tmp",
+			"--ro-bind", self, "/tmp/self", "--setenv", "SEER_TEST_FULL", "1", "/tmp/self", "-test.run=^TestFullDisk$", "-test.v")
+		cmd.Dir = "/"
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	s := &snapshot.Store{Dir: "/mnt/store"}
+	save(t, s, "small", file("f", "1"), file("same", strings.Repeat("x", 2<<20)))
+	data := exported(t, newFull(t), "large")
+	raw := source("raw", []byte(noise(t, 3<<20)))
+	raw.Opaque = true
+	for name, src := range map[string]snapshot.Source{
+		"streamed": source("workspace", archive(t, file("g", noise(t, 3<<20)))), "held": source("workspace", archive(t, file("same", noise(t, 2<<20)))), "opaque": raw,
+	} {
+		if _, err := s.Save(t.Context(), meta(name), []snapshot.Source{src}); !errors.Is(err, state.ErrNoSpace) || !strings.Contains(err.Error(), "/mnt/store") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := s.Import(t.Context(), bytes.NewReader(data), ""); !errors.Is(err, state.ErrNoSpace) {
+		t.Errorf("import: %v", err)
+	}
+	if got := filesIn(t, s); got != "names 1 blobs 3 tmp 0" {
+		t.Error(got)
+	}
+	if err := s.Verify(t.Context(), "small"); err != nil {
+		t.Error(err)
+	}
+}
+
+func newFull(t *testing.T) *snapshot.Store {
+	s := newStore(t)
+	save(t, s, "large", file("g", noise(t, 3<<20)))
+	return s
+}
+
+// TestKilled ends savers at several moments. Whatever is to be seen is whole, and what
+// they have left is swept.
+func TestKilled(t *testing.T) {
+	if dir := os.Getenv("SEER_TEST_KILLED"); dir != "" {
+		s := &snapshot.Store{Dir: dir}
+		for i := range 1000 {
+			save(t, s, fmt.Sprintf("s-%d-%d", os.Getpid(), i), file("f", noise(t, 200_000)), file("g", "same"))
+		}
+		return
+	}
+	s := newStore(t)
+	for i := range 6 {
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
+		cmd.Env = append(os.Environ(), "SEER_TEST_KILLED="+s.Dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(100+37*i) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	if err := s.Sweep(t.Context()); err != nil {
+		t.Error(err)
+	}
+	all, err := s.List(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d snapshots, %v", len(all), err)
+	}
+	for _, sn := range all {
+		if err := s.Verify(t.Context(), sn.Name); err != nil {
+			t.Error(err)
+		}
+		if err := s.Remove(t.Context(), sn.Name); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := filesIn(t, s); got != "names 0 blobs 0 tmp 0" {
+		t.Error(got)
+	}
+}
