@@ -23,8 +23,8 @@ func newRun(a *app) *cobra.Command {
 workspace that sees nothing else of this computer, collect what the agent left in
 outputs/, and end the sandbox.
 
-Ctrl-C once stops cleanly: the agent is asked to end, results are collected, the
-sandbox ends. Twice stops at once; the sandbox then ends with its lease.
+Ctrl-C once stops cleanly: the agent is asked to end, results are collected, and on
+a terminal you are asked whether to keep the sandbox; otherwise it ends. Twice stops at once; the sandbox then ends with its lease.
 The exit code is 11 when the agent itself fails.`,
 		Example: `  seer run seer.yaml
   seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
@@ -47,9 +47,15 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 		return err
 	}
 	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
-	return a.agentWork(run.Options{Keep: keep, Check: check}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+	return a.agentWork(run.Options{Keep: keep, Check: check, AskKeep: a.askKeep}, func(e *engine.Engine, o run.Options) (run.Result, error) {
 		return run.Run(ctx, e, exp, o)
 	})
+}
+
+// askKeep asks whether a run that was stopped leaves its sandbox. Silence is no.
+func (a *app) askKeep(ctx context.Context, sandbox string) bool {
+	yes, err := a.confirm(ctx, "Keep the sandbox "+sandbox+"?")
+	return err == nil && yes
 }
 
 // agentWork lets an agent run, with its output as it comes, and tells what came of it.

@@ -30,9 +30,12 @@ const cleanupTimeout = time.Minute
 
 // Options say how an experiment is run.
 type Options struct {
-	Name           string // of the sandbox; empty = none
-	Check          engine.CheckOptions
-	Keep           bool      // leave the sandbox and the surfaces as they are
+	Name  string // of the sandbox; empty = none
+	Check engine.CheckOptions
+	Keep  bool // leave the sandbox and the surfaces as they are
+	// AskKeep is asked whether to keep the sandbox of a run that was stopped; nil = no. It
+	// has until ctx ends.
+	AskKeep        func(ctx context.Context, sandbox string) bool
 	Stdout, Stderr io.Writer // of the agent; nil = discard
 	Progress       engine.Progress
 	Seer           string        // path of the seer program, for agents that use MCP; empty = those surfaces are refused
@@ -272,11 +275,12 @@ func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
 
 // cleanup collects the outputs and ends the sandbox. The run's context may have
 // ended, so it works with one of its own.
-func (r *runner) cleanup(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+func (r *runner) cleanup(stop context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), cleanupTimeout)
 	defer cancel()
 	var errs []error
 	r.agent.close()
+	stopped := stop.Err() != nil
 	if r.space != nil {
 		n, err := collect(r.space.root, r.exp.Outputs, r.warn)
 		r.result.Files = n
@@ -286,6 +290,9 @@ func (r *runner) cleanup(ctx context.Context) error {
 		r.result.Calls = r.recording.finish(ctx)
 	}
 	if r.sandbox != nil {
+		if stopped && !r.opts.Keep && r.opts.AskKeep != nil {
+			r.opts.Keep = r.asked(ctx)
+		}
 		errs = append(errs, r.endSandbox(ctx))
 	}
 	if r.space != nil {
@@ -295,6 +302,15 @@ func (r *runner) cleanup(ctx context.Context) error {
 		errs = append(errs, r.space.save(), r.space.close())
 	}
 	return errors.Join(errs...)
+}
+
+// keepTimeout is how long a run that was stopped waits for an answer.
+const keepTimeout = 15 * time.Second
+
+func (r *runner) asked(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
+	defer cancel()
+	return r.opts.AskKeep(ctx, r.id)
 }
 
 func (r *runner) endSandbox(ctx context.Context) error {
