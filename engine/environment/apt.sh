@@ -6,5 +6,14 @@ done
 [ -n "$lacking" ] || exit 0
 command -v apt-get >/dev/null || { echo "the image has no apt-get; use an image of Debian or Ubuntu, or one that has $*"; exit 90; }
 [ "$(id -u)" = 0 ] || { echo "the image's user is not root, so nothing can be installed; use another image, or one that has $*"; exit 90; }
+# A sandbox on a system of others knows few users, and dpkg wants those that it has noted.
+id=900
+[ ! -r /var/lib/dpkg/statoverride ] || while read -r user group _; do
+  id=$((id + 1))
+  grep -q "^$group:" /etc/group || echo "$group:x:$id:" >>/etc/group
+  grep -q "^$user:" /etc/passwd || echo "$user:x:$id:$id::/nonexistent:/usr/sbin/nologin" >>/etc/passwd
+done </var/lib/dpkg/statoverride
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q && exec apt-get install -y -q --no-install-recommends -- "$@"
+# Others than root may not write to /tmp there.
+as_root="-o APT::Sandbox::User=root"
+apt-get $as_root update -q && exec apt-get $as_root install -y -q --no-install-recommends -- "$@"
