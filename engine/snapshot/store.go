@@ -188,7 +188,18 @@ func (s *Store) Sweep(ctx context.Context) error {
 		return err
 	}
 	defer lock.Release()
-	return errors.Join(s.sweepWork(), state.Sweep(s.path("names")), s.collect(ctx))
+	return errors.Join(s.sweepWork(), s.sweepNames(), s.collect(ctx))
+}
+
+// sweepNames removes what is no name: nobody who lives writes one while the lock is ours.
+func (s *Store) sweepNames() error {
+	entries, err := os.ReadDir(s.path("names"))
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			err = errors.Join(err, os.Remove(s.path("names", e.Name())))
+		}
+	}
+	return err
 }
 
 // collect removes blobs that belong to no snapshot. Where it is not known what belongs to
