@@ -214,3 +214,37 @@ print(open("/etc/image").read(), open("/opt/new").read(), os.path.exists("/etc/g
 		}
 	}
 }
+
+// TestSavedSystemOfThisComputer: without an image, what changes lies on the system here.
+func TestSavedSystemOfThisComputer(t *testing.T) {
+	pl := newPlace(t)
+	spec := pl.spec("own", isolation.GVisor)
+	spec.Image = &sdk.Image{SystemPackages: []string{"jq"}}
+	b := pl.up(spec)
+	if got := b.run(`
+import os
+open("/usr/local/bin/made", "w").write("x"); print(os.getuid(), os.path.exists("/root/.bashrc"), os.path.exists(%q))`, pl.base); got != "0 False False" {
+		t.Errorf("inside: %s", got)
+	}
+	step, err := pl.p.Snapshot(context.Background(), b.handle, "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.down()
+	if _, err := os.Stat("/usr/local/bin/made"); err == nil {
+		t.Error("this computer was changed")
+	}
+	for _, kind := range own() {
+		spec := pl.spec("again-"+kind, kind)
+		spec.Image = &sdk.Image{Snapshot: step.Image}
+		if kind == isolation.Bubblewrap {
+			if _, err := pl.create(spec); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "gvisor") {
+				t.Errorf("in bubblewrap: %v", err)
+			}
+			continue
+		}
+		if got := pl.up(spec).run(`print(open("/usr/local/bin/made").read())`); got != "x" {
+			t.Errorf("%s: %s", kind, got)
+		}
+	}
+}
