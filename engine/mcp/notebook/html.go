@@ -21,7 +21,7 @@ func htmlText(source string) string {
 	}
 	var w htmlWriter
 	w.walk(root, 0)
-	text := strings.TrimSpace(w.out.String())
+	text := strings.TrimRight(strings.TrimLeft(w.out.String(), "\n"), " \n")
 	if cut {
 		text += "\n[the rest of the HTML is left out]"
 	}
@@ -73,7 +73,7 @@ func (w *htmlWriter) special(n *html.Node) bool {
 	case atom.Table:
 		w.line()
 		w.out.WriteString(table(n))
-		w.line()
+		w.fresh = true
 	case atom.Pre:
 		w.line()
 		w.out.WriteString(rawText(n))

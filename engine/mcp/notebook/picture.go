@@ -20,7 +20,7 @@ const (
 	// maxBytes is the largest image that is shown.
 	maxBytes = 1 << 20
 	// maxPixels is the largest image that is looked at at all.
-	maxPixels = 64 << 20
+	maxPixels = 32 << 20
 )
 
 // picture is an image as it is shown.
@@ -40,12 +40,13 @@ func shrink(data []byte, kind string) *picture {
 	if config.Width <= 0 || config.Height <= 0 || config.Width > maxPixels/config.Height {
 		return &picture{note: fmt.Sprintf("not shown: its %s pixels are too many", size)}
 	}
-	if longest(config.Width, config.Height) <= maxSide && len(data) <= maxBytes && (format == "png" || format == "jpeg") {
-		return &picture{data: data, mime: "image/" + format, note: size}
-	}
+	// Also one that is small enough is read to its end: a damaged one makes whole requests to models fail.
 	img, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return &picture{note: fmt.Sprintf("not shown: the %s cannot be read (%v)", kind, err)}
+	}
+	if longest(config.Width, config.Height) <= maxSide && len(data) <= maxBytes && (format == "png" || format == "jpeg") {
+		return &picture{data: data, mime: "image/" + format, note: size}
 	}
 	p := fit(img, format == "jpeg")
 	switch b := img.Bounds(); {
