@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -50,13 +51,17 @@ func etcFiles(spec Spec) (map[string]string, error) {
 		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost %s\n::1 localhost\n", hostname),
 		"/etc/hostname": hostname + "\n",
 	}
+	if spec.Root.Writable {
+		// Its own user could not read what belongs to the only one who is mapped.
+		files["/etc/apt/apt.conf.d/99seer"] = "APT::Sandbox::User \"root\";\n"
+	}
 	if spec.Root.Image == "" {
-		home := "/root"
-		if spec.Root.Writable {
-			home = Home
-		}
-		files["/etc/passwd"] = fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\n%snobody:x:65534:65534::/:/bin/false\n", home, passwdLine())
+		files["/etc/passwd"] = fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\n%snobody:x:65534:65534::/:/bin/false\n", passwdLine())
 		files["/etc/group"] = fmt.Sprintf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", User, uid)
+		if spec.Root.Writable { // packages know the system's own users by name
+			files["/etc/passwd"] = fmt.Sprintf("root:x:0:0:root:%s:/bin/sh\n%s%s", Home, passwdLine(), systemAccounts("/etc/passwd"))
+			files["/etc/group"] = fmt.Sprintf("root:x:0:\n%s:x:%d:\n%s", User, uid, systemAccounts("/etc/group"))
+		}
 		if _, err := os.Stat("/etc/nsswitch.conf"); err != nil {
 			files["/etc/nsswitch.conf"] = nsswitch
 		}
@@ -84,6 +89,32 @@ func etcFiles(spec Spec) (map[string]string, error) {
 		}
 	}
 	return files, nil
+}
+
+// systemAccounts are the lines of passwd or group that are not of people, without
+// the people in a group.
+func systemAccounts(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), ":")
+		if len(fields) < 4 {
+			continue
+		}
+		id, err := strconv.Atoi(fields[2])
+		if err != nil || id == 0 || id >= uid && id != 65534 {
+			continue
+		}
+		if len(fields) == 4 {
+			fields[3] = ""
+		}
+		fields[1] = "x" // old systems have a hash there
+		out.WriteString(strings.Join(fields, ":") + "\n")
+	}
+	return out.String()
 }
 
 func passwdLine() string { return fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", User, uid, uid, Home) }

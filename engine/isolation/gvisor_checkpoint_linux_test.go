@@ -121,3 +121,50 @@ func run(t *testing.T, spec Spec) {
 		}
 	})
 }
+
+// A socket that leads outside is a reason to refuse, and no reason to end. After it
+// has been closed and made anew, all goes on.
+func TestGVisorCheckpointWithASocket(t *testing.T) {
+	work := t.TempDir()
+	const server = `
+import os, socket, time
+def bind():
+    s = socket.socket(socket.AF_UNIX); s.bind("/workspace/s"); s.listen(); return s
+s = bind()
+print("ready", flush=True)
+while True:
+    if s and os.path.exists("/workspace/park"):
+        s.close(); os.unlink("/workspace/s"); s = None; open("/workspace/parked", "w").close()
+    if not s and not os.path.exists("/workspace/park"):
+        s = bind(); open("/workspace/back", "w").close()
+    time.sleep(0.01)
+`
+	b := start(t, GVisor, Spec{
+		Env: map[string]string{"PATH": "/usr/bin:/bin"}, Mounts: []sdk.Mount{{Source: work, Target: "/workspace", Writable: true}},
+	}, "exec python3 -c '"+server+"'")
+	wait := func(name string) {
+		t.Helper()
+		for deadline := time.Now().Add(60 * time.Second); ; <-time.After(10 * time.Millisecond) {
+			if _, err := os.Stat(filepath.Join(work, name)); err == nil {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no %s", name)
+			}
+		}
+	}
+	if err := Checkpoint(t.Context(), b.state, t.TempDir(), true); sdk.CodeOf(err) != sdk.Unavailable {
+		t.Errorf("with a socket: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(work, "park"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wait("parked")
+	if err := Checkpoint(t.Context(), b.state, t.TempDir(), true); err != nil {
+		t.Errorf("parked: %v", err)
+	}
+	if err := os.Remove(filepath.Join(work, "park")); err != nil {
+		t.Fatal(err)
+	}
+	wait("back")
+}

@@ -18,6 +18,7 @@ const (
 	stateTree   = "tree"   // what is / inside
 	stateMask   = "mask"   // what lies on an image: mount points and files in /etc
 	stateLower  = "lower"  // where the image is mounted
+	stateDpkg   = "dpkg"   // locks of dpkg
 	stateUpper  = "upper"  // what is changed in a writable tree
 	stateBundle = "bundle" // config.json
 	stateRun    = "run"    // runsc's own

@@ -81,12 +81,12 @@ func runsc(ctx context.Context, state string, r running, extra *os.File, args ..
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	text := strings.TrimSpace(said.String())
-	lines := strings.Split(text, "\n")
-	if text == "" {
-		return err
+	text, _, _ := strings.Cut(said.String(), "\ngoroutine ") // where in runsc it happened is of no use here
+	lines := strings.Split(strings.Trim(text, " \n:"), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return fmt.Errorf("runsc %s: %s", args[0], last)
 	}
-	return fmt.Errorf("runsc %s: %s", args[0], lines[len(lines)-1])
+	return err
 }
 
 func saveRoot(ctx context.Context, state string, w io.Writer) error {
@@ -141,10 +141,13 @@ func checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error
 	if leaveRunning {
 		args = append(args, "-leave-running")
 	}
-	err = runsc(ctx, state, r, nil, append(args, sandboxID)...)
-	switch {
-	case err == nil:
+	if err = runsc(ctx, state, r, nil, append(args, sandboxID)...); err == nil {
 		return nil
+	}
+	for _, name := range []string{"checkpoint.img", "pages.img", "pages_meta.img"} { // half a checkpoint is none
+		_ = os.Remove(filepath.Join(dir, name))
+	}
+	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case strings.Contains(err.Error(), "socket"):

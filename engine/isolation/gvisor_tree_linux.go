@@ -39,7 +39,7 @@ func (g *gvisor) base() error {
 			return err
 		}
 	}
-	return nil
+	return os.Chmod(filepath.Join(g.tree.base, "tmp"), 0o777|os.ModeSticky)
 }
 
 // image lays what is ours on the folder of the image, which is not touched: the
@@ -80,11 +80,9 @@ func (g *gvisor) system() error {
 		}
 	}
 	if g.spec.Root.Writable {
-		more, err := g.packages()
-		if err != nil {
+		if err := g.packages(); err != nil {
 			return err
 		}
-		dirs = append(dirs, more...)
 	}
 	for _, dir := range dirs {
 		if err := g.tree.dir(dir); err != nil {
@@ -112,9 +110,9 @@ func (g *gvisor) system() error {
 	return nil
 }
 
-// packages are what apt and dpkg need of this computer: the folders to show, and
+// packages shows what apt and dpkg need of this computer: what is installed, and
 // copies of their settings as far as everybody may read them.
-func (g *gvisor) packages() ([]string, error) {
+func (g *gvisor) packages() error {
 	for _, path := range []string{
 		"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/apt/trusted.gpg.d", "/etc/apt/keyrings", "/etc/apt/preferences.d",
 		"/etc/apt/apt.conf.d", "/etc/dpkg", "/etc/debconf.conf", "/etc/default", "/etc/shells",
@@ -123,26 +121,35 @@ func (g *gvisor) packages() ([]string, error) {
 			continue
 		}
 		if err := g.tree.copy(path); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, dir := range []string{"/var/lib/apt/lists/partial", "/var/cache/apt/archives/partial", "/var/cache/debconf", "/var/log"} {
 		if err := g.tree.dir(dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if _, err := os.Stat("/var/lib/dpkg"); err != nil {
-		return nil, nil //nolint:nilerr // a system without dpkg
+	const installed = "/var/lib/dpkg"
+	if _, err := os.Stat(installed); err != nil {
+		return nil //nolint:nilerr // a system without dpkg
 	}
-	return []string{"/var/lib/dpkg"}, nil
+	// Its locks belong to root outside; here they are the sandbox's own.
+	locks := tree{base: filepath.Join(g.state, stateDpkg)}
+	for _, name := range []string{"lock", "lock-frontend", "triggers/Lock"} {
+		if err := locks.file(name, ""); err != nil {
+			return err
+		}
+	}
+	g.script = append(g.script, "mount -t overlay overlay -o lowerdir="+stateDpkg+":"+installed+" "+stateTree+installed)
+	return g.tree.dir(installed)
 }
 
 // mounts adds what the command is given, in the order that bubblewrap has, too.
 func (g *gvisor) mounts() error {
 	above, others := splitMounts(g.spec)
 	for _, m := range []struct{ name, target string }{{"tmp", "/tmp"}, {"home", Home}} {
-		if covered(targets(g.spec.Mounts), m.target) {
-			continue
+		if covered(targets(g.spec.Mounts), m.target) || m.target == "/tmp" && g.spec.Root.Writable {
+			continue // in a writable tree /tmp is of many users, which a folder outside cannot keep apart
 		}
 		dir := filepath.Join(g.state, m.name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {

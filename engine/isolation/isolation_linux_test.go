@@ -193,7 +193,7 @@ func TestPlainCommand(t *testing.T) {
 
 func TestDieWithParent(t *testing.T) {
 	if kind := os.Getenv("SEER_TEST_PARENT"); kind != "" {
-		cmd, err := prepare(t, kind, Spec{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 1000"}, DieWithParent: true})
+		cmd, err := prepare(t, kind, Spec{Argv: []string{"/bin/sh", "-c", "echo up; exec sleep 1000"}, DieWithParent: true, State: os.Getenv("SEER_TEST_STATE")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func dieWithParentIn(t *testing.T, kind string) {
 	}
 	defer r.Close()
 	parent := exec.Command("/proc/self/exe", "-test.run=^TestDieWithParent$")
-	parent.Env = append(os.Environ(), "SEER_TEST_PARENT="+kind)
+	parent.Env = append(os.Environ(), "SEER_TEST_PARENT="+kind, "SEER_TEST_STATE="+t.TempDir())
 	parent.ExtraFiles = []*os.File{w}
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)

@@ -45,6 +45,12 @@ func saveLayer(w io.Writer, r io.Reader) error {
 		if err != nil {
 			return err
 		}
+		if err := checkKind(name, h); err != nil {
+			return err
+		}
+		if strings.HasPrefix(name, "tmp/") || strings.HasPrefix(name, "run/") {
+			continue // what is there is not meant to stay
+		}
 		if isDevice00(h) || h.Typeflag == tar.TypeLink && gone[linkName(h)] {
 			gone[name] = true
 			if err := out.WriteHeader(emptyFile(path.Join(path.Dir(name), whiteout+path.Base(name)), h)); err != nil {
@@ -72,6 +78,22 @@ func saveLayer(w io.Writer, r io.Reader) error {
 			}
 		}
 	}
+}
+
+// checkKind refuses what cannot be in a tree. Holes in a file would let some bytes
+// fill a disk.
+func checkKind(name string, h *tar.Header) error {
+	switch h.Typeflag {
+	case tar.TypeDir, tar.TypeReg, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock:
+	default:
+		return sdk.Errorf(sdk.Invalid, "%s is of a kind that cannot be in a tree (%q)", name, h.Typeflag)
+	}
+	for record := range h.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") {
+			return sdk.Errorf(sdk.Invalid, "%s is a file with holes, which a layer cannot have", name)
+		}
+	}
+	return nil
 }
 
 func isDevice00(h *tar.Header) bool {
@@ -106,6 +128,7 @@ func without(records map[string]string, prefix string) map[string]string {
 
 func copyEntry(out *tar.Writer, in io.Reader, h *tar.Header) error {
 	h.Format = tar.FormatUnknown // the writer chooses what fits
+	h.Xattrs = nil               //nolint:staticcheck // the reader fills it, too, and the writer would write it
 	if err := out.WriteHeader(h); err != nil {
 		return err
 	}

@@ -86,10 +86,8 @@ func (m *merger) each(n int, do func(index int, name string, h *tar.Header, in i
 func (m *merger) index(n int) error {
 	mine := map[string]*entry{}
 	err := m.each(n, func(index int, name string, h *tar.Header, _ io.Reader) error {
-		switch h.Typeflag {
-		case tar.TypeDir, tar.TypeReg, tar.TypeSymlink, tar.TypeLink, tar.TypeFifo, tar.TypeChar, tar.TypeBlock:
-		default:
-			return sdk.Errorf(sdk.Invalid, "%s is of a kind that cannot be in a tree (%q)", name, h.Typeflag)
+		if err := checkKind(name, h); err != nil {
+			return err
 		}
 		base := path.Base(name)
 		switch {
