@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
@@ -50,6 +51,10 @@ type Options struct {
 	PluginAudit func(host.Audit)
 	// Version is that of this program, to tell a plugin that needs a newer one.
 	Version string
+
+	// Registry is the client of registries for image.base on this computer:
+	// registry.Open of engine/image/registry. nil = no images there.
+	Registry image.Opener
 
 	// Python is the interpreter of local sandboxes; default $SEER_PYTHON,
 	// /usr/bin/python3 or python3 in the PATH.
@@ -210,8 +215,12 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	images, err := e.store.Cache("images")
+	if err != nil {
+		return nil, err
+	}
 	return local.New(local.Options{
-		Dir: dir, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
+		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
 		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
 		Cache:  e.compiledWorker, Places: e.places(),
 	}), nil

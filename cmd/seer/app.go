@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/image/registry"
 )
 
 // app is one invocation of seer: its streams, its global flags and the engine,
@@ -75,6 +76,7 @@ func beforeDash(args []string) []string {
 func (a *app) openEngine() (*engine.Engine, error) {
 	e, err := engine.New(engine.Options{
 		StateDir: a.stateDir, PluginDirs: a.pluginDirs, LockDir: a.lockDir, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
+		Registry: registry.Open,
 	})
 	a.opened = e
 	return e, err

@@ -123,7 +123,7 @@ func TestGood(t *testing.T) {
 func TestFindings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"no provider", "sandbox: {provider: nowhere}", "sandbox.provider: there is no provider `nowhere`; known are cloud, local; plugins are looked for in /plugins"},
-		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no GPU: not supported by this version; remove gpu to run on the CPU"},
+		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no NVIDIA GPU; remove gpu to run on the CPU"},
 		{"no gpu anywhere", "sandbox: {gpu: [A100, H100]}", "sandbox.gpu: this computer has no A100 or H100, and the provider `modal` is not installed; remove gpu"},
 		{"other gpu", "sandbox: {provider: cloud, gpu: T4}", "sandbox.gpu: provider `cloud` has no T4; it has A100-80GB, H100"},
 		{"isolation of a cloud", "sandbox: {provider: cloud, isolation: none}", "sandbox.isolation: provider `cloud` has its own isolation; remove the key"},
