@@ -3,6 +3,7 @@ package isolation
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -119,7 +120,6 @@ func imageIn(t *testing.T, kind string) {
 type box struct {
 	cmd   *exec.Cmd
 	state string
-	lines chan string
 }
 
 // start runs a script and waits until it says "ready".
@@ -462,5 +462,50 @@ func TestGVisorRefuses(t *testing.T) {
 	}
 	if err := SaveRoot(t.Context(), t.TempDir(), io.Discard); sdk.CodeOf(err) != sdk.NotFound {
 		t.Errorf("save nothing: %v", err)
+	}
+}
+
+// A trial that is cancelled leaves neither processes nor folders.
+func TestGVisorCancelledDetect(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	for after := time.Duration(0); after < 400*time.Millisecond; after += 50 * time.Millisecond {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		detectGVisor(ctx, places())
+		cancel()
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(using(t, dir)) > 0; <-time.After(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("left running: %v", using(t, dir))
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestGVisorReasons(t *testing.T) {
+	none := func(string) string { return "" }
+	for want, out := range map[string]string{
+		"too old (flag provided but not defined: -host-uds); run: seer doctor --fix": "usage\nflag provided but not defined: -host-uds",
+		"util-linux is too old":                      "unshare: unrecognized option '--map-user=1000'",
+		"does not work here: running container: odd": "noise\nrunning container: odd\n",
+		"does not work here: exit status 9":          "",
+	} {
+		if got := explainGVisor(out, errors.New("exit status 9"), none); !strings.Contains(got, want) {
+			t.Errorf("%q does not say %q", got, want)
+		}
+	}
+	off := func(name string) string {
+		if name == "user/max_user_namespaces" {
+			return "0"
+		}
+		return ""
+	}
+	if got := explainGVisor("x", errors.New("x"), off); !strings.Contains(got, "sysctl -w user.max_user_namespaces=15000") {
+		t.Error(got)
+	}
+	if found := detectGVisor(t.Context(), nil); !found.Usable && !strings.Contains(found.Reason, "seer doctor --fix") {
+		t.Errorf("%+v", found)
 	}
 }

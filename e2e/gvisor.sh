@@ -1,0 +1,11 @@
+# gVisor as an isolation: what scripts/setup built does all that bubblewrap promises,
+# for root and for an ordinary user, and what only it can. `make test` leaves these
+# tests out, because building runsc takes minutes.
+cd "$TOP"
+"$TOP"/bin/runsc --version | grep -q '^runsc version'
+
+# The home of this script is empty: what Go has compiled is not to be compiled again.
+real=$(getent passwd "$(id -u)" | cut -d: -f6)
+GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)
+export GOMODCACHE GOCACHE
+go test -race -timeout 15m -run 'TestGVisor|TestAsOrdinaryUser|/^gvisor$' ./engine/isolation ./engine/machine/local
