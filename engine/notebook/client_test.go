@@ -53,9 +53,9 @@ func TestWhoAnswers(t *testing.T) {
 			w.WriteHeader(403)
 			fmt.Fprint(w, `{"error":{"code":"forbidden","message":"no"}}`)
 		}, protocol.Forbidden, "refuses the token"},
-		"Jupyter's own 403":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>Forbidden", 403) }, protocol.Forbidden, "refuses the token"},
-		"another Jupyter":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>404", 404) }, protocol.Unsupported, "not a Jupyter server of Seer"},
-		"its page to log in": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login?next=x", 302) }, protocol.Unsupported, "not a Jupyter server of Seer"},
+		"Jupyter's own 403":  {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>Forbidden", http.StatusForbidden) }, protocol.Forbidden, "refuses the token"},
+		"another Jupyter":    {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>404", http.StatusNotFound) }, protocol.Unsupported, "not a Jupyter server of Seer"},
+		"its page to log in": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login?next=x", http.StatusFound) }, protocol.Unsupported, "not a Jupyter server of Seer"},
 		"another version":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"seer_notebook":2}`) }, protocol.Unsupported, "version 1"},
 		"its own words": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(409)

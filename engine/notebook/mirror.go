@@ -236,8 +236,9 @@ func create(root *os.Root, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer root.Remove(tmp)
-	return root.Link(tmp, name)
+	err = root.Link(tmp, name)
+	_ = root.Remove(tmp) // it is another name of the same file
+	return err
 }
 
 // replace writes a file as a whole: a reader sees the old content or the new one. A link

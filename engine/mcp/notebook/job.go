@@ -8,7 +8,6 @@ import (
 
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/notebook"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 const (
@@ -187,9 +186,6 @@ func (j *job) Told() string {
 	defer j.mu.Unlock()
 	return j.screen.Told()
 }
-
-// lost reports whether nobody knows any more what became of the execution.
-func lost(err error) bool { return protocol.CodeOf(err) == protocol.NotFound }
 
 // quiet is something of which nothing is heard but that it goes on.
 type quiet struct{}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
 )
 
 // ansi matches what a terminal does not print: colours and cursor movements, titles and
@@ -112,12 +114,8 @@ type span struct {
 func (s *span) add(text string) {
 	s.size += len(text)
 	if room := keep - len(s.head); room > 0 && len(s.tail) == 0 {
-		n := len(text)
-		if n > room {
-			for n = room; n > 0 && !utf8.RuneStart(text[n]); n-- {
-			}
-		}
-		s.head, text = append(s.head, text[:n]...), text[n:]
+		first := front.Cut(text, room)
+		s.head, text = append(s.head, first...), text[len(first):]
 	}
 	if text == "" {
 		return
