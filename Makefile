@@ -73,7 +73,7 @@ e2e: setup-e2e build long
 .PHONY: long
 long: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 long: setup-e2e build
-	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci
+	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.

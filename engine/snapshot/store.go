@@ -175,7 +175,10 @@ func (s *Store) Remove(ctx context.Context, ref string) error {
 	if err := os.Remove(s.path("names", sn.Name+".json")); err != nil {
 		return err
 	}
-	return s.collect(ctx)
+	if err := s.collect(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("the snapshot %s is removed, but what it took is not free: %w", sn.Name, err)
+	}
+	return nil
 }
 
 // Sweep removes what programs that were killed have left.
