@@ -308,9 +308,9 @@ def image_of(value: Any) -> Optional[Image]:
         return None
     kind = type(value)
     if kind.__module__.startswith("matplotlib.") and hasattr(value, "savefig"):
-        data = io.BytesIO()
-        value.savefig(data, format="png", bbox_inches="tight")
-        return data.getvalue(), "image/png"
+        file = io.BytesIO()
+        value.savefig(file, format="png", bbox_inches="tight")
+        return file.getvalue(), "image/png"
     for method, mime in (("_repr_png_", "image/png"), ("_repr_jpeg_", "image/jpeg")):
         if not callable(getattr(kind, method, None)):
             continue
