@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// sweepLayers removes what killed programs left of layers.
-func (e *Engine) sweepLayers() error {
+// sweepLayers removes what killed programs left of layers, and tells what that was.
+func (e *Engine) sweepLayers() (removed []machine.GCItem, err error) {
 	dir, err := e.store.Cache(layersDir)
 	if err != nil {
-		return err
+		return removed, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return removed, err
 	}
 	locks := filepath.Join(dir, "locks")
 	for _, entry := range entries {
@@ -26,21 +27,22 @@ func (e *Engine) sweepLayers() error {
 			continue
 		}
 		if err := os.MkdirAll(locks, 0o700); err != nil {
-			return err
+			return removed, err
 		}
 		lock, held, err := state.TryAcquire(filepath.Join(locks, key))
 		if err != nil {
-			return err
+			return removed, err
 		}
 		if !held {
 			err = removeAll(filepath.Join(dir, entry.Name()))
 			lock.Release()
+			removed = append(removed, machine.GCItem{Handle: entry.Name(), Provider: localName, Why: "a layer; its building was broken off"})
 		}
 		if err != nil {
-			return err
+			return removed, err
 		}
 	}
-	return state.SweepLocks(locks, func(string) bool { return false })
+	return removed, state.SweepLocks(locks, func(string) bool { return false })
 }
 
 // removeAll removes a folder, also where an installer has made folders in it read-only.
@@ -56,4 +58,3 @@ func removeAll(dir string) error {
 	})
 	return os.RemoveAll(dir)
 }
-

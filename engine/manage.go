@@ -168,7 +168,9 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	if err := errors.Join(e.sweepRelays(), e.sweepLayers()); err != nil {
+	removed, err := e.sweepLayers()
+	report.Cleaned = append(report.Cleaned, removed...)
+	if err := errors.Join(err, e.sweepRelays()); err != nil {
 		return report, as(KindInternal, err)
 	}
 	if len(providers) > 0 && !slices.Contains(providers, localName) {

@@ -1,0 +1,49 @@
+# Packages from the real index, Jupyter, apt and a build that is killed. Needs the network;
+# scripts/setup e2e has put runsc beside seer.
+layers=$HOME/.cache/seer/layers
+trap '"$SEER" down --all >/dev/null' EXIT
+up() { "$SEER" up "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out"; exit 1; }; }
+not() { if "$@"; then echo "this was not to succeed: $*"; exit 1; fi; }
+run() { "$SEER" exec "$1" -- sh -c "$2"; }
+
+cat >small.yaml <<'Y'
+sandbox: {isolation: bubblewrap, python_packages: [einops, "jupyter-server>=2", ipykernel]}
+Y
+up small
+grep -q "^boot: building the layer of 3 Python packages" small.out
+run small 'python -c "import einops, jupyter_server"; jupyter kernelspec list; command -v jupyter' >said
+grep -q "python3 .*share/jupyter/kernels/python3" said
+grep -q "^/seer/layer/python/bin/jupyter" said
+run small 'pip install -q cowsay && python -c "import cowsay, einops"'
+"$SEER" down small
+up small
+not grep -q building small.out
+not run small 'python -c "import cowsay" 2>/dev/null'
+"$SEER" down small
+
+cat >wrong.yaml <<'Y'
+sandbox: {python_packages: [no-such-package-of-seer]}
+Y
+if "$SEER" up wrong.yaml >wrong.out 2>&1; then exit 1; fi
+grep -q "seer: installing Python packages failed with exit code 1: .*No matching distribution found for no-such-package-of-seer" wrong.out
+
+cat >system.yaml <<'Y'
+sandbox: {system_packages: [tree], python_packages: [einops], image: {commands: ["python -c 'import einops' && tree --version > /usr/local/made"]}}
+Y
+up system
+run system 'command -v tree; cat /usr/local/made' | grep -q "^tree v"
+"$SEER" down system
+up system
+not grep -q building system.out
+run system 'command -v tree; python -c "import einops"' | grep -q tree
+"$SEER" down system
+
+mkdir own && git -C own init -q && git -C own -c user.name=a -c user.email=b commit -q --allow-empty -m x
+echo "sandbox: {repos: [{url: 'file://$PWD/own', install: 'sleep 300'}]}" >killed.yaml
+"$SEER" up killed.yaml >killed.out 2>&1 &
+for _ in $(seq 600); do ls "$layers" | grep -q partial && grep -q "booting the runtime" killed.out && break; sleep 0.1; done
+kill -9 $!
+wait $! || true
+ls "$layers" | grep -q partial
+"$SEER" gc | grep -q "its building was broken off"
+not grep -q partial <(ls "$layers")
