@@ -59,35 +59,37 @@ func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, 
 }
 
 // A trial of gVisor takes the third of a second, which is longer than a start in
-// bubblewrap. That it worked is remembered for a day: when it no longer does, a start
-// fails with the same words.
-const trialDays = 1
+// bubblewrap. That it worked is remembered: when it no longer does, a start fails with
+// the same words.
+const trialKept = 7 * 24 * time.Hour
 
+// trial is where that is kept, and what of: this runsc, this user, until the computer
+// is started again.
 func (p *provider) trial() (file, content string) {
-	return filepath.Join(p.Dir, "gvisor-works"), fmt.Sprintf("%s %d %q", bootID(), os.Geteuid(), p.Places)
+	file = filepath.Join(p.Dir, "gvisor-works")
+	for _, dir := range p.Places {
+		if info, err := os.Stat(filepath.Join(dir, "runsc")); err == nil {
+			return file, fmt.Sprintf("%s %d %q %d %d", bootID(), os.Geteuid(), dir, info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return file, ""
 }
 
 func (p *provider) remembered() bool {
 	file, want := p.trial()
 	info, err := os.Stat(file)
-	if err != nil || time.Since(info.ModTime()) > trialDays*24*time.Hour {
+	if err != nil || want == "" || time.Since(info.ModTime()) > trialKept {
 		return false
 	}
 	have, err := os.ReadFile(file)
-	return err == nil && string(have) == want && p.hasRunsc()
-}
-
-func (p *provider) hasRunsc() bool {
-	for _, dir := range p.Places {
-		if runnable(filepath.Join(dir, "runsc")) {
-			return true
-		}
-	}
-	return len(p.Places) == 0
+	return err == nil && string(have) == want
 }
 
 func (p *provider) remember() {
 	file, content := p.trial()
+	if content == "" {
+		return // a runsc of the system, of which nothing is known here
+	}
 	if err := os.MkdirAll(p.Dir, 0o700); err == nil {
 		_ = os.WriteFile(file, []byte(content), 0o600) // without it the next trial is made
 	}

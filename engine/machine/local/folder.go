@@ -73,6 +73,7 @@ type note struct {
 	Gate      *gateNote        `json:"gate,omitempty"`
 	System    *system          `json:"system,omitempty"`
 	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
+	Limits    *limits          `json:"limits,omitempty"`
 	CreatedAt time.Time        `json:"created_at"`
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
 }

@@ -38,6 +38,9 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 		if err := p.kill(ctx, f, n); err != nil {
 			return err
 		}
+		if err := n.lift(); err != nil {
+			return err
+		}
 	}
 	p.Logger.Debug("machine ended", "handle", handle)
 	return errors.Join(f.remove(), state.Sweep(p.Dir))

@@ -1,0 +1,78 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// TestLimits: they are kept, or the log says that they are not.
+func TestLimits(t *testing.T) {
+	for _, kind := range []string{isolation.Bubblewrap, isolation.None} {
+		t.Run(kind, func(t *testing.T) {
+			pl := newPlace(t)
+			spec := pl.spec("limits", kind)
+			spec.MemoryGB, spec.CPU = 0.25, 0.5
+			b := pl.up(spec)
+			n, err := pl.p.folder(b.handle).read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n.Limits == nil {
+				if !strings.Contains(strings.Join(b.log, "\n"), "cpu and memory_gb are not limited: ") {
+					t.Errorf("nobody is told: %q", b.log)
+				}
+				return
+			}
+			got := b.run(`
+import subprocess, sys
+print(subprocess.run([sys.executable, "-c", "x = bytearray(64 << 20); print(len(x))"], capture_output=True, text=True).stdout.strip())
+print(subprocess.run([sys.executable, "-c", "x = bytearray(1 << 30); x[::4096] = b'x' * (1 << 18); print(len(x))"], capture_output=True, text=True).returncode)`)
+			if got != "67108864\n-9" {
+				t.Errorf("1 GiB of 256 MiB: %s", got)
+			}
+			b.down()
+			for _, dir := range append([]string{n.Limits.Unified}, n.Limits.Folders["memory"], n.Limits.Folders["cpu"]) {
+				if _, err := os.Stat(dir); dir != "" && err == nil {
+					t.Errorf("%s is left", dir)
+				}
+			}
+			if own, err := os.ReadFile("/proc/self/cgroup"); err != nil || strings.Contains(string(own), "seer-") {
+				t.Errorf("this process is in the group: %s", own)
+			}
+		})
+	}
+}
+
+func TestWhereLimitsAre(t *testing.T) {
+	both := &sdk.MachineSpec{MemoryGB: 1, CPU: 1}
+	root := t.TempDir()
+	for _, dir := range []string{"memory/a", "cpu", "user.slice/session"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "user.slice", "cgroup.subtree_control"), []byte("cpu memory pids\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	one, err := limitsFor("h", both, root, []byte("4:memory:/a\n2:cpu,cpuacct:/hidden\n0::/\n"))
+	if err != nil || one.Folders["memory"] != root+"/memory/a/seer-h" || one.Folders["cpu"] != root+"/cpu/seer-h" || one.Unified != "" {
+		t.Errorf("version 1: %+v, %v", one, err)
+	}
+	two, err := limitsFor("h", both, root, []byte("0::/user.slice/session\n"))
+	if err != nil || two.Unified != root+"/user.slice/seer-h" {
+		t.Errorf("version 2: %+v, %v", two, err)
+	}
+	for _, own := range []string{"", "0::/\n", "4:memory:/a\n", "::\nx"} {
+		if l, err := limitsFor("h", both, root, []byte(own)); err == nil {
+			t.Errorf("%q: %+v", own, l)
+		}
+	}
+	if l, err := limitsFor("h", &sdk.MachineSpec{}, root, nil); l != nil || err != nil {
+		t.Errorf("none wanted: %+v, %v", l, err)
+	}
+}

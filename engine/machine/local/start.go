@@ -1,0 +1,199 @@
+package local
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path"
+	"sort"
+	"strings"
+	"syscall"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// start does the work of Create. It is never called for a key that has a
+// process. The warning is of limits that cannot be kept.
+func (p *provider) start(ctx context.Context, handle string, f folder, n *note) (warning string, err error) {
+	doors, err := reserve(n)
+	if err != nil {
+		return "", err
+	}
+	defer doors.close()
+	b := boot{doors: doors}
+	if b.python, err = p.interpreter(ctx, n); err != nil {
+		return "", err
+	}
+	if n.Spec.GPU != "" {
+		set, taken, lock, err := p.takeGPUs(ctx, handle, n.Spec)
+		if err != nil {
+			return "", err
+		}
+		b.gpus, b.taken = set, taken
+		for _, g := range taken {
+			n.GPUs = append(n.GPUs, g.UUID)
+		}
+		err = f.write(n)
+		lock.Remove()
+		if err != nil {
+			return "", err
+		}
+	} else if err := f.write(n); err != nil {
+		return "", err
+	}
+	p.at("intended")
+	if err := f.make(); err != nil {
+		_ = f.remove()
+		return "", err
+	}
+	warning = limit(n, n.Spec)
+	if err := p.launch(ctx, f, n, b); err != nil {
+		_, _ = n.lift(), f.remove() // nothing runs; the error tells what matters
+		return "", err
+	}
+	p.at("launched")
+	if doors != nil {
+		if err := p.openGate(f, n, doors, n.Outer); err != nil {
+			_ = p.kill(context.WithoutCancel(ctx), f, n)
+			_, _ = n.lift(), f.remove()
+			return "", err
+		}
+		p.at("gated")
+	}
+	// The arguments were needed to start; keeping them would keep SEER_BOOT.
+	n.Spec = nil
+	if err := f.write(n); err != nil {
+		_ = p.kill(context.WithoutCancel(ctx), f, n)
+		return "", err
+	}
+	p.at("recorded")
+	p.Logger.Debug("machine started", "key", n.Key, "pid", n.Outer.PID, "isolation", n.Isolation, "folder", f.root)
+	return warning, nil
+}
+
+// boot is what a machine is started with and nobody needs later.
+type boot struct {
+	python isolation.Interpreter
+	doors  *sockets // of its gate, if it has one
+	gpus   isolation.GPUSet
+	taken  []isolation.GPU
+}
+
+// interpreter finds the machine's Python: that of its image, or one of this computer.
+func (p *provider) interpreter(ctx context.Context, n *note) (isolation.Interpreter, error) {
+	if n.System.Dir != "" {
+		return n.System.interpreter()
+	}
+	want := ""
+	if n.Spec.Image != nil {
+		want = n.Spec.Image.PythonVersion
+	}
+	if want != "" && p.PythonVersion != nil {
+		return p.PythonVersion(ctx, want)
+	}
+	python, err := p.Python(ctx)
+	if err == nil && want != "" && python.Version != want && !strings.HasPrefix(python.Version, want+".") {
+		err = sdk.Errorf(sdk.Unsupported, "the Python of sandboxes on this computer is %s (%s), and %s is wanted; name another one in SEER_PYTHON, or set image.base to python:%s",
+			python.Version, python.Executable, want, want)
+	}
+	return python, err
+}
+
+// reserve takes the machine's ports: for its gate, or it sees that they are free.
+func reserve(n *note) (*sockets, error) {
+	if n.Gate == nil {
+		return nil, checkPorts(n.Ports)
+	}
+	return n.Gate.listen()
+}
+
+func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error {
+	if err := f.link(); err != nil {
+		return err
+	}
+	if b.doors != nil {
+		if err := b.doors.reachable(f); err != nil {
+			return err
+		}
+	}
+	if err := p.fillCache(f, n.Isolation); err != nil {
+		return err
+	}
+	if p.Cache != nil && n.System.Dir == "" {
+		for name, file := range p.Cache(ctx, b.python) {
+			if err := copyFile(path.Join(f.path("cache"), name), file); err != nil {
+				p.Logger.Debug("not in the machine's cache", "name", name, "error", err)
+			}
+		}
+	}
+	cmd, err := p.command(f, n, b)
+	if err != nil {
+		return err
+	}
+	defer isolation.Release(cmd)
+	log, err := os.OpenFile(f.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := n.Limits.start(cmd); err != nil {
+		return err
+	}
+	n.Outer.PID = cmd.Process.Pid
+	n.Outer.Start, _ = startOf(cmd.Process.Pid) // it is our child, so the number cannot have been reused
+	go func() { _ = cmd.Wait() }()              // so that it does not stay as a zombie while this program lives
+	return nil
+}
+
+func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
+	env, err := p.bootEnv(f, n, b.python)
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string(nil), n.Spec.Command...)
+	if argv[0] == "python3" || argv[0] == "python" {
+		argv[0] = b.python.Executable
+	}
+	spec := isolation.Spec{
+		Argv: argv, Env: env, Network: !ownNetwork(n.Spec), PIDOne: true, ReadOnly: b.python.Paths,
+		Root: n.System.root(), State: f.path("gvisor"), Places: p.Places, HostSockets: n.Gate != nil && len(n.Gate.Hosts) > 0,
+	}
+	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {
+		return nil, err
+	}
+	if n.Isolation == isolation.None {
+		spec.Dir = f.path("workspace")
+		return isolation.Command(isolation.None, spec)
+	}
+	spec.Dir, spec.Mounts = "/workspace", append(spec.Mounts, p.mounts(f, n.Spec.Mounts)...)
+	if n.Isolation == isolation.Bubblewrap {
+		if spec.Status, err = os.OpenFile(f.path("status"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	cmd, err := isolation.Command(n.Isolation, spec)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, machineCookie(n.Key)) // of bwrap or runsc itself: how it is found again
+	return cmd, nil
+}
+
+func (p *provider) mounts(f folder, asked []sdk.Mount) []sdk.Mount {
+	var out []sdk.Mount
+	for inside, dir := range writable {
+		out = append(out, sdk.Mount{Source: f.path(dir), Target: inside, Writable: true})
+	}
+	if info, err := os.Stat(p.ArtifactsDir); p.ArtifactsDir != "" && err == nil && info.IsDir() {
+		out = append(out, sdk.Mount{Source: p.ArtifactsDir, Target: artifacts})
+	}
+	// An outer folder must be mounted before one in it.
+	out = append(out, asked...)
+	sort.SliceStable(out, func(i, j int) bool { return depth(out[i].Target) < depth(out[j].Target) })
+	return out
+}
+
+func depth(target string) int { return strings.Count(path.Clean(target), "/") }
