@@ -94,7 +94,8 @@ class SharedDocument(Document):
         if same < len(shown) and same < len(items) and shown[same][0] is items[same] and items[same].data["output_type"] == "stream":
             text = items[same].data["text"]
             if len(text) > shown[same][2] > 0:
-                array[same]["text"] += text[shown[same][2]:]
+                shared = array[same]["text"]
+                shared += text[shown[same][2]:]
                 same += 1
         if len(array) > same:
             del array[same:]

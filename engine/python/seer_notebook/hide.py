@@ -6,6 +6,7 @@ import re
 from typing import Any, Dict, List, Mapping, Tuple
 
 _ANSI = r"(?:\x1b\[[0-9;]*m)*"  # IPython colours the parts of a name apart
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ENDING = re.compile(r"\x1b(?:\[[0-9;]*)?\Z|(?:\x1b\[[0-9;]*m)+\Z")
 
 
@@ -22,7 +23,7 @@ class Hider:
         return self._pattern is not None
 
     def text(self, text: str) -> str:
-        if self._pattern is None:
+        if self._pattern is None or not self._has(text):
             return text
         return self._pattern.sub(lambda m: self._marks[self._words[(m.lastindex or 1) - 1]], text)
 
@@ -43,10 +44,15 @@ class Hider:
         if self._pattern is None:
             return text, ""
         at = len(text) - self._begun(text)
-        for match in self._pattern.finditer(text):  # a word that is whole is not cut, nor one that a longer one may follow from
+        for match in self._pattern.finditer(text) if self._has(text) else ():  # a word that is whole is not cut, nor one that a longer one may follow from
             if match.start() < at < match.end():
                 at = match.start()
         return self.text(text[:at]), text[at:]
+
+    def _has(self, text: str) -> bool:
+        """Looks fast at what is long: mostly there is nothing."""
+        bare = (_COLOUR.sub("", text) if "\x1b" in text else text).lower()
+        return any(word in bare for word in self._words)
 
     def _begun(self, text: str) -> int:
         """How many characters at the end may begin a word."""
@@ -55,9 +61,9 @@ class Hider:
         bare: List[str] = []
         places: List[int] = []  # of each bare character
         start = max(0, len(text) - 8 * len(self._words[0]) - 64)
-        ending = _ENDING.search(text)
+        ending = _ENDING.search(text, start)
         at = start
-        for match in re.finditer(r"\x1b\[[0-9;]*m", text[start:]):
+        for match in _COLOUR.finditer(text[start:]):
             bare += text[at:start + match.start()]
             places += range(at, start + match.start())
             at = start + match.end()

@@ -1,0 +1,108 @@
+"""A person's end of a shared notebook, as a browser has it: argv = base URL, token, path."""
+import asyncio
+import json
+import sys
+import time
+import urllib.request
+from pycrdt import Doc
+from jupyter_ydoc import YNotebook
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
+from pycrdt import create_sync_message, handle_sync_message, YMessageType, create_update_message
+
+BASE, TOKEN = sys.argv[1:3]
+
+def ask(method, path, body=None):
+    request = urllib.request.Request(BASE + path, method=method, data=None if body is None else json.dumps(body).encode(), headers={"Authorization": "Bearer " + TOKEN})
+    with urllib.request.urlopen(request, timeout=60) as f:
+        data = f.read()
+    return json.loads(data) if data[:1] in b"{[" else data
+
+async def call(*args):
+    return await asyncio.get_running_loop().run_in_executor(None, ask, *args)
+
+async def until(check, what):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        found = check()
+        if asyncio.iscoroutine(found):
+            found = await found
+        if found:
+            return found
+        await asyncio.sleep(0.05)
+    raise SystemExit("it did not come: " + what)
+
+async def main():
+    info = await call("GET", "seer/v1")
+    assert info["collaboration"] is True, info
+    session = (await call("POST", "seer/v1/sessions", {"mode": "new", "name": "shared é"}))["session"]
+    ident = session["id"]
+    assert session["cells"] == 0, session
+    shared = await call("PUT", "api/collaboration/session/" + urllib.request.quote(session["path"]), {"format": "json", "type": "notebook"})
+    room = "json:notebook:" + shared["fileId"]
+    url = "ws" + BASE[4:] + "api/collaboration/room/%s?sessionId=%s" % (room, shared["sessionId"])
+    socket = await websocket_connect(HTTPRequest(url, headers={"Authorization": "token " + TOKEN}), max_message_size=1 << 28)
+    doc = Doc()
+    nb = YNotebook(doc)
+    await socket.write_message(create_sync_message(doc), binary=True)
+
+    async def hear():
+        while True:
+            message = await socket.read_message()
+            if message is None:
+                return
+            if message[0] == YMessageType.SYNC:
+                reply = handle_sync_message(message[1:], doc)
+                if reply is not None:
+                    await socket.write_message(reply, binary=True)
+    asyncio.ensure_future(hear())
+
+    # A cell of the agent's appears with its outputs while it runs.
+    made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "import time\nprint('one', flush=True)\ntime.sleep(2)\nprint('two')\n7", "run": True})
+    await until(lambda: len(nb.ycells) == 1 and "one" in str(nb.get_cell(0)["outputs"]), "the output in the browser")
+    assert str(nb.ycells[0]["execution_state"]) == "running"
+    assert "two" not in str(nb.get_cell(0)["outputs"])
+    await until(lambda: "'7'" in str(nb.get_cell(0)["outputs"]), "the result in the browser")
+    cell = nb.get_cell(0)
+    assert [o.get("text") or o["data"]["text/plain"] for o in cell["outputs"]] == ["one\ntwo\n", "7"], cell
+    await until(lambda: str(nb.ycells[0]["execution_state"]) == "idle", "idle")
+
+    # What the person types and adds is what the agent reads and runs.
+    before = doc.get_state()
+    with doc.transaction():
+        source = nb.ycells[0]["source"]
+        source += "\nhuman = 5"
+        nb.append_cell({"cell_type": "markdown", "id": "fromhuman", "metadata": {}, "source": "# hello é"})
+    await socket.write_message(create_update_message(doc.get_update(before)), binary=True)
+    async def read():
+        cells = (await call("GET", "seer/v1/sessions/%s/cells" % ident))["cells"]
+        return cells if len(cells) == 2 and cells[0]["source"].endswith("human = 5") and cells[1]["id"] == "fromhuman" else None
+    cells = await until(read, "the person's edit")
+    assert cells[0]["outputs"][0]["text"] == "one\ntwo\n"
+    again = await call("POST", "seer/v1/sessions/%s/cells/0/run" % ident, {})
+    while (await call("GET", "seer/v1/executions/" + again["execution"]["id"]))["state"] in ("queued", "running"):
+        await asyncio.sleep(0.1)
+    values = await call("GET", "seer/v1/sessions/%s/variables?name=human" % ident)
+    assert values["variables"][0]["preview"] == "5", values
+
+    # Moving, editing, deleting by the agent arrives; much text and updated displays as well.
+    await call("POST", "seer/v1/sessions/%s/cells/fromhuman/move" % ident, {"index": 0})
+    await until(lambda: nb.get_cell(0)["id"] == "fromhuman" and len(nb.ycells) == 2, "the move")
+    await call("PATCH", "seer/v1/sessions/%s/cells/fromhuman" % ident, {"source": "# changed"})
+    await until(lambda: nb.get_cell(0)["source"] == "# changed", "the edit")
+    await call("DELETE", "seer/v1/sessions/%s/cells/fromhuman" % ident)
+    await until(lambda: len(nb.ycells) == 1, "the deletion")
+    made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "from IPython.display import display\nh = display(1, display_id=True)\nfor i in range(60000): print('x' * 99)\nh.update(2)", "run": True})
+    await until(lambda: len(nb.ycells) == 2 and str(nb.ycells[1]["execution_state"]) == "idle" and "left out" in str(nb.get_cell(1)["outputs"]), "the long output")
+    await until(lambda: nb.get_cell(1)["outputs"][0]["data"]["text/plain"] == "2", "the updated display")
+    assert sum(len(o.get("text", "")) for o in nb.get_cell(1)["outputs"]) < (1 << 20) + 1000
+
+    # It is saved, and a kernel that is restarted runs the same notebook.
+    async def saved():
+        model = await call("GET", "api/contents/" + urllib.request.quote(session["path"]))
+        return "left out" in json.dumps(model["content"]) and "human = 5" in json.dumps(model["content"])
+    await until(saved, "the saved notebook")
+    assert (await call("POST", "seer/v1/sessions/%s/restart" % ident, {}))["state"] == "idle"
+    print("a person and an agent share a notebook")
+
+asyncio.run(main())

@@ -1,0 +1,134 @@
+"""Notebooks that people save while the service works on them; notebooks that are run again."""
+
+import json
+import os
+import unittest
+from typing import Any, Dict, List
+
+from harness import Failed, Server, until
+
+server: Server
+
+
+def setUpModule() -> None:
+    global server
+    server = Server()
+
+
+def tearDownModule() -> None:
+    if server.close() != 0:
+        raise AssertionError("".join(server.log))
+
+
+def read(path: Any) -> Dict[str, Any]:
+    return json.loads(path.read_text())
+
+
+def write(path: Any, notebook: Dict[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(notebook))
+    os.replace(part, path)
+
+
+def source(cell: Dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+class Saved(unittest.TestCase):
+    def test_what_both_have_done_stays(self) -> None:
+        session = server.new("both")
+        for code in ("a = 1; print('one')", "b = 2", "c = 3"):
+            server.run(session, code)
+        path = server.path(session)
+        until(lambda: "c = 3" in path.read_text(), "the saved notebook")
+        theirs = read(path)  # a person opens it
+        late = server.add(session, "import time\nprint('ours', flush=True)\ntime.sleep(1)\nprint('late')")
+        until(lambda: "late" in path.read_text(), "the saved cell")
+        first, second, third = theirs["cells"]
+        first["source"] = "a = 'edited'"
+        theirs["cells"] = [third, first, {"id": "person", "cell_type": "markdown", "metadata": {}, "source": "# mine"}]
+        write(path, theirs)
+        cells = server.cells(session)
+        self.assertEqual([c["source"] for c in cells if c["id"] != late["cell"]["id"]], ["c = 3", "a = 'edited'", "# mine"])
+        self.assertIn(late["cell"]["id"], [c["id"] for c in cells])
+        self.assertEqual(next(c for c in cells if c["source"] == "a = 'edited'")["outputs"][0]["text"], "one\n")
+        server.ended(late["execution"]["id"])
+        # It is all in the file, too, and what an editor writes that knows no marks counts as the latest.
+        until(lambda: {"person", late["cell"]["id"]} <= {c["id"] for c in read(path)["cells"]} and "late\\n" in path.read_text(), "the joined notebook")
+        whole = read(path)
+        whole["metadata"] = {}
+        whole["cells"] = whole["cells"][:1]
+        write(path, whole)
+        self.assertEqual([c["source"] for c in server.cells(session)], ["c = 3"])
+
+    def test_a_file_that_is_broken_or_gone(self) -> None:
+        session = server.new("broken")
+        server.run(session, "print('kept')")
+        path = server.path(session)
+        until(lambda: "kept" in path.read_text(), "the saved notebook")
+        path.write_text("{half a note")
+        self.assertEqual(len(server.cells(session)), 1)
+        until(lambda: path.exists() and "kept" in path.read_text(), "the notebook again")
+        self.assertEqual([p.read_text() for p in path.parent.glob("*unreadable*")], ["{half a note"])
+        path.unlink()
+        server.run(session, "print('more')")
+        until(lambda: path.exists() and "more" in path.read_text(), "the notebook again")
+
+    def test_the_disk_refuses(self) -> None:
+        folder = server.root / "own"
+        folder.mkdir()
+        write(folder / "a.ipynb", {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        session = server.ask("POST", "/sessions", {"mode": "resume", "path": "own/a.ipynb"})["session"]["id"]
+        folder.rename(server.root / "away")
+        folder.write_text("nothing can be saved here")
+        self.assertEqual(server.run(session, "print('still runs')")["state"], "done")
+        until(lambda: "could not be saved" in server.ask("GET", "/sessions/" + session)["message"], "the message")
+        folder.unlink()
+        until(lambda: (folder / "a.ipynb").exists() and "still runs" in (folder / "a.ipynb").read_text(), "the saved notebook")
+        until(lambda: not server.ask("GET", "/sessions/" + session)["message"], "the end of the message")
+
+
+class Again(unittest.TestCase):
+    def notebook(self, name: str, sources: List[str]) -> str:
+        cells = [{"cell_type": "code", "execution_count": 9, "metadata": {}, "outputs": [], "source": s.splitlines(True)} for s in sources]
+        cells.insert(1, {"cell_type": "markdown", "metadata": {}, "source": ["# text"]})
+        folder = server.root / "früher é"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+        return "früher é/" + name
+
+    def test_resume_goes_on_after_errors(self) -> None:
+        path = self.notebook("a b.ipynb", ["x = 1", "1/0", "print(x)", "  "])
+        made = server.ask("POST", "/sessions", {"mode": "resume", "path": path})
+        self.assertEqual(made["session"]["path"], path)
+        ended = server.ended(made["execution"]["id"])
+        self.assertEqual((ended["state"], ended["restored"]["cells"]), ("done", 3))
+        self.assertEqual([(e["index"], e["ename"]) for e in ended["restored"]["errors"]], [(2, "ZeroDivisionError")])
+        cells = server.cells(made["session"]["id"])
+        self.assertEqual([c["execution_count"] for c in cells if c["type"] == "code"], [1, 2, 3, 9])
+        self.assertEqual(cells[3]["outputs"][0]["text"], "1\n")
+        with self.assertRaises(Failed) as caught:
+            server.ask("POST", "/sessions", {"mode": "resume", "path": path})
+        self.assertEqual(caught.exception.code, "conflict")
+        server.ask("DELETE", "/sessions/" + made["session"]["id"])
+        self.assertIn("1\\n", (server.root / path).read_text())
+
+    def test_continue_works_on_a_copy(self) -> None:
+        path = self.notebook("2020-01-02-03-04_mine_continued.ipynb", ["print('begun', flush=True)", "import time; time.sleep(600)", "y = 2"])
+        before = (server.root / path).read_text()
+        made = server.ask("POST", "/sessions", {"mode": "continue", "path": str(server.root / path)})
+        self.assertRegex(made["session"]["path"], r"^notebooks/[\d-]+_mine_continued\.ipynb$")
+        next(e for e in server.events(made["execution"]["id"]) if "cell 2 of 3" in str(e))
+        server.ask("DELETE", "/executions/" + made["execution"]["id"])
+        ended = server.ended(made["execution"]["id"])
+        self.assertEqual((ended["state"], ended["text"]), ("interrupted", "begun\n"))
+        self.assertEqual((server.root / path).read_text(), before)
+        self.assertEqual(server.run(made["session"]["id"], "print('y' in dir())")["text"], "False\n")
+
+    def test_names_that_are_taken(self) -> None:
+        paths = {server.path(server.new("same")) for _ in range(2)}
+        self.assertEqual(len(paths), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+"""Much output: it is all there, memory stays flat, the notebook stays small. And hidden words, which are nowhere."""
+
+import json
+import unittest
+from pathlib import Path
+
+from harness import Server, until
+
+MB = 1 << 20
+server: Server
+WORD = "Org/Secret-One"
+
+
+def setUpModule() -> None:
+    global server
+    server = Server(hide={WORD: "<hidden>"}, setup=[
+        {"name": "load " + WORD, "code": "marker = 'mark' + 'er-of-setup'  # the-source-of-setup\ndef helper(): return 1", "hidden": True},
+        {"name": "open", "code": "def shown(): return 2"}])
+
+
+def tearDownModule() -> None:
+    if server.close() != 0:
+        raise AssertionError("".join(server.log))
+
+
+def peak() -> int:
+    """The most memory that the server has had, in bytes."""
+    lines = Path("/proc/%d/status" % server.server_pid()).read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024
+
+
+class Much(unittest.TestCase):
+    def test_200_mb_are_printed(self) -> None:
+        session = server.new("much")
+        server.run(session, "print('warm')")
+        before = peak()
+        made = server.add(session, "print('the head')\nline = 'x' * 65535\nfor i in range(200 * 16): print(line)\nprint('the tail', end='')")
+        name = made["execution"]["id"]
+        until(lambda: server.ask("GET", "/executions/" + name)["state"] not in ("queued", "running"), "the end")
+        ended = server.ended(name)
+        self.assertEqual((ended["state"], ended["cut"], ended["text_bytes"]), ("done", True, 200 * MB + 17))
+        self.assertLess(peak() - before, 150 * MB)
+        self.assertEqual(ended["events"][0]["t"], "note")
+        self.assertIn("no longer kept", ended["events"][0]["text"])
+        cell = server.cells(session)[made["cell"]["index"]]
+        texts = [o["text"] for o in cell["outputs"]]
+        self.assertLess(sum(map(len, texts)), MB + 1000)
+        self.assertTrue(texts[0].startswith("the head\n") and texts[-1].endswith("the tail"))
+        self.assertIn("bytes of text are left out here; all of it is in " + str(server.private), texts[1])
+        self.assertLess(server.path(session).stat().st_size, 2 * MB)
+        with server.open("GET", "/seer/v1/executions/%s/text?offset=%d" % (name, 200 * MB)) as answer:
+            self.assertEqual(answer.headers["X-Seer-Size"], str(200 * MB + 17))
+            self.assertTrue(answer.read().endswith(b"x\nthe tail"))
+        with server.open("GET", "/seer/v1/executions/%s/text?offset=4&limit=4" % name) as answer:
+            self.assertEqual(answer.read(), b"head")
+
+    def test_300_outputs_with_images(self) -> None:
+        session = server.new("images")
+        made = server.add(session, "from IPython.display import display\nimport base64, os\n"
+                                   "for i in range(300):\n    display({'image/png': base64.b64encode(os.urandom(3000)).decode(), 'text/plain': str(i)}, raw=True)\n"
+                                   "display({'image/png': 'A' * (17 << 20), 'text/plain': 'large'}, raw=True)")
+        ended = server.ended(made["execution"]["id"])
+        self.assertEqual(len(ended["events"]), 302)
+        outputs = server.cells(session)[0]["outputs"]
+        self.assertEqual([o["data"]["text/plain"] for o in outputs[:300]], [str(i) for i in range(300)])
+        self.assertEqual(len(outputs[7]["data"]["image/png"]), 4000)
+        self.assertEqual(outputs[300]["data"], {"text/plain": "large\n[image/png of %d bytes is left out: more than %d]" % (17 << 20, 16 << 20)})
+        short = server.cells(session, "?outputs=short")[0]["outputs"][0]["data"]
+        self.assertEqual(short, {"image/png": "[image/png, 4000 bytes]", "text/plain": "0"})
+        self.assertEqual(server.cells(session, "?outputs=none")[0]["outputs"], [])
+
+
+class Hidden(unittest.TestCase):
+    def test_words_are_nowhere(self) -> None:
+        session = server.new("about " + WORD)
+        half, rest = WORD[:7], WORD[7:]
+        code = ("import sys, time\nw = %r + %r\n"
+                "for part in (w[:5], w[5:]): print(part, end='', flush=True); time.sleep(0.3)\n"
+                "print(); print(w.upper(), file=sys.stderr)\nprint(w[:4] + '\\x1b[31m' + w[4:] + '\\x1b[0m')\n"
+                "from IPython.display import display, HTML, JSON\ndisplay(HTML('<b>' + w + '</b>'))\n"
+                "display({'application/json': {w: [w]}}, raw=True)\nprint('it ends with Org/', end='')\nraise ValueError(w)" % (half, rest))
+        made = server.add(session, code)
+        ended = server.ended(made["execution"]["id"])
+        self.assertIn("<hidden>\n", ended["text"])
+        self.assertTrue(ended["text"].endswith("it ends with Org/"), ended["text"])
+        self.assertEqual(ended["error"]["evalue"], "<hidden>")
+        server.run(session, "table = {w: 1}")
+        said = [json.dumps(ended), server.path(session).read_text()]
+        for path in ("/cells", "/notebook", "/variables", ""):
+            said.append(json.dumps(server.ask("GET", "/sessions/" + session + path)))
+        with server.open("GET", "/seer/v1/executions/%s/text" % made["execution"]["id"]) as answer:
+            said.append(answer.read().decode())
+        for text in said:
+            self.assertNotIn(WORD.lower(), text.lower())
+        self.assertEqual(json.loads(said[4])["variables"][-1]["preview"], "{'<hidden>': 1}")
+
+    def test_hidden_set_up_leaves_no_source(self) -> None:
+        session = server.new("look")
+        ended = server.run(session, """
+import gc, linecache, os, glob, inspect
+needle = 'the-source' + '-of-setup'  # the one text that has it
+def texts():
+    for o in gc.get_objects():
+        if type(o) is dict:
+            yield from (v for v in o.values() if isinstance(v, str))
+        elif type(o) in (list, tuple):
+            yield from (v for v in o if isinstance(v, str))
+print(helper(), marker, sum(needle in t for t in texts()), needle in str(list(linecache.cache.values())))
+print(needle in str(In), needle in str(get_ipython().history_manager.input_hist_raw), needle in str(get_ipython().last_execution_result))
+print([p for p in glob.glob('/tmp/ipykernel_%d/*' % os.getpid()) if needle in open(p).read()])
+print(needle in str(get_ipython().get_parent()), needle in str(get_ipython().kernel.get_parent('shell')))
+try: inspect.getsource(helper); print('found')
+except OSError: print('no source')
+print(inspect.getsource(shown), end='')
+get_ipython().run_line_magic('history', '')
+""")
+        self.assertIn("1 marker-of-setup 1 False\nFalse False False\n[]\nFalse False\nno source\ndef shown(): return 2", ended["text"], ended["error"])
+        self.assertNotIn("def helper", ended["text"].split("import gc")[0])
+        self.assertEqual([s["name"] for s in server.ask("GET", "/sessions/" + session)["setup"]], ["load <hidden>", "open"])
+
+
+if __name__ == "__main__":
+    unittest.main()
