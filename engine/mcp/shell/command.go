@@ -108,7 +108,7 @@ func (s *server) follow(c *protocol.Client, p protocol.Process) *task {
 	s.tasks.add(t)
 	s.wg.Go(func() {
 		_, end, err := c.Output(s.ctx, p.ID, 0, true, taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
-		t.over(func() { t.end, t.err = end, err })
+		t.over(func() { t.end, t.err = end, lost(err) })
 	})
 	return t
 }

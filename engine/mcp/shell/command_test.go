@@ -2,7 +2,10 @@ package shell_test
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,13 +85,15 @@ func TestBackgroundProcesses(t *testing.T) {
 		t.Error("the process is not in the list")
 	}
 	// It ignores being asked, and is killed.
-	use(t, s, "stop_process", object{"process_id": id, "force": true}).want(t, object{"state": "exited", "signal": "KILL", "exit_code": 137.0})
+	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"state": "exited", "signal": "KILL", "exit_code": 137.0})
 	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"state": "exited"})
 
 	polite := use(t, s, "run_command", object{"command": "trap 'echo bye; exit 5' TERM; echo ready; while true; do sleep 0.05; done", "background": true})
 	id = polite.text("process_id")
 	until(t, "it is ready", func() bool { return use(t, s, "process_output", object{"process_id": id}).text("output") == "ready\n" })
 	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"exit_code": 5.0, "stdout": "ready\nbye\n"})
+	id = use(t, s, "start_process", object{"command": "trap '' TERM; sleep 597; sleep 597"}).text("process_id")
+	use(t, s, "stop_process", object{"process_id": id, "force": true}).want(t, object{"signal": "KILL"})
 	// What a command leaves running on purpose goes on.
 	use(t, s, "run_command", object{"command": "sleep 598 >/dev/null 2>&1 & disown"}).want(t, object{"exit_code": 0.0})
 	use(t, s, "run_command", object{"command": "pkill -fx 'sleep 598'"}).want(t, object{"exit_code": 0.0})
@@ -168,4 +173,27 @@ func TestProgressIsTheLastLine(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestARuntimeThatIsKilledIsSaid(t *testing.T) {
+	b, s := box(t), agent(t, shell.Options{Wait: time.Second})
+	use(t, s, "run_python", object{"code": "z = 1"})
+	id := use(t, s, "run_command", object{"command": "sleep 596"}).text("process_id")
+	code := use(t, s, "run_python", object{"code": "import time; time.sleep(596)"}).text("process_id")
+	for pid := range strings.FieldsSeq(get(t, fmt.Sprintf("/proc/%d/task/%d/children", b.cmd.Process.Pid, b.cmd.Process.Pid))) {
+		n, _ := strconv.Atoi(pid)
+		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the command is lost", func() bool { return try(t, s, "wait_process", object{"process_id": id}).raw.IsError })
+	until(t, "the code is lost", func() bool {
+		a := try(t, s, "wait_process", object{"process_id": code})
+		return a.raw.IsError && strings.Contains(textOf(a.raw), "started again")
+	})
+	a := use(t, s, "run_python", object{"code": "'z' in globals()"})
+	if a = use(t, s, "wait_process", object{"process_id": a.text("process_id"), "timeout": 60}); a.text("result") != "False" || !strings.Contains(a.text("note"), "started again") {
+		t.Errorf("got %s", textOf(a.raw))
+	}
+	use(t, s, "run_command", object{"command": "echo again"}).want(t, object{"stdout": "again\n"})
 }

@@ -73,16 +73,16 @@ func (i interpreter) path(name string) string {
 
 // lastInterpreter is the one that this server has used.
 type lastInterpreter struct {
-	mu sync.Mutex
-	id string
+	mu    sync.Mutex
+	nonce string
 }
 
 // changed notes the one that is used now, and reports whether it is another than before.
-func (l *lastInterpreter) changed(id string) bool {
+func (l *lastInterpreter) changed(nonce string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	other := l.id != "" && l.id != id
-	l.id = id
+	other := l.nonce != "" && l.nonce != nonce
+	l.nonce = nonce
 	return other
 }
 

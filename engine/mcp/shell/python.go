@@ -69,12 +69,12 @@ func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan
 	if err != nil {
 		return nil, err
 	}
-	other := s.lastX.changed(i.process.ID)
+	other := s.lastX.changed(i.nonce)
 	switch {
 	case why != "":
 		run.note = "The interpreter was started again, " + why + ". The variables of before are gone; the set-up has run again."
 	case other:
-		run.note = "The interpreter was started again by another client or tool call. The variables of before are gone."
+		run.note = "The interpreter was started again since it was last used here: by another client, or because its sandbox has lost it. The variables of before are gone."
 	}
 	now, err := c.Process(ctx, i.process.ID)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan
 	case run.state() == codeInterrupted:
 		return nil, nil
 	}
-	return nil, err
+	return nil, lost(err)
 }
 
 // pictures are the images of code as content.

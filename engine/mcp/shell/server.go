@@ -183,6 +183,14 @@ func (s *server) at(p string) (string, error) {
 	return path.Join(s.opts.Workdir, p), nil
 }
 
+// lost explains what an unknown process means in the middle of what it does.
+func lost(err error) error {
+	if protocol.CodeOf(err) == protocol.NotFound {
+		return errors.New("the runtime of the sandbox was started again meanwhile, and all that ran was ended with it")
+	}
+	return err
+}
+
 // explain says what a fault of the way to the sandbox means for the agent.
 func explain(err error) error {
 	switch protocol.CodeOf(err) {
