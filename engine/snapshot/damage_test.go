@@ -345,7 +345,12 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(100+37*i) * time.Millisecond)
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if all, _ := s.List(t.Context()); len(all) > 2*i { // it is at work
+				break
+			}
+		}
+		time.Sleep(time.Duration(7*i) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
