@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/veil"
+	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -104,6 +105,8 @@ type up struct {
 	hidden veil.Words          // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
 	space  string              // the working folder as processes see it
+
+	contents workspace.Workspace // what goes into the working folder
 }
 
 // prepare does everything that needs no machine.
@@ -149,6 +152,9 @@ func (u *up) prepare(ctx context.Context) error {
 	u.settings = u.engine.installerSettings(env, u.exp.Sandbox.Env)
 	if u.layer, err = u.engine.planLayer(&u.plan, u.settings); err != nil {
 		return as(KindConfig, err)
+	}
+	if err := u.readWorkspace(); err != nil {
+		return err
 	}
 	if err := u.findVSCode(); err != nil {
 		return as(KindConfig, err)

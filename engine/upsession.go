@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -13,17 +12,14 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // session starts what people and agents use the sandbox with, once everything else is
 // there: Jupyter with a prepared kernel, VS Code.
 func (u *up) session(ctx context.Context, s *Sandbox) error {
-	if u.exp.Sandbox.Whole() {
-		if err := u.workspace(ctx, s); err != nil {
-			return err
-		}
+	if err := u.workspace(ctx, s); err != nil {
+		return err
 	}
 	if u.exp.Sandbox.ExecutionMode == experiment.ModeNotebook {
 		if err := u.jupyter(ctx, s); err != nil {
@@ -35,17 +31,11 @@ func (u *up) session(ctx context.Context, s *Sandbox) error {
 			return err
 		}
 	}
-	return u.probe(ctx, s, "")
-}
-
-// workspace tells processes where the working folder is.
-func (u *up) workspace(ctx context.Context, s *Sandbox) error {
-	var out bytes.Buffer
-	if _, err := s.runtime.Run(ctx, protocol.ProcessSpec{Argv: []string{"pwd"}, Cwd: "/workspace"}, nil, &out, nil); err != nil {
+	prompt := u.prompt()
+	if err := u.probe(ctx, s, prompt); err != nil || prompt == "" {
 		return err
 	}
-	u.space = strings.TrimSpace(out.String())
-	return s.runtime.PutConfig(ctx, u.config())
+	return u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Prompt = prompt })
 }
 
 // findVSCode finds the code-server that a machine of this computer is shown.
@@ -104,7 +94,7 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting Jupyter")
 	server, err := notebook.Start(ctx, s.runtime, notebook.Spec{
 		Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
-	}, func(line string) { u.report.log(StageSession, line) })
+	}, nil)
 	if err != nil {
 		return fmt.Errorf("start Jupyter: %w", err)
 	}

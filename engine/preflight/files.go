@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/workspace"
 )
 
 const maxInterface = 8 << 20 // bytes of an interface file
@@ -78,10 +79,37 @@ func (c *check) files() {
 	for i, p := range c.exp.Workspace.Files {
 		c.need(fmt.Sprintf("workspace.files.%d", i), p, anything)
 	}
+	for i, p := range c.exp.Workspace.Dirs {
+		c.need(fmt.Sprintf("workspace.dirs.%d", i), p, aFolder)
+	}
+	c.skills()
 	for at, dir := range map[string]string{"workspace.dir": c.exp.Workspace.Dir, "outputs": c.exp.Outputs} {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 			c.fail(at, "`"+dir+"` is not a folder", "name a folder, or one that is not there yet")
 		}
+	}
+}
+
+// skills checks skill folders and folders of them.
+func (c *check) skills() {
+	for i, p := range c.exp.Workspace.Skills {
+		if at := fmt.Sprintf("workspace.skills.%d", i); c.need(at, p, anything) {
+			_, err := workspace.LoadSkill(p)
+			c.mistake(at, err)
+		}
+	}
+	for i, p := range c.exp.Workspace.SkillDirs {
+		if at := fmt.Sprintf("workspace.skill_dirs.%d", i); c.need(at, p, aFolder) {
+			_, err := workspace.LoadSkills(p)
+			c.mistake(at, err)
+		}
+	}
+}
+
+// mistake is one that says itself what to do.
+func (c *check) mistake(at string, err error) {
+	if err != nil {
+		c.fail(at, err.Error(), "")
 	}
 }
 
@@ -96,10 +124,16 @@ func (c *check) library(at, path string) {
 		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
 	case !info.IsDir() && filepath.Ext(path) != ".py":
 		c.fail(at, "`"+path+"` is not a Python file", "list it under workspace.files")
+	case info.IsDir() && exists(path, "SKILL.md"):
+		_, err := workspace.LoadLibrary(path)
+		c.mistake(at, err)
 	case info.IsDir() && !exists(path, "__init__.py"):
 		c.fail(at, "`"+path+"` is not a package", "add an __init__.py, or list it under workspace.files")
 	case !moduleName.MatchString(moduleOf(path)):
 		c.fail(at, "`"+moduleOf(path)+"` cannot be imported: it is not a Python identifier", "rename it with letters, digits and `_`")
+	default:
+		_, err := workspace.LoadLibrary(path)
+		c.mistake(at, err)
 	}
 }
 

@@ -193,10 +193,8 @@ func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 
 // fill puts everything the agent needs into its workspace.
 func (r *runner) fill(ctx context.Context) error {
-	for _, source := range append(append([]string{}, r.exp.Workspace.Libraries...), r.exp.Workspace.Files...) {
-		if err := r.space.add(source); err != nil {
-			return fmt.Errorf("put %s into the workspace: %w", source, err)
-		}
+	if err := r.contents(); err != nil {
+		return err
 	}
 	if err := r.space.save(); err != nil { // before the surfaces, so that a crash leaves no stranger's files
 		return err

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	workspaces "github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -20,6 +23,29 @@ const (
 	sessionFile = "session.json"
 	sessionName = "agent" // of the key that an agent gets
 )
+
+// contents puts libraries, skills and files into the agent's folder.
+func (r *runner) contents() error {
+	all, err := engine.WorkspaceOf(r.exp)
+	if err != nil {
+		return err
+	}
+	for _, f := range all.Plan(workspaces.Kind(r.exp.Sandbox.ExecutionMode)).Agent {
+		if err := r.space.file(f); err != nil {
+			return fmt.Errorf("put %s into the workspace: %w", f.Path, err)
+		}
+	}
+	if r.exp.Sandbox.ExecutionMode != experiment.ModeLocal {
+		return nil
+	}
+	for _, p := range append(slices.Clone(r.exp.Sandbox.LocalFiles), r.exp.Sandbox.LocalDirs...) {
+		to := strings.TrimPrefix(strings.TrimPrefix(p.Remote, workspaces.Folder), "/")
+		if err := r.space.add(p.Local, to); err != nil {
+			return fmt.Errorf("put %s into the workspace: %w", p.Local, err)
+		}
+	}
+	return nil
+}
 
 // session adds what an agent gets of a sandbox that it may use as a whole: an MCP server,
 // and what it is told.

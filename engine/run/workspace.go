@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	workspaces "github.com/seer-engine/seer/engine/workspace"
 )
 
 // stateFile remembers what Seer wrote into a workspace, so that a second run can
@@ -87,14 +90,26 @@ func (w *workspace) save() error {
 	return w.root.WriteFile(stateFile, append(data, '\n'), 0o644)
 }
 
-// add copies a library or file of the user's into the workspace: a file beside
-// the agent, a folder as a tree.
-func (w *workspace) add(source string) error {
+// file puts one that was read before.
+func (w *workspace) file(f workspaces.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	return w.write(f.Path, data, f.Mode.Perm())
+}
+
+// add copies a file or folder of the user's into the workspace, as name.
+func (w *workspace) add(source, name string) error {
 	info, err := os.Stat(source)
 	if err != nil {
 		return err
 	}
-	name := filepath.Base(source)
 	if !info.IsDir() {
 		data, err := os.ReadFile(source)
 		if err != nil {

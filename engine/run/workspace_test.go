@@ -46,7 +46,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "my work é")
 	lib := put(t, "one", source, "helpers.py")
 	w, _ := openTest(t, dir)
-	if err := w.add(lib); err != nil {
+	if err := w.add(lib, filepath.Base(lib)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.save(); err != nil {
@@ -56,7 +56,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	w.close()
 	put(t, "two", source, "helpers.py")
 	w, warnings := openTest(t, dir)
-	if err := w.add(lib); err != nil {
+	if err := w.add(lib, filepath.Base(lib)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.save(); err != nil || read(t, dir, "helpers.py") != "two" || len(*warnings) > 0 {
@@ -66,7 +66,7 @@ func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {
 	w.close()
 	put(t, "by the agent", dir, "helpers.py")
 	w, warnings = openTest(t, dir)
-	if err := w.add(lib); err != nil {
+	if err := w.add(lib, filepath.Base(lib)); err != nil {
 		t.Fatal(err)
 	}
 	if read(t, dir, "helpers.py") != "two" || len(*warnings) != 1 {
@@ -81,7 +81,7 @@ func TestWorkspaceKnowsItsFilesAfterARunThatDidNotStart(t *testing.T) {
 	source, dir := t.TempDir(), t.TempDir()
 	script := put(t, "one", source, "agent.py")
 	w, _ := openTest(t, dir)
-	if err := w.add(script); err != nil {
+	if err := w.add(script, filepath.Base(script)); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.save(); err != nil {
@@ -97,7 +97,7 @@ func TestWorkspaceKnowsItsFilesAfterARunThatDidNotStart(t *testing.T) {
 
 	put(t, "two", source, "agent.py")
 	w, warnings := openTest(t, dir)
-	if err := w.add(script); err != nil || read(t, dir, "agent.py") != "two" || len(*warnings) > 0 {
+	if err := w.add(script, filepath.Base(script)); err != nil || read(t, dir, "agent.py") != "two" || len(*warnings) > 0 {
 		t.Errorf("%v, %v", err, *warnings)
 	}
 }
@@ -108,7 +108,7 @@ func TestWorkspaceCopiesPackagesWithoutCaches(t *testing.T) {
 	put(t, "b", source, "pkg", "data", "table.csv")
 	put(t, "c", source, "pkg", "__pycache__", "x.pyc")
 	w, _ := openTest(t, dir)
-	if err := w.add(filepath.Join(source, "pkg")); err != nil {
+	if err := w.add(filepath.Join(source, "pkg"), filepath.Base(filepath.Join(source, "pkg"))); err != nil {
 		t.Fatal(err)
 	}
 	if read(t, dir, "pkg", "data", "table.csv") != "b" {
