@@ -270,7 +270,7 @@ func TestGVisorInstallsAPackage(t *testing.T) {
 	work := t.TempDir()
 	for name, content := range map[string]string{
 		"deb/DEBIAN/control":        "Package: seer-test\nVersion: 1.0\nArchitecture: all\nMaintainer: x <x@example.org>\nDescription: none\n",
-		"deb/DEBIAN/postinst":       "#!/bin/sh\nset -e\nchown 42:daemon /usr/bin/seer-test\nrm -f /usr/share/zoneinfo/UTC\n",
+		"deb/DEBIAN/postinst":       "#!/bin/sh\nset -e\nchown 42:daemon /usr/bin/seer-test\nrm -f /usr/share/zoneinfo/UTC\nln -s /bin/true /etc/alternatives/seer-test\nrm /etc/ssl/certs/ca-certificates.crt\n",
 		"deb/usr/bin/seer-test":     "#!/bin/sh\necho installed\n",
 		"deb/etc/seer-test.conf":    "x\n",
 		"deb/var/lib/seer-test/é x": "x\n",
@@ -302,9 +302,9 @@ func TestGVisorInstallsAPackage(t *testing.T) {
 	}
 	b.kill()
 	spec.Root.Layers = []string{file}
-	script := `seer-test; stat -c %U:%G /usr/bin/seer-test 2>&1; dpkg -s seer-test | grep Status; ls /usr/share/zoneinfo/UTC "/var/lib/seer-test/é x" /tmp 2>&1 | tr -d "'"`
+	script := `seer-test; ls /etc/alternatives/seer-test /etc/ssl/certs/ca-certificates.crt; stat -c %U:%G /usr/bin/seer-test 2>&1; dpkg -s seer-test | grep Status; ls /usr/share/zoneinfo/UTC "/var/lib/seer-test/é x" /tmp 2>&1 | tr -d "'"`
 	got := inside(t, GVisor, spec, script)
-	for _, want := range []string{"installed\n", ":daemon\n", "Status: install ok installed\n", "cannot access /usr/share/zoneinfo/UTC", "/var/lib/seer-test/é x\n"} {
+	for _, want := range []string{"installed\n", ":daemon\n", "/etc/alternatives/seer-test\n", "Status: install ok installed\n", "cannot access /usr/share/zoneinfo/UTC", "/var/lib/seer-test/é x\n"} {
 		if !strings.Contains(got+"\n", want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}

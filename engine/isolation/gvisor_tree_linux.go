@@ -85,12 +85,9 @@ func (g *gvisor) system() error {
 		}
 	}
 	for _, dir := range dirs {
-		if err := g.tree.dir(dir); err != nil {
+		if err := g.showDir(dir); err != nil {
 			return err
 		}
-		g.script = append(g.script,
-			"mount --rbind "+quote(dir, stateTree+dir),
-			"mount -o remount,bind,ro "+quote(stateTree+dir))
 	}
 	if err := g.tree.dir("/var"); err != nil {
 		return err
@@ -103,11 +100,27 @@ func (g *gvisor) system() error {
 		return err
 	}
 	for _, path := range shown {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() { // they may have hundreds of files
+			if err := g.showDir(path); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := g.tree.copy(path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showDir shows a folder of this computer where it is, as a part of the tree.
+func (g *gvisor) showDir(path string) error {
+	g.script = append(g.script, "mount --rbind -o ro "+quote(path, stateTree+path))
+	return g.tree.dir(path)
 }
 
 // packages shows what apt and dpkg need of this computer: what is installed, and
