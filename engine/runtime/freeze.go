@@ -2,129 +2,19 @@ package runtime
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-const (
-	freezePatience = 10 * time.Second // for requests that change files
-	stopPatience   = 5 * time.Second  // for processes that are in the kernel
-)
-
-// freezer keeps what changes files apart from a frozen machine.
-type freezer struct {
-	mu      sync.Mutex
-	writers int           // requests under way that change files
-	changed chan struct{} // closed when there are no writers any more
-	thawed  chan struct{} // closed when the machine goes on; nil while it is not frozen
-	owned   bool          // somebody freezes, or has not thawed everything yet
-}
-
-// write enters a request that changes files. It waits while the machine is frozen.
-func (f *freezer) write(ctx context.Context) (leave func(), err error) {
-	for {
-		f.mu.Lock()
-		thawed := f.thawed
-		if thawed == nil {
-			f.writers++
-			f.mu.Unlock()
-			return f.leave, nil
-		}
-		f.mu.Unlock()
-		select {
-		case <-thawed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (f *freezer) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.writers--
-	if f.writers == 0 && f.changed != nil {
-		close(f.changed)
-		f.changed = nil
-	}
-}
-
-// begin lets no more requests change files, and waits for those under way.
-func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error) {
-	f.mu.Lock()
-	if f.owned {
-		f.mu.Unlock()
-		return nil, protocol.Errorf(protocol.Conflict, "the machine is frozen already")
-	}
-	f.thawed, f.owned = make(chan struct{}), true
-	thawed = f.thawed
-	if f.writers == 0 {
-		f.mu.Unlock()
-		return thawed, nil
-	}
-	f.changed = make(chan struct{})
-	changed := f.changed
-	f.mu.Unlock()
-	patience := time.NewTimer(freezePatience)
-	defer patience.Stop()
-	select {
-	case <-changed:
-		return thawed, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-patience.C:
-		err = protocol.Errorf(protocol.Conflict, "the machine cannot be frozen: files have been written through the runtime for more than %v; try again when that has ended", freezePatience)
-	}
-	f.end()
-	f.release()
-	return nil, err
-}
-
-// release is for who has begun: everything goes on.
-func (f *freezer) release() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.owned = false
-}
-
-// end lets requests change files again; false if they may.
-func (f *freezer) end() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.thawed == nil {
-		return false
-	}
-	close(f.thawed)
-	f.thawed, f.changed = nil, nil
-	return true
-}
-
-func (f *freezer) is() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.thawed != nil
-}
-
-// changing has a request that changes files wait while the machine is frozen.
-func (s *Server) changing(h handler) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		leave, err := s.freezer.write(r.Context())
-		if err != nil {
-			return err
-		}
-		defer leave()
-		return h(w, r)
-	}
-}
+// stopPatience is how long a process that is in the kernel may take to stop.
+const stopPatience = 5 * time.Second
 
 // postFreeze has the machine stand still as long as the request lasts, at most a minute.
 func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) error {

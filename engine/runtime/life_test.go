@@ -107,7 +107,7 @@ func TestLeaseIsRenewedAndTold(t *testing.T) {
 
 func TestHardEnd(t *testing.T) {
 	t.Parallel()
-	soon := func(b *loader.Boot) { b.EndUnix = time.Now().Add(2 * time.Second).Unix() }
+	soon := func(b *loader.Boot) { b.EndUnix = time.Now().Add(4 * time.Second).Unix() }
 	for name, prepare := range map[string]func(m *machine){
 		"before the runtime": func(*machine) {},
 		"with the runtime": func(m *machine) {
