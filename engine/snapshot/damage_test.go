@@ -354,6 +354,10 @@ func TestKilled(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
+	save(t, s, "next", file("f", "1"))
+	if got := filesIn(t, s); !strings.HasSuffix(got, "tmp 0") {
+		t.Errorf("the next save has left %s", got)
+	}
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -25,6 +25,7 @@ func (s *Store) begin(ctx context.Context) (*work, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
+	_ = s.sweepWork() // of those that were killed; Sweep tells what cannot be removed
 	f, err := os.CreateTemp(s.path("tmp"), "*.lock")
 	if err != nil {
 		return nil, full(s.Dir, err)
