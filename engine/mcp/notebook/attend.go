@@ -82,6 +82,7 @@ func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
 	exec, err := j.exec, j.err
 	answer := ran{SessionID: j.session, ExecutionID: j.id, State: exec.State, Count: exec.ExecutionCount, Position: exec.Position, Progress: j.screen.Bar()}
 	outputs, images := j.outputs.show(maxText, 1)
+	restore := j.restore
 	j.mu.Unlock()
 	answer.Outputs = outputs
 	if j.cell != nil {
@@ -106,7 +107,7 @@ func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
 	if answer.Progress != nil && exec.State.Over() {
 		answer.Progress = nil
 	}
-	if j.restore {
+	if restore {
 		answer.Restored = s.restored(ctx, j)
 	}
 	more := images
