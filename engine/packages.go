@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/experiment"
@@ -71,14 +72,14 @@ func (e *Engine) installed(ctx context.Context, exp *experiment.Experiment, f *p
 	s := exp.Sandbox
 	if len(s.PythonPackages) > 0 || s.PythonVersion != "" || len(s.Repos) > 0 || ownPython(s.ExecutionMode) {
 		python, err := e.python()
-		if err != nil {
-			return err
+		if err == nil {
+			f.Python, err = e.probe(ctx, python.Executable)
 		}
-		if f.Python, err = e.probe(ctx, python.Executable); err != nil {
+		if err != nil && slices.Contains(preflight.Candidates(exp, f.Providers), localName) { // others bring their own
 			return err
 		}
 	}
-	if s.PythonVersion != "" && !f.Python.Is(s.PythonVersion) {
+	if s.PythonVersion != "" && (f.Python == nil || !f.Python.Is(s.PythonVersion)) {
 		f.Pythons = preflight.FindPythons(ctx, s.PythonVersion, e.getenv)
 	}
 	f.Repos = e.resolveRepos(ctx, exp, f.Env)

@@ -47,20 +47,20 @@ func ProbePython(ctx context.Context, path string) (*Python, error) {
 // packages finds what the interpreter of this computer lacks, where a machine would
 // use it: that is installed once, into a layer.
 func (c *check) packages() {
+	here := slices.ContainsFunc(c.candidates, func(p *candidate) bool { return p.thisComputer() && !p.Has(sdk.FeatureBuild) })
 	for i, text := range c.exp.Sandbox.PythonPackages {
 		req, err := pyreq.Parse(text)
 		if err != nil {
 			c.fail(fmt.Sprintf("sandbox.python_packages.%d", i), fmt.Sprintf("`%s` is not a package as pip writes them: %v", text, err), "write for example numpy>=1.24")
 			continue
 		}
-		if c.has(req) {
+		if here && c.has(req) {
 			c.report.Present = append(c.report.Present, text)
 		} else {
 			c.report.Missing = append(c.report.Missing, text)
 		}
 	}
-	here := func(p *candidate) bool { return p.thisComputer() && !p.Has(sdk.FeatureBuild) }
-	if len(c.report.Missing) == 0 || !slices.ContainsFunc(c.candidates, here) || c.ownImage() {
+	if len(c.report.Missing) == 0 || !here || c.ownImage() {
 		return
 	}
 	if p := c.facts.Python; p == nil {
