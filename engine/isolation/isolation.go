@@ -48,7 +48,7 @@ type Spec struct {
 	Network  bool   // share this computer's network; otherwise there is only a private loopback
 	Hostname string // default "seer"
 
-	PIDOne        bool // the command itself is process 1 of its namespace and reaps
+	PIDOne        bool // the command itself is process 1 of its namespace and reaps; in gVisor it always is
 	DieWithParent bool // dies with the thread that starts it; lock it to the process's life
 
 	// Status, if set, receives the JSON documents of bwrap --json-status-fd; the
@@ -81,10 +81,12 @@ type Root struct {
 	// system. It is never changed.
 	Image string
 	// Writable lets the command change the tree, as user 0 with that user's rights
-	// inside, so that apt works. What it changes is kept in State. Only gVisor.
+	// inside, so that apt works. What it changes is kept in State. Only gVisor. /tmp is
+	// a part of this tree, unless something is mounted there, and not of what is saved.
 	Writable bool
 	// Layers are tar files of [SaveRoot], lowest first, that lie on the tree. Only
-	// gVisor with a writable tree: for others, unpack them into a copy of the image.
+	// gVisor with a writable tree: for others, unpack them into a copy of the image,
+	// which also is the better way for gigabytes, because gVisor reads layers into memory.
 	Layers []string
 }
 
