@@ -59,9 +59,9 @@ func TestErrorsHaveTheUsersTraceback(t *testing.T) {
 }
 
 func TestPythonIsInterruptedAndKeepsItsVariables(t *testing.T) {
-	s := agent(t, shell.Options{Wait: time.Second})
-	use(t, s, "run_python", object{"code": "kept = 'still here'"})
-	a := use(t, s, "run_python", object{"code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", "timeout": 0.3})
+	s, patient := agent(t, shell.Options{Wait: time.Second}), agent(t, shell.Options{})
+	use(t, patient, "run_python", object{"code": "kept = 'still here'"})
+	a := use(t, patient, "run_python", object{"code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", "timeout": 0.3})
 	a.want(t, object{"state": "interrupted", "timed_out": true, "stdout": "begun\n"})
 
 	a = use(t, s, "run_python", object{"code": "print('again')\nwhile True: time.sleep(0.01)"})
@@ -69,7 +69,7 @@ func TestPythonIsInterruptedAndKeepsItsVariables(t *testing.T) {
 	queued := use(t, s, "run_python", object{"code": "ran = True", "background": true}).text("process_id")
 	use(t, s, "stop_process", object{"process_id": queued}).want(t, object{"state": "interrupted"})
 	use(t, s, "stop_process", object{"process_id": a.text("process_id")}).want(t, object{"state": "interrupted", "stdout": "again\n"})
-	use(t, s, "run_python", object{"code": "kept, 'ran' in globals()"}).want(t, object{"result": "('still here', False)"})
+	use(t, patient, "run_python", object{"code": "kept, 'ran' in globals()"}).want(t, object{"result": "('still here', False)"})
 }
 
 func TestADeadInterpreterIsSaid(t *testing.T) {
