@@ -171,7 +171,7 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 		if err != nil {
 			return err
 		}
-		err = s.runtime.WriteTree(ctx, path, r)
+		err = s.runtime.RestoreTree(ctx, path, r)
 		return errors.Join(err, r.Close())
 	}
 	return nil

@@ -93,7 +93,13 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
 // made if need be. Nothing is written outside dir. Entries that would leave it
 // are left out; the rest is written, and then an [*Error] with code [Invalid]
 // names them.
-func UnpackTree(r io.Reader, dir string) (TreeResult, error) {
+func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false) }
+
+// RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they
+// led when it was saved. Still nothing is written through one out of dir.
+func RestoreTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, true) }
+
+func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return TreeResult{}, err
 	}
@@ -102,7 +108,7 @@ func UnpackTree(r io.Reader, dir string) (TreeResult, error) {
 		return TreeResult{}, err
 	}
 	defer root.Close()
-	u := &unpacker{root: root}
+	u := &unpacker{root: root, links: links}
 	tr := tar.NewReader(r)
 	for {
 		h, err := tr.Next()
@@ -125,6 +131,7 @@ func UnpackTree(r io.Reader, dir string) (TreeResult, error) {
 
 type unpacker struct {
 	root    *os.Root
+	links   bool // symlinks may lead out
 	result  TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
 	refused []string
@@ -132,7 +139,7 @@ type unpacker struct {
 
 func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	name := path.Clean(h.Name)
-	if !fs.ValidPath(name) || (h.Typeflag == tar.TypeSymlink && !staysInside(name, h.Linkname)) {
+	if !fs.ValidPath(name) || (h.Typeflag == tar.TypeSymlink && !u.links && !staysInside(name, h.Linkname)) {
 		u.refused = append(u.refused, h.Name)
 		return nil
 	}

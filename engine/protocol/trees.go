@@ -23,3 +23,11 @@ func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, erro
 func (c *Client) WriteTree(ctx context.Context, path string, r io.Reader) error {
 	return c.put(ctx, "/v1/tree", pathQuery(path), r)
 }
+
+// RestoreTree is [Client.WriteTree] of a tree of a machine's own: symlinks lead wherever
+// they led when it was read.
+func (c *Client) RestoreTree(ctx context.Context, path string, r io.Reader) error {
+	q := pathQuery(path)
+	q.Set("links", "1")
+	return c.put(ctx, "/v1/tree", q, r)
+}

@@ -241,7 +241,11 @@ func (s *Server) putTree(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	result, err := protocol.UnpackTree(r.Body, path)
+	unpack := protocol.UnpackTree
+	if r.URL.Query().Get("links") == "1" {
+		unpack = protocol.RestoreTree
+	}
+	result, err := unpack(r.Body, path)
 	if err != nil {
 		return err
 	}
