@@ -70,7 +70,7 @@ func TestReposThatFail(t *testing.T) {
 		{"none", "'" + git.URL + "/none.git'", "sandbox.repos.0: there is no repository " + git.URL + "/none.git"},
 		{"no ref", "{url: '" + git.URL + "/lib.git', ref: v9}", "sandbox.repos.0: the repository " + git.URL + "/lib.git has no branch or tag `v9`"},
 		{"no commit", "{url: '" + git.URL + "/lib.git', ref: '0123456789012345678901234567890123456789'}", "sandbox.repos.0: "},
-		{"install", "{url: '" + git.URL + "/lib.git', install: 'echo before; echo the reason >&2; exit 7'}", "the install command of lib (echo before; echo the reason >&2; exit 7) failed with exit code 7: before\nthe reason"},
+		{"install", "{url: '" + git.URL + "/lib.git', install: 'echo before >&2; echo the reason >&2; exit 7'}", "the install command of lib (echo before >&2; echo the reason >&2; exit 7) failed with exit code 7: before\nthe reason"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := b.fails("sandbox: {repos: [" + tc.repo + "]}\n")
