@@ -4,11 +4,11 @@ import json
 import sys
 import time
 import urllib.request
-from pycrdt import Doc
+
 from jupyter_ydoc import YNotebook
+from pycrdt import Doc, YMessageType, create_sync_message, create_update_message, handle_sync_message
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
-from pycrdt import create_sync_message, handle_sync_message, YMessageType, create_update_message
 
 BASE, TOKEN = sys.argv[1:3]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import os
 import uuid
@@ -12,8 +13,7 @@ from jupyter_core.utils import ensure_async
 from .document import MARK, Document
 from .merge import Seen, digest, merge, plain
 from .outputs import Output
-
-Stat = Tuple[int, int, int]
+from .saving import Stat, stat_of, write
 
 
 class FileDocument(Document):
@@ -56,9 +56,9 @@ class FileDocument(Document):
         content = self.notebook()
         content["metadata"][MARK] = {"saved": number}
         cells = {c["id"]: c for c in content["cells"]}
-        os.makedirs(os.path.dirname(os.path.join(self._root, self.path)), exist_ok=True)
-        await ensure_async(self._contents.save({"type": "notebook", "format": "json", "content": content}, self.path))
-        self._number, self._stat = number, self._look()
+        full = os.path.join(self._root, self.path)
+        self._stat = await asyncio.get_running_loop().run_in_executor(None, write, full, content)
+        self._number = number
         self._remember(number, cells)
 
     def notebook(self) -> Dict[str, Any]:
@@ -106,7 +106,7 @@ class FileDocument(Document):
             s = os.stat(os.path.join(self._root, self.path))
         except OSError:
             return None
-        return s.st_mtime_ns, s.st_size, s.st_ino
+        return stat_of(s)
 
     async def _join(self) -> None:
         """Takes over what is in the file. One that cannot be read is set aside, for it may be somebody's work."""

@@ -73,10 +73,12 @@ class Execution:
 
     def _on_stream(self, content: Dict[str, Any]) -> None:
         name = "stderr" if content.get("name") == "stderr" else "stdout"
-        said, held = self._hider.cut(self._held.pop(name, "") + str(content.get("text", "")))
-        if held:
-            self._held[name] = held
-        self._say(name, said)
+        text = str(content.get("text", ""))
+        for at in range(0, len(text), PIECE):  # a kernel says what was printed in 0.2 s at once, be it 100 MB
+            said, held = self._hider.cut(self._held.pop(name, "") + text[at:at + PIECE])
+            if held:
+                self._held[name] = held
+            self._say(name, said)
 
     def _say(self, name: str, text: str) -> None:
         for at in range(0, len(text), PIECE):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
 
+import zmq
 from jupyter_client.utils import ensure_async
+from jupyter_server._tz import utcnow
 
 from .processes import began, died_of
 
@@ -99,11 +101,19 @@ class Kernel:
         km = self._manager.get_kernel(self.id)
         self._process = getattr(km.provisioner, "process", None)
         self._client = km.client()
-        self._client.start_channels(hb=False)
+        self._manager.stop_watching_activity(self.id)  # it would hold all output a second time
+        context = self._client.context
+        before = context.getsockopt(zmq.RCVHWM) if zmq.RCVHWM in getattr(context, "sockopts", {}) else 1000
+        context.setsockopt(zmq.RCVHWM, 0)  # a kernel drops what nobody takes: better that it waits here
+        try:
+            self._client.start_channels(hb=False)
+        finally:
+            context.setsockopt(zmq.RCVHWM, before)
         self.alive, self.foreign_busy = True, False
         self._tasks = [asyncio.ensure_future(t) for t in (self._hear_iopub(self._client), self._hear_shell(self._client), self._watch())]
         try:
             await asyncio.wait_for(self._answers(), READY)
+            self._told("idle")
         except asyncio.TimeoutError:
             await self.stop()
             raise Died("the kernel was started and has not answered in %d seconds" % READY) from None
@@ -132,6 +142,8 @@ class Kernel:
             parent = message.get("parent_header") or {}
             kind, content = message["header"]["msg_type"], message["content"]
             request = self._requests.get(parent.get("msg_id", ""))
+            if kind == "status" and parent.get("msg_type") == "execute_request":
+                self._told(str(content.get("execution_state")))
             if request is None:
                 if kind == "status" and parent.get("msg_type") == "execute_request":
                     self.foreign_busy = content.get("execution_state") == "busy"
@@ -144,6 +156,12 @@ class Kernel:
                 request.heard(kind, content)
             except Exception:
                 self._log.exception("a message of the kernel (%s) could not be used", kind)
+
+    def _told(self, state: str) -> None:
+        """For Jupyter's list of kernels, which a browser shows."""
+        if self.id in self._manager:
+            km = self._manager.get_kernel(self.id)
+            km.execution_state, km.last_activity = state, utcnow()
 
     async def _hear_shell(self, client: Any) -> None:
         while True:

@@ -1,0 +1,42 @@
+"""Writes a notebook's file whole: who reads it sees the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Dict, Tuple
+
+import nbformat
+
+Stat = Tuple[int, int, int]
+
+
+def stat_of(s: os.stat_result) -> Stat:
+    """What tells one state of a file from another."""
+    return s.st_mtime_ns, s.st_size, s.st_ino
+
+
+def write(full: str, content: Dict[str, Any]) -> Stat:
+    """Replaces the file. Gives the state of what was written, whatever has become of it since."""
+    folder = os.path.dirname(full)
+    os.makedirs(folder, exist_ok=True)
+    text = nbformat.writes(nbformat.from_dict(content), version=nbformat.NO_CONVERT)
+    fd, part = tempfile.mkstemp(prefix=".", suffix=".part", dir=folder)
+    try:
+        with os.fdopen(fd, "w", encoding="utf-8") as f:
+            f.write(text + "\n")
+            f.flush()
+            os.fchmod(f.fileno(), _mode(full))
+            written = stat_of(os.fstat(f.fileno()))
+        os.replace(part, full)
+        return written
+    except BaseException:
+        os.unlink(part)
+        raise
+
+
+def _mode(full: str) -> int:
+    try:
+        return os.stat(full).st_mode & 0o777
+    except OSError:
+        return 0o644
