@@ -97,12 +97,14 @@ func (s *server) addMoveTools() {
 	}, s.move)
 }
 
+// execute runs a cell. As the other tools that may run one, it lets the request through
+// although it is cancelled: only what is known to run can be interrupted.
 func (s *server) execute(ctx context.Context, req *mcp.CallToolRequest, in executeArguments) *mcp.CallToolResult {
 	id, problem := s.choose(ctx, req, in.Session)
 	if problem != nil {
 		return problem
 	}
-	run, err := s.client.AddCell(ctx, id, notebook.NewCell{Type: "code", Source: in.Code, Run: true})
+	run, err := s.client.AddCell(context.WithoutCancel(ctx), id, notebook.NewCell{Type: "code", Source: in.Code, Run: true})
 	if err != nil {
 		return s.failure(err, req, id)
 	}
@@ -158,7 +160,7 @@ func (s *server) edit(ctx context.Context, req *mcp.CallToolRequest, in editArgu
 		}
 		in.Cell = cellRef(last)
 	}
-	run, err := s.client.EditCell(ctx, id, string(in.Cell), notebook.CellEdit{Source: &in.Code, Run: in.Run == nil || *in.Run})
+	run, err := s.client.EditCell(context.WithoutCancel(ctx), id, string(in.Cell), notebook.CellEdit{Source: &in.Code, Run: in.Run == nil || *in.Run})
 	if err != nil {
 		return s.failure(err, req, id)
 	}
@@ -190,7 +192,7 @@ func (s *server) insert(ctx context.Context, req *mcp.CallToolRequest, in insert
 	if problem != nil {
 		return problem
 	}
-	run, err := s.client.AddCell(ctx, id, notebook.NewCell{Type: in.Type, Source: in.Source, Index: in.Index, Run: in.Run && in.Type == "code"})
+	run, err := s.client.AddCell(context.WithoutCancel(ctx), id, notebook.NewCell{Type: in.Type, Source: in.Source, Index: in.Index, Run: in.Run && in.Type == "code"})
 	if err != nil {
 		return s.failure(err, req, id)
 	}
