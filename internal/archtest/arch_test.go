@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
 	"engine": {"sdk", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation", "engine/image",
 		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
-		"engine/fetch", "engine/host", "engine/host/access", "engine/plugin/store", "engine/environment", "engine/service", "engine/surface"},
+		"engine/fetch", "engine/host", "engine/host/access", "engine/plugin/store", "engine/environment", "engine/service", "engine/surface", "engine/notebook"},
 	"engine/record": {"sdk", "engine/protocol", "engine/protocol/journal", "engine/protocol/value"},
 	"engine/run": {"sdk", "engine", "engine/state", "engine/record", "engine/experiment", "engine/isolation", "engine/protocol", "engine/surface",
 		"engine/plan", "engine/preflight"},
