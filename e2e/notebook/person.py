@@ -92,7 +92,7 @@ async def main():
     await until(lambda: nb.get_cell(0)["source"] == "# changed", "the edit")
     await call("DELETE", "seer/v1/sessions/%s/cells/fromhuman" % ident)
     await until(lambda: len(nb.ycells) == 1, "the deletion")
-    made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "from IPython.display import display\nh = display(1, display_id=True)\nfor i in range(60000): print('x' * 99)\nh.update(2)", "run": True})
+    await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "from IPython.display import display\nh = display(1, display_id=True)\nfor i in range(60000): print('x' * 99)\nh.update(2)", "run": True})
     await until(lambda: len(nb.ycells) == 2 and str(nb.ycells[1]["execution_state"]) == "idle" and "left out" in str(nb.get_cell(1)["outputs"]), "the long output")
     await until(lambda: nb.get_cell(1)["outputs"][0]["data"]["text/plain"] == "2", "the updated display")
     assert sum(len(o.get("text", "")) for o in nb.get_cell(1)["outputs"]) < (1 << 20) + 1000

@@ -1,0 +1,112 @@
+"""What can be tried without a server, with much that is random: hiding, limits, merging."""
+
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from seer_notebook import merge, paths, settings  # noqa: E402
+from seer_notebook.events import Budget, Log  # noqa: E402
+from seer_notebook.hide import Hider  # noqa: E402
+from seer_notebook.outputs import KEPT, Outputs  # noqa: E402
+
+
+class Hiding(unittest.TestCase):
+    def test_pieces_say_what_the_whole_says(self) -> None:
+        rnd = random.Random(7)
+        hider = Hider({"abca": "<1>", "abcabd": "<2>", "Bc/d": "<3>"})
+        for _ in range(3000):
+            text = "".join(rnd.choice(["a", "b", "c", "d", "/", "A", "x", "\x1b[31m", "abcabd"]) for _ in range(rnd.randrange(30)))
+            said, held = "", ""
+            while text:
+                n = rnd.randrange(1, 6)
+                piece, held = hider.cut(held + text[:n])
+                said, text = said + piece, text[n:]
+            said += hider.text(held)
+            self.assertEqual(hider.text(said), said)
+            self.assertNotIn("abca", said.replace("\x1b[31m", "").lower())
+
+
+class Limits(unittest.TestCase):
+    def test_head_and_tail_are_kept(self) -> None:
+        rnd = random.Random(3)
+        for _ in range(20):
+            outputs, whole = Outputs("there"), ""
+            for _ in range(rnd.randrange(1, 30)):
+                piece = rnd.choice("aé日") * rnd.randrange(1, 200_000)
+                whole += piece
+                outputs.stream(rnd.choice(["stdout", "stderr"]), piece)
+            outputs.seal()
+            text = "".join(o["text"] for o in outputs.plain())
+            if len(whole.encode()) <= KEPT:
+                self.assertEqual(text, whole)
+            else:
+                self.assertTrue(outputs.cut and whole.startswith(text[:100_000]) and whole.endswith(text[-100_000:]))
+                self.assertLess(len(text.encode()), KEPT + 200)
+
+    def test_events_that_are_gone_are_said(self) -> None:
+        async def check() -> None:
+            log = Log(Budget(), "elsewhere", limit=1000)
+            for n in range(10):
+                log.add("output", 100, number=n)
+            found = log.since(1)
+            self.assertEqual((found[0]["t"], found[-1]["n"]), ("note", 10))
+            self.assertEqual([e["n"] for e in found], list(range(found[0]["n"], 11)))
+            self.assertEqual(log.since(11), [])
+
+        asyncio.run(check())
+
+
+class Merging(unittest.TestCase):
+    def test_nothing_that_is_new_is_lost(self) -> None:
+        rnd = random.Random(5)
+
+        def cell(name: str, text: str) -> dict:
+            return {"id": name, "cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+
+        for _ in range(2000):
+            names = list("abcdef")[: rnd.randrange(7)]
+            base = [cell(n, n) for n in names]
+            seen = {c["id"]: merge.Seen(c["source"], "code", "{}", merge.digest(c), 1, 0) for c in base}
+            ours = [cell(c["id"], rnd.choice([c["source"], "ours"])) for c in base if rnd.random() < 0.8] + [cell("new1", "x")]
+            theirs = [cell(c["id"], rnd.choice([c["source"], "theirs"])) for c in base if rnd.random() < 0.8] + [cell("new2", "y")]
+            rnd.shuffle(theirs)
+            found = {c["id"]: c["source"] for c in merge.merge(seen, ours, theirs, 1, [])}
+            self.assertTrue({"new1", "new2"} <= set(found))
+            for c in theirs:
+                if c["source"] == "theirs":
+                    self.assertEqual(found[c["id"]], "theirs")
+            for c in ours:
+                if c["source"] == "ours":
+                    self.assertIn(found[c["id"]], ("ours", "theirs"))
+
+
+class Parsing(unittest.TestCase):
+    def test_no_configuration_breaks_it(self) -> None:
+        rnd = random.Random(1)
+        with tempfile.TemporaryDirectory() as root:
+            good = json.dumps({"root": root, "ip": "127.0.0.1", "port": 1, "token": "0123456789abcdef", "setup": [{"name": "a", "code": "b"}],
+                               "hide": {"a": "b"}}).encode()
+            settings.parse(good)
+            for _ in range(3000):
+                data = bytearray(good)
+                for _ in range(rnd.randrange(1, 4)):
+                    data[rnd.randrange(len(data))] = rnd.choice(b'{}[]",:0a\xff')
+                try:
+                    settings.parse(bytes(data))
+                except settings.Mistake:
+                    pass
+
+    def test_names_of_files(self) -> None:
+        self.assertEqual([paths.file_name(n) for n in ("", "..", "a/b", "é 日", "x\n\ty")], ["notebook", "notebook", "a-b", "é 日", "x--y"])
+        self.assertLessEqual(len(paths.file_name("日" * 200).encode()), 100)
+        self.assertEqual(paths.bare("n/2020-01-02-03-04_a_continued_continued.ipynb"), "a")
+
+
+if __name__ == "__main__":
+    unittest.main()
