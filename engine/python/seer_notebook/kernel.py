@@ -82,6 +82,25 @@ class Kernel:
     async def interrupt(self) -> None:
         if self.alive and self.id in self._manager:
             await ensure_async(self._manager.interrupt_kernel(self.id))
+            if self.alive:
+                self._tasks.append(asyncio.ensure_future(self._sweep(list(self._requests.values()))))
+
+    async def _sweep(self, before: List[Request]) -> None:
+        """An interrupt that comes while a kernel takes a request lets it forget to answer. It answers in order: what
+        it has not answered before a later request, it never will."""
+        request = Request(lambda kind, content: None)
+        sent = self._client.kernel_info()
+        self._requests[sent] = request
+        try:
+            await request.done
+        except Died:
+            return
+        finally:
+            self._requests.pop(sent, None)
+        for lost in before:
+            lost.reply = lost.reply or {"status": "error", "ename": "KeyboardInterrupt", "evalue": "", "traceback": []}
+            lost.idle = True
+            lost.settle()
 
     async def run(self, code: str, heard: Callable[[str, Dict[str, Any]], None], silent: bool = False, history: bool = True,
                   expressions: Optional[Dict[str, str]] = None) -> Dict[str, Any]:

@@ -54,7 +54,7 @@ def _plain(value, depth=0):
                 items.append("%s: %s" % (_plain(item[0], depth + 1), _plain(item[1], depth + 1)) if kind is dict else _plain(item, depth + 1))
         except RuntimeError:
             pass
-        more = ", \u2026" if size > len(items) else ""
+        more = ", \u2026" if size > len(items) else "," if kind is tuple and size == 1 else ""
         start, end = {list: "[]", tuple: "()", dict: "{}", set: "{}", frozenset: "{}"}[kind]
         return _cut(start + ", ".join(items) + more + end)
     return "<%s>" % kind.__name__
