@@ -226,7 +226,7 @@ class Variables(unittest.TestCase):
                             "class Slow:\n    def __repr__(self):\n        while True: pass\n"
                             "class Bad:\n    def __repr__(self): raise ValueError\n"
                             "class Good:\n    def __repr__(self): return 'Good()'\n"
-                            "slow, bad, good = Slow(), Bad(), Good()\nimport json as j")
+                            "bad, good, slow = Bad(), Good(), Slow()\nimport json as j")
         found = {v["name"]: v for v in server.ask("GET", "/sessions/%s/variables" % session)["variables"]}
         self.assertEqual(found["text_"]["length"], 5000)
         self.assertLessEqual(len(found["text_"]["preview"]), 200)
