@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/loading"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/notebook"
@@ -23,6 +24,11 @@ func (u *up) session(ctx context.Context, s *Sandbox) error {
 	}
 	if u.exp.Sandbox.ExecutionMode == experiment.ModeNotebook {
 		if err := u.jupyter(ctx, s); err != nil {
+			return err
+		}
+	}
+	if u.exp.Sandbox.ExecutionMode == experiment.ModeCLI {
+		if err := u.interpreter(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -114,6 +120,19 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 		url = "through seer forward"
 	}
 	u.report.done(StageSession, "Jupyter: %s (%s)", url, session.KernelName)
+	return nil
+}
+
+// interpreter prepares the Python of the session, as it does a kernel.
+func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
+	u.report.info(StageSession, "preparing the interpreter%s", u.loadingText())
+	var setup []interpreter.Setup
+	for _, c := range u.setup() {
+		setup = append(setup, interpreter.Setup(c))
+	}
+	if err := interpreter.Prepare(ctx, s.runtime, interpreter.Python{Setup: setup}); err != nil {
+		return fmt.Errorf("prepare the interpreter: %w", err)
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -72,7 +73,7 @@ func packFiles(w io.Writer, files []workspace.File) error {
 // is an error.
 func packFile(t *tar.Writer, f workspace.File) error {
 	name := strings.TrimPrefix(f.Path, workspace.Folder+"/")
-	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(f.Mode.Perm()), Size: f.Size, Format: tar.FormatPAX}); err != nil {
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: int64(f.Mode.Perm()), Size: f.Size, ModTime: time.Now(), Format: tar.FormatPAX}); err != nil {
 		return err
 	}
 	r, err := f.Open()

@@ -149,7 +149,7 @@ func (s *server) commandAnswer(t *task) *mcp.CallToolResult {
 		return front.Failure(explain(t.err))
 	}
 	whole := wholeOf(t.id)
-	r := commandResult{State: "running", Duration: t.seconds(), Stdout: t.stdout.text(whole), Stderr: t.stderr.text(whole), ProcessID: t.id}
+	r := commandResult{State: "running", Duration: t.seconds(), Stdout: clipText(&t.stdout, whole), Stderr: clipText(&t.stderr, whole), ProcessID: t.id}
 	if t.end == nil {
 		r.Next = "It goes on. wait_process waits for its end, process_output shows what it writes, stop_process ends it."
 		return front.Answer(r)

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"unicode/utf8"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 )
 
@@ -49,7 +50,7 @@ func (f *fileReader) Write(data []byte) (int, error) {
 		f.take(data)
 	}
 	if f.more {
-		return 0, errEnough
+		return 0, interpreter.ErrEnough
 	}
 	return n, nil
 }

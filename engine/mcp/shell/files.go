@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -28,7 +29,7 @@ type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
 	if len(*l)+len(data) > front.MaxImage {
-		return 0, errEnough
+		return 0, interpreter.ErrEnough
 	}
 	*l = append(*l, data...)
 	return len(data), nil
@@ -128,7 +129,7 @@ func (s *server) readFile(ctx context.Context, _ *mcp.CallToolRequest, a readArg
 	}
 	r := readResult{Path: a.Path, Size: e.Size}
 	f := &fileReader{offset: a.Offset, limit: a.Limit}
-	if _, err := c.ReadFile(ctx, real, f); err != nil && !errors.Is(err, errEnough) {
+	if _, err := c.ReadFile(ctx, real, f); err != nil && !errors.Is(err, interpreter.ErrEnough) {
 		return front.Failure(explain(err))
 	}
 	if !f.decided {

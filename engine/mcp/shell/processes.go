@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -104,7 +105,7 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 	list := []listed{}
 	for _, p := range all {
 		l := listed{ProcessID: p.ID, Name: p.Name, Command: front.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
-		if p.Name == interpreterName {
+		if p.Name == interpreter.Name {
 			l.Command = "the interpreter of run_python"
 		}
 		end := time.Now().Unix()
@@ -133,7 +134,7 @@ const maxPiece = front.MaxText
 
 func (s *server) processOutput(ctx context.Context, _ *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
 	if a.Limit <= 0 {
-		a.Limit = MaxOutput
+		a.Limit = interpreter.MaxOutput
 	}
 	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, maxPiece))
 	if err != nil {
@@ -145,10 +146,10 @@ func (s *server) processOutput(ctx context.Context, _ *mcp.CallToolRequest, a pr
 // output is a piece from an offset on; without one, the end.
 func (s *server) output(ctx context.Context, id string, offset *int64, limit int) (outputResult, error) {
 	process, from := id, int64(0)
-	var code *codeRun
+	var code *interpreter.Run
 	if t := s.tasks.get(id); t != nil && t.code != nil {
 		code = t.code
-		if process, from = code.where(); process == "" {
+		if process, from = code.Where(); process == "" {
 			return outputResult{}, errors.New("the code " + id + " has not begun yet")
 		}
 	}
@@ -167,24 +168,22 @@ func (s *server) output(ctx context.Context, id string, offset *int64, limit int
 	piece := &pieceWriter{limit: limit, last: offset == nil}
 	var out, errs io.Writer = piece, piece
 	if code != nil {
-		out, errs = code.filter(piece, from)
-		r.State = code.state()
+		out, errs = code.Filter(piece, from)
+		r.State = code.State()
 	}
 	r.Next, _, err = c.Output(ctx, process, from, false, out, errs)
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil && !errors.Is(err, interpreter.ErrEnough) {
 		return outputResult{}, err
 	}
 	if code == nil && p.State == protocol.ProcessExited {
 		r.ExitCode = &p.ExitCode
 	}
-	r.Offset, r.Output, r.More = from, plain(piece.String()), errors.Is(err, errEnough)
+	r.Offset, r.Output, r.More = from, plain(piece.String()), errors.Is(err, interpreter.ErrEnough)
 	if piece.dropped > 0 {
 		r.Output = fmt.Sprintf("[cut by Seer: %d bytes before this; offset 0 begins with the first]\n", piece.dropped) + r.Output
 	}
 	return r, nil
 }
-
-var errEnough = errors.New("enough")
 
 // pieceWriter takes at least one record and stops before it has more than its limit; or
 // goes on and keeps the last.
@@ -209,7 +208,7 @@ func (w *pieceWriter) Write(data []byte) (int, error) {
 		return n, nil
 	}
 	if w.Len() > 0 && w.Len()+len(data) > w.limit {
-		return 0, errEnough
+		return 0, interpreter.ErrEnough
 	}
 	return w.Buffer.Write(data)
 }

@@ -9,12 +9,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
-
-// maxImages is how many images of one piece of code are shown.
-const maxImages = 20
 
 type pythonArgs struct {
 	Code       string  `json:"code"`
@@ -23,7 +21,9 @@ type pythonArgs struct {
 	Background bool    `json:"background"`
 }
 
-func (s *server) python() Python { return Python{Python: s.opts.Python, Workdir: s.opts.Workdir} }
+func (s *server) python() interpreter.Python {
+	return interpreter.Python{Python: s.opts.Python, Workdir: s.opts.Workdir}
+}
 
 func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pythonArgs) *mcp.CallToolResult {
 	switch {
@@ -37,13 +37,13 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 		return front.Failure(err)
 	}
 	t := newTask(newID("x-"), "run_python")
-	t.code = newCodeRun(t.id)
-	started := make(chan interpreter, 1)
+	t.code = interpreter.NewRun(t.id)
+	started := make(chan interpreter.Interpreter, 1)
 	t.cancel = func(ctx context.Context) error {
 		select {
 		case i := <-started:
 			started <- i
-			return i.interrupt(ctx, c, t)
+			return interrupt(ctx, c, i, t)
 		case <-t.done:
 			return nil
 		case <-ctx.Done():
@@ -63,61 +63,61 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 }
 
 // execute runs code to its end and gives its images.
-func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan<- interpreter) ([]mcp.Content, error) {
+func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan<- interpreter.Interpreter) ([]mcp.Content, error) {
 	ctx, run := s.ctx, t.code
-	i, why, err := ensure(ctx, c, s.python(), a.Restart)
+	i, why, err := interpreter.Ensure(ctx, c, s.python(), a.Restart)
 	if err != nil {
 		return nil, err
 	}
-	other := s.lastX.changed(i.nonce)
+	other := s.lastX.changed(i.Nonce)
 	switch {
 	case why != "":
-		run.note = "The interpreter was started again, " + why + ". The variables of before are gone; the set-up has run again."
+		run.Note = "The interpreter was started again, " + why + ". The variables of before are gone; the set-up has run again."
 	case other:
-		run.note = "The interpreter was started again since it was last used here: by another client, or because its sandbox has lost it. The variables of before are gone."
+		run.Note = "The interpreter was started again since it was last used here: by another client, or because its sandbox has lost it. The variables of before are gone."
 	}
-	now, err := c.Process(ctx, i.process.ID)
+	now, err := c.Process(ctx, i.Process.ID)
 	if err != nil {
 		return nil, err
 	}
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
 	t.drop = stop
-	run.set(func() { run.process, run.nonce, run.from = i.process.ID, i.nonce, now.OutputBytes })
+	run.Set(func() { run.Process, run.Nonce, run.From = i.Process.ID, i.Nonce, now.OutputBytes })
 	if a.Code == "" {
-		run.set(func() { run.status = codeOK })
+		run.Set(func() { run.Status = interpreter.OK })
 		return nil, nil
 	}
-	if err := i.submit(ctx, c, t.id, a.Code); err != nil {
+	if err := i.Submit(ctx, c, t.id, a.Code); err != nil {
 		return nil, err
 	}
 	started <- i // from now on it can be interrupted
 	if a.Timeout > 0 {
 		timer := time.AfterFunc(time.Duration(a.Timeout*float64(time.Second)), func() {
-			run.set(func() { run.timedOut = true })
-			if err := i.interrupt(ctx, c, t); err != nil {
+			run.Set(func() { run.TimedOut = true })
+			if err := interrupt(ctx, c, i, t); err != nil {
 				s.log.Warn("code could not be interrupted", "id", t.id, "error", err)
 			}
 		})
 		defer timer.Stop()
 	}
-	out, errs := run.readers(taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
-	_, end, err := c.Output(follow, i.process.ID, now.OutputBytes, true, out, errs)
+	out, errs := run.Readers(taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
+	_, end, err := c.Output(follow, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
-		run.set(func() { run.status, run.dead = codeDied, end })
+		run.Set(func() { run.Status, run.Dead = interpreter.Died, end })
 		return nil, nil
-	case errors.Is(err, errEnough):
+	case errors.Is(err, interpreter.ErrEnough):
 		return s.pictures(ctx, c, i, run), nil
-	case run.state() == codeInterrupted:
+	case run.State() == interpreter.Interrupted:
 		return nil, nil
 	}
 	return nil, lost(err)
 }
 
 // pictures are the images of code as content.
-func (s *server) pictures(ctx context.Context, c *protocol.Client, i interpreter, run *codeRun) []mcp.Content {
-	data, err := i.fetch(ctx, c, run.images)
+func (s *server) pictures(ctx context.Context, c *protocol.Client, i interpreter.Interpreter, run *interpreter.Run) []mcp.Content {
+	data, err := i.Fetch(ctx, c, run.Images)
 	if err != nil {
 		s.log.Warn("an image could not be fetched", "error", err)
 	}
@@ -127,7 +127,7 @@ func (s *server) pictures(ctx context.Context, c *protocol.Client, i interpreter
 			content = append(content, &mcp.TextContent{Text: fmt.Sprintf("[image %d is larger than %d bytes and is not shown]", n+1, front.MaxImage)})
 			continue
 		}
-		content = append(content, &mcp.ImageContent{Data: image, MIMEType: run.images[n].mime})
+		content = append(content, &mcp.ImageContent{Data: image, MIMEType: run.Images[n].MIME})
 	}
 	return content
 }
@@ -160,27 +160,26 @@ func codeAnswer(t *task) *mcp.CallToolResult {
 		return front.Failure(explain(t.err))
 	}
 	run := t.code
-	run.mu.Lock()
-	defer run.mu.Unlock()
+	defer run.Hold()()
 	whole := wholeOf(t.id)
-	r := codeResult{State: run.status, Stdout: t.stdout.text(whole), Stderr: t.stderr.text(whole), TimedOut: run.timedOut, Duration: t.seconds(), ProcessID: t.id, Note: run.note}
-	if run.has["result"] {
-		text := run.result.text(whole)
+	r := codeResult{State: run.Status, Stdout: clipText(&t.stdout, whole), Stderr: clipText(&t.stderr, whole), TimedOut: run.TimedOut, Duration: t.seconds(), ProcessID: t.id, Note: run.Note}
+	if run.Has["result"] {
+		text := clipText(&run.Result, whole)
 		r.Result = &text
 	}
-	if run.has["error"] {
-		r.Error = &codeFault{Type: run.errors, Message: run.message.text(""), Traceback: run.trace.text(whole)}
+	if run.Has["error"] {
+		r.Error = &codeFault{Type: run.Raised, Message: clipText(&run.Message, ""), Traceback: clipText(&run.Trace, whole)}
 	}
 	if t.ended.IsZero() {
 		r.Next = "It goes on. wait_process waits for its end, stop_process interrupts it; the variables stay."
 		return front.Answer(r)
 	}
 	r.Images = len(t.images)
-	if run.dead == nil {
+	if run.Dead == nil {
 		return front.Answer(r, t.images...)
 	}
-	lost := "The interpreter has ended while the code ran: " + fate(*run.dead) + ". All variables are gone; the next run_python starts a new one."
-	if run.timedOut {
+	lost := "The interpreter has ended while the code ran: " + interpreter.Fate(*run.Dead) + ". All variables are gone; the next run_python starts a new one."
+	if run.TimedOut {
 		lost = "The code did not end when it was interrupted after the timeout, so its interpreter was killed. All variables are gone; the next run_python starts a new one."
 	}
 	r.Note = strings.TrimSpace(r.Note + " " + lost)

@@ -9,6 +9,7 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -127,12 +128,12 @@ Picture()`})
 
 func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 	b := box(t)
-	err := shell.Prepare(t.Context(), b.admin, shell.Python{Setup: []shell.Setup{{Name: "good", Code: "a = 1"}, {Name: "init", Code: "b = a + 1\nprint('loading')\nraise ValueError('no such layer')"}}})
+	err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Setup: []interpreter.Setup{{Name: "good", Code: "a = 1"}, {Name: "init", Code: "b = a + 1\nprint('loading')\nraise ValueError('no such layer')"}}})
 	var call *protocol.CallError
 	if !errors.As(err, &call) || call.Type != "ValueError" || call.Message != "no such layer" || !strings.Contains(call.Traceback, `File "<init>", line 3`) {
 		t.Fatalf("got %v", err)
 	}
-	if err := shell.Prepare(t.Context(), b.admin, shell.Python{Setup: []shell.Setup{{Name: "models", Code: "model = 'loaded'"}}}); err != nil {
+	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Setup: []interpreter.Setup{{Name: "models", Code: "model = 'loaded'"}}}); err != nil {
 		t.Fatal(err)
 	}
 	s := agent(t, shell.Options{})
@@ -146,10 +147,10 @@ func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 	if !strings.Contains(a.text("note"), "as was asked for") {
 		t.Errorf("note %q", a.text("note"))
 	}
-	if err := shell.Prepare(t.Context(), b.admin, shell.Python{}); err != nil {
+	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := shell.Prepare(t.Context(), b.admin, shell.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
+	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
 		t.Errorf("a program that is no Python: %v", err)
 	}
 }

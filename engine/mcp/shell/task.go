@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -24,11 +25,11 @@ type task struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew with every news
 	screen  front.Screen
-	stdout  clip
-	stderr  clip
+	stdout  interpreter.Clip
+	stderr  interpreter.Clip
 	ended   time.Time
 	end     *protocol.Process // of a process, once its end was seen
-	code    *codeRun          // of code
+	code    *interpreter.Run  // of code
 	err     error             // it could not be followed, or not be started
 	images  []mcp.Content     // of code that has ended
 
@@ -79,7 +80,7 @@ func (t *task) seconds() float64 {
 // taskWriter takes one stream of a task.
 type taskWriter struct {
 	t  *task
-	to *clip
+	to *interpreter.Clip
 }
 
 func (w taskWriter) Write(data []byte) (int, error) {

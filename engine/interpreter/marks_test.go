@@ -1,4 +1,4 @@
-package shell
+package interpreter
 
 import (
 	"bytes"
@@ -37,10 +37,10 @@ func FuzzMarks(f *testing.F) {
 }
 
 func TestOnlyWhatBelongsToTheCodeIsTaken(t *testing.T) {
-	run := newCodeRun("x-1")
-	run.nonce = "N"
+	run := NewRun("x-1")
+	run.Nonce = "N"
 	var stdout, stderr bytes.Buffer
-	out, errs := run.readers(&stdout, &stderr)
+	out, errs := run.Readers(&stdout, &stderr)
 	write := func(w interface{ Write([]byte) (int, error) }, text string) error {
 		_, err := w.Write([]byte(strings.ReplaceAll(text, "@", "\x00seer-N ")))
 		return err
@@ -48,17 +48,17 @@ func TestOnlyWhatBelongsToTheCodeIsTaken(t *testing.T) {
 	if err := write(out, "of before@begin x-0\nother@result\n5@end x-0 ok\nbetween@begin x-1\nmine@image i image/png\nmore@result\n42@end x-1 ok\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(errs, "noise@begin x-0\nno@end x-0 ok\n@begin x-1\nyes@end x-1 ok\n"); !errors.Is(err, errEnough) {
+	if err := write(errs, "noise@begin x-0\nno@end x-0 ok\n@begin x-1\nyes@end x-1 ok\n"); !errors.Is(err, ErrEnough) {
 		t.Fatalf("the end: %v", err)
 	}
-	if stdout.String() != "minemore" || stderr.String() != "yes" || run.result.text("") != "42" || len(run.images) != 1 || run.status != codeOK {
+	if stdout.String() != "minemore" || stderr.String() != "yes" || run.Result.String() != "42" || len(run.Images) != 1 || run.Status != OK {
 		t.Errorf("stdout %q, stderr %q, %+v", stdout.String(), stderr.String(), run)
 	}
 }
 
 func TestClipsKeepBothEnds(t *testing.T) {
 	for _, size := range []int{1, 7, 1000, half, MaxOutput, 3 * MaxOutput} {
-		var c clip
+		var c Clip
 		data := bytes.Repeat([]byte("0123456789"), 5000)
 		for rest := data; len(rest) > 0; {
 			n := min(size, len(rest))

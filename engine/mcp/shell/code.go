@@ -1,0 +1,67 @@
+package shell
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/interpreter"
+	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// clipText is what was kept, without colours; whole says where all of it is.
+func clipText(c *interpreter.Clip, whole string) string {
+	head, tail, omitted := c.Parts()
+	if omitted == 0 {
+		return plain(head + tail)
+	}
+	return front.Joined(plain(head), plain(tail), omitted, whole)
+}
+
+// plain is text as it can be sent.
+func plain(text string) string { return front.StripANSI(strings.ToValidUTF8(text, "\uFFFD")) }
+
+// lastInterpreter is the one that this server has used.
+type lastInterpreter struct {
+	mu    sync.Mutex
+	nonce string
+}
+
+// changed notes the one that is used now, and reports whether it is another than before.
+func (l *lastInterpreter) changed(nonce string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	other := l.nonce != "" && l.nonce != nonce
+	l.nonce = nonce
+	return other
+}
+
+// interruptGrace is how long code has to end after an interrupt. Then its interpreter is
+// killed.
+const interruptGrace = 5 * time.Second
+
+// interrupt ends code: takes it back if it has not begun, else interrupts it.
+func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interpreter, t *task) error {
+	taken, err := i.Withdraw(ctx, c, t.id)
+	switch {
+	case err != nil:
+		return err
+	case taken:
+		t.code.Set(func() { t.code.Status = interpreter.Interrupted })
+		t.drop()
+		return nil
+	}
+	if err := i.Interrupt(ctx, c, t.id); err != nil {
+		return err
+	}
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(interruptGrace):
+	}
+	return i.Kill(ctx, c)
+}
