@@ -33,6 +33,7 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	}
 	facts.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, facts)
+	withoutPage(exp, &report)
 	return report, as(KindInternal, err)
 }
 
@@ -107,7 +108,7 @@ func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk
 			return p.Isolations
 		}
 	}
-	return isolation.Detect(ctx)
+	return isolation.Detect(ctx, e.places()...)
 }
 
 // describe asks the providers that may be chosen; the others are only named.

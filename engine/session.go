@@ -69,8 +69,7 @@ func withMode(exp *experiment.Experiment) *experiment.Experiment {
 	with := *exp
 	with.Sandbox.PythonPackages = slices.Clone(exp.Sandbox.PythonPackages)
 	for _, need := range notebook.Requirements(true) {
-		same := func(asked string) bool { return requirementName(asked) == requirementName(need) }
-		if !slices.ContainsFunc(exp.Sandbox.PythonPackages, same) {
+		if !slices.ContainsFunc(exp.Sandbox.PythonPackages, sameAs(need)) {
 			with.Sandbox.PythonPackages = append(with.Sandbox.PythonPackages, need)
 		}
 	}

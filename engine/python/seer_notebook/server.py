@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import importlib.util
 import os
 import socket
 import sys
@@ -74,6 +76,8 @@ def configured(s: settings_module.Settings, port: int) -> Config:
 def main(socket_fd: int, private: str, parent: int) -> None:
     end_with_parent(parent)
     s = settings_module.parse(sys.stdin.buffer.read())
+    if importlib.util.find_spec("jupyterlab") is None:  # agents need none
+        s = dataclasses.replace(s, lab=False)
     sys.stdin = open(os.devnull, encoding="utf-8")
     listening = socket.socket(fileno=socket_fd)
     listening.setblocking(False)
