@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/isolation"
 )
 
@@ -16,15 +17,26 @@ type Finding struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"` // what to do when it is not ok
+	Fix    string `json:"fix,omitempty"`   // what to do when it is not ok
+	Fixed  bool   `json:"fixed,omitempty"` // it was missing, and [Engine.Fix] has installed it
 }
 
+// Needed reports whether Seer needs it for every sandbox: one kind of isolation is always
+// usable, VS Code is for debug, and an experiment that asks for what is not there is
+// refused with the reason.
+func (f Finding) Needed() bool {
+	return f.Name != codeServerName && !strings.HasPrefix(f.Name, "isolation ")
+}
+
+// codeServerName is the finding of VS Code.
+const codeServerName = "code-server"
+
 // Doctor looks at everything this computer needs for sandboxes and agents. It
-// changes nothing.
+// changes nothing; [Engine.Fix] does.
 func (e *Engine) Doctor(ctx context.Context) []Finding {
 	findings := []Finding{e.doctorPython()}
-	findings = append(findings, doctorIsolation(ctx)...)
-	findings = append(findings, e.doctorRuntime())
+	findings = append(findings, e.doctorIsolation(ctx)...)
+	findings = append(findings, e.doctorRuntime(), e.doctorCodeServer())
 	findings = append(findings, e.doctorPlugins(ctx)...)
 	return append(findings, e.doctorFolders()...)
 }
@@ -39,9 +51,9 @@ func (e *Engine) doctorPython() Finding {
 	return Finding{Name: f.Name, OK: true, Detail: p.Executable + " " + p.Version}
 }
 
-func doctorIsolation(ctx context.Context) []Finding {
+func (e *Engine) doctorIsolation(ctx context.Context) []Finding {
 	var findings []Finding
-	for _, i := range isolation.Detect(ctx) {
+	for _, i := range isolation.Detect(ctx, e.places()...) {
 		f := Finding{Name: "isolation " + i.Name, OK: i.Usable, Detail: "works"}
 		switch {
 		case !i.Usable:
@@ -61,6 +73,17 @@ func (e *Engine) doctorRuntime() Finding {
 		return Finding{Name: name, Detail: "missing in " + e.artifacts, Fix: err.Error()}
 	}
 	return Finding{Name: name, OK: true, Detail: path}
+}
+
+func (e *Engine) doctorCodeServer() Finding {
+	tools, err := e.toolsDir()
+	if err == nil {
+		var p codeserver.Program
+		if p, err = codeserver.Find(e.getenv, tools); err == nil {
+			return Finding{Name: codeServerName, OK: true, Detail: p.Dir}
+		}
+	}
+	return Finding{Name: codeServerName, Detail: "not found; only debug: true needs it", Fix: err.Error()}
 }
 
 func (e *Engine) doctorPlugins(ctx context.Context) []Finding {

@@ -11,6 +11,7 @@ type Stage string
 // The stages, in the order in which they are passed.
 const (
 	StagePlugin    Stage = "plugin" // fetched or pushed, before any experiment
+	StageFix       Stage = "fix"    // what this computer lacks is installed
 	StagePreflight Stage = "preflight"
 	StageModel     Stage = "model"
 	StageMachine   Stage = "machine"

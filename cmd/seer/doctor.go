@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,24 +11,41 @@ import (
 )
 
 func newDoctor(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "doctor",
-		Short:   "Look whether this computer has what Seer needs",
-		Long:    "Look at Python, isolation, the runtime, plugins and folders, and say what to do\nabout what is missing. Nothing is changed.",
-		Example: "  seer doctor",
+	var fix bool
+	c := &cobra.Command{
+		Use:   "doctor [--fix]",
+		Short: "Look whether this computer has what Seer needs",
+		Long: `Look at Python, isolation, the runtime, VS Code, plugins and folders, and say what to
+do about what is missing. Nothing is changed.
+
+With --fix what is missing is installed, as far as Seer can: bubblewrap with apt-get, as
+root or with sudo; gVisor, which is built with Go, and code-server, which npm builds,
+into ~/.local/share/seer/tools.`,
+		Example: "  seer doctor\n  seer doctor --fix",
 		Args:    args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := a.engine()
 			if err != nil {
 				return err
 			}
-			findings := e.Doctor(cmd.Context())
+			var findings []engine.Finding
+			var failed error
+			if fix {
+				findings, failed = e.Fix(cmd.Context(), a.ui.progress)
+			} else {
+				findings = e.Doctor(cmd.Context())
+			}
 			if err := a.print(findings, func(w io.Writer) error { return doctorText(w, findings) }); err != nil {
 				return err
+			}
+			if failed != nil {
+				return failed
 			}
 			return doctorFailure(findings)
 		},
 	}
+	c.Flags().BoolVar(&fix, "fix", false, "install what is missing")
+	return c
 }
 
 func doctorText(w io.Writer, findings []engine.Finding) error {
@@ -38,7 +54,11 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 		if !f.OK {
 			mark = "!!"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, f.Detail); err != nil {
+		detail := f.Detail
+		if f.Fixed {
+			detail += " (installed just now)"
+		}
+		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, detail); err != nil {
 			return err
 		}
 		if !f.OK && f.Fix != "" {
@@ -48,11 +68,9 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 	return nil
 }
 
-// doctorFailure does not count isolation: one kind of it is always usable, and an
-// experiment that asks for another is refused with the reason.
 func doctorFailure(findings []engine.Finding) error {
 	for _, f := range findings {
-		if !f.OK && !strings.HasPrefix(f.Name, "isolation ") {
+		if !f.OK && f.Needed() {
 			return &engine.Error{Kind: engine.KindProvider, Err: errors.New("something that Seer needs is missing; see above")}
 		}
 	}

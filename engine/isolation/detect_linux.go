@@ -17,7 +17,7 @@ import (
 // must not come from a folder that anybody can write to.
 var bubblewrapPlaces = [...]string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/wrappers/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
 
-const notInstalled = "bubblewrap is not installed; run: apt-get install bubblewrap"
+const notInstalled = "bubblewrap is not installed; run: seer doctor --fix, or as root: apt-get install bubblewrap"
 
 func bubblewrapPath() (string, error) {
 	for _, path := range bubblewrapPlaces {

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// doctorFix is in the remedy of everything that [Engine.Fix] sees to.
+const doctorFix = "seer doctor --fix"
+
+// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap with the
+// system's packages, gVisor and code-server into its own folder of tools. It returns
+// what Doctor finds afterwards. What could not be installed has the reason as its Fix,
+// and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
+func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
+	findings := e.Doctor(ctx)
+	if !anyFixable(findings) {
+		return findings, nil
+	}
+	report := reporter{e.now, progress}
+	tools, unlock, err := e.lockTools(ctx, report)
+	if err != nil {
+		return findings, err
+	}
+	defer unlock()
+	findings = e.Doctor(ctx) // another program may have done it meanwhile
+	failed := map[string]error{}
+	fixed := map[string]bool{}
+	for _, f := range findings {
+		install := e.remedy(f)
+		if install == nil {
+			continue
+		}
+		report.info(StageFix, "%s: %s", f.Name, f.Detail)
+		log := &lineLog{to: func(line string) { report.log(StageFix, line) }}
+		err := install(ctx, tools, log)
+		log.flush()
+		if ctx.Err() != nil {
+			return findings, &Error{KindCancelled, context.Cause(ctx)}
+		}
+		if err != nil {
+			failed[f.Name] = err
+			continue
+		}
+		fixed[f.Name] = true
+		report.done(StageFix, "%s is installed", f.Name)
+	}
+	return e.afterFix(ctx, fixed, failed)
+}
+
+func (e *Engine) afterFix(ctx context.Context, fixed map[string]bool, failed map[string]error) ([]Finding, error) {
+	findings := e.Doctor(ctx)
+	var names []string
+	for i := range findings {
+		f := &findings[i]
+		f.Fixed = fixed[f.Name] && f.OK
+		if err := failed[f.Name]; err != nil && !f.OK {
+			f.Fix = err.Error()
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) > 0 {
+		return findings, &Error{KindProvider, fmt.Errorf("could not be installed: %s; see above", strings.Join(names, ", "))}
+	}
+	return findings, nil
+}
+
+func anyFixable(findings []Finding) bool {
+	for _, f := range findings {
+		if !f.OK && strings.Contains(f.Fix, doctorFix) {
+			return true
+		}
+	}
+	return false
+}
+
+type installer func(ctx context.Context, tools string, log io.Writer) error
+
+// remedy is nil for what is there, and for what only its user can mend.
+func (e *Engine) remedy(f Finding) installer {
+	if f.OK || !strings.Contains(f.Fix, doctorFix) {
+		return nil
+	}
+	return map[string]installer{
+		"isolation " + isolation.Bubblewrap: e.installBubblewrap,
+		"isolation " + isolation.GVisor:     isolation.InstallGVisor,
+		codeServerName: func(ctx context.Context, tools string, log io.Writer) error {
+			return codeserver.Install(ctx, tools, e.getenv, log)
+		},
+	}[f.Name]
+}
+
+// lockTools makes the folder of tools this program's own, and removes what a killed one
+// was building there.
+func (e *Engine) lockTools(ctx context.Context, report reporter) (dir string, unlock func(), err error) {
+	dir, err = e.toolsDir()
+	if err != nil {
+		return "", nil, as(KindConfig, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, as(KindConfig, fmt.Errorf("make the folder of tools: %w", err))
+	}
+	path := filepath.Join(dir, ".lock")
+	lock, held, err := state.TryAcquire(path)
+	if held {
+		report.info(StageFix, "waiting for another %s", doctorFix)
+		lock, err = state.Acquire(ctx, path)
+	}
+	if err != nil {
+		return "", nil, as(KindInternal, err)
+	}
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".building-*"))
+	for _, path := range left {
+		_ = os.RemoveAll(path) // what cannot be removed is in nobody's way
+	}
+	return dir, lock.Release, nil
+}
+
+// escapeGlob takes the meaning from the signs of patterns.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// installBubblewrap takes it from the system, as root or with sudo.
+func (e *Engine) installBubblewrap(ctx context.Context, _ string, log io.Writer) error {
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return errors.New("this system has no apt-get; install its package bubblewrap (Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)")
+	}
+	command := []string{apt}
+	if os.Geteuid() != 0 {
+		sudo, err := exec.LookPath("sudo")
+		if err != nil {
+			return errors.New("only root can install bubblewrap, and there is no sudo; run as root: apt-get install bubblewrap")
+		}
+		command = []string{sudo, apt}
+	}
+	for _, words := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "--no-install-recommends", "bubblewrap"}} {
+		line := append(append([]string(nil), command...), words...)
+		_, _ = fmt.Fprintln(log, strings.Join(line, " "))
+		cmd := exec.CommandContext(ctx, line[0], line[1:]...)
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it leaves its records whole
+		err = cmd.Run()                                                       // old lists may do: only the last one counts
+	}
+	if err != nil {
+		return fmt.Errorf("apt-get could not install bubblewrap: %w (what it said is above); run as root: apt-get install bubblewrap", err)
+	}
+	return nil
+}
+
+// lineLog hands on whole lines of what programs print.
+type lineLog struct {
+	to   func(string)
+	rest []byte
+}
+
+func (l *lineLog) Write(p []byte) (int, error) {
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, found := bytes.Cut(l.rest, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.rest = rest
+		l.tell(line)
+	}
+}
+
+func (l *lineLog) flush() {
+	l.tell(l.rest)
+	l.rest = nil
+}
+
+func (l *lineLog) tell(line []byte) {
+	if text := strings.TrimSpace(string(line)); text != "" {
+		l.to(text)
+	}
+}
