@@ -44,12 +44,17 @@ func (u *up) workspace(ctx context.Context, s *Sandbox) error {
 		return nil
 	}
 	var out bytes.Buffer
-	if _, err := s.runtime.Run(ctx, protocol.ProcessSpec{Argv: []string{"pwd"}, Cwd: workspace.Folder}, nil, &out, nil); err != nil {
+	if _, err := s.runtime.Run(ctx, protocol.ProcessSpec{Shell: importable, Cwd: workspace.Folder}, nil, &out, nil); err != nil {
 		return err
 	}
 	u.space = strings.TrimSpace(out.String())
 	return s.runtime.PutConfig(ctx, u.config())
 }
+
+// importable has the sandbox's own Python look into the working folder after everything
+// else: what an agent writes there can be imported from everywhere, and takes no module's
+// place.
+const importable = `pwd; for d in "$HOME"/.seer/python/lib/python*/site-packages; do [ -d "$d" ] && pwd > "$d/seer-workspace.pth"; done; true`
 
 // writeFiles brings files with absolute paths into the sandbox, as one stream.
 func writeFiles(ctx context.Context, rt *protocol.Client, files []workspace.File) error {
