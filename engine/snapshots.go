@@ -72,6 +72,15 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 	return saved, nil
 }
 
+// sweepSnapshots removes what killed programs have left in the store.
+func (e *Engine) sweepSnapshots(ctx context.Context) error {
+	store, err := e.Snapshots()
+	if err != nil {
+		return nil // no home, no snapshots
+	}
+	return store.Sweep(ctx)
+}
+
 func saveError(err error) error {
 	var exists *snapshot.ExistsError
 	if errors.As(err, &exists) {
