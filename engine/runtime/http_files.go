@@ -18,7 +18,7 @@ import (
 // folder, and ~/ is the home of processes.
 func (s *Server) path(p string) string {
 	if p == "~" || strings.HasPrefix(p, "~/") {
-		p = filepath.Join(s.home(), p[1:])
+		return filepath.Join(s.home(), p[1:]) // as processes have it: nothing stands for another folder in it
 	}
 	if !filepath.IsAbs(p) {
 		return filepath.Join(s.workdir(s.config()), p)
