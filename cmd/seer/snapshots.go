@@ -102,7 +102,7 @@ func newSnapshotsVerify(a *app) *cobra.Command {
 			var errs []error
 			for _, name := range given {
 				if err := store.Verify(cmd.Context(), name); err != nil {
-					errs = append(errs, &engine.Error{Kind: engine.KindConfig, Err: err})
+					errs = append(errs, importError(err))
 				}
 			}
 			if err := errors.Join(errs...); err != nil {
@@ -173,6 +173,7 @@ func newSnapshotsImport(a *app) *cobra.Command {
 	return c
 }
 
+// importError is what is wrong with a snapshot or its file, if it is not something else.
 func importError(err error) error {
 	var exists *snapshot.ExistsError
 	switch {
