@@ -136,21 +136,44 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {
 		return 0, err
 	}
-	cmd, err := isolation.Command(a.isolation, a.spec(r.exp))
-	if err != nil {
-		return 0, err
-	}
-	defer isolation.Release(cmd)
 	log, err := openLog(filepath.Join(r.exp.Outputs, agentLog))
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log)
-	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
 	if !a.confined() {
 		defer endMarked(a.mark)
 	}
+	if err := a.init(ctx, r, log); err != nil {
+		return 0, err
+	}
+	return a.start(ctx, r, log, a.spec(r.exp))
+}
+
+// init runs workspace.init beside the agent, where there is no kernel or interpreter of
+// the sandbox that it belongs to.
+func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
+	if r.exp.Workspace.Init == "" || r.exp.Sandbox.Whole() {
+		return nil
+	}
+	spec := a.spec(r.exp)
+	spec.Argv = []string{a.python.Executable, "-c", r.exp.Workspace.Init}
+	code, err := a.start(ctx, r, log, spec)
+	if err == nil && code != 0 {
+		err = &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("workspace.init ended with exit code %d; what it said is above", code)}
+	}
+	return err
+}
+
+// start runs a program in the agent's place to its end.
+func (a *agentSetup) start(ctx context.Context, r *runner, log io.Writer, spec isolation.Spec) (int, error) {
+	cmd, err := isolation.Command(a.isolation, spec)
+	if err != nil {
+		return 0, err
+	}
+	defer isolation.Release(cmd)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log)
+	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
 	return await(ctx, cmd, r.opts.Grace)
 }
 

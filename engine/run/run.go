@@ -121,7 +121,7 @@ func (r *runner) warn(format string, args ...any) {
 
 func (r *runner) run(ctx context.Context) error {
 	// What is wrong with the agent's side is found before a machine is rented.
-	if err := r.agent.prepare(ctx, r.exp); err != nil {
+	if err := errors.Join(r.servable(), r.agent.prepare(ctx, r.exp)); err != nil {
 		return err
 	}
 	if r.agent.warning != "" {

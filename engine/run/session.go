@@ -47,14 +47,19 @@ func (r *runner) contents() error {
 	return nil
 }
 
+// servable refuses a session that nobody could serve, before a machine is rented.
+func (r *runner) servable() error {
+	if r.exp.Sandbox.Whole() && r.opts.Seer == "" {
+		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("execution_mode %s needs the seer program, which serves it to the agent; say where it is", r.exp.Sandbox.ExecutionMode)}
+	}
+	return nil
+}
+
 // session adds what an agent gets of a sandbox that it may use as a whole: an MCP server,
 // and what it is told.
 func (r *runner) session(ctx context.Context, all *gathered) error {
 	if r.sandbox == nil || !r.exp.Sandbox.Whole() {
 		return nil
-	}
-	if r.opts.Seer == "" {
-		return &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("execution_mode %s needs the seer program, which serves it to the agent; say where it is", r.exp.Sandbox.ExecutionMode)}
 	}
 	add := r.shellServer
 	name := "sandbox"

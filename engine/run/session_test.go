@@ -1,0 +1,97 @@
+package run_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/run"
+)
+
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const localAgent = `
+import os, tools, helpers, analysis
+print(tools.shouted("a"), helpers.shout("b"), analysis.mean([1, 2, 3]))
+print(open("prepared").read(), open("data/numbers.txt").read(), open("deep/é.txt").read())
+for place in (".claude/skills", ".agents/skills"):
+    print(open(place + "/probing/SKILL.md").read().splitlines()[1], os.access(place + "/probing/run.sh", os.X_OK))
+`
+
+// A local session: the agent's own folder has what the experiment lists, and what is
+// served imports the libraries, too.
+func TestLocalSession(t *testing.T) {
+	e, exp := setup(t, localAgent, "")
+	dir := filepath.Dir(exp.File)
+	write(t, dir, map[string]string{
+		"interface.py":            "import helpers\n@expose\ndef shouted(x: str) -> str:\n    return helpers.shout(x)\n",
+		"analysis/__init__.py":    "from .means import mean\n",
+		"analysis/means.py":       "def mean(x): return sum(x) / len(x)\n",
+		"skills/probing/run.sh":   "#!/bin/sh\n",
+		"skills/probing/SKILL.md": "---\nname: probing\ndescription: How to probe.\n---\nProbe.\n",
+		"some data/numbers.txt":   "1 2 3",
+		"note.txt":                "ü",
+	})
+	if err := os.Chmod(filepath.Join(dir, "skills/probing/run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	exp.Sandbox.ExecutionMode = experiment.ModeLocal
+	exp.Sandbox.LocalDirs = []experiment.Pair{{Local: filepath.Join(dir, "some data"), Remote: "/workspace/data"}}
+	exp.Sandbox.LocalFiles = []experiment.Pair{{Local: filepath.Join(dir, "note.txt"), Remote: "/workspace/deep/é.txt"}}
+	exp.Workspace.Libraries = append(exp.Workspace.Libraries, filepath.Join(dir, "analysis"))
+	exp.Workspace.SkillDirs = []string{filepath.Join(dir, "skills")}
+	exp.Workspace.Init = "open('prepared', 'w').write('ready')"
+	var out bytes.Buffer
+	result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
+	want := "a! b! 2.0\nready 1 2 3 ü\nname: probing True\nname: probing True\n"
+	if err != nil || result.ExitCode != 0 || out.String() != want {
+		t.Errorf("%+v, %v:\n%s", result, err, out.String())
+	}
+}
+
+// Code before the agent that fails is an error, and the agent does not run.
+func TestInitThatFails(t *testing.T) {
+	e, exp := setup(t, "print('the agent')", "")
+	exp.Workspace.Init = "raise RuntimeError('no data')"
+	var out bytes.Buffer
+	_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
+	if engine.KindOf(err) != engine.KindConfig || !strings.Contains(out.String(), "RuntimeError: no data") || strings.Contains(out.String(), "the agent") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// What cannot be put into a workspace is said before anything is started.
+func TestWorkspacesThatCannotBe(t *testing.T) {
+	e, exp := setup(t, "", "")
+	write(t, filepath.Dir(exp.File), map[string]string{"bad/SKILL.md": "no front matter"})
+	exp.Workspace.Skills = []string{filepath.Join(filepath.Dir(exp.File), "bad")}
+	_, err := run.Run(t.Context(), e, exp, run.Options{})
+	if engine.KindOf(err) != engine.KindConfig || !strings.Contains(err.Error(), "SKILL.md") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An agent that is given a shell uses the sandbox with a key of its own.
+func TestShellSessionNeedsSeer(t *testing.T) {
+	e, exp := setup(t, "", "")
+	exp.Sandbox.ExecutionMode, exp.Serve = experiment.ModeCLI, nil
+	_, err := run.Run(t.Context(), e, exp, run.Options{})
+	if engine.KindOf(err) != engine.KindUnsupported {
+		t.Errorf("got %v", err)
+	}
+}
