@@ -74,7 +74,7 @@ func (s *Server) authorize(a access, r *http.Request) (caller, error) {
 	if hash == "" {
 		return caller{}, protocol.Errorf(protocol.Unauthorized, "this needs a token")
 	}
-	if subtle.ConstantTimeCompare([]byte(strings.ToLower(s.options.AdminSHA256)), []byte(hash)) == 1 {
+	if subtle.ConstantTimeCompare([]byte(strings.ToLower(*s.admin.Load())), []byte(hash)) == 1 {
 		return caller{admin: true}, nil
 	}
 	if v := s.sessions.tokenOf(hash); v != nil {

@@ -64,6 +64,7 @@ func (s *Server) routes() http.Handler {
 	handle("PUT /v1/sessions/{id}", adminOnly, s.putSession)
 	handle("DELETE /v1/sessions/{id}", adminOnly, s.deleteSession)
 	handle("POST /v1/freeze", adminOnly, s.used(s.postFreeze))
+	handle("POST /v1/park", adminOnly, s.used(s.postPark))
 	handle("POST /v1/thaw", adminOnly, s.postThaw)
 
 	handle("GET /v1/services", adminOnly, s.getServices)

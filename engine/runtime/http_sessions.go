@@ -25,7 +25,7 @@ func (s *Server) putSession(w http.ResponseWriter, r *http.Request) error {
 	if err := checkSession(id, spec); err != nil {
 		return err
 	}
-	if strings.EqualFold(spec.TokenSHA256, s.options.AdminSHA256) {
+	if strings.EqualFold(spec.TokenSHA256, *s.admin.Load()) {
 		return protocol.Errorf(protocol.Conflict, "the session %s has the token of the machine's owner; make one of its own", id)
 	}
 	if err := s.sessions.put(id, spec, time.Now().Unix()); err != nil {

@@ -40,6 +40,13 @@ func (l *lease) take(req protocol.LeaseRequest) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
+// extend makes up for a time in which nobody could.
+func (l *lease) extend(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end, l.lastUse = l.end.Add(d), l.lastUse.Add(d)
+}
+
 // begin marks the beginning of a use and returns its end.
 func (l *lease) begin() func() {
 	l.mu.Lock()

@@ -28,6 +28,7 @@ const (
 	listenerFD = 3
 	memoryFD   = 4
 	lifeFD     = 5
+	loaderFD   = 6
 )
 
 // Worker is the Python program that a runtime starts for each service.
@@ -79,8 +80,10 @@ func run(log *slog.Logger, w Worker) error {
 	}
 	o.Memory = os.NewFile(memoryFD, "memory")
 	o.Life = os.NewFile(lifeFD, "life")
-	syscall.CloseOnExec(memoryFD)
-	syscall.CloseOnExec(lifeFD)
+	o.Loader = os.NewFile(loaderFD, "loader")
+	for _, fd := range []int{memoryFD, lifeFD, loaderFD} {
+		syscall.CloseOnExec(fd)
+	}
 	if boot.Scratch != "" {
 		if err := os.MkdirAll(boot.Scratch, 0o700); err != nil {
 			return err
@@ -105,7 +108,7 @@ func inherit(fd uintptr) (net.Listener, error) {
 
 func optionsOf(boot loader.Boot) Options {
 	o := Options{Version: version(), AdminSHA256: boot.AdminSHA256, Machine: boot.Machine, Python: boot.Python,
-		Roots: boot.Roots, Scratch: boot.Scratch, Exclusive: true, FirstLease: seconds(boot.BootSeconds)}
+		Listen: boot.Listen, Roots: boot.Roots, Scratch: boot.Scratch, Sockets: boot.Sockets, Exclusive: true, FirstLease: seconds(boot.BootSeconds)}
 	if boot.EndUnix > 0 {
 		o.HardEnd = time.Unix(boot.EndUnix, 0)
 	}

@@ -31,6 +31,9 @@ type Options struct {
 	Scratch        string            // an existing private folder; a folder of its own is made below it
 	HardEnd        time.Time         // zero = none
 	FirstLease     time.Duration     // until a client takes a lease; 0 = 2 minutes
+	Listen         string            // unix:/path, where it can be parked
+	Loader         *os.File          // a socket on which the loader hears; nil = there is none
+	Sockets        string            // an existing folder for sockets of workers; empty = Scratch
 	Memory         *os.File          // survives the runtime; nil = nothing is remembered
 	Life           *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
 	Worker         fs.FS             // the worker's Python files
@@ -60,7 +63,12 @@ type Server struct {
 	sessions    sessions
 	watches     watches
 	freezer     freezer
+	door        door
+	gate        sync.Mutex
 	gates       []net.Listener // the ends of ports and of the proxy that are inside
+	admin       atomic.Pointer[string]
+	renewed     bool // it is a copy
+	parked      atomic.Bool
 	links       *link.Server
 	started     int64     // of the first runtime of the machine
 	born        time.Time // of this one
@@ -86,6 +94,7 @@ func New(o Options) (*Server, error) {
 		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
 		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
+	s.admin.Store(&o.AdminSHA256)
 	s.links = link.NewServer(link.ServerOptions{})
 	s.handler = s.routes()
 	if err := s.prepare(); err != nil {
@@ -121,7 +130,7 @@ func (s *Server) prepare() error {
 			return fmt.Errorf("store the worker: %w", err)
 		}
 	}
-	if s.gates, err = s.options.Gate.open(s.options.Logger); err != nil {
+	if err := s.openGates(); err != nil {
 		return err
 	}
 	if !again {
@@ -169,6 +178,10 @@ func (s *Server) resume(saved savedState) error {
 	s.configured.Store(&saved.Config)
 	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
 	s.started = saved.StartedUnix
+	if saved.Admin != "" { // what the loader was started with is of another machine
+		s.admin.Store(&saved.Admin)
+		s.lease.hard, s.renewed = saved.HardEnd, true
+	}
 	s.sessions.resume(saved.Sessions)
 	if saved.Frozen {
 		s.continueAll()
@@ -185,6 +198,9 @@ func (s *Server) persist() {
 	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
 		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch,
 		Sessions: s.sessions.all(), Frozen: s.freezer.is()}
+	if s.renewed {
+		state.Admin, state.HardEnd = *s.admin.Load(), s.lease.hard
+	}
 	s.lease.mu.Unlock()
 	for _, v := range s.services.all() {
 		if saved := v.saved(); saved != nil {
@@ -228,7 +244,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute,
 		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	s.door.srv, s.door.failed = srv, failed
+	s.door.serve(l)
 	go func() { _ = srv.Serve(s.links) }() // ends with the links
 	err := s.keep(ctx, failed)
 	s.endProcesses()
@@ -260,7 +277,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			s.processes.tidy(s.options.Linger)
 			s.arguments.tidy(time.Now())
 			s.busy()
-			if why := s.lease.ended(time.Now()); why != "" {
+			if why := s.lease.ended(time.Now()); why != "" && !s.parked.Load() {
 				s.End(why)
 			}
 			if s.options.Exclusive && os.Getppid() != parent {
@@ -311,9 +328,7 @@ func (s *Server) endProcesses() {
 func (s *Server) cleanUp() {
 	s.spawner.close()
 	s.arguments.close()
-	for _, l := range s.gates {
-		l.Close()
-	}
+	s.closeGates()
 	if s.alive != nil {
 		s.alive.Close()
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -49,7 +50,7 @@ func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSp
 	cfg := s.config()
 	w := s.newWorker(v, fmt.Sprintf("service/%s/%d/%s", v.name, generation, newProcessID()))
 	var err error
-	if w.dir, err = os.MkdirTemp(s.scratch, "service-*"); err != nil {
+	if w.dir, err = os.MkdirTemp(cmp.Or(s.options.Sockets, s.scratch), "service-*"); err != nil {
 		return nil, err
 	}
 	code, err := w.write(generation, spec)

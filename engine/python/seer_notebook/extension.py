@@ -7,7 +7,7 @@ from typing import Any
 
 from jupyter_server.utils import url_path_join
 
-from . import follow, handlers
+from . import follow, handlers, renew
 from .service import Service
 
 ROUTES = [
@@ -25,6 +25,7 @@ ROUTES = [
     (r"/executions/([^/]+)", follow.One),
     (r"/executions/([^/]+)/events", follow.Events),
     (r"/executions/([^/]+)/text", follow.Text),
+    (r"/renew", renew.Renew),
     (r"/.*", handlers.Missing),
 ]
 ACTIVITY = 5.0

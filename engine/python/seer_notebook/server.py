@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import dataclasses
 import importlib.util
 import os
 import socket
@@ -13,6 +14,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
+from . import renew
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent
@@ -76,6 +78,7 @@ def configured(s: settings_module.Settings, port: int) -> Config:
 def main(socket_fd: int, private: str, parent: int) -> None:
     end_with_parent(parent)
     s = settings_module.parse(sys.stdin.buffer.read())
+    s = dataclasses.replace(s, token=renew.token(private, s.token))
     if importlib.util.find_spec("jupyterlab") is None:  # agents need none
         s = dataclasses.replace(s, lab=False)
     sys.stdin = open(os.devnull, encoding="utf-8")

@@ -85,6 +85,19 @@ class History:
         if entry is not None:
             self.drop_arguments(entry)
 
+    def renew(self, now: float) -> None:
+        """Nothing of what was is known any more. Whatever was first sent before may have run somewhere else."""
+        for entry in self.entries.values():
+            self.drop_arguments(entry)
+            for place in entry.events or ():
+                if place[2] > 0:
+                    self._release(place[2])
+        self.entries.clear()
+        self._answers.clear()
+        self._names.clear()
+        self.use.clear()
+        self._bytes, self.reach = 0, now
+
     def replace(self, entry: Entry, n: int, place: Place) -> None:
         events = entry.events or []
         for i, old in enumerate(events):

@@ -16,6 +16,7 @@ from .gate import Gate, Interrupted
 from .hub import Hub
 from .output import Output
 from .page import Page
+from .renew import begin_anew
 from .scrub import Scrubber
 
 _CONTROL, _PAGE, _OUTPUTS, _LIFE = 3, 4, (5, 6), 7
@@ -63,6 +64,9 @@ class Worker:
             self.hub.wake()
         elif kind == "tokens" and build is not None:
             build.tokens(message)
+        elif kind == "renew" and build is not None:
+            begin_anew(build.desk, build.journal)
+            self.hub.wake()
         elif kind == "leaving" and build is not None:
             self.hub.last_frames(False)
             build.reception.leave()

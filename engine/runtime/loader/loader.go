@@ -25,6 +25,7 @@ type Boot struct {
 	Roots       map[string]string `json:"roots,omitempty"`        // well-known folder → real one
 	Machine     string            `json:"machine,omitempty"`      // becomes SEER_MACHINE of everything started there
 	Scratch     string            `json:"scratch,omitempty"`      // private folder of the runtime
+	Sockets     string            `json:"sockets,omitempty"`      // folder for sockets of workers; empty = Scratch
 	Python      string            `json:"python,omitempty"`       // filled in by the loader: its own interpreter
 }
 

@@ -1,0 +1,80 @@
+"""What a server does that finds itself in a copy of its sandbox: other keys, and random numbers of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any, Dict
+
+from .errors import Refused
+from .handler import Handler, answers
+from .session import Session
+
+RESEED = """
+def _reseed():
+    import os, sys
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
+    for name in ("numpy.random", "torch"):
+        try:
+            sys.modules[name].seed()
+        except Exception:
+            pass
+    if "ssl" in sys.modules:
+        sys.modules["ssl"].RAND_add(os.urandom(64), 64.0)
+_reseed()
+del _reseed
+"""
+KEPT = "renewed.json"  # in the private folder: what a server that is started again has to use
+
+
+def token(private: str, before: str) -> str:
+    """The token that counts: the one of the configuration, unless it was renewed."""
+    try:
+        with open(os.path.join(private, KEPT), encoding="utf-8") as f:
+            return str(json.load(f)["token"])
+    except (OSError, ValueError, KeyError):
+        return before
+
+
+class Renew(Handler):
+    """POST seer/v1/renew {"token"}: from then on only that token opens anything, and no cookie of before."""
+
+    @answers
+    async def post(self) -> None:
+        asked = self.body({"token": str}, "token")
+        if not 16 <= len(asked["token"]) <= 1000:
+            raise Refused("invalid", "token must have 16 to 1000 characters")
+        kernels = 0
+        for session in list(self.service.sessions.values()):
+            kernels += await reseed(session)
+        save(self.service.private, {"token": asked["token"]})
+        app: Any = self.service.app
+        app.identity_provider.token = asked["token"]
+        self.service.settings = dataclasses.replace(self.service.settings, token=asked["token"])
+        app.cookie_secret = os.urandom(32)
+        app.web_app.settings["cookie_secret"] = app.cookie_secret
+        self.say({"kernels": kernels})
+
+
+def save(private: str, kept: Dict[str, str]) -> None:
+    part = os.path.join(private, KEPT + ".part")
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
+        json.dump(kept, f)
+    os.replace(part, os.path.join(private, KEPT))
+
+
+async def reseed(session: Session) -> int:
+    """At once where the kernel is idle, else before the next cell."""
+    if session.state not in ("idle", "busy", "prepared"):
+        return 0
+    if not session.busy:
+        await session.kernel.run(RESEED, lambda kind, content: None, silent=True)
+        return 1
+    execution = session.service.execution(session, None, RESEED)
+    execution.hidden = True
+    session.enqueue(execution)
+    session.queue.remove(execution)
+    session.queue.appendleft(execution)
+    return 1

@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+var parkID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// orphanCopy is how long a copy waits to be told who it is.
+const orphanCopy = time.Minute
+
+// parking is a machine whose processes stand still to be saved.
+type parking struct {
+	s         *Server
+	id        string
+	dir, name string // of the socket
+	stopped   []int
+	thawed    <-chan struct{}
+	since     time.Time
+	until     time.Time
+}
+
+// postPark has the machine stand still, answers, and then lets go of everything that
+// leads out of the machine.
+func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
+	var req protocol.ParkRequest
+	if err := readJSON(r, &req); err != nil {
+		return err
+	}
+	if !parkID.MatchString(req.ID) {
+		return protocol.Errorf(protocol.Invalid, "the id of a parking is 32 hex digits")
+	}
+	path, ok := strings.CutPrefix(s.options.Listen, "unix:")
+	if !ok {
+		return protocol.Errorf(protocol.Unsupported, "this machine does not listen on a Unix socket, so it cannot be parked")
+	}
+	p := &parking{s: s, id: req.ID, dir: filepath.Dir(path), name: filepath.Base(path)}
+	var err error
+	if p.thawed, err = s.freezer.begin(r.Context()); err != nil {
+		return err
+	}
+	s.persist()
+	p.since, p.until = time.Now(), time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
+	s.parked.Store(true) // no lease ends meanwhile: nobody could extend it
+	var answer protocol.Frozen
+	if p.stopped, answer, err = s.stopAll(); err != nil {
+		p.goOn()
+		return err
+	}
+	s.syncDisks()
+	w.Header().Set("Connection", "close")
+	err = writeJSON(w, http.StatusOK, answer)
+	_ = http.NewResponseController(w).Flush()
+	go p.stay()
+	return err
+}
+
+// goOn has the processes go on.
+func (p *parking) goOn() {
+	p.s.freezer.end()
+	if p.s.parked.Swap(false) {
+		p.s.lease.extend(time.Since(p.since))
+	}
+	continueInOrder(p.stopped)
+	p.s.freezer.release()
+	p.s.persist()
+}
+
+// stay is the whole time of standing still.
+func (p *parking) stay() {
+	defer p.goOn()
+	log := p.s.options.Logger
+	if err := p.leave(); err != nil {
+		log.Error("the machine cannot be parked", "error", err)
+	}
+	renewal, err := p.wait()
+	if err != nil {
+		p.s.End(err.Error())
+		return
+	}
+	if renewal.Copy {
+		p.since = time.Now() // its lease begins now
+	}
+	if err := p.come(renewal); err != nil {
+		p.s.End("the machine cannot listen again after it was parked: " + err.Error())
+		return
+	}
+	if renewal.Copy {
+		return
+	}
+	limit := time.NewTimer(time.Until(p.until))
+	defer limit.Stop()
+	select {
+	case <-p.thawed:
+	case <-limit.C:
+		log.Warn("the machine was parked for too long and goes on")
+	case <-p.s.over:
+	}
+}
+
+func (p *parking) file(kind string) string { return filepath.Join(p.dir, kind+"-"+p.id) }
+
+// leave closes the sockets that lead out, and says so by a file.
+func (p *parking) leave() error {
+	p.s.door.close()
+	p.s.closeGates()
+	if err := tellLoader(p.s.options.Loader, []byte(`{"t":"park"}`), nil); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(p.dir, p.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(p.file("park"), nil, 0o600)
+}
+
+// wait returns what is said in the folder of the socket. Whoever does not find there what
+// was left has become another machine: its folder is another one.
+func (p *parking) wait() (protocol.Renewal, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var alone time.Time
+	for {
+		data, err := os.ReadFile(p.file("go"))
+		if err == nil {
+			var r protocol.Renewal
+			if err := json.Unmarshal(data, &r); err != nil {
+				return r, fmt.Errorf("what was said to the parked machine is not valid: %w", err)
+			}
+			_ = os.Remove(p.file("go"))
+			_ = os.Remove(p.file("park"))
+			return r, nil
+		}
+		_, err = os.Lstat(p.file("park"))
+		now := time.Now().Round(0) // by the clock of the day: the other one may have jumped
+		switch {
+		case errors.Is(err, os.ErrNotExist) && alone.IsZero():
+			alone = now
+		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > orphanCopy:
+			return protocol.Renewal{}, errors.New("the machine is a copy, and nobody says of what sandbox")
+		case err == nil && now.After(p.until.Round(0)):
+			_ = os.Remove(p.file("park"))
+			return protocol.Renewal{}, nil // who parked it is gone
+		}
+		select {
+		case <-tick.C:
+		case <-p.s.over:
+			return protocol.Renewal{}, errors.New("the machine ends")
+		}
+	}
+}
+
+// come makes the sockets again, and the machine another one if that is what it became.
+func (p *parking) come(r protocol.Renewal) error {
+	if r.Copy {
+		p.s.renew(r)
+	}
+	if err := p.s.openGates(); err != nil {
+		return err
+	}
+	l, err := listenUnix(p.dir, p.name)
+	if err != nil {
+		return err
+	}
+	said := map[string]any{"t": "listen"}
+	if r.Copy {
+		said["end_unix"] = r.EndUnix
+	}
+	message, err := json.Marshal(said)
+	if err == nil {
+		err = tellLoader(p.s.options.Loader, message, l)
+	}
+	if err != nil {
+		l.Close()
+		return err
+	}
+	p.s.door.serve(l)
+	return nil
+}

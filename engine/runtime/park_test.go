@@ -1,0 +1,180 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+const parkID = "0123456789abcdef0123456789abcdef"
+
+// park parks the machine and waits until it has let go of everything.
+func (m *machine) park(ctx context.Context, forSeconds float64) {
+	m.t.Helper()
+	f, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Seconds: forSeconds})
+	if err != nil || len(f.NotFrozen) > 0 {
+		m.t.Fatalf("%+v %v", f, err)
+	}
+	eventually(m.t, "the machine to be parked", func() error {
+		_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
+		return err
+	})
+	if _, err := os.Lstat(filepath.Join(m.dir, "s")); !errors.Is(err, os.ErrNotExist) {
+		m.t.Errorf("the socket of a parked machine: %v", err)
+	}
+}
+
+// goes tells a parked machine what it is from now on.
+func (m *machine) goes(r protocol.Renewal) {
+	m.t.Helper()
+	data, err := json.Marshal(r)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	part := filepath.Join(m.dir, "part")
+	if err := os.WriteFile(part, data, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.Rename(part, filepath.Join(m.dir, "go-"+parkID)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) answers(ctx context.Context, c *protocol.Client) {
+	m.t.Helper()
+	eventually(m.t, "the machine to answer again", func() error {
+		_, err := c.Health(ctx)
+		return err
+	})
+}
+
+func TestPark(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: "../../etc"}); protocol.CodeOf(err) != protocol.Invalid {
+		t.Errorf("a path as the id: %v", err)
+	}
+	for range 2 { // as often as one likes
+		m.park(ctx, 0)
+		m.standsStill("daemon", "front")
+		m.goes(protocol.Renewal{})
+		m.answers(ctx, m.client)
+		m.standsStill("daemon", "front") // files may still be copied
+		if err := m.client.Thaw(ctx); err != nil {
+			t.Fatal(err)
+		}
+		m.goesOn("daemon", "front")
+	}
+	if err := m.client.Thaw(ctx); protocol.CodeOf(err) != protocol.Conflict {
+		t.Errorf("thawed twice: %v", err)
+	}
+	// Nobody says how it goes on: it does.
+	m.park(ctx, 0.3)
+	m.answers(ctx, m.client)
+	m.goesOn("daemon", "front")
+	// The loader has the new socket, too: a runtime that dies is started again on it.
+	m.killRuntime()
+	m.answers(ctx, m.client)
+}
+
+// A machine that finds itself in another folder is another machine: with its own keys,
+// end, lease, tokens and calls, and with the memory that it had.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	m := upReal(t)
+	ctx := testContext(t)
+	m.mustServe("tools", `
+import random
+state = 0
+random.seed(7)
+@expose
+def count():
+    global state
+    state += 1
+    return state
+@expose
+def draw():
+    return random.random()
+@expose
+def endless():
+    import time
+    while True: time.sleep(0.01)
+`)
+	admin := m.client
+	if got := callNamed(ctx, t, admin, "call-0001", "count"); got != "1" {
+		t.Fatal(got)
+	}
+	if err := admin.PutSession(ctx, "shell", "a-session-token"); err != nil {
+		t.Fatal(err)
+	}
+	endless := protocol.CallRequest{Service: "tools", Function: "endless", ID: "call-endless"}
+	if _, err := admin.Submit(ctx, endless); err != nil {
+		t.Fatal(err)
+	}
+	draw := func(c *protocol.Client, id string) string { return callNamed(ctx, t, c, id, "draw") }
+	m.park(ctx, 0)
+	token, tools := protocol.NewToken(), protocol.NewToken()
+	end := time.Now().Add(time.Hour).Unix()
+	m.goes(protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(token), EndUnix: end, BootSeconds: 60,
+		Services: map[string]string{"tools": protocol.HashToken(tools)}})
+	renewed := newClient(t, m.boot.Listen, token)
+	m.answers(ctx, renewed)
+	for who, c := range map[string]*protocol.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
+		if _, err := c.Processes(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	h, err := renewed.Health(ctx)
+	if err != nil || h.Lease.Kind != protocol.LeaseBoot || h.Lease.HardEndUnix != end {
+		t.Errorf("%+v %v", h, err)
+	}
+	// The name of a call is free again, and what was in memory is there.
+	c := newClient(t, m.boot.Listen, tools)
+	if got := callNamed(ctx, t, c, "call-0001", "count"); got != "2" {
+		t.Error(got)
+	}
+	// What ran was interrupted, and what is drawn is not what the original draws: 0.323… with the seed 7.
+	eventually(t, "the call of the original to end", func() error {
+		call, err := renewed.CallState(ctx, "tools", "call-endless")
+		if err == nil && call.State == protocol.CallRunning {
+			err = errors.New("it runs")
+		}
+		return err
+	})
+	_, err = c.Attach(ctx, "tools", "call-endless", 1, protocol.CallHandler{}).Wait(ctx)
+	var failed *protocol.CallError
+	if !errors.As(err, &failed) || failed.Code != protocol.CallInterrupted {
+		t.Errorf("%v", err)
+	}
+	if got := draw(c, "call-draw"); got[:7] == "0.32383" {
+		t.Errorf("%s is what the original draws", got)
+	}
+	// A runtime that dies is still the copy's.
+	m.client = renewed
+	m.killRuntime()
+	m.answers(ctx, renewed)
+	if got := callNamed(ctx, t, c, "call-0002", "count"); got != "3" {
+		t.Error(got)
+	}
+}
+
+// callNamed calls a function without arguments under a name.
+func callNamed(ctx context.Context, t *testing.T, c *protocol.Client, id, fn string) string {
+	t.Helper()
+	answer, err := c.Do(ctx, protocol.CallRequest{Service: "tools", Function: fn, ID: id}, protocol.CallHandler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer.JSON())
+}
