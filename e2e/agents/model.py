@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Container, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type
 
 Json = Dict[str, Any]
 
@@ -65,16 +65,21 @@ def use_skill(results: List[Tuple[str, str]], known: Container[str]) -> Optional
     return None
 
 
-def short(name: str, namespace: Optional[str] = None) -> str:
-    """The tool's name without what the agent has put before it."""
-    plain = re.sub(r"^.*?tools(__|_|\.|:|-)+", "", name) if namespace is None else name
-    return {"handle_read": "handle-read", "call_result": "call-result", "call_cancel": "call-cancel"}.get(plain, plain)
-
-
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     log_path = ""
     seen: Dict[str, int] = {}
+    # What another script has otherwise: the name of its MCP server, a tool by which its
+    # requests are known, and a skill.
+    prefix, mark, skill = "tools", "add", "see-red"
+
+    def plan(self, results: List[Tuple[str, str]], known: Container[str]) -> Optional[Call]:
+        return next_call(results) or use_skill(results, known)
+
+    def short(self, name: str, namespace: Optional[str] = None) -> str:
+        """The tool's name without what the agent has put before it."""
+        plain = re.sub(rf"^.*?{self.prefix}(__|_|\.|:|-)+", "", name) if namespace is None else name
+        return {"handle_read": "handle-read", "call_result": "call-result", "call_cancel": "call-cancel"}.get(plain, plain)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -89,7 +94,7 @@ class Handler(BaseHTTPRequestHandler):
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":
             raw = self.chunks()
-        if b"see-red" in raw and "skill" not in self.seen:
+        if self.skill.encode() in raw and "skill" not in self.seen:
             self.seen["skill"] = 1
             self.note("skill", raw.decode(errors="replace"))
         body: Json = json.loads(raw or b"{}")
@@ -121,9 +126,9 @@ class Handler(BaseHTTPRequestHandler):
         self.seen[api] = len(turn.results)
         for name, text in new:
             self.note(name, text)
-        known = {short(name, space): (name, space) for name, space in turn.tools}
-        call = next_call(turn.results) or use_skill(turn.results, known)
-        if "add" not in known or call is None:  # a request for a title or the like
+        known = {self.short(name, space): (name, space) for name, space in turn.tools}
+        call = self.plan(turn.results, known)
+        if self.mark not in known or call is None:  # a request for a title or the like
             return None, None, {}
         name, space = known[call.tool]
         return name, space, call.arguments
@@ -158,7 +163,7 @@ class Handler(BaseHTTPRequestHandler):
         for message in body.get("messages", []):
             for part in message["content"] if isinstance(message["content"], list) else []:
                 if part["type"] == "tool_use":
-                    names[part["id"]] = short(part["name"])
+                    names[part["id"]] = self.short(part["name"])
                 elif part["type"] == "tool_result":
                     results.append((names.get(part["tool_use_id"], "?"), text_of(part.get("content"))))
         tools = [(t["name"], None) for t in body.get("tools", [])]
@@ -192,13 +197,13 @@ class Handler(BaseHTTPRequestHandler):
         results = []
         for item in body.get("input", []):
             if item.get("type") == "function_call":
-                names[item["call_id"]] = short(item["name"], item.get("namespace"))
+                names[item["call_id"]] = self.short(item["name"], item.get("namespace"))
             elif item.get("type") == "function_call_output":
                 results.append((names.get(item["call_id"], "?"), text_of(item["output"])))
         tools: List[Tuple[str, Optional[str]]] = []
         for tool in body.get("tools", []):
             if tool.get("type") == "namespace":
-                tools += [(t["name"], tool["name"]) for t in tool["tools"] if "tools" in tool["name"]]
+                tools += [(t["name"], tool["name"]) for t in tool["tools"] if self.prefix in tool["name"]]
             elif "name" in tool:
                 tools.append((tool["name"], None))
         name, space, arguments = self.choose("responses", Turn(tools, results))
@@ -225,7 +230,7 @@ class Handler(BaseHTTPRequestHandler):
         results = []
         for message in body.get("messages", []):
             for call in message.get("tool_calls") or []:
-                names[call["id"]] = short(call["function"]["name"])
+                names[call["id"]] = self.short(call["function"]["name"])
             if message["role"] == "tool":
                 results.append((names.get(message["tool_call_id"], "?"), text_of(message["content"])))
         tools = [(t["function"]["name"], None) for t in body.get("tools") or []]
@@ -256,7 +261,7 @@ class Handler(BaseHTTPRequestHandler):
             for part in content.get("parts", []):
                 if "functionResponse" in part:
                     answer = part["functionResponse"]
-                    results.append((short(answer["name"]), json.dumps(answer["response"], ensure_ascii=False)))
+                    results.append((self.short(answer["name"]), json.dumps(answer["response"], ensure_ascii=False)))
         tools = [(f["name"], None) for t in body.get("tools", []) for f in t.get("functionDeclarations", [])]
         name, _, arguments = self.choose("gemini", Turn(tools, results))
         part: Json = {"text": "finished"} if name is None else {"functionCall": {"name": name, "args": arguments}}
@@ -277,12 +282,12 @@ def text_of(content: Any) -> str:
     return "\n".join(p.get("text") or f"[{p.get('type')}]" for p in content or [])
 
 
-def main() -> None:
-    Handler.log_path = sys.argv[1]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def serve(handler: Type[Handler], log: str) -> None:
+    handler.log_path = log
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    main()
+    serve(Handler, sys.argv[1])

@@ -1,0 +1,72 @@
+# Real agents in whole sandboxes, each started by seer run in its own isolation without a
+# network, its model a scripted one at its own loopback: a notebook task on a real Jupyter
+# and a shell task, in bubblewrap and in gVisor. What the agents were told, what they left
+# in outputs/ and the notebook that was saved is looked at.
+# E2E_AGENTS="claude codex" chooses among them.
+claude_version=2.1.330 codex_version=0.169.0 gemini_version=0.61.0 opencode_version=1.18.33 # as agents.sh, which installs them
+TOOLS=$TOP/.tools/agents-$claude_version-$codex_version-$gemini_version-$opencode_version
+home=$(eval echo "~$(id -un)") # for the caches of the package tools
+if [ ! -d "$TOOLS" ]; then
+  rm -rf "$TOOLS.part" && mkdir -p "$TOOLS.part"
+  HOME=$home npm install --silent --no-audit --no-fund --prefix "$TOOLS.part" node@24 "@anthropic-ai/claude-code@$claude_version" \
+    "@openai/codex@$codex_version" "@google/gemini-cli@$gemini_version" "opencode-ai@$opencode_version"
+  mv "$TOOLS.part" "$TOOLS"
+fi
+jupyter=$TOP/.tools/jupyterlab-4.6.6/bin/python
+[ -x "$jupyter" ] || HOME=$home "$TOP/scripts/setup" e2e
+export SEER_PYTHON=$jupyter # it has all that Jupyter needs: no layer has to be built
+trap '"$SEER" down --all >/dev/null' EXIT
+
+mkdir -p tiny-model skills/probing-models
+echo '{"model_type": "tiny"}' >tiny-model/config.json
+echo 'a,b' >data.csv
+cat >helper.py <<'P'
+"""Greets whoever is probed."""
+
+
+def greet(name: str) -> str:
+    """Says hello to somebody."""
+    return "hello " + name
+P
+cat >skills/probing-models/SKILL.md <<'S'
+---
+name: probing-models
+description: How a model is probed in this test. Use when a model is to be probed.
+---
+Ask it what it sees.
+S
+experiment() { # experiment AGENT TASK ISOLATION MODE
+  cat <<Y
+name: probing
+sandbox:
+  execution_mode: $4
+  isolation: $3
+  network: none
+  timeout: 30m
+  models: [{name: ./tiny-model, var_name: tiny}]
+workspace: {dir: ./work-$1-$2-$3, libraries: [helper.py], skills: [skills/probing-models], files: [data.csv], preload_models: false}
+outputs: ./out-$1-$2-$3
+agent:
+  command: [bash, .script/drive.sh, $1, $2]
+  env: {AGENT_TIMEOUT: "${AGENT_TIMEOUT:-240}"}
+  prompt: Probe the tiny model.
+Y
+}
+task() { # task AGENT TASK ISOLATION
+  local name=$1-$2-$3 mode=notebook
+  [ "$2" = notebook ] || mode=cli
+  # The agents' programs are not in /usr here, so they come with the workspace, as links.
+  mkdir -p "work-$name/.script" "work-$name/.tools"
+  cp -al "$TOOLS/node_modules" "work-$name/.tools/" 2>/dev/null || cp -a "$TOOLS/node_modules" "work-$name/.tools/"
+  cp "$TOP"/e2e/session-agents/{scripted,configure}.py "$TOP/e2e/session-agents/drive.sh" "$TOP/e2e/agents/model.py" "work-$name/.script/"
+  experiment "$1" "$2" "$3" "$mode" >"$name.yaml"
+  "$SEER" run "$name.yaml" >"$name.out" 2>"$name.err" || { tail -n 30 "$name.out" "$name.err" >&2 && exit 1; }
+  "$jupyter" "$TOP/e2e/session-agents/check.py" "$1" "$2" "$3" "work-$name" "out-$name" || { tail -n 20 "$name.out" "$name.err" >&2 && exit 1; }
+  rm -rf "work-$name/.tools"
+}
+agents=(${E2E_AGENTS:-claude codex gemini opencode})
+for agent in "${agents[@]}"; do
+  for kind in notebook shell; do task "$agent" "$kind" bubblewrap; done
+done
+for kind in notebook shell; do task "${agents[0]}" "$kind" gvisor; done
+[ "$("$SEER" ls --json)" = "[]" ]
