@@ -50,6 +50,16 @@ func checkEnv(env map[string]string) error {
 
 func validName(name string) bool { return name != "" && !strings.ContainsAny(name, "=\x00") }
 
+// cookieOf is by what the processes of an id are known, wherever they have gone. Ids are
+// chosen, and another machine of this computer may have the same one in view.
+func (s *Server) cookieOf(id string) string {
+	cookie := processVariable + "=" + id
+	if s.options.Machine != "" {
+		cookie += "\x00" + machineVariable + "=" + s.options.Machine
+	}
+	return cookie
+}
+
 // environment is what every process gets; further maps win over it.
 func (s *Server) environment(cfg protocol.Config, cookie string, more ...map[string]string) []string {
 	env := map[string]string{}

@@ -113,10 +113,15 @@ func readStat(dir string) (tableEntry, bool) {
 	return tableEntry{parent: parent, group: group, stopped: bytes.ContainsAny(fields[0], "Tt")}, true
 }
 
-// hasVariable reports whether a process was started with the given NAME=value.
-func hasVariable(pid int, pair string) bool {
-	name, value, _ := strings.Cut(pair, "=")
-	return value != "" && variable(pid, name) == value
+// hasVariable reports whether a process was started with each NAME=value of a cookie.
+func hasVariable(pid int, cookie string) bool {
+	for pair := range strings.SplitSeq(cookie, "\x00") {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || variable(pid, name) != value {
+			return false
+		}
+	}
+	return true
 }
 
 // variable is one that a process was started with; empty where there is none.

@@ -70,7 +70,7 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, protocol.Errorf(protocol.NotFound, "the working folder %s is not there", dir)
 	}
-	p := &process{cookie: processVariable + "=" + id, spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
+	p := &process{cookie: s.cookieOf(id), spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
 	more := []map[string]string{spec.Env}
 	if spec.Activity != "" {
 		p.activity = s.path(spec.Activity)

@@ -185,6 +185,26 @@ func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
 	}
 }
 
+// Two machines of one computer see each other's processes, and have an id each of the
+// same name.
+func TestSameIDOnTwoMachines(t *testing.T) {
+	t.Parallel()
+	one, other := up(t, nil), up(t, nil)
+	spec := protocol.ProcessSpec{ID: "jupyter", Shell: "exec sleep 1000", Background: true}
+	for _, m := range []*machine{one, other} {
+		if _, err := m.client.StartProcess(testContext(t), spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := one.client.DeleteProcess(testContext(t), spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // what was killed has ended by then
+	if p, err := other.client.Process(testContext(t), spec.ID); err != nil || p.State != protocol.ProcessRunning {
+		t.Errorf("the other machine's: %+v, %v", p, err)
+	}
+}
+
 func TestProcessLargeOutputAtExit(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
