@@ -92,10 +92,15 @@ func setUp(env *testscript.Env, i installation) error {
 	if err != nil {
 		return err
 	}
+	jupyter, err := filepath.Abs("../../.tools/jupyter-2.21.1/bin/python") // what notebook mode needs, by scripts/setup test
+	if err != nil {
+		return err
+	}
 	for name, value := range map[string]string{
 		"PATH": i.path(), "HOME": home, "XDG_STATE_HOME": filepath.Join(home, "state"), "XDG_CACHE_HOME": i.cache,
 		"XDG_DATA_HOME": filepath.Join(home, "data"), "XDG_CONFIG_HOME": filepath.Join(home, "config"), "XDG_RUNTIME_DIR": sockets,
-		"SEER_PYTHON": os.Getenv("SEER_PYTHON"), "NO_COLOR": "1", "FIXTURES": fixtures,
+		"SEER_PYTHON": os.Getenv("SEER_PYTHON"), "NO_COLOR": "1", "FIXTURES": fixtures, "JUPYTER": jupyter,
+		"PIP_NO_INDEX": "", "PIP_FIND_LINKS": "", // here, so that start passes them on
 	} {
 		env.Setenv(name, value)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -93,6 +94,8 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 		text = found[1]
 	}
 	ts.Setenv(args[0], text)
+	env := ts.Value(scriptEnvKey{}).(*scriptEnv)
+	env.captured = append(env.captured, args[0]+"=")
 }
 
 // json FILE PATH VALUE compares a value inside the last JSON line of a file or
@@ -163,7 +166,8 @@ type background struct {
 // scriptEnv is what the commands of one script share.
 type scriptEnv struct {
 	*testscript.Env
-	running map[string]*background // by name
+	running  map[string]*background // by name
+	captured []string               // variables of capture, as NAME=
 }
 
 type scriptEnvKey struct{}
@@ -180,7 +184,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	b := &background{cmd: exec.Command(path, args[2:]...)}
 	b.cmd.Args[0] = args[1]
 	b.cmd.Dir = ts.MkAbs(".")
-	for _, v := range env.Vars { // as the script has set them since
+	for _, v := range append(slices.Clone(env.Vars), env.captured...) { // as the script has set them since
 		name, _, _ := strings.Cut(v, "=")
 		b.cmd.Env = append(b.cmd.Env, name+"="+ts.Getenv(name))
 	}
