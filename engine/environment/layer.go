@@ -17,7 +17,7 @@ var useScript string
 
 // Recipe is the version of the way in which a layer is made; another one makes another
 // layer of the same things.
-const Recipe = "1"
+const Recipe = "2"
 
 // Build installs the Python packages and repositories of a spec into the folder layer of
 // the machine, which is writable, empty and shown to nobody else. What [Use] needs is

@@ -14,6 +14,9 @@ PYTHON = os.path.join(FOLDER, "bin", "python")
 SITE = os.path.join(FOLDER, "lib", "python{}.{}".format(*sys.version_info), "site-packages")
 LAYER = os.environ.get("SEER_LAYER")  # the folder is a link into this one
 NESTED = sys.prefix != sys.base_prefix
+# The clone of a repository in the working folder hides a package of the same name that was
+# installed in place: Python takes the folder for a namespace before it asks setuptools' finders.
+EDITABLE_FIRST = 'import sys; sys.meta_path.sort(key=lambda f: not getattr(f, "__module__", "").startswith("__editable__"))\n'
 
 
 def cannot(text):
@@ -36,6 +39,8 @@ def make():
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.makedirs(os.path.dirname(FOLDER), exist_ok=True)
     venv.EnvBuilder(system_site_packages=sees_system(), symlinks=True, with_pip=False).create(FOLDER)
+    with open(os.path.join(SITE, "_seer_editable_first.pth"), "w", encoding="utf-8") as f:
+        f.write(EDITABLE_FIRST)
     if NESTED:
         with open(os.path.join(SITE, "_seer_base.pth"), "w", encoding="utf-8") as f:
             f.writelines("import site; site.addsitedir({!r})\n".format(p) for p in site.getsitepackages() if p.startswith(sys.prefix))

@@ -52,12 +52,13 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 	}
 	flags := flag.NewFlagSet("standin", flag.ContinueOnError)
 	cut := flags.Duration("cut", 100*time.Second, "how long a request through RunPod's proxy may last")
+	install := flags.Bool("install", false, "pip of Modal's image builds is run; the others only say so")
 	fast := flags.Bool("fast", false, "RunPod without its limit of 60 requests a minute")
 	if err := flags.Parse(args[1:]); err != nil {
 		return 0, err
 	}
 	addr := os.Getenv("SEER_SIMULATOR_ADDR")
-	c, err := start(args[0], addr, *cut, *fast)
+	c, err := start(args[0], addr, *cut, *fast, *install)
 	if err != nil {
 		return 0, err
 	}
@@ -74,10 +75,10 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 	return c.alive(), nil
 }
 
-func start(name, addr string, cut time.Duration, fast bool) (cloud, error) {
+func start(name, addr string, cut time.Duration, fast, install bool) (cloud, error) {
 	switch name {
 	case "modal":
-		o := modalcloud.Options{Listen: addr}
+		o := modalcloud.Options{Listen: addr, Install: install}
 		if addr != "" {
 			o.Token = modalcloud.Token{ID: os.Getenv("MODAL_TOKEN_ID"), Secret: os.Getenv("MODAL_TOKEN_SECRET")}
 		}

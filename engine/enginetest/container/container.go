@@ -1,6 +1,6 @@
 // Package container is what the stand-in clouds rent out: a machine that is a real
-// process tree on this computer, with folders of its own for /workspace, /models
-// and its volumes, and with the port of the runtime moved to a free one. It boots
+// process tree on this computer, with folders of its own for /workspace, /models, /root
+// (its home) and its volumes, and with the port of the runtime moved to a free one. It boots
 // the real loader and runtime. It is no isolation.
 package container
 
@@ -52,7 +52,7 @@ type Container struct {
 }
 
 // Roots are the folders of a container that its programs may change.
-func roots() []string { return []string{"/workspace", "/models"} }
+func roots() []string { return []string{"/workspace", "/models", "/root"} }
 
 // Unsaved are the folders that a snapshot leaves out.
 func unsaved() []string { return []string{"/tmp", "/cache", "/scratch"} }
@@ -127,7 +127,7 @@ func (c *Container) python() string {
 
 // env moves what SEER_BOOT says to where it is on this computer.
 func (c *Container) env() ([]string, error) {
-	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": filepath.Join(c.dir, "workspace"), "TMPDIR": filepath.Join(c.dir, "tmp")}
+	env := map[string]string{"PATH": os.Getenv("PATH"), "HOME": filepath.Join(c.dir, "root"), "TMPDIR": filepath.Join(c.dir, "tmp")}
 	maps.Copy(env, c.spec.Env)
 	if text, ok := env[loader.BootVariable]; ok {
 		var boot loader.Boot

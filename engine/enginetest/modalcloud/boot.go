@@ -17,7 +17,7 @@ func (sb *sandbox) boot() error {
 	if err != nil {
 		return err
 	}
-	spec := container.Spec{Argv: sb.argv(), Env: sb.environment(), Volumes: sb.mounts(), Python: sb.cloud.opts.Python,
+	spec := container.Spec{Argv: sb.argv(), Env: sb.environment(), Volumes: sb.mounts(), Python: sb.cloud.python(sb.image),
 		Output: sb.out, Errors: sb.errs, Stdin: sb.stdin.read, Dir: sb.def.GetWorkdir()}
 	if sb.def.GetPtyInfo().GetEnabled() {
 		spec.Errors = sb.out

@@ -16,7 +16,10 @@ func (c *Cloud) build(im *image) {
 	failure := ""
 	for i, step := range im.steps {
 		lines = append(lines, fmt.Sprintf("\n=> Step %d: %s\n", i, step))
-		output, failed := runStep(step, im.base != nil)
+		output, failed, really := c.install(im, step)
+		if !really {
+			output, failed = runStep(step, im.base != nil)
+		}
 		lines = append(lines, output...)
 		if failed != "" {
 			failure = failed

@@ -9,7 +9,8 @@
 // /models, /tmp, the working directory or a volume, or that it has there.
 //
 // No image is built: a build writes the log of one, and fails where a name begins
-// with "no-such-", with `exit N` or `false`; COPY has no effect. Functions, sidecars and
+// with "no-such-", with `exit N` or `false`; COPY has no effect. With [Options].Install
+// its pip is real, and python3 of a machine is that of its image. Functions, sidecars and
 // snapshots of memory are Unimplemented, and no network is blocked.
 package modalcloud
 
@@ -34,6 +35,7 @@ type Options struct {
 	Token                Token         // the only one accepted; default ak-seer, as-seer
 	Listen               string        // of the control plane; default 127.0.0.1:0
 	Python               string        // what python3 is in a machine; default $SEER_PYTHON or python3
+	Install              bool          // pip of a build is run, in a virtual environment of the image
 	Pace                 time.Duration // between two lines of a build log; default 5 ms
 	StartTime            time.Duration // from the creation of a GPU sandbox to its task; default 20 ms
 	TunnelTime           time.Duration // from a task to its tunnels; default none

@@ -22,6 +22,7 @@ type image struct {
 	steps   []string // of the Dockerfile
 	dir     string   // of a snapshot: what the container's folder starts with
 	folder  string   // of a snapshot of one directory: its contents
+	python  string   // its interpreter, where a build has installed something; see [Options].Install
 	expires time.Time
 
 	log     []string

@@ -1,0 +1,49 @@
+# Whole sandboxes on both stand-ins for clouds: notebook and shell, packages, a private
+# repository, models, the ways to their ports, and snapshots that go from one provider to
+# another. RunPod's proxy cuts every request after five seconds. Needs the network for pip.
+real=$(eval echo "~$(id -un)") # for the caches of the package tools
+HOME=$real go build -C "$TOP" -o "$PWD/standin" ./internal/standin
+python=$(ls -d "$TOP"/.tools/jupyterlab-*/bin/python | tail -n 1)
+export SEER_PYTHON=$python GIT_TOKEN=token-of-the-private-repository
+pids=()
+trap '"$SEER" down --all >/dev/null 2>&1; kill "${pids[@]}" 2>/dev/null || true' EXIT
+
+mkdir repo && git -C repo init -q -b main
+mkdir repo/probes && echo 'def answer(): return 42' >repo/probes/__init__.py
+cat >repo/pyproject.toml <<'T'
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "probes"
+version = "1"
+[tool.setuptools]
+packages = ["probes"]
+T
+git -C repo add . && git -C repo -c user.name=a -c user.email=b commit -qm one
+mkdir served && git clone -q --bare repo served/probes.git
+"$python" "$TOP/e2e/cloud-sessions/git_server.py" served "$GIT_TOKEN" >git.port 2>git.log &
+pids+=($!)
+until [ -s git.port ]; do kill -0 "${pids[0]}" && sleep 0.05; done
+
+for cloud in modal runpod; do
+  install=()
+  [ "$cloud" = runpod ] || install=(-install)
+  ./standin "$cloud" -cut 5s -fast "${install[@]}" >"$cloud.env" 2>"$cloud.left" &
+  pids+=($!)
+  until grep -qs '^export' "$cloud.env"; do kill -0 "${pids[-1]}" && sleep 0.05; done
+  # shellcheck disable=SC1090
+  . "./$cloud.env"
+done
+for cloud in modal runpod; do
+  mkdir "on $cloud"
+  (cd "on $cloud" && "$python" -u "$TOP/e2e/cloud-sessions/check.py" "$cloud" "$(cat ../git.port)")
+done
+# From one provider to the other, and both to and from this computer.
+mkdir across
+(cd across && "$python" -u "$TOP/e2e/cloud-sessions/across.py")
+[ "$("$SEER" ls --refresh --json)" = '[]' ]
+for n in 1 2; do
+  kill "${pids[$n]}"
+  wait "${pids[$n]}" || { cat ./*.left; exit 1; } # it counts what was left running
+done

@@ -1,0 +1,151 @@
+"""A notebook and a shell on one cloud: argv = its name, the port of the git server."""
+import asyncio
+import glob
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from urllib.parse import parse_qs, urlsplit
+
+from tools import MCP, SEER, experiment, free_port, run, seer, terminal, write
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+CLOUD, GIT = sys.argv[1], "http://127.0.0.1:{}/probes.git".format(sys.argv[2])
+TOKEN = os.environ["GIT_TOKEN"]
+
+
+def step(text: str) -> None:
+    print("{}: {}".format(CLOUD, text))
+
+
+def sandbox(mode: str, **more: object) -> dict:
+    return dict(provider=CLOUD, execution_mode=mode, python_packages=["einops==0.8.1"], repos=[{"url": GIT, "install": "pip install -e ."}], secrets=["GIT_TOKEN"],
+                models=["./tiny model"], local_files=[["./data é.txt", "/workspace/in/data é.txt"]], **more)
+
+
+def token_is_gone(ref: str) -> None:
+    """The repository's token is in no file that a process of the sandbox may read, in no variable, and in no configuration of git's."""
+    home = run(ref, "echo $HOME").strip()
+    found = run(ref, "grep -rIl {} . {} 2>/dev/null; env | grep {}; cat probes/.git/config | grep -i -E 'token|password|extraheader'; true".format(TOKEN, home, TOKEN))
+    assert not found.strip(), found
+
+
+def ask(url: str, **headers: str) -> bytes:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as f:
+        return f.read()
+
+
+def refused(url: str, **headers: str) -> None:
+    try:
+        ask(url, **headers)
+    except urllib.error.HTTPError as e:
+        assert e.code == 403, e
+    else:
+        raise SystemExit("opens without a token: " + url)
+
+
+async def kernel(base: str, token: str) -> None:
+    """A browser's way: a kernel of its own over REST, its messages over a WebSocket."""
+    def post(path: str) -> dict:
+        request = urllib.request.Request(base + path, method="POST", data=b"{}", headers={"Authorization": "token " + token})
+        return json.loads(urllib.request.urlopen(request, timeout=120).read())
+    ident = (await asyncio.get_running_loop().run_in_executor(None, post, "api/kernels"))["id"]
+    url = base.replace("http", "ws", 1) + "api/kernels/{}/channels".format(ident)
+    try:
+        await websocket_connect(HTTPRequest(url, validate_cert=False))
+    except HTTPClientError as e:
+        assert e.code == 403, e
+    else:
+        raise SystemExit("a WebSocket opens without a token")
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(base))
+    ws = await websocket_connect(HTTPRequest(url + "?token=" + token, headers={"Origin": origin}))
+    header = {"msg_id": "m1", "username": "e2e", "session": "s1", "msg_type": "execute_request", "version": "5.3", "date": "2026-01-01T00:00:00Z"}
+    content = {"code": "print(6 * 7)", "silent": False, "store_history": False, "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}
+    await ws.write_message(json.dumps({"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell", "buffers": []}))
+    while True:
+        text = await asyncio.wait_for(ws.read_message(), 60)
+        assert isinstance(text, str), text
+        message = json.loads(text)
+        if message["header"]["msg_type"] == "stream" and message["parent_header"].get("msg_id") == "m1":
+            assert message["content"]["text"].strip() == "42", message
+            break
+    ws.close()
+
+
+def notebook() -> None:
+    port = free_port()
+    step("up of a notebook: packages, a private repository, a model, a library, files")
+    path = experiment("notebook", sandbox("notebook", jupyter_port=port), {"libraries": ["./helper.py"], "files": ["./note é.txt"], "init": "READY = helper.double(21) if 'helper' in dir() else __import__('helper').double(21)", "preload_models": False})
+    seer("up", path, "--name", "nb")
+    shown = json.loads(seer("show", "nb", "--json"))["environment"]
+    url, token = shown["jupyter_url"], shown["jupyter_token"]
+    base = url.partition("?")[0]
+    assert shown["jupyter_port"] == port and parse_qs(urlsplit(url).query)["token"] == [token], shown
+
+    step("Jupyter through the provider's way to the port")
+    refused(base + "api/sessions")
+    refused(base + "seer/v1", Authorization="Bearer wrong")
+    # What a browser sends whose page is at the cloud's own name.
+    assert json.loads(ask(base + "api/status?token=" + token, Host="x-8888.proxy.example.org", Origin="https://x-8888.proxy.example.org"))
+    asyncio.run(kernel(base, token))
+
+    step("an agent with nothing but the jupyter_url; a cell that outlasts every request")
+    agent = MCP("--notebook", url, "--out", "out")
+    agent.call("start_new_session", experiment_name="cloud")
+    said = agent.cell("import einops, helper, probes, os; print(READY, helper.double(4), probes.answer(), os.getcwd() == WORKSPACE)\n"
+                      "print(open('in/data é.txt').read(), open('note é.txt').read(), sorted(os.listdir(os.environ['MODEL_TINY_MODEL_PATH'])))")
+    assert said.split("\n")[:2] == ["42 8 42 True", "data note ['config.json', 'weights.bin']"], said
+    assert agent.cell("import time\nfor n in range(9):\n    time.sleep(1); print(n)\nprint('through')").endswith("through\n")
+    agent.cell("open('made.txt', 'w').write('by the notebook')")
+    (saved,) = glob.glob("out/*_cloud.ipynb")
+    with open(saved, encoding="utf-8") as f:
+        assert "through" in f.read()
+    agent.close()
+    token_is_gone("nb")
+
+    step("forward, terminal, snapshot")
+    forward = subprocess.Popen([SEER, "forward", "nb", "{}:0".format(port), "--json"], stdout=subprocess.PIPE, text=True)
+    local = json.loads(forward.stdout.readline())[0]["url"].rstrip("/")
+    assert json.loads(ask(local + "/api/status?token=" + token))
+    refused(local + "/api/sessions")
+    forward.terminate()
+    forward.wait(30)
+    assert terminal([SEER, "shell", "nb"], "stty size >/dev/null && echo th$((6*7))ere && pwd; exit 3\n", "th42ere") == 3
+    run("nb", "pip install -q cowsay==6.1")
+    seer("snapshot", "nb", CLOUD + "-notebook")
+    seer("down", "nb")
+    assert "no Jupyter" not in seer("show", "nb", "--json", ok=False)
+
+
+def shell() -> None:
+    step("up of a shell with the same things")
+    path = experiment("shell", sandbox("cli"), {"libraries": ["./helper.py"], "init": "import helper; READY = helper.double(21)", "preload_models": False})
+    seer("up", path, "--name", "sh")
+    refusal = seer("open", "sh", "jupyter", ok=False)
+    assert "execution_mode" in refusal, refusal
+    agent = MCP("--shell", "sh")
+    said = agent.call("run_command", command="python -c 'import einops, helper, probes; print(probes.answer())'; git -C probes log --oneline | wc -l; cat 'in/data é.txt'")
+    assert said["exit_code"] == 0 and said["stdout"] == "42\n1\ndata", said
+    said = agent.call("run_python", code="import probes\nprint(READY)\nprobes.answer()")
+    assert said["stdout"] == "42\n" and said["result"] == "42", said
+    said = agent.call("run_command", command="for n in 1 2 3 4 5 6 7 8; do sleep 1; echo $n; done", timeout=60)
+    while said["state"] == "running":
+        said = agent.call("wait_process", process_id=said["process_id"])
+    assert said["stdout"].endswith("8\n"), said
+    agent.call("write_file", path="/workspace/new/é.bin", base64="AP8=")
+    assert agent.call("read_file", path="/workspace/new/é.bin")["content"] == "AP8="
+    agent.close()
+    token_is_gone("sh")
+    seer("down", "sh")
+
+
+write("helper.py", "def double(x):\n    return 2 * x\n")
+write("note é.txt", "note")
+write("data é.txt", "data")
+write("tiny model/config.json", "{}")
+write("tiny model/weights.bin", "\0" * 100000)
+notebook()
+shell()
