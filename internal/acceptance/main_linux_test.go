@@ -14,7 +14,10 @@ import (
 // installed is one installation for all tests of this package, as a user has it:
 // the program with its runtime and plugins beside it, in a folder with an awkward
 // name, and the cache that fills with use.
-var installed struct{ seer, cache string }
+var installed struct {
+	seer, cache string
+	builtins    map[string]string // digests of the plugins, for engines in tests
+}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -44,6 +47,9 @@ func install(dir string) error {
 	}
 	built, err := testbuild.Build(filepath.Join(dir, "built"))
 	if err != nil {
+		return err
+	}
+	if installed.builtins, err = built.Builtins(); err != nil {
 		return err
 	}
 	for from, to := range map[string]string{built.Runtime: "runtime", built.Plugins: "plugins"} {
