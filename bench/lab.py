@@ -20,8 +20,8 @@ ON_CLOUD = "name: bench\nsandbox: {provider: %s, timeout: 15m}\n"
 class Lab:
     """A copy of bin/, so that a build meanwhile changes nothing, and a HOME of its own."""
 
-    def __init__(self, python: str, requests: str) -> None:
-        self.python, self.requests = python, requests
+    def __init__(self, python: str, requests: str, wheels: str) -> None:
+        self.python, self.requests, self.wheels = python, requests, wheels
         self.root = Path(tempfile.mkdtemp(prefix="seer-bench-"))
         self.bin = self.root / "bin"
         shutil.copytree(TOP / "bin", self.bin)

@@ -12,18 +12,19 @@ import commands
 import plugins
 import ready
 import report
+import sessions
 import start
 import values
 from lab import Lab
 from measure import Row
 
-GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "clouds"]
+GROUPS = ["start", "ready", "calls", "values", "plugins", "commands", "sessions", "clouds"]
 STAGED = {"ready": ready.measure, "clouds": clouds.measure}  # these also tell where the time goes
-NOTED = {"values": values.measure, "plugins": plugins.measure}
+NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessions.measure}
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
-    "plugins": "Plugins", "commands": "Commands and files", "clouds": "Clouds, on their stand-ins",
+    "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their stand-ins",
 }
 
 
@@ -32,7 +33,7 @@ def main() -> None:
     groups: Dict[str, List[Row]] = {}
     stages: Dict[str, Dict[str, Dict[str, float]]] = {}
     notes: Dict[str, List[str]] = {}
-    lab = Lab(sys.executable, options.requests)
+    lab = Lab(sys.executable, options.requests, options.wheels)
     try:
         lab.run(lab.seer, "version")
         for name in options.only or GROUPS:
@@ -60,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     parser.add_argument("--only", action="append", choices=GROUPS, help="measure only this group; may be repeated")
     parser.add_argument("--requests", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--wheels", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/coder/websocket"
@@ -27,11 +28,12 @@ type request struct {
 	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
 	Native    bool     `json:"native"`    // observe: without Wasm
 	Service   string   `json:"service"`   // call
-	Direct    bool     `json:"direct"`    // call
-	Count     int      `json:"count"`     // where samples are answered: how many in a row
-	File      string   `json:"file"`      // ready: the experiment; put: what is sent; pooled, instantiate, instances: the plugin folder
+	Direct    bool     `json:"direct"`    // call, fetch
+	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes
+	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
-	Sandbox   string   `json:"sandbox"`   // exec, call
+	Sandbox   string   `json:"sandbox"`   // exec, call, fetch
+	Port      int      `json:"port"`      // fetch
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
 	Remember  bool     `json:"remember"`  // surface
 }
@@ -48,10 +50,14 @@ type helper struct {
 	clouds    map[string]*cloud
 	machines  int // so far
 	socket    *websocket.Conn
+	held      []*exec.Cmd
 }
 
 // close ends the clouds, and with them their machines.
 func (h *helper) close(ctx context.Context) {
+	for _, cmd := range h.held {
+		end(cmd)
+	}
 	for _, c := range h.clouds {
 		if c.host != nil {
 			_ = c.host.Close(ctx)
@@ -79,6 +85,7 @@ func serve(ctx context.Context) error {
 		"pooled": h.pooled, "instantiate": h.instantiate, "instances": h.instances,
 		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
+		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)

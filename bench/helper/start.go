@@ -16,12 +16,7 @@ import (
 // bare starts a command as the local provider starts a machine, with the same
 // mounts, and waits for its end: the least that a sandbox of this isolation costs.
 func (h *helper) bare(ctx context.Context, r request) (any, error) {
-	python, err := isolation.Python(ctx, func(name string) string {
-		if name == "SEER_PYTHON" {
-			return h.python
-		}
-		return os.Getenv(name)
-	})
+	python, err := isolation.Python(ctx, h.lookupPython)
 	if err != nil {
 		return nil, err
 	}
