@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
@@ -25,7 +26,10 @@ type SaveOptions struct {
 	Name        string // unique; see [snapshot.CheckName]
 	Description string
 	// Live saves without a pause. Files that are written meanwhile may be saved in the middle.
-	Live     bool
+	Live bool
+	// Memory saves the processes, too: only of this computer's sandboxes in gVisor with a
+	// network of their own, without a GPU.
+	Memory   bool
 	Progress Progress
 }
 
@@ -61,7 +65,11 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 	defer s.Close()
 	report := reporter{e.now, o.Progress}
 	report.info(StageSnapshot, "saving %s", s.id)
-	saved, err := s.save(ctx, store, o, report)
+	save := s.save
+	if o.Memory {
+		save = s.saveProcesses
+	}
+	saved, err := save(ctx, store, o, report)
 	if err != nil {
 		return saved, saveError(err)
 	}
@@ -157,10 +165,21 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 	if layer := u.layerKey(); len(saved.Layers) > 0 && saved.Layers[0] != layer {
 		u.report.warn(StageSnapshot, "%s was saved with other python_packages or repos than this experiment has; what was installed by hand in it may not fit", saved.Name)
 	}
+	kept, err := environment.Keep(ctx, s.runtime)
+	if err != nil {
+		return err
+	}
 	for _, t := range trees {
 		if err := u.restoreTree(ctx, s, store, saved, t.name, t.path); err != nil {
 			return fmt.Errorf("restore the %s of %s: %w", t.name, u.opts.Snapshot, err)
 		}
+	}
+	others, err := kept.Return(ctx)
+	if err != nil {
+		return err
+	}
+	for _, version := range others {
+		u.report.warn(StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
 	}
 	for _, path := range renewed {
 		if err := s.runtime.Remove(ctx, path, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {

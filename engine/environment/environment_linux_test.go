@@ -139,4 +139,38 @@ func TestInstall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a restored home", func(t *testing.T) { restored(t, client, got.Python) })
+}
+
+// restored lays the environment of another machine over one that has a package, as a
+// snapshot does.
+func restored(t *testing.T, client *protocol.Client, python string) {
+	sh := func(script string) string {
+		t.Helper()
+		var out bytes.Buffer
+		p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &out, &out)
+		if err != nil || p.ExitCode != 0 {
+			t.Fatalf("%s: %+v, %v\n%s", script, p, err, out.String())
+		}
+		return strings.TrimSpace(out.String())
+	}
+	kept, err := environment.Keep(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh(`cd ~/.seer/python && site=$(echo lib/python*/site-packages) && rm bin/python && ln -s /opt/elsewhere/python3 bin/python
+printf 'home = /opt/elsewhere\n' >pyvenv.cfg && echo 'import nothing_of_the_kind' >$site/_seer_other.pth
+printf '#!/home/else/.seer/python/bin/python\nimport newer; print(newer.here)\n' >bin/newer && chmod +x bin/newer && echo 'here = "yes"' >$site/newer.py
+mkdir $site/tinyprobe-9.0.dist-info && printf 'Metadata-Version: 2.1\nName: tinyprobe\nVersion: 9.0\n' >$site/tinyprobe-9.0.dist-info/METADATA
+printf 'tinyprobe.py,,\ntinyprobe-9.0.dist-info/RECORD,,\n' >$site/tinyprobe-9.0.dist-info/RECORD && echo 'def answer(): return 9' >$site/tinyprobe.py
+mkdir -p lib/python2.7/site-packages/old-1.dist-info`)
+	others, err := kept.Return(t.Context())
+	if err != nil || !slices.Equal(others, []string{"2.7"}) {
+		t.Errorf("other Pythons: %q, %v", others, err)
+	}
+	said := sh(fmt.Sprintf(`~/.seer/python/bin/newer; cd / && %s -c 'import tinyprobe, importlib.metadata as m; print(tinyprobe.answer(), m.version("tinyprobe"))'
+%[1]s -m pip list --format freeze 2>&1 | grep -c -i tinyprobe; ls -d ~/.seer/python/lib/python3*/site-packages/tinyprobe* ~/.seer/python.own 2>/dev/null | wc -l; ls ~/.seer/python/lib/python3*/site-packages/_seer_other.pth 2>/dev/null`, python) + " || true")
+	if want := "yes\n9 9.0\n1\n2"; said != want {
+		t.Errorf("%q, not %q", said, want)
+	}
 }
