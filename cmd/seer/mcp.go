@@ -61,7 +61,7 @@ none; without the flag a token is made for this run and shown on stderr.`,
 	f := c.Flags()
 	f.StringVar(&m.connection, "connection", "", "the connection `FILE` that seer serve wrote")
 	f.StringVar(&m.notebook, "notebook", "", "serve the notebooks of `ID|URL`: a sandbox, its jupyter_url with the token, or env:NAME")
-	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs)")
+	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs); - for none")
 	f.StringVar(&m.session, "session", "", "`ID` of a session of the notebook service to be attached to from the start")
 	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
 	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")

@@ -15,12 +15,12 @@ import (
 
 // runNotebook serves the notebooks of a sandbox.
 func (m *mcpCommand) runNotebook(ctx context.Context) error {
-	address, done, err := m.notebookAddress(ctx)
+	address, page, done, err := m.notebookAddress(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	o := mcpnotebook.Options{Address: address, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: version, Logger: m.app.mcpLogger()}
+	o := mcpnotebook.Options{Address: address, Page: page, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: version, Logger: m.app.mcpLogger()}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return mcpnotebook.Handler(ctx, o, g) })
 	}
@@ -35,13 +35,13 @@ func (m *mcpCommand) outDir() string {
 }
 
 // notebookAddress finds the notebook service by a URL, a variable that holds one, or a
-// sandbox.
-func (m *mcpCommand) notebookAddress(ctx context.Context) (notebook.Address, func(), error) {
+// sandbox. The page is the URL for a browser, where that is another one and known.
+func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, page string, _ func(), _ error) {
 	nothing := func() {}
 	text := m.notebook
 	if name, is := strings.CutPrefix(text, "env:"); is {
 		if text = os.Getenv(name); text == "" {
-			return notebook.Address{}, nothing, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the variable %s is empty; it should hold a jupyter_url with its token", name)}
+			return notebook.Address{}, "", nothing, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the variable %s is empty; it should hold a jupyter_url with its token", name)}
 		}
 	}
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "unix:") {
@@ -49,17 +49,20 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (notebook.Address, fun
 		if err != nil {
 			err = usagef("--notebook: %w", err)
 		}
-		return a, nothing, err
+		return a, "", nothing, err
 	}
 	s, err := m.app.open(ctx, text)
 	if err != nil {
-		return notebook.Address{}, nothing, err
+		return notebook.Address{}, "", nothing, err
 	}
 	client, err := s.Notebook(ctx)
 	if err != nil {
 		s.Close()
-		return notebook.Address{}, nothing, err
+		return notebook.Address{}, "", nothing, err
 	}
 	client.Close()
-	return client.Address(), func() { s.Close() }, nil
+	if page, err = s.JupyterURL(ctx); err != nil {
+		page = "" // no browser gets there without `seer forward`
+	}
+	return client.Address(), page, func() { s.Close() }, nil
 }

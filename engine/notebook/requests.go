@@ -40,6 +40,7 @@ type NewSession struct {
 	Mode Mode   `json:"mode"`
 	Name string `json:"name,omitempty"`
 	Path string `json:"path,omitempty"` // of the notebook to go on with
+	Key  string `json:"key,omitempty"`  // a repeat with the same one gives the first answer; default: made
 }
 
 // StartSession begins a session and answers when its kernel is ready, which with
@@ -49,7 +50,10 @@ func (c *Client) StartSession(ctx context.Context, n NewSession) (Session, *Exec
 		Session   Session    `json:"session"`
 		Execution *Execution `json:"execution"`
 	}
-	err := c.json(ctx, request{method: http.MethodPost, path: "/sessions", body: n}, &answer)
+	if n.Key == "" {
+		n.Key = NewKey()
+	}
+	err := c.json(ctx, request{method: http.MethodPost, path: "/sessions", body: n, safe: true}, &answer)
 	return answer.Session, answer.Execution, err
 }
 
@@ -195,7 +199,8 @@ func (c *Client) EditCell(ctx context.Context, id, cell string, e CellEdit) (Run
 // RunCell runs a cell as it is.
 func (c *Client) RunCell(ctx context.Context, id, cell string) (Run, error) {
 	var run Run
-	return run, c.json(ctx, request{method: http.MethodPost, path: cellPath(id, cell) + "/run", body: struct{}{}}, &run)
+	body := map[string]string{"key": NewKey()}
+	return run, c.json(ctx, request{method: http.MethodPost, path: cellPath(id, cell) + "/run", body: body, safe: true}, &run)
 }
 
 // MoveCell gives a cell another index.

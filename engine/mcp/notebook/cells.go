@@ -50,26 +50,26 @@ type (
 
 func (s *server) addCellTools() {
 	add(s, &mcp.Tool{
-		Name: "execute_code", Title: "Run a cell", Annotations: runs(),
+		Name: "execute_code", Title: "Run a cell", OutputSchema: answers[ran](), Annotations: runs(),
 		InputSchema: schema(props{
 			"code": text("Python; the value of the last expression is shown, plots are shown as images. !command and %magic work"), "session_id": sessionArgument(), "timeout": timeoutArgument(),
 			"background": flag("answer at once; wait_execution waits for the cell", false)}, "code"),
 		Description: "Adds a code cell at the end of the notebook, runs it and returns its outputs. Variables stay for later cells. An exception is an output of the type error. A cell that takes longer than you wait goes on: the answer has state running and an execution_id for wait_execution.",
 	}, s.execute)
 	add(s, &mcp.Tool{
-		Name: "wait_execution", Title: "Wait for a cell", Annotations: reads(),
+		Name: "wait_execution", Title: "Wait for a cell", OutputSchema: answers[ran](), Annotations: reads(),
 		InputSchema: schema(props{"execution_id": text("as execute_code has answered"), "timeout": timeoutArgument()}, "execution_id"),
 		Description: "Waits for a cell that runs longer than its tool waited, and returns its outputs so far: state done, error, interrupted, or again running. Can be called as often as needed.",
 	}, s.waitFor)
 	add(s, &mcp.Tool{
-		Name: "add_markdown", Title: "Add text", Annotations: adds(),
+		Name: "add_markdown", Title: "Add text", OutputSchema: answers[changed](), Annotations: adds(),
 		InputSchema: schema(props{"content": text("Markdown"), "session_id": sessionArgument(), "index": whole("place among all cells; default: at the end")}, "content"),
 		Description: "Adds a Markdown cell: headings, hypotheses, findings for whoever reads the notebook.",
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in markdownArguments) *mcp.CallToolResult {
 		return s.insert(ctx, req, insertArguments{Session: in.Session, Source: in.Content, Index: in.Index, Type: "markdown"})
 	})
 	add(s, &mcp.Tool{
-		Name: "edit_cell", Title: "Edit a cell", Annotations: runs(),
+		Name: "edit_cell", Title: "Edit a cell", OutputSchema: answers[ran](), Annotations: runs(),
 		InputSchema: schema(props{"code": text("the new content of the whole cell"), "cell": cellArgument("the cell; default: the last code cell"),
 			"run": flag("run it, if it is code", true), "session_id": sessionArgument(), "timeout": timeoutArgument()}, "code"),
 		Description: "Replaces the content of a cell and runs it again, as execute_code does. Use it to correct a cell instead of adding another.",
@@ -80,18 +80,18 @@ func (s *server) addCellTools() {
 
 func (s *server) addMoveTools() {
 	add(s, &mcp.Tool{
-		Name: "insert_cell", Title: "Insert a cell", Annotations: runs(),
+		Name: "insert_cell", Title: "Insert a cell", OutputSchema: answers[ran](), Annotations: runs(),
 		InputSchema: schema(props{"source": text("the cell's content"), "index": whole("place among all cells; default: at the end"),
 			"type": choice("kind of cell", "code", "markdown", "raw"), "run": flag("run it", false), "session_id": sessionArgument()}, "source"),
 		Description: "Inserts a cell anywhere, without running it unless run is true.",
 	}, s.insert)
 	add(s, &mcp.Tool{
-		Name: "delete_cell", Title: "Delete a cell", Annotations: ends(),
+		Name: "delete_cell", Title: "Delete a cell", OutputSchema: answers[changed](), Annotations: ends(),
 		InputSchema: schema(props{"cell": cellArgument("the cell"), "session_id": sessionArgument()}, "cell"),
 		Description: "Takes a cell out of the notebook. What it has done to variables stays.",
 	}, s.remove)
 	add(s, &mcp.Tool{
-		Name: "move_cell", Title: "Move a cell", Annotations: adds(),
+		Name: "move_cell", Title: "Move a cell", OutputSchema: answers[changed](), Annotations: adds(),
 		InputSchema: schema(props{"cell": cellArgument("the cell"), "index": whole("its new place among all cells"), "session_id": sessionArgument()}, "cell", "index"),
 		Description: "Moves a cell to another place in the notebook.",
 	}, s.move)

@@ -2,13 +2,16 @@ package notebook_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"image"
 	"image/png"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -252,5 +255,17 @@ func TestTools(t *testing.T) {
 	}
 	if len(list.Tools) != len(want) {
 		t.Errorf("%d tools, not %d", len(list.Tools), len(want))
+	}
+}
+
+// dialTo makes connections to where the address leads.
+func dialTo(a notebook.Address) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		u, err := url.Parse(a.URL)
+		if err != nil {
+			return nil, err
+		}
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", u.Host)
 	}
 }

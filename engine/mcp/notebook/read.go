@@ -52,15 +52,22 @@ type page struct {
 	Next      string `json:"next,omitempty"`
 }
 
+// variables are those of a kernel.
+type variables struct {
+	SessionID string              `json:"session_id"`
+	Variables []notebook.Variable `json:"variables"`
+	Omitted   int                 `json:"omitted,omitempty"` // that are too many
+}
+
 func (s *server) addReadTools() {
 	add(s, &mcp.Tool{
-		Name: "read_notebook", Title: "Read the notebook", Annotations: reads(),
+		Name: "read_notebook", Title: "Read the notebook", OutputSchema: answers[page](), Annotations: reads(),
 		InputSchema: schema(props{"session_id": sessionArgument(), "from": whole("index of the first cell; a negative one counts from the end"), "count": whole("how many cells; default 50"),
 			"outputs": choice("short: their beginning and end, without images; full: with images", "short", "full", "none")}),
 		Description: "Reads the cells of the notebook as they are now, with what other agents and people have added and edited.",
 	}, s.read)
 	add(s, &mcp.Tool{
-		Name: "variables", Title: "List variables", Annotations: reads(),
+		Name: "variables", Title: "List variables", OutputSchema: answers[variables](), Annotations: reads(),
 		InputSchema: schema(props{"session_id": sessionArgument(), "name": text("only this one")}),
 		Description: "Lists the variables of the kernel with type, shape, dtype, size and a preview, without running a cell.",
 	}, s.variables)
@@ -154,91 +161,9 @@ func (s *server) variables(ctx context.Context, req *mcp.CallToolRequest, in var
 		list = []notebook.Variable{}
 	}
 	const most = 500
-	answer := map[string]any{"variables": list, "session_id": id}
+	answer := variables{SessionID: id, Variables: list}
 	if len(list) > most {
-		answer["variables"], answer["omitted"] = list[:most], len(list)-most
+		answer.Variables, answer.Omitted = list[:most], len(list)-most
 	}
 	return front.Answer(answer)
-}
-
-// restored is how a notebook was taken up again.
-type restored struct {
-	Cells  int           `json:"cells"` // that have run
-	Errors []cellFailure `json:"errors"`
-}
-
-type cellFailure struct {
-	Index  int    `json:"cell_index"`
-	ID     string `json:"cell_id"`
-	EName  string `json:"ename"`
-	EValue string `json:"evalue"`
-}
-
-func (s *server) restorer(tool string, mode notebook.Mode) func(context.Context, *mcp.CallToolRequest, startArguments) *mcp.CallToolResult {
-	return func(ctx context.Context, req *mcp.CallToolRequest, in startArguments) *mcp.CallToolResult {
-		if in.Path == "" {
-			return badArgument(tool, "notebook_path is missing: the notebook's path in the sandbox")
-		}
-		n, exec, err := s.startSession(ctx, req, notebook.NewSession{Mode: mode, Path: in.Path, Name: in.Name})
-		if err != nil {
-			return front.Failure(err)
-		}
-		if exec == nil {
-			return s.entered(ctx, req, n)
-		}
-		s.use(req, n.ID)
-		return s.restoring(ctx, req, n, *exec)
-	}
-}
-
-func (s *server) startSession(ctx context.Context, req *mcp.CallToolRequest, n notebook.NewSession) (notebook.Session, *notebook.Execution, error) {
-	stop := front.Report(ctx, req, "session", quiet{})
-	defer stop()
-	return s.client.StartSession(ctx, n)
-}
-
-// restoring waits for the cells of a notebook that is taken up again.
-func (s *server) restoring(ctx context.Context, req *mcp.CallToolRequest, n notebook.Session, exec notebook.Execution) *mcp.CallToolResult {
-	j := s.follow(exec, nil)
-	j.mu.Lock()
-	j.restore = true
-	j.mu.Unlock()
-	if r := s.attend(ctx, req, j, nil); r.IsError {
-		return r
-	}
-	answer := restoring{session: s.session(n), Exec: j.id}
-	if now, err := s.client.Session(ctx, n.ID); err == nil {
-		answer.session = s.session(now)
-	}
-	answer.URL = s.opts.Address.Full()
-	answer.Saved, answer.Warning = s.save(ctx, n.ID)
-	select {
-	case <-j.done:
-		answer.Restored = s.restored(ctx, j)
-	default:
-		answer.Next = fmt.Sprintf("The cells of the notebook still run. wait_execution with {\"execution_id\": %q} waits for them.", j.id)
-	}
-	return front.Answer(answer)
-}
-
-// restored looks which cells have failed.
-func (s *server) restored(ctx context.Context, j *job) *restored {
-	all, err := s.client.Cells(ctx, j.session, notebook.CellRange{})
-	if err != nil {
-		s.log.Warn("the cells of a notebook could not be read", "session", j.session, "error", err)
-		return nil
-	}
-	r := &restored{Errors: []cellFailure{}}
-	for _, c := range all.Cells {
-		if c.Type != "code" || c.ExecutionCount == nil {
-			continue
-		}
-		r.Cells++
-		for _, o := range c.Outputs {
-			if o.Type == "error" {
-				r.Errors = append(r.Errors, cellFailure{Index: c.Index, ID: c.ID, EName: o.EName, EValue: front.Cut(o.EValue, 1000)})
-			}
-		}
-	}
-	return r
 }

@@ -3,9 +3,11 @@ package notebook
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -51,6 +53,30 @@ func schema(p props, required ...string) map[string]any {
 		s["required"] = required
 	}
 	return s
+}
+
+// answers describes the structured content of a tool. Clients check answers against it:
+// it says what each field is, and demands none.
+func answers[A any]() *jsonschema.Schema {
+	s, err := jsonschema.For[A](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+	}})
+	if err != nil {
+		return &jsonschema.Schema{Type: "object"}
+	}
+	loosen(s)
+	return s
+}
+
+func loosen(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	s.AdditionalProperties, s.Required = nil, nil
+	loosen(s.Items)
+	for _, p := range s.Properties {
+		loosen(p)
+	}
 }
 
 // The hints of tools. Code can do anything.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,10 +23,15 @@ import (
 // DefaultOut is the folder in which notebooks are saved unless it is said.
 const DefaultOut = "outputs"
 
+// NoOut is the [Options].OutDir of a server that saves nothing: a later one may, from
+// what the sandbox has.
+const NoOut = "-"
+
 // Options say which notebooks are served. Only Address is needed.
 type Options struct {
 	Address notebook.Address
-	OutDir  string        // where notebooks are saved; empty = DefaultOut
+	Page    string        // the jupyter_url for a person's browser; empty = Address, where a browser gets there
+	OutDir  string        // where notebooks are saved; empty = DefaultOut, NoOut = nowhere
 	Session string        // that clients are attached to from the start; empty = none
 	Wait    time.Duration // after which a running cell is handed over; 0 = as the client's name says
 	Version string        // of the program, told to the client
@@ -108,6 +114,14 @@ func open(ctx context.Context, o Options) (*server, error) {
 	return s, nil
 }
 
+// page is what a person can open in a browser; empty where nothing is known.
+func (s *server) page() string {
+	if a := s.opts.Address; s.opts.Page != "" || a.Dial != nil || strings.HasPrefix(a.URL, "unix:") {
+		return s.opts.Page
+	}
+	return s.opts.Address.Full()
+}
+
 // close leaves the cells that run, and saves the notebooks a last time.
 func (s *server) close() {
 	s.stop()
@@ -115,7 +129,7 @@ func (s *server) close() {
 	s.client.Close()
 }
 
-const instructions = `Runs code in Jupyter notebooks of a sandbox, whose files, GPUs and models the code sees. Begin with start_new_session (or attach_to_session, to go on with a notebook that runs already), then execute_code; variables stay between cells. The user sees the same notebook in a browser, and it is saved on the user's computer after every output.
+const instructions = `Runs code in Jupyter notebooks of a sandbox, whose files, GPUs and models the code sees. Begin with start_new_session (or attach_to_session, to go on with a notebook that runs already), then execute_code; variables stay between cells. The user sees the same notebook in a browser; saved_to says where its copy on the user's computer is.
 A cell that takes long is not an error: it goes on, the answer has "state": "running", and wait_execution waits for it. A user may edit cells, too: read_notebook shows the notebook as it is now.`
 
 func (s *server) start() {

@@ -28,6 +28,12 @@ type session struct {
 	Warning        string                `json:"warning,omitempty"`
 }
 
+// sessions are all of a sandbox.
+type sessions struct {
+	Sessions []session `json:"sessions"`
+	URL      string    `json:"jupyter_url,omitempty"`
+}
+
 // restoring is the answer of the tools that take a notebook up again.
 type restoring struct {
 	session
@@ -55,7 +61,7 @@ func (s *server) addSessionTools() {
 	name := text("goes into the notebook's file name")
 	path := text("the .ipynb in the sandbox, as list_sessions and start_new_session show paths")
 	add(s, &mcp.Tool{
-		Name: "start_new_session", Title: "Start a notebook", Annotations: adds(), InputSchema: schema(props{"experiment_name": name}),
+		Name: "start_new_session", Title: "Start a notebook", OutputSchema: answers[session](), Annotations: adds(), InputSchema: schema(props{"experiment_name": name}),
 		Description: "Starts a new notebook with a kernel of its own and makes it the one that the other tools use. What the experiment has prepared (models, libraries, variables) is there. Call it once at the beginning.",
 	}, func(ctx context.Context, req *mcp.CallToolRequest, in struct {
 		Name string `json:"experiment_name"`
@@ -63,22 +69,22 @@ func (s *server) addSessionTools() {
 		return s.begin(ctx, req, notebook.NewSession{Mode: notebook.New, Name: in.Name})
 	})
 	add(s, &mcp.Tool{
-		Name: "attach_to_session", Title: "Use a running notebook", Annotations: adds(),
+		Name: "attach_to_session", Title: "Use a running notebook", OutputSchema: answers[session](), Annotations: adds(),
 		InputSchema: schema(props{"session_id": text("from list_sessions; needed if several sessions run")}),
 		Description: "Uses a session that runs already, with its variables and cells, instead of starting one.",
 	}, s.attach)
 	add(s, &mcp.Tool{
-		Name: "start_session_resume_notebook", Title: "Resume a notebook", Annotations: runs(),
+		Name: "start_session_resume_notebook", Title: "Resume a notebook", OutputSchema: answers[restoring](), Annotations: runs(),
 		InputSchema: schema(props{"notebook_path": path, "experiment_name": name}, "notebook_path"),
 		Description: "Opens an existing notebook in place in a new kernel and runs all its code cells again, so that its variables are there. Cells that fail are told in restored.errors.",
 	}, s.restorer("start_session_resume_notebook", notebook.Resume))
 	add(s, &mcp.Tool{
-		Name: "start_session_continue_notebook", Title: "Continue in a copy of a notebook", Annotations: runs(),
+		Name: "start_session_continue_notebook", Title: "Continue in a copy of a notebook", OutputSchema: answers[restoring](), Annotations: runs(),
 		InputSchema: schema(props{"notebook_path": path, "experiment_name": name}, "notebook_path"),
 		Description: "As start_session_resume_notebook, but in a copy: the notebook itself stays as it is.",
 	}, s.restorer("start_session_continue_notebook", notebook.Continue))
 	add(s, &mcp.Tool{
-		Name: "list_sessions", Title: "List notebooks", Annotations: reads(), InputSchema: schema(props{}),
+		Name: "list_sessions", Title: "List notebooks", OutputSchema: answers[sessions](), Annotations: reads(), InputSchema: schema(props{}),
 		Description: "Lists the sessions of the sandbox with their notebooks and states, those of others, too.",
 	}, s.list)
 	s.addEndTools()
@@ -86,15 +92,15 @@ func (s *server) addSessionTools() {
 
 func (s *server) addEndTools() {
 	add(s, &mcp.Tool{
-		Name: "interrupt", Title: "Interrupt", Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
+		Name: "interrupt", Title: "Interrupt", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
 		Description: "Interrupts the cell that runs (KeyboardInterrupt) and drops the queued ones. Variables stay.",
 	}, s.onSession("interrupt", func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Interrupt(ctx, id) }))
 	add(s, &mcp.Tool{
-		Name: "restart", Title: "Restart the kernel", Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
+		Name: "restart", Title: "Restart the kernel", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
 		Description: "Gives the notebook a new kernel: all variables are gone, what the experiment has prepared is set up again. For a kernel that has died or hangs. Cells stay; run those that you need again.",
 	}, s.onSession("restart", func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Restart(ctx, id, true) }))
 	add(s, &mcp.Tool{
-		Name: "shutdown_session", Title: "End a notebook's kernel", Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
+		Name: "shutdown_session", Title: "End a notebook's kernel", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
 		Description: "Ends the session's kernel and frees its memory. The notebook stays, and is saved on the user's computer.",
 	}, s.shutdown)
 }
@@ -114,7 +120,7 @@ func (s *server) begin(ctx context.Context, req *mcp.CallToolRequest, n notebook
 func (s *server) entered(ctx context.Context, req *mcp.CallToolRequest, n notebook.Session) *mcp.CallToolResult {
 	s.use(req, n.ID)
 	answer := s.session(n)
-	answer.URL = s.opts.Address.Full()
+	answer.URL = s.page()
 	answer.Saved, answer.Warning = s.save(ctx, n.ID)
 	return front.Answer(answer)
 }
@@ -162,7 +168,7 @@ func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, _ noArgumen
 	if err != nil {
 		return front.Failure(err)
 	}
-	sessions := []session{}
+	found := sessions{Sessions: []session{}, URL: s.page()}
 	mine := s.usedBy(req)
 	for _, n := range all {
 		if n.State == notebook.SessionPrepared {
@@ -170,9 +176,9 @@ func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, _ noArgumen
 		}
 		one := s.session(n)
 		one.Yours = slices.Contains(mine, n.ID)
-		sessions = append(sessions, one)
+		found.Sessions = append(found.Sessions, one)
 	}
-	return front.Answer(map[string]any{"sessions": sessions, "jupyter_url": s.opts.Address.Full()})
+	return front.Answer(found)
 }
 
 // onSession is a tool that does something to a session as a whole.

@@ -108,11 +108,11 @@ type mirror struct {
 }
 
 // mirror begins to save a session's notebook.
-func (s *server) mirror(id string) *mirror {
+func (s *server) mirror(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.mirrors[id]; m != nil {
-		return m
+	if s.mirrors[id] != nil || s.opts.OutDir == NoOut {
+		return
 	}
 	ctx, stop := context.WithCancel(s.ctx)
 	m := &mirror{stop: stop, Mirror: notebook.NewMirror(s.client, id, s.opts.OutDir, func(text string) {
@@ -124,7 +124,6 @@ func (s *server) mirror(id string) *mirror {
 		defer s.wg.Done()
 		m.Run(ctx)
 	}()
-	return m
 }
 
 // savePatience is how long a tool waits for its notebook to be saved.
