@@ -17,17 +17,29 @@ type Program struct {
 
 // The places of a program in a sandbox that is shown it.
 const (
-	insideDir  = "/seer/code-server"
-	insideNode = "/seer/node"
+	insideDir     = "/seer/code-server"
+	insideModules = "/seer/node_modules" // Node.js looks for dependencies in a folder of this name
+	insideNode    = "/seer/node"
 )
 
 // Mounts shows the program in a sandbox of this computer.
 func (p Program) Mounts() []sdk.Mount {
 	mounts := []sdk.Mount{{Source: p.Dir, Target: insideDir}}
+	if dir, beside := p.dependencies(); beside {
+		mounts[0] = sdk.Mount{Source: dir, Target: insideModules}
+	}
 	if p.Node != "" {
 		mounts = append(mounts, sdk.Mount{Source: p.Node, Target: insideNode})
 	}
 	return mounts
+}
+
+// dependencies is the folder in which npm has put what the program needs beside it, and
+// whether it has: it may be in the program's own folder, too.
+func (p Program) dependencies() (dir string, beside bool) {
+	dir = filepath.Dir(p.Dir)
+	_, err := os.Stat(filepath.Join(p.Dir, "node_modules"))
+	return dir, err != nil && filepath.Base(dir) == "node_modules"
 }
 
 // command starts it, where it is shown or where it is.
@@ -35,6 +47,9 @@ func (p Program) command(shown bool) []string {
 	dir, node := p.Dir, p.Node
 	if shown {
 		dir = insideDir
+		if _, beside := p.dependencies(); beside {
+			dir = filepath.Join(insideModules, filepath.Base(p.Dir))
+		}
 		if node != "" {
 			node = insideNode
 		}

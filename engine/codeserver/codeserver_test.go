@@ -65,3 +65,18 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+// Where npm puts the dependencies depends on how it is called: beside the program, or in it.
+func TestMountsShowDependencies(t *testing.T) {
+	dir := t.TempDir()
+	entry := put(t, filepath.Join(dir, "node_modules", "code-server", "out", "node", "entry.js"))
+	p := codeserver.Program{Dir: filepath.Dir(filepath.Dir(filepath.Dir(entry))), Node: "/usr/bin/node"}
+	put(t, filepath.Join(dir, "node_modules", "express", "index.js"))
+	if m := p.Mounts(); len(m) != 2 || m[0].Source != filepath.Join(dir, "node_modules") || filepath.Base(m[0].Target) != "node_modules" {
+		t.Errorf("dependencies beside it: %+v", m)
+	}
+	put(t, filepath.Join(p.Dir, "node_modules", "express", "index.js"))
+	if m := p.Mounts(); m[0].Source != p.Dir {
+		t.Errorf("dependencies in it: %+v", m)
+	}
+}

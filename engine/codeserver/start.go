@@ -185,10 +185,16 @@ func alive(ctx context.Context, web *http.Client) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// said are the last words of the process.
+// said are the last words of the process, or the error among them, which Node.js follows
+// with a stack.
 func said(ctx context.Context, rt *protocol.Client, process string) string {
 	var out bytes.Buffer
 	_, _, _ = rt.Output(ctx, process, 0, false, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "Error: ") {
+			return strings.TrimSpace(line)
+		}
+	}
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")
 }
