@@ -170,7 +170,7 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	}
 	removed, err := e.sweepLayers()
 	report.Cleaned = append(report.Cleaned, removed...)
-	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx)); err != nil {
+	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)
 	}
 	if len(providers) > 0 && !slices.Contains(providers, localName) {

@@ -62,6 +62,13 @@ type UpOptions struct {
 // was rented has been ended.
 func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
 	u := &up{engine: e, exp: withMode(exp), opts: o, report: reporter{e.now, o.Progress}}
+	if store, saved, err := u.processes(ctx); err != nil || store != nil {
+		if err != nil {
+			return nil, err
+		}
+		s, err := u.wake(ctx, store, saved)
+		return s, as(KindProvider, err)
+	}
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -13,18 +13,21 @@ import (
 func newSnapshot(a *app) *cobra.Command {
 	var o engine.SaveOptions
 	c := &cobra.Command{
-		Use:   "snapshot ID [NAME] [--description TEXT] [--live]",
+		Use:   "snapshot ID [NAME] [--description TEXT] [--live | --memory]",
 		Short: "Save a sandbox's files, here or at its provider",
 		Long: `With a NAME: save the working folder and the home of a running sandbox on this
 computer, as layers of which only what has changed takes space. seer up --snapshot
 NAME starts from it, on any provider. What runs stands still meanwhile, at most a
 minute; --live does without, and may save files in the middle of being written.
 
+With --memory, which needs isolation: gvisor, a network of its own and no GPU, the
+processes are saved, too: seer up --snapshot goes on with them, in a new sandbox.
+
 Without a NAME: save the whole file system at the sandbox's provider, where that can
 be done, and print the snapshot's ID. An experiment starts from it with
 image: {snapshot: ID}.
 
-Both outlive the sandbox. What runs is part of neither.`,
+All outlive the sandbox.`,
 		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
 		Args:              args(1, 2, "the sandbox, and a name"),
 		ValidArgsFunction: a.completeSandbox,
@@ -37,8 +40,8 @@ Both outlive the sandbox. What runs is part of neither.`,
 				o.Name, o.Progress = given[1], a.ui.progress
 				return a.save(cmd.Context(), e, given[0], o)
 			}
-			if o.Live || o.Description != "" {
-				return usagef("--live and --description need a NAME")
+			if o.Live || o.Memory || o.Description != "" {
+				return usagef("--live, --memory and --description need a NAME")
 			}
 			image, err := e.Snapshot(cmd.Context(), given[0], a.ui.progress)
 			if err != nil {
@@ -48,6 +51,7 @@ Both outlive the sandbox. What runs is part of neither.`,
 		},
 	}
 	c.Flags().StringVar(&o.Description, "description", "", "a `TEXT` to remember it by")
+	c.Flags().BoolVar(&o.Memory, "memory", false, "save the processes with their memory, too")
 	c.Flags().BoolVar(&o.Live, "live", false, "let it run while it is saved")
 	return c
 }

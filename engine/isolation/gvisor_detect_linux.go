@@ -18,6 +18,8 @@ var toolPlaces = [...]string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/cur
 
 const noRunsc = "gVisor's runsc is not installed; run: seer doctor --fix"
 
+func gvisorProgram(places []string) (string, error) { return runscPath(places) }
+
 func runscPath(places []string) (string, error) {
 	for _, dir := range append(append([]string(nil), places...), runscPlaces[:]...) {
 		path := filepath.Join(dir, "runsc")

@@ -16,6 +16,10 @@ func detectGVisor(context.Context, []string) sdk.Isolation {
 	return sdk.Isolation{Name: GVisor, Reason: gvisorOnlyLinux}
 }
 
+func gvisorProgram([]string) (string, error) {
+	return "", sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
+}
+
 func gvisorCommand(Spec) (*exec.Cmd, error) {
 	return nil, sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
 }

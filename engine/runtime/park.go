@@ -16,6 +16,10 @@ import (
 
 var parkID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
+// settleTime is how long nothing else moves after the socket was made again, so that
+// whoever looks for it can tell it from one that somebody else has made.
+const settleTime = 3 * time.Second
+
 // orphanCopy is how long a copy waits to be told who it is.
 const orphanCopy = time.Minute
 
@@ -50,7 +54,7 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.persist()
-	p.since, p.until = time.Now(), time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
+	p.since = time.Now()
 	s.parked.Store(true) // no lease ends meanwhile: nobody could extend it
 	var answer protocol.Frozen
 	if p.stopped, answer, err = s.stopAll(); err != nil {
@@ -58,6 +62,7 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.syncDisks()
+	p.until = time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
 	w.Header().Set("Connection", "close")
 	err = writeJSON(w, http.StatusOK, answer)
 	_ = http.NewResponseController(w).Flush()
@@ -98,7 +103,7 @@ func (p *parking) stay() {
 	if renewal.Copy {
 		return
 	}
-	limit := time.NewTimer(time.Until(p.until))
+	limit := time.NewTimer(time.Until(p.until) + settleTime)
 	defer limit.Stop()
 	select {
 	case <-p.thawed:

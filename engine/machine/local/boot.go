@@ -59,6 +59,9 @@ func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map
 	} else {
 		boot["listen"], boot["cache"], boot["scratch"] = "unix:/run/seer/s", "/seer/cache", "/seer/scratch"
 		delete(boot, "roots")
+		if n.Isolation == isolation.GVisor { // sockets of what is saved must not lead out
+			boot["sockets"] = "/dev/shm"
+		}
 	}
 	data, err := json.Marshal(boot)
 	if err != nil {

@@ -18,6 +18,10 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err := check(spec); err != nil {
 		return sdk.CreateStep{}, err
 	}
+	again, err := restoreOf(&spec)
+	if err != nil {
+		return sdk.CreateStep{}, err
+	}
 	choice, err := p.choose(ctx, spec.Isolation)
 	if err != nil {
 		return sdk.CreateStep{}, err
@@ -45,11 +49,15 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		lock.Remove()
 		return orNothing(later), err
 	}
+	if err := again.fits(choice.Kind, tree); err != nil {
+		lock.Remove()
+		return sdk.CreateStep{}, err
+	}
 	step.Log = append(lines, describe(choice)...)
 	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), Spec: &spec,
 		Gate: wantsGate(&spec, choice.Kind), System: tree}
 	warning := confine(handle, n)
-	more, err := p.start(ctx, handle, f, n)
+	more, err := p.start(ctx, handle, f, n, again)
 	if err != nil {
 		lock.Remove()
 		return sdk.CreateStep{}, fmt.Errorf("start the machine: %w", err)

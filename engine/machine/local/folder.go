@@ -42,9 +42,12 @@ func (f folder) socket() string { return filepath.Join(f.socketDir, "s") }
 // adopt gives the socket that the machine listens on a second name that only
 // this computer can change: inside, run/s could be replaced by a link to another
 // socket of this computer, which would then be sent the admin token.
-func (f folder) adopt() (bool, error) {
+//
+// A machine that was parked has made it anew. One that was made while the machine stood
+// still is the runtime's.
+func (f folder) adopt(parked *parkNote) (bool, error) {
 	name := filepath.Join(f.path("socket"), "s")
-	if isSocket(name) {
+	if isSocket(name) && (parked == nil || answers(f.socket())) {
 		return true, nil
 	}
 	if !isSocket(filepath.Join(f.path("run"), "s")) {
@@ -53,6 +56,10 @@ func (f folder) adopt() (bool, error) {
 	_ = os.Remove(name)
 	if err := os.Link(filepath.Join(f.path("run"), "s"), name); err != nil {
 		return false, fmt.Errorf("adopt the machine's socket: %w", err)
+	}
+	if parked != nil && !parked.made(name) {
+		_ = os.Remove(name)
+		return false, errors.New("the machine's socket was made anew by something in the machine; end it")
 	}
 	return isSocket(name), nil // it may have been replaced just before the link
 }
@@ -74,6 +81,7 @@ type note struct {
 	System    *system          `json:"system,omitempty"`
 	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
 	Limits    *limits          `json:"limits,omitempty"`
+	Parked    *parkNote        `json:"parked,omitempty"` // the last time
 	CreatedAt time.Time        `json:"created_at"`
 	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
 }

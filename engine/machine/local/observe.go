@@ -50,7 +50,7 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 		o.State, o.Message = ended(f)
 		return o
 	}
-	if o.State, err = f.reach(); o.State != sdk.Running {
+	if o.State, err = f.reach(n.Parked); o.State != sdk.Running {
 		if err != nil {
 			o.Message = err.Error()
 		}
@@ -92,11 +92,11 @@ func (p *provider) ports(ctx context.Context, handle string, f folder, n *note) 
 }
 
 // reach is Running when the machine answers at its address.
-func (f folder) reach() (sdk.State, error) {
+func (f folder) reach(parked *parkNote) (sdk.State, error) {
 	if err := f.link(); err != nil {
 		return sdk.Starting, err
 	}
-	if ok, err := f.adopt(); !ok || !answers(f.socket()) {
+	if ok, err := f.adopt(parked); !ok || !answers(f.socket()) {
 		return sdk.Starting, err
 	}
 	return sdk.Running, nil

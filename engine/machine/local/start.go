@@ -15,13 +15,13 @@ import (
 
 // start does the work of Create. It is never called for a key that has a
 // process. The warning is of limits that cannot be kept.
-func (p *provider) start(ctx context.Context, handle string, f folder, n *note) (warning string, err error) {
+func (p *provider) start(ctx context.Context, handle string, f folder, n *note, again *restored) (warning string, err error) {
 	doors, err := reserve(n)
 	if err != nil {
 		return "", err
 	}
 	defer doors.close()
-	b := boot{doors: doors}
+	b := boot{doors: doors, again: again}
 	if b.python, err = p.interpreter(ctx, n); err != nil {
 		return "", err
 	}
@@ -43,7 +43,11 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note) 
 		return "", err
 	}
 	p.at("intended")
-	if err := f.make(); err != nil {
+	err = f.make()
+	if err == nil {
+		err = again.fill(ctx, f)
+	}
+	if err != nil {
 		_ = f.remove()
 		return "", err
 	}
@@ -78,6 +82,7 @@ type boot struct {
 	doors  *sockets // of its gate, if it has one
 	gpus   isolation.GPUSet
 	taken  []isolation.GPU
+	again  *restored // saved processes
 }
 
 // interpreter finds the machine's Python: that of its image, or one of this computer.
@@ -173,6 +178,10 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 		if spec.Status, err = os.OpenFile(f.path("status"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 			return nil, err
 		}
+	}
+	b.again.apply(&spec)
+	if err := p.keepLaunch(f, n, spec); err != nil {
+		return nil, err
 	}
 	cmd, err := isolation.Command(n.Isolation, spec)
 	if err != nil {

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// maxForks of one call: each takes the memory of the original.
+const maxForks = 100
+
+// ForkOptions say how a sandbox is forked.
+type ForkOptions struct {
+	// Name of the copies, followed by -1, -2 …; empty = none.
+	Name string
+	// Attached is as in [UpOptions].
+	Attached time.Duration
+	Progress Progress
+}
+
+// Fork makes n new sandboxes that go on where a running one is, with its processes and
+// their memory, its files and its services: variables and loaded models are as they were.
+// Keys, ports, end, random numbers and names of calls are each copy's own, and calls that
+// ran end there as interrupted. The original stands still while it is saved, and goes on.
+//
+// It must be a sandbox of this computer in isolation gvisor, with a network of its own and
+// no GPU; [KindUnsupported] otherwise. If some copies fail, the others are returned with
+// the error.
+func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
+	if n < 1 || n > maxForks {
+		return nil, &Error{KindConfig, fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
+	}
+	s, err := e.Open(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	report := reporter{e.now, o.Progress}
+	dir, done, err := e.memoryWork(ctx)
+	if err != nil {
+		return nil, as(KindInternal, err)
+	}
+	defer done()
+	report.info(StageSnapshot, "saving the processes of %s", s.id)
+	if err := s.saveMemory(ctx, dir, report); err != nil {
+		return nil, saveError(err)
+	}
+	w, err := e.waken(ctx, dir)
+	if err != nil {
+		return nil, saveError(err)
+	}
+	w.attached, w.report = o.Attached, report
+	made, err := w.many(ctx, n, o.Name)
+	report.done(StageSnapshot, "%s of %s", countText(len(made), "fork"), s.id)
+	return made, as(KindProvider, err)
+}
+
+// many starts n copies, as many at once as this computer has processors.
+func (w waking) many(ctx context.Context, n int, name string) ([]*Sandbox, error) {
+	made, errs := make([]*Sandbox, n), make([]error, n)
+	places := make(chan struct{}, max(2, runtime.NumCPU()))
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			one := w
+			if name != "" {
+				one.name = fmt.Sprintf("%s-%d", name, i+1)
+			}
+			if made[i], errs[i] = one.run(ctx); errs[i] != nil {
+				errs[i] = fmt.Errorf("copy %d: %w", i+1, errs[i])
+			}
+		})
+	}
+	all.Wait()
+	var good []*Sandbox
+	for _, s := range made {
+		if s != nil {
+			good = append(good, s)
+		}
+	}
+	return good, errors.Join(errs...)
+}

@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/state"
+)
+
+const (
+	memoryDir    = "memory" // below that of the local provider: saved processes on their way
+	sandboxNote  = "sandbox.json"
+	memoryPrefix = "memory/"
+)
+
+// savedSandbox is what the ledger knew of a sandbox whose processes were saved, without
+// its keys.
+type savedSandbox struct {
+	Version int            `json:"version"`
+	Record  machine.Record `json:"record"`
+	Session sessionNote    `json:"session"` // its secrets open nothing but what was saved, and are replaced
+}
+
+// memoryWork makes a folder for saved processes. What a killed program leaves of it is
+// removed by the next.
+func (e *Engine) memoryWork(ctx context.Context) (dir string, done func(), err error) {
+	base, err := e.store.Dir(localName, memoryDir)
+	if err != nil {
+		return "", nil, err
+	}
+	if err := e.sweepMemory(); err != nil {
+		return "", nil, err
+	}
+	dir, err = os.MkdirTemp(base, "m")
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := state.Acquire(ctx, dir+".lock")
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(dir))
+	}
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		lock.Remove()
+	}, nil
+}
+
+// sweepMemory removes what killed programs have left of saved processes.
+func (e *Engine) sweepMemory() error {
+	base, err := e.store.Dir(localName, memoryDir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		dir := filepath.Join(base, entry.Name())
+		lock, held, err := state.TryAcquire(dir + ".lock")
+		if err != nil || held {
+			continue // somebody works in it
+		}
+		err = os.RemoveAll(dir)
+		lock.Remove()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// localMemory is the provider of this computer as far as it saves processes.
+func (e *Engine) localMemory(provider string) (local.Memory, error) {
+	if _, own := e.opts.Providers[provider]; provider == localName && !own {
+		p, err := e.local()
+		if err != nil {
+			return nil, err
+		}
+		if m, ok := p.(local.Memory); ok {
+			return m, nil
+		}
+	}
+	return nil, &Error{KindUnsupported, fmt.Errorf("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)}
+}
+
+// saveMemory fills dir with the sandbox's processes and files, and what the ledger knows.
+// The sandbox stands still meanwhile and then goes on.
+func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (err error) {
+	r, note, err := s.sessionOf(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := s.engine.localMemory(r.Provider)
+	if err != nil {
+		return err
+	}
+	if r.Isolation != isolation.GVisor {
+		return &Error{KindUnsupported, fmt.Errorf("the processes of a sandbox in isolation %s cannot be saved; start it with isolation: gvisor", r.Isolation)}
+	}
+	if note.CodeServer != nil { // it has sockets that lead out
+		report.info(StageSnapshot, "VS Code is started again meanwhile")
+		if err := s.runtime.DeleteProcess(ctx, codeServerProcess); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.startCodeServer(context.WithoutCancel(ctx), *note.CodeServer)) }()
+	}
+	park := func(ctx context.Context, id string) error {
+		_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id})
+		return err
+	}
+	if err := m.SaveMemory(ctx, r.Handle, dir, park, s.runtime.Thaw); err != nil {
+		if protocol.CodeOf(err) == protocol.Conflict {
+			err = fmt.Errorf("saving took longer than the %s that a sandbox may stand still: %w", protocol.ParkLimit, err)
+		}
+		return err
+	}
+	saved := savedSandbox{Version: 1, Record: r, Session: note}
+	saved.Record.AdminToken, saved.Record.Extra, saved.Record.Endpoints, saved.Record.Attempts = "", nil, nil, nil
+	saved.Record.Services = slices.Clone(r.Services)
+	for i := range saved.Record.Services {
+		saved.Record.Services[i].Token = ""
+	}
+	data, err := json.Marshal(saved)
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(filepath.Join(dir, sandboxNote), data, 0o600)
+}
+
+const codeServerProcess = "code-server"
+
+// startCodeServer starts VS Code of a sandbox of this computer again.
+func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
+	tools, err := s.engine.toolsDir()
+	if err != nil {
+		return err
+	}
+	found, err := codeserver.Find(s.engine.getenv, tools)
+	if err != nil {
+		return err
+	}
+	_, err = codeserver.Start(ctx, s.runtime, codeserver.Spec{Program: &found, Shown: true, Port: at.Port, Password: at.Secret}, nil)
+	return err
+}
+
+// saveProcesses is [Sandbox.save] with the processes.
+func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
+	if o.Live {
+		return snapshot.Snapshot{}, &Error{KindConfig, errors.New("processes are saved while they stand still; leave out --live, or --memory")}
+	}
+	dir, done, err := s.engine.memoryWork(ctx)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	defer done()
+	if err := s.saveMemory(ctx, dir, report); err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	r, note, err := s.sessionOf(ctx)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	meta := snapshotMeta(r, note, o)
+	meta.Kind, meta.Seer = snapshot.Memory, s.engine.opts.Version
+	sources, err := memorySources(dir)
+	if err != nil {
+		return snapshot.Snapshot{}, err
+	}
+	report.info(StageSnapshot, "the sandbox goes on; storing what was saved")
+	return store.Save(ctx, meta, sources)
+}
+
+// memoryFiles are the files of a folder with saved processes: name in a snapshot → path.
+// Trees are under their names.
+func memoryFiles(dir string) (map[string]string, error) {
+	files := map[string]string{}
+	for sub, prefix := range map[string]string{local.MemoryImages: memoryPrefix, local.MemoryTrees: "", "": memoryPrefix} {
+		entries, err := os.ReadDir(filepath.Join(dir, sub))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if entry.Type().IsRegular() {
+				files[prefix+entry.Name()] = filepath.Join(dir, sub, entry.Name())
+			}
+		}
+	}
+	return files, nil
+}
+
+func memorySources(dir string) ([]snapshot.Source, error) {
+	files, err := memoryFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	var sources []snapshot.Source
+	for name, path := range files {
+		sources = append(sources, snapshot.Source{
+			Name: strings.TrimSuffix(name, ".tar"), Opaque: strings.HasPrefix(name, memoryPrefix),
+			Open: func(context.Context) (io.ReadCloser, error) { return os.Open(path) },
+		})
+	}
+	slices.SortFunc(sources, func(a, b snapshot.Source) int { return strings.Compare(a.Name, b.Name) })
+	return sources, nil
+}
+
+// unpackMemory puts a snapshot into a folder as [Sandbox.saveMemory] has filled it.
+// Everything is verified meanwhile.
+func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot, dir string) error {
+	for _, sub := range []string{local.MemoryImages, local.MemoryTrees} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			return err
+		}
+	}
+	places := map[string]string{}
+	for _, t := range saved.Trees {
+		places[t.Name] = filepath.Join(local.MemoryTrees, t.Name+".tar")
+	}
+	for _, b := range saved.Blobs {
+		name := strings.TrimPrefix(b.Name, memoryPrefix)
+		if strings.HasSuffix(name, ".img") {
+			name = filepath.Join(local.MemoryImages, name)
+		}
+		places[b.Name] = name
+	}
+	for name, place := range places {
+		if !filepath.IsLocal(place) {
+			return fmt.Errorf("the snapshot %s has a part %q, which no snapshot of memory has", saved.Name, name)
+		}
+		if err := unpackPart(ctx, store, saved.ID, name, filepath.Join(dir, place)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unpackPart(ctx context.Context, store *snapshot.Store, id, name, path string) (err error) {
+	r, err := store.Restore(ctx, id, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, r, make([]byte, 1<<20))
+	return errors.Join(err, f.Close())
+}
