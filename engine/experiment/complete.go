@@ -57,6 +57,8 @@ func (s *Sandbox) fill(dir string) {
 		if m.Path != "" {
 			absolute(dir, &m.Path)
 		}
+		_, m.BasePath = sourceOf(m.BaseModel)
+		absolute(dir, &m.BasePath)
 	}
 	for _, pairs := range [][]Pair{s.LocalFiles, s.LocalDirs} {
 		for i := range pairs {

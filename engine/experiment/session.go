@@ -35,7 +35,8 @@ func (m Model) base() Model {
 	if m.Hidden {
 		b.VarName = m.VarName + "_base"
 	}
-	b.Source, b.Path = sourceOf(b.Name)
+	b.Source, _ = sourceOf(b.Name)
+	b.Path = m.BasePath
 	return b
 }
 

