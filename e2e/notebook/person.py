@@ -1,5 +1,6 @@
 """A person's end of a shared notebook, as a browser has it: argv = base URL, token, path."""
 import asyncio
+import glob
 import json
 import sys
 import time
@@ -41,12 +42,17 @@ async def main():
     shared = await call("PUT", "api/collaboration/session/" + urllib.request.quote(session["path"]), {"format": "json", "type": "notebook"})
     room = "json:notebook:" + shared["fileId"]
     url = "ws" + BASE[4:] + "api/collaboration/room/%s?sessionId=%s" % (room, shared["sessionId"])
-    socket = await websocket_connect(HTTPRequest(url, headers={"Authorization": "token " + TOKEN}), max_message_size=1 << 28)
     doc = Doc()
     nb = YNotebook(doc)
-    await socket.write_message(create_sync_message(doc), binary=True)
 
-    async def hear():
+    async def connect():
+        made = await websocket_connect(HTTPRequest(url, headers={"Authorization": "token " + TOKEN}), max_message_size=1 << 28)
+        await made.write_message(create_sync_message(doc), binary=True)
+        return made
+
+    socket = await connect()
+
+    async def hear(socket):
         while True:
             message = await socket.read_message()
             if message is None:
@@ -55,7 +61,7 @@ async def main():
                 reply = handle_sync_message(message[1:], doc)
                 if reply is not None:
                     await socket.write_message(reply, binary=True)
-    asyncio.ensure_future(hear())
+    hearing = asyncio.ensure_future(hear(socket))
 
     # A cell of the agent's appears with its outputs while it runs.
     made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "import time\nprint('one', flush=True)\ntime.sleep(2)\nprint('two')\n7", "run": True})
@@ -85,6 +91,37 @@ async def main():
     values = await call("GET", "seer/v1/sessions/%s/variables?name=human" % ident)
     assert values["variables"][0]["preview"] == "5", values
 
+    # Full or short, an agent reads what the browser shows; the scripts of its outputs may run there.
+    for detail in ("full", "short"):
+        cells = (await call("GET", "seer/v1/sessions/%s/cells?outputs=%s" % (ident, detail)))["cells"]
+        assert [o.get("text") or o["data"]["text/plain"] for o in cells[0]["outputs"]] == ["one\ntwo\n"], cells
+        assert cells[0].get("metadata") is None
+    assert nb.ycells[0]["metadata"]["trusted"] is True, nb.get_cell(0)
+    async def trusted():
+        model = await call("GET", "api/contents/" + urllib.request.quote(session["path"]))
+        return model["content"]["cells"][0]["metadata"].get("trusted")
+    await until(trusted, "the trust in what ran here")
+
+    # The connection of the browser is cut in the middle of a cell: nothing is lost when it is there again.
+    cut = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)", "run": True})
+    index = cut["cell"]["index"]
+    await until(lambda: len(nb.ycells) > index and "3\n" in str(nb.get_cell(index)["outputs"]).replace("\\n", "\n"), "its first output")
+    with doc.transaction():  # what is typed while there is no connection
+        nb.append_cell({"cell_type": "markdown", "id": "typedaway", "metadata": {}, "source": "typed away"})
+    hearing.cancel()
+    socket.close()
+    await asyncio.sleep(1)
+    socket = await connect()
+    hearing = asyncio.ensure_future(hear(socket))
+    await until(lambda: str(nb.ycells[index]["execution_state"]) == "idle", "the end after the cut")
+    assert "".join(o["text"] for o in nb.get_cell(index)["outputs"]) == "".join("%d\n" % i for i in range(40)), nb.get_cell(index)
+    async def typed():
+        return [c["id"] for c in (await call("GET", "seer/v1/sessions/%s/cells" % ident))["cells"]] == [c["id"] for c in nb.get()["cells"]]
+    await until(typed, "what was typed without a connection")
+    await call("DELETE", "seer/v1/sessions/%s/cells/typedaway" % ident)
+    await call("DELETE", "seer/v1/sessions/%s/cells/%s" % (ident, cut["cell"]["id"]))
+    await until(lambda: len(nb.ycells) == 2, "the deletions")
+
     # Moving, editing, deleting by the agent arrives; much text and updated displays as well.
     await call("POST", "seer/v1/sessions/%s/cells/fromhuman/move" % ident, {"index": 0})
     await until(lambda: nb.get_cell(0)["id"] == "fromhuman" and len(nb.ycells) == 2, "the move")
@@ -103,6 +140,8 @@ async def main():
         return "left out" in json.dumps(model["content"]) and "human = 5" in json.dumps(model["content"])
     await until(saved, "the saved notebook")
     assert (await call("POST", "seer/v1/sessions/%s/restart" % ident, {}))["state"] == "idle"
+    hidden = [p for p in glob.glob("work/**/.*", recursive=True) if not p.endswith(".part")]
+    assert hidden == [], hidden  # what Jupyter keeps for itself lies elsewhere
     print("a person and an agent share a notebook")
 
 asyncio.run(main())

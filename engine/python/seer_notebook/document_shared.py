@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from pycrdt import Map, Text
 
 from .document import Document
 from .outputs import Output
@@ -44,31 +47,42 @@ class SharedDocument(Document):
 
     def notebook(self) -> Dict[str, Any]:
         found: Dict[str, Any] = self._nb.get()
-        for cell in found["cells"]:
-            cell.get("metadata", {}).pop("trusted", None)
-        return {**found, "nbformat": 4, "nbformat_minor": 5}
+        return {**found, "nbformat": 4, "nbformat_minor": 5, "cells": [_plain(c) for c in found["cells"]]}
 
     def ids(self) -> List[str]:
         return [str(c["id"]) for c in self._nb.ycells]
 
     def cell(self, name: str) -> Dict[str, Any]:
-        found: Dict[str, Any] = self._nb.get_cell(self._at(name))
-        return found
+        return _plain(self._nb.get_cell(self._at(name)))
 
     def insert(self, index: int, cell: Dict[str, Any]) -> None:
-        self._nb.ycells.insert(index, self._nb.create_ycell(cell))
+        self._nb.ycells.insert(index, self._nb.create_ycell(_trusted(cell)))
 
     def remove(self, name: str) -> None:
         self._shown.pop(name, None)
         del self._nb.ycells[self._at(name)]
 
+    def move(self, name: str, index: int) -> None:
+        cell = self._nb.get_cell(self._at(name))
+        self.remove(name)
+        self._nb.ycells.insert(index, self._nb.create_ycell(cell))
+
     def replace(self, name: str, cell: Dict[str, Any]) -> None:
         at = self._at(name)
         if self._nb.ycells[at]["cell_type"] == cell["cell_type"]:
-            self._nb.set_cell(at, source=cell["source"])
+            self._edit(at, cell["source"])
         else:
             self._shown.pop(name, None)
-            self._nb.set_cell(at, {**cell, "id": name})
+            self._nb.ycells[at] = self._nb.create_ycell(_trusted({**cell, "id": name}))
+
+    def _edit(self, at: int, source: str) -> None:
+        try:
+            self._nb.set_cell(at, source=source)  # letter by letter, so that who types in it goes on typing
+        except TypeError:  # a library that is older than that
+            with self._nb.ycells.doc.transaction():
+                text = self._nb.ycells[at]["source"]
+                text.clear()
+                text += source
 
     def show(self, name: str, items: Sequence[Output], count: Optional[int], running: bool) -> None:
         try:
@@ -83,6 +97,8 @@ class SharedDocument(Document):
                 cell["execution_state"] = state
             if cell.get("execution_count") != count:
                 cell["execution_count"] = count
+            if cell["metadata"].get("trusted") is not True:
+                cell["metadata"]["trusted"] = True  # it has run here: browsers may show what scripts draw
             self._shown[name] = self._outputs(cell["outputs"], self._shown.get(name, []), items)
 
     def _outputs(self, array: Any, shown: List[Tuple[Output, int, int]], items: Sequence[Output]) -> List[Tuple[Output, int, int]]:
@@ -100,7 +116,7 @@ class SharedDocument(Document):
         if len(array) > same:
             del array[same:]
         if len(items) > same:
-            array.extend(self._nb._create_youtputs([item.data for item in items[same:]]))
+            array.extend([_shared(item.data) for item in items[same:]])
         return [(item, item.rev, len(item.data.get("text", ""))) for item in items]
 
     def _at(self, name: str) -> int:
@@ -108,3 +124,31 @@ class SharedDocument(Document):
             if cell["id"] == name:
                 return n
         raise KeyError(name)
+
+
+def _trusted(cell: Dict[str, Any]) -> Dict[str, Any]:
+    """A code cell that is made here; Jupyter does so with those that a person makes."""
+    if cell["cell_type"] != "code":
+        return cell
+    return {**cell, "metadata": {**cell.get("metadata", {}), "trusted": True}}
+
+
+def _shared(output: Dict[str, Any]) -> Map:
+    """An output for the document, which keeps nothing of this one. A stream's text grows."""
+    found = copy.deepcopy(output)
+    if found["output_type"] == "stream":
+        found["text"] = Text(found["text"])
+    return Map(found)
+
+
+def _plain(cell: Dict[str, Any]) -> Dict[str, Any]:
+    """A cell as nbformat has it in memory: whether it is trusted is Jupyter's own business, and texts are whole."""
+    metadata = {k: v for k, v in (cell.get("metadata") or {}).items() if k != "trusted"}
+    found = {**cell, "metadata": metadata, "source": _joined(cell.get("source", ""))}
+    if "outputs" in cell:
+        found["outputs"] = [{**o, "text": _joined(o.get("text", ""))} if o.get("output_type") == "stream" else o for o in cell["outputs"]]
+    return found
+
+
+def _joined(text: Any) -> str:
+    return "".join(map(str, text)) if isinstance(text, (list, tuple)) else str(text or "")

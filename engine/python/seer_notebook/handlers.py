@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import API, __version__, cells, keys
@@ -9,6 +10,7 @@ from .document import TYPES, new_cell, of_type
 from .errors import Refused
 from .execution import Execution
 from .handler import Handler, answers
+from .saving import as_jupyter_writes
 from .session import Session
 from .variables import variables
 
@@ -31,10 +33,14 @@ class Sessions(Handler):
 
     @answers
     async def post(self) -> None:
-        asked = self.body({"mode": str, "name": str, "path": str}, "mode")
+        asked = self.body({"mode": str, "name": str, "path": str, "key": str}, "mode")
         if asked["mode"] not in ("new", "prepare", "resume", "continue"):
             raise Refused("invalid", "mode must be new, prepare, resume or continue")
-        made = await self.service.open(asked["mode"], asked["name"] or "", asked["path"] or "")
+
+        async def begin() -> Dict[str, Any]:
+            return await self.service.open(asked["mode"], asked["name"] or "", asked["path"] or "")
+
+        made = await keys.once(self.service.keys, asked["key"], begin)
         self.say({"session": self.service.describe(made["session"]), "execution": described(made["execution"])}, 201)
 
 
@@ -62,7 +68,9 @@ class Notebook(Handler):
             self.finish()
             return
         self.set_header("X-Seer-Version", document.version)
-        self.say(document.notebook())
+        self.set_header("Content-Type", "application/json")
+        content = self.service.hider.tree(document.notebook())
+        self.finish(await asyncio.get_running_loop().run_in_executor(None, as_jupyter_writes, content))
 
 
 class Cells(Handler):
@@ -102,7 +110,7 @@ class Cells(Handler):
             document.insert(cells.place(session, asked["index"]), cell)
             return cell["id"], run(self, session, cell["id"], asked["run"])
 
-        self.say(tell(session, *await keys.once(session, asked["key"], add)), 201)
+        self.say(tell(session, *await keys.once(session.keys, asked["key"], add)), 201)
 
 
 class Cell(Handler):
@@ -127,7 +135,7 @@ class Cell(Handler):
                 document.replace(cell_id, {**cell, "source": cell["source"] if asked["source"] is None else asked["source"]})
             return cell_id, run(self, session, cell_id, asked["run"])
 
-        self.say(tell(session, *await keys.once(session, asked["key"], change)))
+        self.say(tell(session, *await keys.once(session.keys, asked["key"], change)))
 
     @answers
     async def delete(self, name: str, key: str) -> None:
@@ -157,7 +165,7 @@ class Run(Handler):
                 raise Refused("invalid", "the cell %s is %s: only code is run" % (cell_id, kind))
             return cell_id, run(self, session, cell_id, True)
 
-        self.say(tell(session, *await keys.once(session, asked["key"], again)))
+        self.say(tell(session, *await keys.once(session.keys, asked["key"], again)))
 
 
 class Move(Handler):
@@ -230,5 +238,3 @@ def tell(session: Session, cell_id: Optional[str], execution: Optional[Execution
 
 def described(execution: Optional[Execution]) -> Optional[Dict[str, Any]]:
     return None if execution is None else execution.describe()
-
-

@@ -9,6 +9,7 @@ import zmq
 from jupyter_client.utils import ensure_async
 from jupyter_server._tz import utcnow
 
+from . import messages
 from .processes import began, died_of
 
 READY = 300.0  # seconds: a cold disk under a large environment
@@ -157,24 +158,28 @@ class Kernel:
 
     async def _hear_iopub(self, client: Any) -> None:
         while True:
-            message = await client.get_iopub_msg(timeout=None)
-            parent = message.get("parent_header") or {}
-            kind, content = message["header"]["msg_type"], message["content"]
-            request = self._requests.get(parent.get("msg_id", ""))
-            if kind == "status" and parent.get("msg_type") == "execute_request":
-                self._told(str(content.get("execution_state")))
-            if request is None:
-                if kind == "status" and parent.get("msg_type") == "execute_request":
-                    self.foreign_busy = content.get("execution_state") == "busy"
-                continue
-            if kind == "status":
-                request.idle = request.idle or content.get("execution_state") == "idle"
-                request.settle()
-                continue
+            frames = await client.iopub_channel.socket.recv_multipart(copy=False)
             try:
-                request.heard(kind, content)
+                for message in messages.read(client.session, frames):
+                    self._take(message)
+                    await asyncio.sleep(0)  # others are served between the pieces of a long text
             except Exception:
-                self._log.exception("a message of the kernel (%s) could not be used", kind)
+                self._log.exception("a message of the kernel could not be used")
+
+    def _take(self, message: Dict[str, Any]) -> None:
+        parent = message.get("parent_header") or {}
+        kind, content = message["header"]["msg_type"], message["content"]
+        request = self._requests.get(parent.get("msg_id", ""))
+        if kind == "status" and parent.get("msg_type") == "execute_request":
+            self._told(str(content.get("execution_state")))
+        if request is None:
+            if kind == "status" and parent.get("msg_type") == "execute_request":
+                self.foreign_busy = content.get("execution_state") == "busy"
+        elif kind == "status":
+            request.idle = request.idle or content.get("execution_state") == "idle"
+            request.settle()
+        else:
+            request.heard(kind, content)
 
     def _told(self, state: str) -> None:
         """For Jupyter's list of kernels, which a browser shows."""

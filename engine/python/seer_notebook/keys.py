@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Optional
-
-from .session import Session
+from typing import Any, Awaitable, Callable, Optional, OrderedDict
 
 KEPT = 1000
+Keys = OrderedDict[str, "asyncio.Future[Any]"]  # what was begun for each key, the oldest first
 
 
-async def once(session: Session, key: Optional[str], do: Callable[[], Awaitable[Any]]) -> Any:
+async def once(keys: Keys, key: Optional[str], do: Callable[[], Awaitable[Any]]) -> Any:
     """What do gives, or gave for that key. One that was refused may be tried again."""
     if not key:
         return await do()
-    if key in session.keys:
-        return await asyncio.shield(session.keys[key])
-    future = session.keys[key] = asyncio.ensure_future(do())
-    while len(session.keys) > KEPT:
-        session.keys.popitem(last=False)
+    if key in keys:
+        return await asyncio.shield(keys[key])
+    future = keys[key] = asyncio.ensure_future(do())
+    while len(keys) > KEPT:
+        keys.popitem(last=False)
     try:
         return await asyncio.shield(future)
     except BaseException:
         if future.done() and (future.cancelled() or future.exception() is not None):
-            session.keys.pop(key, None)
+            keys.pop(key, None)
         raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import dataclasses
 import importlib.util
 import os
 import socket
@@ -14,6 +13,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
+from . import places
 from . import renew
 from . import settings as settings_module
 from .extension import keep_awake
@@ -53,7 +53,7 @@ class Server(ServerApp):  # type: ignore[misc]
         await super()._cleanup()
 
 
-def configured(s: settings_module.Settings, port: int) -> Config:
+def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c = Config()
     c.ServerApp.ip, c.ServerApp.port, c.ServerApp.port_retries = s.ip, port, 0
     c.ServerApp.base_url, c.ServerApp.root_dir = s.base_url, s.root
@@ -71,7 +71,7 @@ def configured(s: settings_module.Settings, port: int) -> Config:
     c.MappingKernelManager.buffer_offline_messages = False  # the service hears everything: nobody has to remember it
     c.YDocExtension.document_cleanup_delay = None  # a notebook of ours is open for as long as its session
     c.YDocExtension.document_save_delay = 0.5
-    c.SQLiteYStore.db_path = ":memory:"
+    places.configure(c, private)
     return c
 
 
@@ -81,12 +81,13 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     s = dataclasses.replace(s, token=renew.token(private, s.token))
     if importlib.util.find_spec("jupyterlab") is None:  # agents need none
         s = dataclasses.replace(s, lab=False)
+    places.search()
     sys.stdin = open(os.devnull, encoding="utf-8")
     listening = socket.socket(fileno=socket_fd)
     listening.setblocking(False)
     os.set_inheritable(socket_fd, False)
     os.chdir(s.root)
-    app = Server.instance(config=configured(s, listening.getsockname()[1]))
+    app = Server.instance(config=configured(s, listening.getsockname()[1], private))
     app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
     app.initialize(argv=[], find_extensions=s.lab)
     app.start()

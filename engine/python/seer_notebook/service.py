@@ -32,6 +32,7 @@ class Service:
         self.hider = Hider(settings.hide)
         self.sessions: Dict[str, Session] = {}
         self.executions: OrderedDict[str, Execution] = OrderedDict()
+        self.keys: OrderedDict[str, Any] = OrderedDict()  # of requests that begin a session
         self._budget = Budget()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._activity = os.environ.get("SEER_ACTIVITY", "")

@@ -10,11 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from typing import List, Optional
 
-from . import settings
+from . import places, settings
 from .processes import died_of
 
 TIMES, WITHIN = 5, 60.0  # so many deaths in so many seconds are too many
@@ -43,7 +42,7 @@ def main(argv: List[str]) -> int:
         say("port %d of %s: %s" % (wanted.port, wanted.ip, "it is taken" if e.errno == errno.EADDRINUSE else e.strerror or e))
         return 98 if e.errno == errno.EADDRINUSE else 2
     say("listening at http://%s:%d%s" % (wanted.ip, listening.getsockname()[1], wanted.base_url))
-    private = tempfile.mkdtemp(prefix="seer-notebook-")
+    private = places.make()
     try:
         return Supervisor(data, listening, private).run()
     finally:

@@ -3,7 +3,9 @@
 import json
 import os
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List
+from urllib.parse import quote
 
 from harness import Failed, Server, until
 
@@ -32,6 +34,54 @@ def write(path: Any, notebook: Dict[str, Any]) -> None:
 
 def source(cell: Dict[str, Any]) -> str:
     return "".join(cell["source"])
+
+
+class AsJupyter(unittest.TestCase):
+    def contents(self, path: str) -> Dict[str, Any]:
+        with server.open("GET", "/api/contents/" + quote(path)) as answer:
+            return json.loads(answer.read())
+
+    def test_copies_are_what_jupyter_itself_writes(self) -> None:
+        session = server.new("as Jupyter é")
+        server.run(session, "from IPython.display import display, HTML\nprint('é\\n日')\ndisplay(HTML('<script>draw()</script>'))\n1/0")
+        server.add(session, "# text\n\nmore", type="markdown", run=False)
+        path = server.path(session)
+        until(lambda: "more" in path.read_text(), "the saved notebook")
+        with server.open("GET", "/seer/v1/sessions/%s/notebook" % session) as answer:
+            ours = answer.read()
+        relative = str(path.relative_to(server.root))
+        model = self.contents(relative)
+        self.assertEqual([c["metadata"].get("trusted") for c in model["content"]["cells"]], [True, None])  # browsers draw what scripts draw
+        del model["content"]["metadata"]["seer"]
+        body = {"type": "notebook", "format": "json", "content": model["content"]}
+        with server.open("PUT", "/api/contents/copy.ipynb", body) as answer:
+            self.assertEqual(answer.status, 201, answer.read())
+        self.assertEqual(ours, (server.root / "copy.ipynb").read_bytes())
+        # Somebody puts outputs into the file that were not made here: nobody has to trust them.
+        whole = read(path)
+        whole["cells"].append({**whole["cells"][0], "id": "foreign"})
+        write(path, whole)
+        until(lambda: len(server.cells(session)) == 3, "the cell of another")
+        server.run(session, "'after it'")
+        until(lambda: "after it" in path.read_text() and "foreign" in path.read_text(), "the saved notebook")
+        self.assertIs(self.contents(relative)["content"]["cells"][0]["metadata"]["trusted"], False)
+
+    def test_only_notebooks_lie_in_the_users_folder(self) -> None:
+        session = server.new("alone")
+        server.run(session, "1")
+        until(lambda: [p for p in server.root.rglob("*") if p.name.startswith(".") and not p.name.endswith(".part")] == [], "no hidden file")
+        with server.open("POST", "/api/contents/%s/checkpoints" % quote(str(server.path(session).relative_to(server.root))), {}) as answer:
+            self.assertEqual(answer.status, 201)
+        self.assertEqual(list(server.root.rglob("*checkpoint*")), [])
+
+    def test_a_session_that_is_asked_for_twice_is_one(self) -> None:
+        with ThreadPoolExecutor(3) as pool:
+            answers = list(pool.map(lambda n: server.ask("POST", "/sessions", {"mode": "new", "name": "once", "key": "k1"}), range(3)))
+        self.assertEqual(len({a["session"]["id"] for a in answers}), 1)
+        self.assertEqual(len([s for s in server.ask("GET", "/sessions")["sessions"] if s["name"] == "once"]), 1)
+        for _ in range(2):  # what was refused may be asked for again
+            with self.assertRaises(Failed):
+                server.ask("POST", "/sessions", {"mode": "resume", "path": "none.ipynb", "key": "k2"})
 
 
 class Saved(unittest.TestCase):

@@ -24,6 +24,7 @@ class Life(unittest.TestCase):
     def test_all_of_it(self) -> None:
         try:
             self.prepared_and_taken()
+            self.hangs_and_lives()
             self.kernel_killed()
             self.restarted_on_purpose()
             self.restarted_in_the_browser()
@@ -47,6 +48,11 @@ class Life(unittest.TestCase):
         ended = s.run(self.session, "print(ready, os.getcwd() == %r, os.environ.get('SEER_ACTIVITY'), 'seer' in os.environ.get('PYTHONPATH', ''))"
                       % str(s.root))
         self.assertEqual(ended["text"], "hello é True None False\n")
+
+    def hangs_and_lives(self) -> None:
+        """It holds Python's lock in a library and answers nobody, for longer than a death takes to be noticed."""
+        ended = self.server.run(self.session, "import ctypes; ctypes.PyDLL(None).sleep(4); print('lives')")
+        self.assertEqual((ended["state"], ended["text"]), ("done", "lives\n"))
 
     def kernel_killed(self) -> None:
         s = self.server
@@ -133,10 +139,21 @@ class Starting(unittest.TestCase):
         self.assertEqual(server.ask("GET", "/sessions")["sessions"], [])
         with server.open("GET", "/api/kernels") as answer:
             self.assertEqual(json.loads(answer.read()), [])
-        # The supervisor is killed: nothing of it stays.
+        # The supervisor is killed: nothing of it stays, but a folder that the next one removes.
         pid = server.server_pid()
         server.child.kill()
         until(lambda: not alive(pid), "the end of the server")
+        (left,) = server.private.glob("seer-notebook-*")
+        other = server.private / "seer-notebook-of-another-program"
+        other.mkdir()
+        child = launch(server.config, {"TMPDIR": str(server.private)})
+        self.addCleanup(child.stderr.close)
+        until(lambda: not left.exists(), "the removal of what was left")
+        self.assertTrue(other.exists())
+        until(lambda: len(list(server.private.glob("seer-notebook-*"))) == 2, "its own folder")
+        child.terminate()
+        self.assertEqual(child.wait(LIMIT), 0)
+        self.assertEqual(list(server.private.glob("seer-notebook-*")), [other])
 
     def test_a_taken_port_and_mistakes(self) -> None:
         with tempfile.TemporaryDirectory() as root:

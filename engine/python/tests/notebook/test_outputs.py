@@ -70,6 +70,25 @@ class Much(unittest.TestCase):
         self.assertEqual(server.cells(session, "?outputs=none")[0]["outputs"], [])
 
 
+    def test_100_mb_in_one_message(self) -> None:
+        session = server.new("at once")
+        server.run(session, "print('warm')")
+        Path("/proc/%d/clear_refs" % server.server_pid()).write_text("5")  # the peak begins anew
+        before = peak()
+        made = server.add(session, "import sys\nsys.stdout.write('x\\n' * (50 << 20))\nNone")
+        name = made["execution"]["id"]
+        until(lambda: server.ask("GET", "/executions/" + name)["state"] not in ("queued", "running"), "the end")
+        self.assertEqual(server.ask("GET", "/executions/" + name)["text_bytes"], 100 * MB)
+        self.assertLess(peak() - before, 270 * MB)  # the message, whose line ends take two bytes each, and the events
+
+    def test_5000_small_flushes(self) -> None:
+        session = server.new("small")
+        made = server.add(session, "for i in range(5000): print('%099d' % i, flush=True)")
+        server.ended(made["execution"]["id"])
+        with server.open("GET", "/seer/v1/executions/%s/text" % made["execution"]["id"]) as answer:
+            self.assertEqual(answer.read().decode(), "".join("%099d\n" % i for i in range(5000)))
+
+
 class Hidden(unittest.TestCase):
     def test_words_are_nowhere(self) -> None:
         session = server.new("about " + WORD)

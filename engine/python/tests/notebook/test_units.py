@@ -8,9 +8,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import jupyter_client
+import zmq
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook import merge, paths, settings  # noqa: E402
+from seer_notebook import merge, messages, paths, settings  # noqa: E402
 from seer_notebook.events import Budget, Log  # noqa: E402
 from seer_notebook.hide import Hider  # noqa: E402
 from seer_notebook.outputs import KEPT, Outputs  # noqa: E402
@@ -30,6 +33,38 @@ class Hiding(unittest.TestCase):
             said += hider.text(held)
             self.assertEqual(hider.text(said), said)
             self.assertNotIn("abca", said.replace("\x1b[31m", "").lower())
+
+
+class Pieces(unittest.TestCase):
+    def test_long_texts_come_whole(self) -> None:
+        rnd = random.Random(5)
+        letters = ["a", "\\", '"', "\n", "é", "日", "\U0001f600", "\x1b", "\ud83d", "\ude00", "u00e9"]
+        for n in range(2000):
+            text = "".join(rnd.choice(letters) for _ in range(rnd.randrange(60)))
+            for ascii_only in (True, False):
+                inside = json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogatepass")
+                found = list(messages.pieces(memoryview(inside), rnd.randrange(20, 40)))
+                whole = "".join(found)
+                self.assertEqual(whole.encode("utf-16", "surrogatepass"), text.encode("utf-16", "surrogatepass"))
+                if "\ud83d" not in text:
+                    self.assertNotIn("\ud83d", whole)
+
+    def test_no_other_message_is_taken_for_one(self) -> None:
+        session = jupyter_client.session.Session(key=b"key")
+        long = "x\n" * messages.LARGE
+        for kind, content in (("stream", {"name": "stdout", "text": long}), ("stream", {"text": long, "name": "stderr"}),
+                              ("display_data", {"data": {"text/plain": long}}), ("stream", {"name": "stdout", "text": long, "more": 1})):
+            sent = session.serialize(session.msg(kind, content), ident=b"stream.stdout")
+            found = list(messages.read(session, [zmq.Frame(part) for part in sent]))
+            self.assertEqual({m["header"]["msg_type"] for m in found}, {kind})
+            if len(found) > 1:
+                self.assertEqual("".join(m["content"]["text"] for m in found), long)
+                self.assertLessEqual(max(len(m["content"]["text"]) for m in found), messages.PIECE)
+            else:
+                self.assertEqual(found[0]["content"], content)
+            with self.assertRaises(ValueError):
+                list(messages.read(jupyter_client.session.Session(key=b"other"), [zmq.Frame(part) for part in sent]))
+        self.assertGreater(len(list(messages.read(session, [zmq.Frame(p) for p in session.serialize(session.msg("stream", {"name": "stdout", "text": long}))]))), 10)
 
 
 class Limits(unittest.TestCase):
