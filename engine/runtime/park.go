@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,6 +120,11 @@ func (p *parking) file(kind string) string { return filepath.Join(p.dir, kind+"-
 func (p *parking) leave() error {
 	p.s.door.close()
 	p.s.closeGates()
+	if g := p.s.options.Gate; g != nil { // what is open under a name has to have it when it goes on
+		for _, port := range g.Ports {
+			_ = os.Remove(filepath.Join(g.Dir, strconv.Itoa(port)))
+		}
+	}
 	if err := tellLoader(p.s.options.Loader, []byte(`{"t":"park"}`), nil); err != nil {
 		return err
 	}
