@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/loading"
@@ -24,8 +25,10 @@ import (
 )
 
 const (
-	veiledDir = "veiled" // folder of the cache with veiled copies of models
-	veilKind  = "1"      // changes when the same folder would be veiled otherwise
+	veiledDir   = "veiled" // folder of the cache with veiled copies of models
+	longestLook = 10 * time.Minute
+
+	veilKind = "1" // changes when the same folder would be veiled otherwise
 )
 
 // veil puts veiled copies in the place of hidden models, where the agent has the whole
@@ -213,6 +216,8 @@ func (u *up) looked(ctx context.Context, s *Sandbox) (map[string]string, error) 
 
 // runHidden runs code in the first kernel and returns what it prints.
 func runHidden(ctx context.Context, client *notebook.Client, code string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
+	defer cancel()
 	sessions, err := client.Sessions(ctx)
 	if err != nil {
 		return "", err

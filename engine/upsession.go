@@ -182,9 +182,6 @@ del _os, _sys
 
 func (u *up) loadable(m experiment.Model) loading.Model {
 	l := loading.Model{Variable: m.VarName, Tokenizer: m.TokenizerName(), Path: m.SandboxPath(), DType: m.DType, Device: m.Device, BlankAdapter: m.LoadAsPEFT}
-	if m.Hidden {
-		l.Label = m.VarName
-	}
 	for _, base := range u.exp.Sandbox.Weights() {
 		if m.IsPEFT && base.Name == m.BaseModel {
 			l.Base = base.SandboxPath()

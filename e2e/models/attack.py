@@ -88,9 +88,11 @@ def _():
 
 @attack("traceback of a wrong load")
 def _():
-    where = os.environ.get(next(k for k in os.environ if k.startswith("MODEL_")))
-    type(model).from_pretrained(os.path.join(where, "nothing"), local_files_only=True)
-    return []
+    where = os.path.join("/models", sorted(os.listdir("/models"))[-1])
+    try:
+        type(model).from_pretrained(where + "/nothing", local_files_only=True)
+    except Exception:
+        yield traceback.format_exc()
 
 @attack("history and variables")
 def _():

@@ -1,8 +1,7 @@
-def load(path, label="", dtype="auto", device="auto", base=None, blank_adapter=False):
+def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
     """Load a model and its tokenizer from folders of this sandbox.
 
     path: folder of the model, or of an adapter, whose base model is in the folder base.
-    label: what the model calls itself from now on; empty = its path.
     dtype: "auto" or a dtype of torch. device: "auto", "cpu", "cuda", "cuda:1" ...
     blank_adapter: wrap the model in a LoRA adapter "default" that changes nothing yet.
     Returns (model, tokenizer); the tokenizer is None where the folder has none.
@@ -51,25 +50,14 @@ def load(path, label="", dtype="auto", device="auto", base=None, blank_adapter=F
                 return transformers.AutoTokenizer.from_pretrained(where, local_files_only=True)
         return None
 
-    def rename(thing):
-        for holder in (thing, getattr(thing, "config", None)):
-            if holder is not None and hasattr(holder, "name_or_path"):
-                try:
-                    holder.name_or_path = label
-                except AttributeError:
-                    pass
-        if hasattr(getattr(thing, "config", None), "_name_or_path"):
-            thing.config._name_or_path = label
-
     if base is None:
         model, tokenizer = pretrained(folder(path)), tokenizer_of(path)
     else:
         import peft
 
-        inner = pretrained(folder(base))
-        if label:
-            rename(inner)
-        model = peft.PeftModel.from_pretrained(inner, path, local_files_only=True)
+        model = peft.PeftModel.from_pretrained(pretrained(folder(base)), path, local_files_only=True)
+        for config in model.peft_config.values():
+            config.base_model_name_or_path = base  # its own says where the base was when it was trained
         tokenizer = tokenizer_of(path, base)
     if blank_adapter:
         import peft
@@ -77,13 +65,6 @@ def load(path, label="", dtype="auto", device="auto", base=None, blank_adapter=F
         model = peft.get_peft_model(model, peft.LoraConfig(target_modules="all-linear"), adapter_name="default")
         model.get_base_model()._hf_peft_config_loaded = True
     model.eval()
-    if label:
-        rename(model)
-        for config in getattr(model, "peft_config", {}).values():
-            config.base_model_name_or_path = label
-        if tokenizer is not None:
-            rename(tokenizer)
-            tokenizer.init_kwargs.pop("name_or_path", None)
     count = sum(p.numel() for p in model.parameters())
     print(f"{type(model).__name__}, {count:,} parameters, {next(model.parameters()).dtype}, {next(model.parameters()).device}")
     return model, tokenizer

@@ -24,7 +24,6 @@ type Model struct {
 	Variable     string // identifier; its tokenizer has the one below
 	Tokenizer    string
 	Path         string // in the sandbox
-	Label        string // what the model calls itself; empty = as it is
 	DType        string // empty = auto
 	Device       string // empty = auto
 	Base         string // folder of the base model, of an adapter
@@ -35,8 +34,8 @@ type Model struct {
 func Code(m Model) string {
 	var b strings.Builder
 	b.WriteString(loader)
-	fmt.Fprintf(&b, "\n\n%s, %s = load(%s, label=%s, dtype=%s, device=%s", m.Variable, m.Tokenizer,
-		literal(m.Path), literal(m.Label), literal(orAuto(m.DType)), literal(orAuto(m.Device)))
+	fmt.Fprintf(&b, "\n\n%s, %s = load(%s, dtype=%s, device=%s", m.Variable, m.Tokenizer,
+		literal(m.Path), literal(orAuto(m.DType)), literal(orAuto(m.Device)))
 	if m.Base != "" {
 		fmt.Fprintf(&b, ", base=%s", literal(m.Base))
 	}

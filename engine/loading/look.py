@@ -23,7 +23,7 @@ def _seer_look(names):
         for attribute in ("config", "generation_config", "peft_config", "init_kwargs", "name_or_path", "base_model_prefix", "hf_device_map", "__dict__"):
             note(f"{name}.{attribute}", lambda: repr(getattr(thing, attribute, None))[:1_000_000])
         note(f"{name}.config.to_dict()", lambda: str(thing.config.to_dict()))
-        note(f"{name}: a file that is not there", lambda: type(thing).from_pretrained(os.path.join(getattr(thing, "name_or_path", "") or "/models", "nothing-here")))
+        note(f"{name}: a file that is not there", lambda: type(thing).from_pretrained(os.path.join("/models", name, "nothing-here"), local_files_only=True))
         note(f"{name}: a wrong call", lambda: thing("x", no_such_argument=1))
     texts = [o for o in gc.get_objects() if isinstance(o, dict) and len(o) < 200]
     note("objects", lambda: "\n".join(v for d in texts for v in list(d.values()) if isinstance(v, str) and "/" in v and len(v) < 500))
