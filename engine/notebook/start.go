@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -86,20 +85,15 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(line strin
 	for i := 0; ; i++ {
 		if s.Port == 0 {
 			port = candidate(i)
+			if i < tries && taken(ctx, rt, port) {
+				continue
+			}
 		}
 		server, err := start(ctx, rt, s, port, log)
 		if err == nil || s.Port != 0 || i == tries || !errors.Is(err, errTaken) {
 			return server, err
 		}
 	}
-}
-
-// candidate is the port of a try.
-func candidate(try int) int {
-	if try == 0 {
-		return DefaultPort
-	}
-	return DefaultPort + 1 + rand.IntN(1000)
 }
 
 // errTaken is matched by errors.Is where another listens at the port.

@@ -3,6 +3,7 @@ package notebook
 import (
 	"bytes"
 	"context"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,6 +49,27 @@ func (w *starting) wait(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// candidate is the port of a try.
+func candidate(try int) int {
+	if try == 0 {
+		return DefaultPort
+	}
+	return DefaultPort + 1 + rand.IntN(1000)
+}
+
+// taken reports whether somebody listens at a port already: that is known in a moment, while
+// Jupyter has to be started to find it out.
+func taken(ctx context.Context, rt *protocol.Client, port int) bool {
+	ctx, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	conn, err := rt.DialPort(ctx, port)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
 }
 
 // startedAgain is what the runtime says of a process that has ended.
