@@ -63,7 +63,6 @@ func (p Program) command(shown bool) []string {
 // Find looks for code-server: in the variable SEER_CODE_SERVER (a folder or executable),
 // then in the folder of tools, then in the PATH.
 func Find(lookup func(string) string, tools string) (Program, error) {
-	var tried []string
 	for _, place := range []string{lookup("SEER_CODE_SERVER"), filepath.Join(tools, "code-server")} {
 		if place == "" {
 			continue
@@ -71,13 +70,11 @@ func Find(lookup func(string) string, tools string) (Program, error) {
 		if p, ok := at(place, lookup); ok {
 			return p, nil
 		}
-		tried = append(tried, place)
 	}
 	if found := inPath("code-server", lookup("PATH")); found != "" {
 		if p, ok := at(found, lookup); ok {
 			return p, nil
 		}
-		tried = append(tried, found)
 	}
 	if asked := lookup("SEER_CODE_SERVER"); asked != "" {
 		return Program{}, sdk.Errorf(sdk.NotFound, "SEER_CODE_SERVER is %s, where there is no code-server (or it is the npm package and there is no node)", asked)
