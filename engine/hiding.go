@@ -173,7 +173,7 @@ func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
 
 // searched are the places of the file tree and the processes that have a name.
 func (u *up) searched(ctx context.Context, s *Sandbox) ([]string, error) {
-	input, err := json.Marshal(loading.SearchInput{Forms: u.hidden.Forms(), Roots: []string{"/models", "/workspace", "/tmp", "/seer", "/run", "~"}})
+	input, err := loading.SearchInput(u.hidden.Forms(), []string{"/models", "/workspace", "/tmp", "/seer", "/run", "~"})
 	if err != nil {
 		return nil, err
 	}

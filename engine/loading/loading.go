@@ -4,7 +4,9 @@
 package loading
 
 import (
+	"crypto/rand"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -53,14 +55,26 @@ func Look(variables []string) string {
 	return look + "\n\n_seer_look(" + string(names) + ")\ndel _seer_look\n"
 }
 
-// Search is a program for `python -c` that reads [SearchInput] from standard input and
+// Search is a program for `python -c` that reads a [SearchInput] from standard input and
 // prints a JSON list of the places where one of the words stands.
 func Search() string { return search }
 
-// SearchInput is the standard input of [Search].
-type SearchInput struct {
-	Forms []string `json:"forms"` // as [github.com/seer-engine/seer/engine/veil.Words.Forms] gives them
-	Roots []string `json:"roots"` // folders; ~ is expanded
+// SearchInput is the standard input of [Search]: words as
+// [github.com/seer-engine/seer/engine/veil.Words.Forms] gives them, and folders, of which
+// ~ is expanded. The words are mixed with a random key, for the runtime that passes them
+// on keeps them in its memory, which processes of the sandbox can read.
+func SearchInput(forms, roots []string) ([]byte, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	mixed := make([]string, len(forms))
+	for i, form := range forms {
+		word := []byte(form)
+		for j := range word {
+			word[j] ^= key[j%len(key)]
+		}
+		mixed[i] = hex.EncodeToString(word)
+	}
+	return json.Marshal(map[string]any{"key": hex.EncodeToString(key), "forms": mixed, "roots": roots})
 }
 
 // literal is a text as Python reads it.

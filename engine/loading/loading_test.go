@@ -76,9 +76,12 @@ func TestSearch(t *testing.T) {
 	if err := os.Chmod(filepath.Join(home, "clean.txt"), 0); err != nil {
 		t.Fatal(err)
 	}
-	input, err := json.Marshal(loading.SearchInput{Forms: []string{"great-model"}, Roots: []string{"~", "/nowhere"}})
+	input, err := loading.SearchInput([]string{"great-model"}, []string{"~", "/nowhere"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if bytes.Contains(input, []byte("great")) {
+		t.Errorf("the word stands in what is passed on: %s", input)
 	}
 	var found []string
 	if err := json.Unmarshal([]byte(run(t, home, loading.Search(), string(input), "WHERE=/models/great-model")), &found); err != nil {
