@@ -94,7 +94,8 @@ class FileDocument(Document):
             cell = self.cell(name)
         except KeyError:
             return
-        if cell["cell_type"] != "code" or (self._revs.get(name) == revs and cell["execution_count"] == count and len(cell["outputs"]) == len(revs)):
+        same = self._revs.get(name) == revs and cell.get("execution_count") == count and len(cell.get("outputs", ())) == len(revs)
+        if cell["cell_type"] != "code" or same:
             return
         cell["outputs"], cell["execution_count"] = [dict(item.data) for item in items], count
         self._revs[name] = revs

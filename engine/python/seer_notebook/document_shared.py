@@ -28,7 +28,8 @@ class SharedDocument(Document):
 
     async def load(self, empty: bool = False) -> None:
         """Opens it. Of a new notebook the cell that Jupyter invents is taken out."""
-        self._nb = await self._extension.get_document(path=self._first_path, content_type="notebook", file_format="json", copy=False, create=True)
+        self._nb = await self._extension.get_document(
+            path=self._first_path, content_type="notebook", file_format="json", copy=False, create=True)
         for room in self._extension.ywebsocket_server.rooms.values():
             if getattr(room, "_document", None) is self._nb:
                 self._room = room

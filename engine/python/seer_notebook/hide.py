@@ -44,7 +44,8 @@ class Hider:
         if self._pattern is None:
             return text, ""
         at = len(text) - self._begun(text)
-        for match in self._pattern.finditer(text) if self._has(text) else ():  # a word that is whole is not cut, nor one that a longer one may follow from
+        # A word that is whole is not cut, nor one that a longer one may follow from.
+        for match in self._pattern.finditer(text) if self._has(text) else ():
             if match.start() < at < match.end():
                 at = match.start()
         return self.text(text[:at]), text[at:]

@@ -14,6 +14,8 @@ from .processes import began, died_of
 
 READY = 300.0  # seconds: a cold disk under a large environment
 WATCH = 0.5
+RESTART = 20.0  # seconds that a restart by somebody else may have no process
+RESTARTED = "the kernel was restarted in the browser"
 
 
 class Died(Exception):
@@ -28,6 +30,8 @@ class Request:
         self.done: asyncio.Future = asyncio.get_running_loop().create_future()
         self.reply: Optional[Dict[str, Any]] = None
         self.idle = False
+        self.begun = False  # its code is known to run
+        self.interrupted = False  # before that: such an interrupt is lost
 
     def settle(self) -> None:
         if self.reply is not None and self.idle and not self.done.done():
@@ -82,9 +86,17 @@ class Kernel:
 
     async def interrupt(self) -> None:
         if self.alive and self.id in self._manager:
+            for request in self._requests.values():
+                request.interrupted = not request.begun
             await ensure_async(self._manager.interrupt_kernel(self.id))
             if self.alive:
                 self._tasks.append(asyncio.ensure_future(self._sweep(list(self._requests.values()))))
+
+    async def _interrupt_again(self, request: Request) -> None:
+        """An interrupt that came before the code began has not met it."""
+        await asyncio.sleep(0.2)  # or it has, and the answer is on its way
+        if not request.done.done() and self.alive and self.id in self._manager:
+            await ensure_async(self._manager.interrupt_kernel(self.id))
 
     async def _sweep(self, before: List[Request]) -> None:
         """An interrupt that comes while a kernel takes a request lets it forget to answer. It answers in order: what
@@ -179,6 +191,10 @@ class Kernel:
             request.idle = request.idle or content.get("execution_state") == "idle"
             request.settle()
         else:
+            if kind == "execute_input" and not request.begun:
+                request.begun = True
+                if request.interrupted:
+                    self._tasks.append(asyncio.ensure_future(self._interrupt_again(request)))
             request.heard(kind, content)
 
     def _told(self, state: str) -> None:
@@ -197,19 +213,25 @@ class Kernel:
 
     async def _watch(self) -> None:
         """Looks after the process. A browser may restart the kernel: then there is another one, and that is said, too."""
-        process = self._process
+        process, loop = self._process, asyncio.get_running_loop()
+        patience = loop.time()
         while True:
             await asyncio.sleep(WATCH)
+            if process is not None and process.poll() is None:
+                patience = loop.time() + RESTART
             km = self._manager.get_kernel(self.id) if self.id in self._manager else None
             now = getattr(km.provisioner, "process", None) if km is not None and km.provisioner is not None else None
             if now is not None and now is not process and now.poll() is None:
-                reason = "the kernel was restarted in the browser"
+                reason = RESTARTED
             elif process is not None and process.poll() is None and km is not None:
                 continue
+            elif km is not None and getattr(km, "shutting_down", False) and loop.time() < patience:
+                continue  # somebody restarts it or shuts it down
             elif process is not None and process.returncode is not None and km is not None:
                 reason = died_of(process.returncode)
             else:
-                reason = died_of(process.returncode) if process is not None and process.poll() else "the kernel was shut down in the browser"
+                ended = process is not None and process.poll()
+                reason = died_of(process.returncode) if ended else "the kernel was shut down in the browser"
             self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
             self._disconnect(reason)
             await self._ended(reason)

@@ -167,4 +167,6 @@ def _short(text: str, limit: int = KEPT // 4) -> str:
 
 
 def _lines(lines: List[str]) -> List[str]:
-    return [_short(line) for line in lines] if len(lines) <= 1000 else [_short(x) for x in lines[:500] + ["[%d lines are left out here]" % (len(lines) - 1000)] + lines[-500:]]
+    if len(lines) > 1000:
+        lines = lines[:500] + ["[%d lines are left out here]" % (len(lines) - 1000)] + lines[-500:]
+    return [_short(line) for line in lines]

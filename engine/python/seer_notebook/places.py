@@ -25,7 +25,7 @@ def make() -> str:
 
 
 def search() -> None:
-    """Tells Jupyter where the packages below this virtual environment have put their configuration and data: it looks in its own prefix only."""
+    """Tells Jupyter where packages below this virtual environment have put configuration and data: it looks in its own prefix only."""
     for variable, part in (("JUPYTER_CONFIG_PATH", "etc/jupyter"), ("JUPYTER_PATH", "share/jupyter")):
         folders = [f for f in os.environ.get(variable, "").split(os.pathsep) if f]
         for packages in sys.path:

@@ -13,8 +13,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
-from . import places
-from . import renew
+from . import places, renew
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent

@@ -140,7 +140,8 @@ class Service:
             document: Any = SharedDocument(shared, path, session.saved)
             await document.load(empty)
             return document
-        document = FileDocument(self.app.contents_manager, self.settings.root, path, session.saved, session.busy_cells, lambda: self._moved(session))
+        document = FileDocument(self.app.contents_manager, self.settings.root, path, session.saved, session.busy_cells,
+                                lambda: self._moved(session))
         await document.load()
         return document
 

@@ -12,7 +12,7 @@ from . import setup_code
 from .document import Document
 from .errors import Refused
 from .execution import Execution
-from .kernel import Died, Kernel
+from .kernel import RESTARTED, Died, Kernel
 from .settings import Settings
 
 SHOW = 0.2  # seconds between two looks at the outputs of a running cell
@@ -121,7 +121,7 @@ class Session:
         """The kernel is gone. What ran is dead, what waited is dropped; nothing starts again by itself."""
         if self.state in ("restarting", "closed"):
             return
-        if "in the browser" in reason and "restarted" in reason:
+        if reason == RESTARTED:
             self.service.log.warning("session %s: %s", self.id, reason)
             try:
                 await self.kernel_again()
@@ -136,8 +136,8 @@ class Session:
     async def kernel_again(self) -> None:
         """A person has restarted the kernel: its set-up is done again."""
         async with self._control:
-            self.state = "restarting"
-            self.drop_all("the kernel was restarted in the browser")
+            self.state, self.message = "restarting", ""
+            self.drop_all(RESTARTED)
             try:
                 await self.kernel.attach()
                 self.setup = []
@@ -153,7 +153,8 @@ class Session:
     def check(self) -> None:
         """Whether there is a kernel that will run something."""
         if self.state in ("dead", "closed"):
-            raise Refused("conflict", "the session %s is %s: %s. POST …/restart starts a new kernel" % (self.id, self.state, self.message or "it has no kernel"))
+            why = self.message or "it has no kernel"
+            raise Refused("conflict", "the session %s is %s: %s. POST …/restart starts a new kernel" % (self.id, self.state, why))
 
     def enqueue(self, execution: Execution) -> Execution:
         self.check()
@@ -258,7 +259,8 @@ class Session:
             whole.restored["cells"] += 1
             if part.state != "done":
                 error = part.error or {"ename": part.state, "evalue": self.message, "traceback": []}
-                whole.restored["errors"].append({"cell": name, "index": self.document.ids().index(name) if name in self.document.ids() else None,
+                ids = self.document.ids()
+                whole.restored["errors"].append({"cell": name, "index": ids.index(name) if name in ids else None,
                                                  "ename": error["ename"], "evalue": error["evalue"]})
         self.whole = None
         state = "dead" if not self.kernel.alive else "interrupted" if whole.interrupt else "done"

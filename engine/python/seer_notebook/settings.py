@@ -81,7 +81,8 @@ def _check(key: str, value: Any, wanted: Any) -> None:
     if value is None and wanted in (list, dict):  # as Go writes an empty one
         return
     if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise Mistake("%s must be %s" % (key, {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "an object"}[wanted]))
+        names = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "an object"}
+        raise Mistake("%s must be %s" % (key, names[wanted]))
 
 
 def _root(root: str) -> str:

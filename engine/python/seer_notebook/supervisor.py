@@ -18,7 +18,8 @@ from .processes import died_of
 
 TIMES, WITHIN = 5, 60.0  # so many deaths in so many seconds are too many
 GRACE = 8.0
-_CHILD = "import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook.server import main; main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))"
+_CHILD = ("import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook.server import main; "
+          "main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))")
 
 
 class Ending(Exception):
@@ -97,7 +98,8 @@ class Supervisor:
         folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         fd = self._listening.fileno()
         command = [sys.executable, "-u", "-c", _CHILD, folder, str(fd), self._private, str(os.getpid())]
-        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, start_new_session=True, pass_fds=[fd], env=_environment(folder))
+        self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, start_new_session=True, pass_fds=[fd],
+                                       env=_environment(folder))
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(self._config)

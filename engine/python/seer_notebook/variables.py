@@ -51,7 +51,8 @@ def _plain(value, depth=0):
             for item in (value.items() if kind is dict else value):
                 if len(items) == 8:
                     break
-                items.append("%s: %s" % (_plain(item[0], depth + 1), _plain(item[1], depth + 1)) if kind is dict else _plain(item, depth + 1))
+                parts = item if kind is dict else (item,)
+                items.append(": ".join(_plain(part, depth + 1) for part in parts))
         except RuntimeError:
             pass
         more = ", \u2026" if size > len(items) else "," if kind is tuple and size == 1 else ""
@@ -96,13 +97,15 @@ def _describe(name, value, left):
         d["dtype"], d["shape"], d["bytes"], d["preview"] = str(value.dtype), [], int(value.nbytes), _cut(str(value))
     elif _is(value, "pandas", "DataFrame"):
         d["shape"], d["length"] = list(map(int, value.shape)), len(value)
-        d["preview"] = _cut("columns: " + ", ".join("%s %s" % (_plain(c).strip("'"), t) for c, t in list(zip(value.columns, value.dtypes))[:12]))
+        first = list(zip(value.columns, value.dtypes))[:12]
+        d["preview"] = _cut("columns: " + ", ".join("%s %s" % (_plain(c).strip("'"), t) for c, t in first))
         d["bytes"] = int(value.memory_usage(deep=False).sum())
     elif _is(value, "pandas", "Series") or _is(value, "pandas", "Index"):
         d["shape"], d["dtype"], d["length"], d["bytes"] = list(map(int, value.shape)), str(value.dtype), len(value), int(value.nbytes)
         d["preview"] = _cut(_plain(list(value[:8])))
     elif _is(value, "PIL.Image", "Image"):
-        d["shape"], d["dtype"], d["preview"] = [value.height, value.width], value.mode, "image %dx%d %s" % (value.width, value.height, value.mode)
+        d["shape"], d["dtype"] = [value.height, value.width], value.mode
+        d["preview"] = "image %dx%d %s" % (value.width, value.height, value.mode)
     elif _is(value, "torch", "nn", "Module"):
         parameters = list(value.parameters())
         d["bytes"] = int(sum(p.numel() * p.element_size() for p in parameters))

@@ -182,6 +182,13 @@ class Running(unittest.TestCase):
         self.assertEqual(server.ended(waiting["execution"]["id"])["state"], "dropped")
         self.assertEqual(server.run(session, "print(ready)")["text"], "set up\n")
 
+    def test_an_interrupt_at_the_very_beginning_is_not_lost(self) -> None:
+        for _ in range(8):
+            name = server.add(session, "import time; time.sleep(600)")["execution"]["id"]
+            server.ask("DELETE", "/executions/" + name)
+            self.assertIn(server.ended(name)["state"], ("interrupted", "dropped"))
+        self.assertEqual(server.run(session, "print('on')")["text"], "on\n")
+
     def test_cells_are_changed_moved_and_deleted(self) -> None:
         base = "/sessions/%s/cells" % session
         total = len(server.cells(session))
