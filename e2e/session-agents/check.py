@@ -35,8 +35,7 @@ def notebook() -> None:
     if "\x1b" in said["execute_code"][0] or "u001b" in said["execute_code"][0]:
         fail("colours were not left out")
     expect("execute_code", 1, "image")
-    # Codex cuts what its model is told once more, and says so in its own words.
-    expect("execute_code", 2, "long 0", "long 19999", "truncated" if agent == "codex" else "bytes left out")
+    expect("execute_code", 2, "long 0", "long 19999", "bytes left out")
     if len(said["execute_code"][2]) > 100_000:
         fail(f"the long output has {len(said['execute_code'][2])} characters")
     expect("execute_code", 3, "ZeroDivisionError", "x / 0")

@@ -17,12 +17,13 @@ type Habits struct {
 	Name   string        // what the name begins with that it gives itself
 	Wait   time.Duration // how long it waits for a tool by default, with a margin
 	Strict bool          // it shows nothing but structuredContent where there is some: no images
+	Text   int           // so much text of an answer is certain to reach its model; 0 = not known to be cut
 }
 
 // clients are those whose habits differ from what the SDKs do. See docs/mcp.md.
 func clients() []Habits {
 	return []Habits{
-		{Name: "codex", Wait: 45 * time.Second, Strict: true},
+		{Name: "codex", Wait: 45 * time.Second, Strict: true, Text: 8 << 10}, // of a model that it does not know it cuts the middle out,
 		{Name: "claude-code", Wait: 4 * time.Minute},
 		{Name: "gemini-cli", Wait: 4 * time.Minute},
 		{Name: "opencode", Wait: 20 * time.Second},
@@ -55,6 +56,15 @@ func WaitOf(session *mcp.ServerSession, said time.Duration) time.Duration {
 		return said
 	}
 	return HabitsOf(session).Wait
+}
+
+// TextOf is how much of limit an answer may have for this session's client, so that what
+// is cut is cut, and said, by us.
+func TextOf(session *mcp.ServerSession, limit int) int {
+	if text := HabitsOf(session).Text; text > 0 {
+		return min(text, limit)
+	}
+	return limit
 }
 
 // Fit leaves out what keeps the client from showing an image.

@@ -73,15 +73,15 @@ func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *j
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return front.Fit(s.result(ctx, j), req.Session)
+	return front.Fit(s.result(ctx, j, front.TextOf(req.Session, maxText)), req.Session)
 }
 
-// result is what has come of an execution so far.
-func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
+// result is what has come of an execution so far, with as much text as limit.
+func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolResult {
 	j.mu.Lock()
 	exec, err := j.exec, j.err
 	answer := ran{SessionID: j.session, ExecutionID: j.id, State: exec.State, Count: exec.ExecutionCount, Position: exec.Position, Progress: j.screen.Bar()}
-	outputs, images := j.outputs.show(maxText, 1)
+	outputs, images := j.outputs.show(limit, 1)
 	restore := j.restore
 	j.mu.Unlock()
 	answer.Outputs = outputs
@@ -111,7 +111,7 @@ func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
 		answer.Restored = s.restored(ctx, j)
 	}
 	more := images
-	if exec.Cut || exec.TextBytes > maxText {
+	if exec.Cut || exec.TextBytes > int64(limit) {
 		more = append(more, &mcp.ResourceLink{URI: resourceURI(j.id), Name: "output", Title: "The whole text output", MIMEType: textType, Size: &exec.TextBytes})
 	}
 	return front.Answer(answer, more...)
