@@ -1,0 +1,151 @@
+# Saved processes and forks in gVisor: a service with state and a notebook's kernel with an
+# array of 500 MB go on in other sandboxes, with keys and random numbers of their own.
+# Needs runsc (scripts/setup e2e) and an index of Python packages.
+trap '"$SEER" down --all >/dev/null 2>&1' EXIT
+not() { if "$@" >said 2>&1; then echo "this was not to succeed: $*"; cat said; exit 1; fi; }
+is() { [ "$2" = "$3" ] || { echo "$1: got \"$2\", not \"$3\""; exit 1; }; }
+other() { [ "$2" != "$3" ] || { echo "$1: both have \"$2\""; exit 1; }; }
+show() { "$SEER" show "$1" --json | python3 -c "import json,sys; print(json.load(sys.stdin)$2)"; }
+token() { python3 -c "import json; print(json.load(open('$1'))['token'])"; }
+
+cat >state.py <<'P'
+import random, time
+state = {"n": 0}
+random.seed(7)
+@expose
+def count() -> int:
+    state["n"] += 1
+    return state["n"]
+@expose
+def draw() -> float:
+    return random.random()
+@expose
+def long() -> int:
+    time.sleep(600)
+    return 1
+P
+cat >forks.yaml <<'Y'
+sandbox: {isolation: gvisor, network: none, timeout: 30m}
+Y
+"$SEER" up forks.yaml --name lab
+"$SEER" serve lab state.py --out serving >/dev/null
+is "the first call" "$("$SEER" call lab state.count)" 1
+"$SEER" exec lab -- sh -c 'echo kept >/workspace/file; ln -s file /workspace/link'
+"$SEER" call lab state.long >long.out 2>&1 &
+caller=$!
+until "$SEER" calls ls lab 2>/dev/null | grep -q running; do sleep 0.2; done
+
+"$SEER" snapshot lab mem --memory
+kill -TERM "$caller" # cancels it in the original; in a copy it does not go on
+wait "$caller" || true
+is "the original goes on" "$("$SEER" call lab state.count)" 2
+"$SEER" snapshots verify mem
+"$SEER" up forks.yaml --snapshot mem --name copy
+is "state of the copy" "$("$SEER" call copy state.count)" 2
+is "files of the copy" "$("$SEER" exec copy -- cat /workspace/link)" kept
+other "random numbers" "$("$SEER" call copy state.draw)" "$("$SEER" call lab state.draw)"
+socket=$(show copy "['endpoints'][0]['url']")
+is "a token of the original at the copy" "$(curl -s -o said -w '%{http_code}' --unix-socket "${socket#unix:}" -H "Authorization: Bearer $(token serving/connection.json)" http://x/v1/services/state)" 401
+
+"$SEER" fork lab -n 3 --name fork >ids
+is "number of forks" "$(wc -l <ids)" 3
+for i in 1 2 3; do
+  is "state of fork $i" "$("$SEER" call "fork-$i" state.count)" 3
+  "$SEER" call "fork-$i" state.draw
+done >draws
+is "different random numbers" "$(sort -u draws | wc -l)" 3
+"$SEER" down fork-1
+is "another fork goes on" "$("$SEER" call fork-2 state.count)" 4
+"$SEER" down --all >/dev/null
+
+# One file, taken in under another name, and one of whose bytes is another one.
+"$SEER" snapshots export mem mem.tar
+"$SEER" snapshots rm mem
+"$SEER" snapshots import mem.tar --name again
+"$SEER" up forks.yaml --snapshot again --name again
+is "state from a file" "$("$SEER" call again state.count)" 2
+"$SEER" down again
+cat >open.yaml <<'Y'
+sandbox: {isolation: gvisor, network: open, timeout: 30m}
+Y
+cat >bubble.yaml <<'Y'
+sandbox: {isolation: bubblewrap, network: none, timeout: 30m}
+Y
+not "$SEER" up open.yaml --snapshot again
+grep -q "have the network none" said
+not "$SEER" up bubble.yaml --snapshot again
+grep -q "isolation gvisor only" said
+"$SEER" up open.yaml --name open
+not "$SEER" fork open
+grep -q "network: none" said
+"$SEER" up bubble.yaml --name bubble
+not "$SEER" snapshot bubble x --memory
+grep -q "isolation: gvisor" said
+# A program that listens on a socket outside is named as the reason, and the sandbox goes on.
+"$SEER" up forks.yaml --name sockets
+"$SEER" exec sockets -- sh -c 'setsid python3 -c "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind(\"/tmp/s\"); s.listen(); time.sleep(600)" >/dev/null 2>&1 &'
+until "$SEER" exec sockets -- test -S /tmp/s; do sleep 0.2; done
+not "$SEER" snapshot sockets x --memory
+grep -q "socket" said
+"$SEER" exec sockets -- true
+is "nothing half visible" "$("$SEER" snapshots ls --json | python3 -c 'import json,sys; print([s["name"] for s in json.load(sys.stdin)])')" "['again']"
+
+# Killed in the middle: the sandbox goes on by itself.
+"$SEER" down --all >/dev/null
+"$SEER" up forks.yaml --name killed
+"$SEER" serve killed state.py --out killed >/dev/null
+for pause in 0.15 0.4; do
+  "$SEER" snapshot killed half --memory >/dev/null 2>&1 &
+  sleep $pause
+  kill -9 $! 2>/dev/null || true
+  wait $! 2>/dev/null || true
+  tries=0
+  until timeout 20 "$SEER" call killed state.count >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    [ $tries -lt 20 ] || { echo "killed after $pause s, the sandbox does not go on"; exit 1; }
+    sleep 2
+  done
+  "$SEER" snapshots rm half 2>/dev/null || true
+done
+"$SEER" gc
+[ -z "$(ls "$HOME/.local/state/seer/local/memory")" ]
+"$SEER" down --all >/dev/null
+
+# A kernel with 500 MB, in a notebook.
+cat >kernel.yaml <<'Y'
+sandbox: {isolation: gvisor, network: none, timeout: 30m, execution_mode: notebook, python_packages: [numpy]}
+Y
+cat >cell.py <<'P'
+import json, sys, time, urllib.parse, urllib.request
+url, mode, code = sys.argv[1:]
+base, _, query = url.partition("?")
+token = urllib.parse.parse_qs(query)["token"][0]
+def ask(method, path, body=None, plain=False):
+    data = json.dumps(body).encode() if body is not None else None
+    r = urllib.request.Request(base + "seer/v1" + path, data, {"Authorization": "Bearer " + token}, method=method)
+    with urllib.request.urlopen(r, timeout=120) as f:
+        return f.read().decode() if plain else json.loads(f.read())
+if mode == "new":
+    session = ask("POST", "/sessions", {"mode": "new", "name": "x"})["session"]["id"]
+else:
+    session = ask("GET", "/sessions")["sessions"][0]["id"]
+execution = ask("POST", "/sessions/%s/cells" % session, {"type": "code", "source": code, "run": True})["execution"]["id"]
+while ask("GET", "/executions/" + execution)["state"] in ("queued", "running"):
+    time.sleep(0.05)
+print(ask("GET", "/executions/%s/text" % execution, plain=True).strip())
+P
+cell() { python3 cell.py "$(show "$1" "['environment']['jupyter_url']")" "$2" "$3"; }
+"$SEER" up kernel.yaml --name kernel
+is "a large array" "$(cell kernel new 'import numpy as np, random; a = np.arange(500 << 17); np.random.seed(1); random.seed(1); print(a.nbytes)')" 524288000
+url=$(show kernel "['environment']['jupyter_url']")
+time "$SEER" snapshot kernel kernel --memory
+time "$SEER" up kernel.yaml --snapshot kernel --name restored
+is "the array of the copy" "$(cell restored old 'print(int(a[-1]))')" 65535999
+draws='print(random.random(), np.random.rand())'
+other "random numbers of kernels" "$(cell restored old "$draws")" "$(cell kernel old "$draws")"
+port=$(show restored "['environment']['jupyter_url']" | cut -d/ -f1-3)
+not python3 cell.py "$port/?token=${url##*token=}" old 1
+grep -q 403 said
+time "$SEER" fork kernel -n 2 --name k
+is "the array of a fork" "$(cell k-2 old 'print(int(a[-1]))')" 65535999
+"$SEER" down --all >/dev/null
