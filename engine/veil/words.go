@@ -21,17 +21,17 @@ const minWord = 4
 // shelf:tiny/other. Of each the whole and its last part count. Words that except
 // contains as a whole (the architecture, which has to stay) are left out and returned.
 func NewWords(names []string, except ...string) (w Words, told []string) {
-	known := map[string]bool{}
+	stay, known := map[string]bool{}, map[string]bool{}
 	for _, e := range except {
-		known[string(normal([]byte(e)))] = true
+		stay[string(normal([]byte(e)))] = true
 	}
 	for _, name := range names {
 		for _, word := range parts(name) {
 			form := normal([]byte(word))
 			switch {
-			case known[string(form)]:
+			case stay[string(form)]:
 				told = append(told, word)
-			case len(form) >= minWord:
+			case len(form) >= minWord && !known[string(form)]: // one name may be there twice
 				known[string(form)] = true
 				w.forms = append(w.forms, form)
 			}
