@@ -22,9 +22,8 @@ STAGES = [
     ("preflight", "preflight: plugins scanned, isolation tried, plan"),
     ("machine", "machine: ledger, folders, loader started, its socket there"),
     ("boot", "boot: runtime checked and started, layer, lease, configuration"),
-    ("session", "workspace; after the kernel, the notebook of a new session"),
-    ("jupyter", "Jupyter started, until it answers"),
-    ("kernel", "kernel started, its set-up run"),
+    ("jupyter", "workspace, Jupyter started, until it answers"),
+    ("session", "kernel started, its set-up run; the notebook of a session"),
     ("cell", "first cell"),
 ]
 

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/coder/websocket"
@@ -50,14 +49,12 @@ type helper struct {
 	clouds    map[string]*cloud
 	machines  int // so far
 	socket    *websocket.Conn
-	held      []*exec.Cmd
+	held      []func() // their ends
 }
 
 // close ends the clouds, and with them their machines.
 func (h *helper) close(ctx context.Context) {
-	for _, cmd := range h.held {
-		end(cmd)
-	}
+	h.end()
 	for _, c := range h.clouds {
 		if c.host != nil {
 			_ = c.host.Close(ctx)

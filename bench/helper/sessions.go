@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ func (h *helper) cell(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	defer func() { _ = s.Terminate(ctx) }() // the caller checks that nothing lives
-	w.mark("kernel", time.Now())
+	w.mark("session", time.Now())
 	client, err := s.Notebook(ctx)
 	if err != nil {
 		return nil, err
@@ -83,8 +82,12 @@ func (w *stopwatch) first(ctx context.Context, client *notebook.Client) error {
 	return errors.New("the first cell had no result")
 }
 
+// whileRead runs a command until its own standard input ends; as the first process of
+// its sandbox it takes everything there with it.
+const whileRead = `"$@" & read x`
+
 // hold starts a command as bare does, with a layer shown and nobody waiting for it:
-// release ends it.
+// release ends it, and so does the end of this program.
 func (h *helper) hold(ctx context.Context, r request) (any, error) {
 	python, err := isolation.Python(ctx, h.lookupPython)
 	if err != nil {
@@ -95,7 +98,7 @@ func (h *helper) hold(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	cmd, err := isolation.Command(isolation.Bubblewrap, isolation.Spec{
-		Argv: r.Argv, Network: true, PIDOne: true, ReadOnly: python.Paths, Dir: "/workspace",
+		Argv: append([]string{"/bin/sh", "-c", whileRead, "sh"}, r.Argv...), Network: true, PIDOne: true, ReadOnly: python.Paths, Dir: "/workspace",
 		Mounts: append(mounts, sdk.Mount{Source: r.File, Target: "/seer/layer"}),
 		Env:    map[string]string{"HOME": "/home/seer", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "TMPDIR": "/tmp", "USER": "seer"},
 	})
@@ -103,11 +106,15 @@ func (h *helper) hold(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	defer isolation.Release(cmd)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	h.held = append(h.held, cmd)
+	h.held = append(h.held, func() { _ = in.Close(); _ = cmd.Wait() })
 	return since(begin), nil
 }
 
@@ -121,16 +128,15 @@ func (h *helper) lookupPython(name string) string {
 // release ends what hold has started.
 func (h *helper) release(context.Context, request) (any, error) {
 	begin := time.Now()
-	for _, cmd := range h.held {
-		end(cmd)
-	}
+	h.end()
 	h.held = nil
 	return since(begin), nil
 }
 
-func end(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait() // it was killed
+func (h *helper) end() {
+	for _, end := range h.held {
+		end()
+	}
 }
 
 // fetch reads all that a port of a sandbox has to say: through the runtime, or with
