@@ -1,0 +1,117 @@
+package acceptance
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestNotebookIdle: a cell that runs keeps the sandbox, however silent, also when nobody
+// waits for it; a Jupyter that only waits does not.
+func TestNotebookIdle(t *testing.T) {
+	t.Parallel()
+	p := newJupyterPlace(t)
+	p.notebook("timeout: 10m, idle_timeout: 8s")
+	p.up("lab")
+	a := p.agent("--notebook", "lab")
+	a.ok("start_new_session", map[string]any{})
+	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(16)"})
+	p.exists("lab", "begun")
+	begun := time.Now()
+	a.signal(syscall.SIGKILL)
+	_ = a.cmd.Wait()
+	p.eventually("the end of an idle sandbox", func() bool { return len(p.ls()) == 0 })
+	if lived := time.Since(begun); lived < 16*time.Second {
+		t.Errorf("it ended under a running cell, after %v", lived)
+	}
+	p.nothingRuns()
+}
+
+// TestNotebookTimeout: the end of its time ends a sandbox also in the middle of a cell.
+func TestNotebookTimeout(t *testing.T) {
+	t.Parallel()
+	p := newJupyterPlace(t)
+	p.notebook("timeout: 45s")
+	p.up("lab")
+	a := p.agent("--notebook", "lab")
+	a.ok("start_new_session", map[string]any{})
+	a.begin("execute_code", map[string]any{"code": hold("long")})
+	p.exists("lab", "long")
+	p.eventually("the end of its time", func() bool { return len(p.ls()) == 0 })
+	a.in.Close()
+	a.wait()
+	p.nothingRuns()
+}
+
+// TestNotebookStartIsBrokenOff: by kill -9 the sandbox is left to its lease, by Ctrl-C it has
+// ended before the program has.
+func TestNotebookStartIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	p := newJupyterPlace(t)
+	j := p.seer("up", "exp.yaml", "--name", "lab")
+	p.eventually("Jupyter is started", func() bool { return strings.Contains(j.said(), "starting Jupyter") })
+	j.signal(syscall.SIGINT)
+	p.check(j.wait(), 130, "stopping: ending what was started")
+	if left := p.ls(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	p.nothingRuns()
+	p.nothingLies()
+
+	p.notebook("timeout: 35s")
+	j = p.seer("up", "exp.yaml", "--name", "lab")
+	p.eventually("a kernel is prepared", func() bool { return strings.Contains(j.said(), "preparing a kernel") })
+	j.signal(syscall.SIGKILL)
+	p.check(j.wait(), 137)
+	p.nothingRuns() // the lease
+	p.age()
+	p.ok("gc")
+	if left := p.ls(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestNotebookRunsSideBySide: two agents with a notebook each, of which one is killed with
+// its program in the middle of a cell.
+func TestNotebookRunsSideBySide(t *testing.T) {
+	t.Parallel()
+	p := newJupyterPlace(t)
+	p.write("agent.py", notebookAgent)
+	p.write("run.yaml", "name: test\nsandbox: {timeout: 10m, execution_mode: notebook}\nworkspace: {files: [agent.py]}\nagent: {command: [python3, -u, agent.py]}\n")
+	one := p.seer("run", "run.yaml", "-q", "--set", "workspace.dir=first é", "--set", "outputs=out 1")
+	two := p.seer("run", "run.yaml", "-q", "--set", "workspace.dir=second", "--set", "outputs=out 2")
+	p.eventually("both work", func() bool { return p.has("first é/started") && p.has("second/started") })
+	two.signal(syscall.SIGKILL)
+	p.check(two.wait(), 137)
+	p.write("first é/go", "")
+	p.check(one.wait(), 0, "from the notebook: 42")
+	if !strings.Contains(p.copies("out 1"), "from the notebook") {
+		t.Error("the notebook is not among the results")
+	}
+}
+
+const notebookAgent = `
+import json, os, subprocess, time
+server = json.load(open("mcp.json"))["mcpServers"]["notebook"]
+p = subprocess.Popen([server["command"], *server["args"]], env={**os.environ, **server.get("env", {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+number = 0
+def ask(method, params):
+    global number
+    number += 1
+    p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+    while True:
+        m = json.loads(p.stdout.readline())
+        if m.get("id") == number and "method" not in m:
+            return m["result"]
+ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+p.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+ask("tools/call", {"name": "start_new_session", "arguments": {}})
+open("started", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.05)
+r = ask("tools/call", {"name": "execute_code", "arguments": {"code": "print('from the notebook:', 6 * 7)"}})
+print("".join(c.get("text", "") for c in r["content"]))
+p.stdin.close()
+p.wait()
+`
