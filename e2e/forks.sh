@@ -36,7 +36,7 @@ caller=$!
 until "$SEER" calls ls lab 2>/dev/null | grep -q running; do sleep 0.2; done
 
 "$SEER" snapshot lab mem --memory
-kill -TERM "$caller" # cancels it in the original; in a copy it does not go on
+kill -TERM "$caller" || { cat long.out; exit 1; } # cancels it in the original; in a copy it does not go on
 wait "$caller" || true
 is "the original goes on" "$("$SEER" call lab state.count)" 2
 "$SEER" snapshots verify mem

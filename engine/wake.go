@@ -96,7 +96,11 @@ func (w *waking) start(ctx context.Context) error {
 	spec.Name, spec.TimeoutSeconds = r.Name, int64(w.timeout/time.Second)
 	choice := machine.Choice{Provider: localName, Spec: spec, Isolation: isolation.GVisor, Prepare: func(spec *sdk.MachineSpec) error {
 		w.renewal.EndUnix = spec.EndUnix
-		data, err := json.Marshal(local.Restore{Dir: w.dir, Renewal: w.renewal})
+		told, err := json.Marshal(w.renewal)
+		if err != nil {
+			return err
+		}
+		data, err := json.Marshal(local.Restore{Dir: w.dir, Renewal: told})
 		spec.Env = map[string]string{local.RestoreVariable: string(data)}
 		return err
 	}}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -22,8 +21,8 @@ const RestoreVariable = "SEER_RESTORE"
 
 // Restore says what a machine goes on with.
 type Restore struct {
-	Dir     string           `json:"dir"` // that [Memory.SaveMemory] has filled; it is only read
-	Renewal protocol.Renewal `json:"renewal"`
+	Dir     string          `json:"dir"`     // that [Memory.SaveMemory] has filled; it is only read
+	Renewal json.RawMessage `json:"renewal"` // what the runtime is told: protocol.Renewal
 }
 
 // The parts of a folder with saved processes.
@@ -59,6 +58,9 @@ type launch struct {
 	Host     hostNote          `json:"host"`
 }
 
+// parkLimit is protocol.ParkLimit: the latest that a parked machine makes its socket anew.
+const parkLimit = 2 * time.Minute
+
 const launchName = "launch.json"
 
 // parkNote says when a machine made its socket anew: one made later is somebody else's.
@@ -86,7 +88,7 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	}
 	s := &saving{p: p, f: f, n: n, id: newParkID()}
 	l.ID = s.id
-	n.Parked = &parkNote{From: time.Now(), Until: time.Now().Add(protocol.ParkLimit)}
+	n.Parked = &parkNote{From: time.Now(), Until: time.Now().Add(parkLimit)}
 	if err := f.write(n); err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 		defer cancel()
 		err = errors.Join(err, s.goOn(rest), thaw(rest))
 	}()
-	n.Parked.Until = time.Now().Add(protocol.ParkLimit)
+	n.Parked.Until = time.Now().Add(parkLimit)
 	if err := f.write(n); err != nil {
 		return err
 	}
@@ -196,11 +198,7 @@ func (s *saving) save(ctx context.Context, dir string, l launch) error {
 // goOn has the machine listen again and takes the new socket. Nothing but the runtime
 // moves in it yet, so that it is nobody else's.
 func (s *saving) goOn(ctx context.Context) error {
-	data, err := json.Marshal(protocol.Renewal{})
-	if err != nil {
-		return err
-	}
-	if err := state.WriteFile(s.file("go"), data, 0o600); err != nil {
+	if err := state.WriteFile(s.file("go"), []byte(`{"copy":false}`), 0o600); err != nil {
 		return err // it goes on by itself after a while
 	}
 	back := until(ctx, 45*time.Second, func() bool {

@@ -42,11 +42,7 @@ func (r *restored) fill(ctx context.Context, f folder) error {
 			return noSpace(f.root, err)
 		}
 	}
-	data, err := json.Marshal(r.Renewal)
-	if err != nil {
-		return err
-	}
-	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), data, 0o600)
+	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), r.Renewal, 0o600)
 }
 
 // apply has the command be the one that was saved.
