@@ -34,7 +34,7 @@ const (
 func Requirements(lab bool) []string {
 	list := []string{"jupyter_server>=2.14,<3", "ipykernel>=6.29,<8", "nbformat>=5.10,<6"}
 	if lab {
-		list = append(list, "jupyterlab>=4.2,<5", "jupyter-collaboration>=3,<6")
+		list = append(list, "jupyterlab>=4.2,<5", "jupyter-collaboration>=4,<6")
 	}
 	return list
 }

@@ -94,6 +94,10 @@ class Execution:
         for name in list(self._held):
             self._say(name, self._hider.text(self._held.pop(name)))
 
+    def _on_lost(self, content: Dict[str, Any]) -> None:
+        self._release()
+        self.note("about %d messages of the kernel were lost here: it says more at once than can be sent" % content["count"])
+
     def _on_execute_input(self, content: Dict[str, Any]) -> None:
         if not self.hidden:
             self.execution_count = content.get("execution_count")

@@ -50,6 +50,7 @@ class Kernel:
         self._tasks: List[asyncio.Task] = []
         self._requests: Dict[str, Request] = {}
         self._process: Any = None
+        self._counter = messages.Counter()
 
     @property
     def pid(self) -> int:
@@ -182,6 +183,9 @@ class Kernel:
         parent = message.get("parent_header") or {}
         kind, content = message["header"]["msg_type"], message["content"]
         request = self._requests.get(parent.get("msg_id", ""))
+        missing = self._counter.missing(message["header"])
+        if missing and request is not None:
+            request.heard("lost", {"count": missing})
         if kind == "status" and parent.get("msg_type") == "execute_request":
             self._told(str(content.get("execution_state")))
         if request is None:

@@ -25,6 +25,24 @@ def read(session: Any, frames: List[Any]) -> Iterator[Dict[str, Any]]:
     yield session.deserialize(parts)
 
 
+class Counter:
+    """Sees that messages are missing: a kernel drops what it cannot get rid of, and numbers what it says."""
+
+    _FEW = 50  # answers to others lie between those that are published
+
+    def __init__(self) -> None:
+        self._who, self._last = "", 0
+
+    def missing(self, header: Dict[str, Any]) -> int:
+        """About how many were lost before this one; 0 where none were, or it cannot be known."""
+        who, _, number = str(header.get("msg_id", "")).rpartition("_")
+        if not who or not number.isdecimal():
+            return 0
+        gap = int(number) - self._last - 1 if who == self._who else 0
+        self._who, self._last = who, int(number)
+        return gap if gap > self._FEW else 0
+
+
 def _stream(session: Any, frames: List[Any]) -> Any:
     """The pieces of a stream's text; None for anything else."""
     at = next((n for n, f in enumerate(frames) if len(f) == len(_DELIMITER) and f.bytes == _DELIMITER), -1)

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from seer_notebook import merge, messages, paths, settings  # noqa: E402
 from seer_notebook.events import Budget, Log  # noqa: E402
+from seer_notebook.execution import Execution  # noqa: E402
 from seer_notebook.hide import Hider  # noqa: E402
 from seer_notebook.outputs import KEPT, Outputs  # noqa: E402
 
@@ -65,6 +66,20 @@ class Pieces(unittest.TestCase):
             with self.assertRaises(ValueError):
                 list(messages.read(jupyter_client.session.Session(key=b"other"), [zmq.Frame(part) for part in sent]))
         self.assertGreater(len(list(messages.read(session, [zmq.Frame(p) for p in session.serialize(session.msg("stream", {"name": "stdout", "text": long}))]))), 10)
+
+
+class Lost(unittest.TestCase):
+    def test_what_is_missing_is_said(self) -> None:
+        counter, session = messages.Counter(), jupyter_client.session.Session()
+        for n in range(300):
+            header = session.msg("stream")["header"]
+            if n not in range(40, 60) and n not in range(100, 190):
+                self.assertEqual(counter.missing(header), 90 if n == 190 else 0)
+        self.assertEqual(counter.missing(jupyter_client.session.Session().msg("status")["header"]), 0)
+        self.assertEqual(counter.missing({"msg_id": "of another kind"}), 0)
+        execution = Execution("e", "s", "c", "", Hider({}), Budget(), tempfile.gettempdir())
+        execution.heard("lost", {"count": 90})
+        self.assertIn("about 90 messages", execution.log.since(1)[0]["text"])
 
 
 class Limits(unittest.TestCase):
