@@ -113,9 +113,9 @@ def snapshots(lab: Lab) -> FOUND:
     os.unlink(saved)
     save, restore = "`seer snapshot` of 1,000 files of 1 MiB, random", "`seer up --snapshot` with them"
     return [
-        Row(save, "bubblewrap", samples["save"], "`tar | zstd -1` of the same files, and `sync`", samples["tar"]),
+        Row(save, "bubblewrap", samples["save"], "`tar` into `zstd -1` of the same files, and `sync`", samples["tar"]),
         Row(restore, "bubblewrap", samples["up"], "`seer up` and making them again", again),
-        Row(restore + ", beyond `seer up`", "bubblewrap", beyond, "`zstd -d | tar -x`", samples["untar"]),
+        Row(restore + ", beyond `seer up`", "bubblewrap", beyond, "`zstd -d` into `tar -x`", samples["untar"]),
     ], []
 
 
