@@ -93,7 +93,8 @@ class Running(unittest.TestCase):
 
     def test_events_come_while_it_runs(self) -> None:
         go = server.root / "go on"
-        made = server.add(session, "import os, time\nprint('first')\nwhile not os.path.exists('go on'): time.sleep(0.02)\nprint('last')\nready")
+        made = server.add(session, "import os, time\nprint('first')\n"
+                                   "while not os.path.exists('go on'): time.sleep(0.02)\nprint('last')\nready")
         events, seen = server.events(made["execution"]["id"]), []
         for event in events:
             seen.append(event)

@@ -69,7 +69,7 @@ class AsJupyter(unittest.TestCase):
     def test_only_notebooks_lie_in_the_users_folder(self) -> None:
         session = server.new("alone")
         server.run(session, "1")
-        until(lambda: [p for p in server.root.rglob("*") if p.name.startswith(".") and not p.name.endswith(".part")] == [], "no hidden file")
+        until(lambda: not [p for p in server.root.rglob(".*") if p.suffix != ".part"], "no hidden file")
         with server.open("POST", "/api/contents/%s/checkpoints" % quote(str(server.path(session).relative_to(server.root))), {}) as answer:
             self.assertEqual(answer.status, 201)
         self.assertEqual(list(server.root.rglob("*checkpoint*")), [])
@@ -104,7 +104,8 @@ class Saved(unittest.TestCase):
         self.assertEqual(next(c for c in cells if c["source"] == "a = 'edited'")["outputs"][0]["text"], "one\n")
         server.ended(late["execution"]["id"])
         # It is all in the file, too, and what an editor writes that knows no marks counts as the latest.
-        until(lambda: {"person", late["cell"]["id"]} <= {c["id"] for c in read(path)["cells"]} and "late\\n" in path.read_text(), "the joined notebook")
+        both = {"person", late["cell"]["id"]}
+        until(lambda: both <= {c["id"] for c in read(path)["cells"]} and "late\\n" in path.read_text(), "the joined notebook")
         whole = read(path)
         whole["metadata"] = {}
         whole["cells"] = whole["cells"][:1]
@@ -164,7 +165,8 @@ class Again(unittest.TestCase):
         self.assertIn("1\\n", (server.root / path).read_text())
 
     def test_continue_works_on_a_copy(self) -> None:
-        path = self.notebook("2020-01-02-03-04_mine_continued.ipynb", ["print('begun', flush=True)", "import time; time.sleep(600)", "y = 2"])
+        sources = ["print('begun', flush=True)", "import time; time.sleep(600)", "y = 2"]
+        path = self.notebook("2020-01-02-03-04_mine_continued.ipynb", sources)
         before = (server.root / path).read_text()
         made = server.ask("POST", "/sessions", {"mode": "continue", "path": str(server.root / path)})
         self.assertRegex(made["session"]["path"], r"^notebooks/[\d-]+_mine_continued\.ipynb$")

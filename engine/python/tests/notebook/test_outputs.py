@@ -34,7 +34,8 @@ class Much(unittest.TestCase):
         session = server.new("much")
         server.run(session, "print('warm')")
         before = peak()
-        made = server.add(session, "print('the head')\nline = 'x' * (2**20 - 1)\nfor i in range(200): print(line, flush=True)\nprint('the tail', end='')")
+        made = server.add(session, "print('the head')\nline = 'x' * (2**20 - 1)\n"
+                                   "for i in range(200): print(line, flush=True)\nprint('the tail', end='')")
         name = made["execution"]["id"]
         until(lambda: server.ask("GET", "/executions/" + name)["state"] not in ("queued", "running"), "the end")
         ended = server.ended(name)
@@ -57,14 +58,17 @@ class Much(unittest.TestCase):
     def test_300_outputs_with_images(self) -> None:
         session = server.new("images")
         made = server.add(session, "from IPython.display import display\nimport base64, os\n"
-                                   "for i in range(300):\n    display({'image/png': base64.b64encode(os.urandom(3000)).decode(), 'text/plain': str(i)}, raw=True)\n"
+                                   "for i in range(300):\n"
+                                   "    image = base64.b64encode(os.urandom(3000)).decode()\n"
+                                   "    display({'image/png': image, 'text/plain': str(i)}, raw=True)\n"
                                    "display({'image/png': 'A' * (17 << 20), 'text/plain': 'large'}, raw=True)")
         ended = server.ended(made["execution"]["id"])
         self.assertEqual(len(ended["events"]), 302)
         outputs = server.cells(session)[0]["outputs"]
         self.assertEqual([o["data"]["text/plain"] for o in outputs[:300]], [str(i) for i in range(300)])
         self.assertEqual(len(outputs[7]["data"]["image/png"]), 4000)
-        self.assertEqual(outputs[300]["data"], {"text/plain": "large\n[image/png of %d bytes is left out: more than %d]" % (17 << 20, 16 << 20)})
+        note = "large\n[image/png of %d bytes is left out: more than %d]" % (17 << 20, 16 << 20)
+        self.assertEqual(outputs[300]["data"], {"text/plain": note})
         short = server.cells(session, "?outputs=short")[0]["outputs"][0]["data"]
         self.assertEqual(short, {"image/png": "[image/png, 4000 bytes]", "text/plain": "0"})
         self.assertEqual(server.cells(session, "?outputs=none")[0]["outputs"], [])
@@ -133,7 +137,8 @@ except OSError: print('no source')
 print(inspect.getsource(shown), end='')
 get_ipython().run_line_magic('history', '')
 """)
-        self.assertIn("1 marker-of-setup 1 False\nFalse False False\n[]\nFalse False\nno source\ndef shown(): return 2", ended["text"], ended["error"])
+        self.assertIn("1 marker-of-setup 1 False\nFalse False False\n[]\nFalse False\nno source\ndef shown(): return 2",
+                      ended["text"], ended["error"])
         self.assertNotIn("def helper", ended["text"].split("import gc")[0])
         self.assertEqual([s["name"] for s in server.ask("GET", "/sessions/" + session)["setup"]], ["load <hidden>", "open"])
 

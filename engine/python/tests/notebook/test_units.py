@@ -13,11 +13,11 @@ import zmq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook import merge, messages, paths, settings  # noqa: E402
-from seer_notebook.events import Budget, Log  # noqa: E402
-from seer_notebook.execution import Execution  # noqa: E402
-from seer_notebook.hide import Hider  # noqa: E402
-from seer_notebook.outputs import KEPT, Outputs  # noqa: E402
+from seer_notebook import merge, messages, paths, settings
+from seer_notebook.events import Budget, Log
+from seer_notebook.execution import Execution
+from seer_notebook.hide import Hider
+from seer_notebook.outputs import KEPT, Outputs
 
 
 class Hiding(unittest.TestCase):
@@ -40,7 +40,7 @@ class Pieces(unittest.TestCase):
     def test_long_texts_come_whole(self) -> None:
         rnd = random.Random(5)
         letters = ["a", "\\", '"', "\n", "é", "日", "\U0001f600", "\x1b", "\ud83d", "\ude00", "u00e9"]
-        for n in range(2000):
+        for _ in range(2000):
             text = "".join(rnd.choice(letters) for _ in range(rnd.randrange(60)))
             for ascii_only in (True, False):
                 inside = json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "surrogatepass")
@@ -65,7 +65,8 @@ class Pieces(unittest.TestCase):
                 self.assertEqual(found[0]["content"], content)
             with self.assertRaises(ValueError):
                 list(messages.read(jupyter_client.session.Session(key=b"other"), [zmq.Frame(part) for part in sent]))
-        self.assertGreater(len(list(messages.read(session, [zmq.Frame(p) for p in session.serialize(session.msg("stream", {"name": "stdout", "text": long}))]))), 10)
+        sent = session.serialize(session.msg("stream", {"name": "stdout", "text": long}))
+        self.assertGreater(len(list(messages.read(session, [zmq.Frame(part) for part in sent]))), 10)
 
 
 class Lost(unittest.TestCase):
@@ -140,7 +141,8 @@ class Parsing(unittest.TestCase):
     def test_no_configuration_breaks_it(self) -> None:
         rnd = random.Random(1)
         with tempfile.TemporaryDirectory() as root:
-            good = json.dumps({"root": root, "ip": "127.0.0.1", "port": 1, "token": "0123456789abcdef", "setup": [{"name": "a", "code": "b"}],
+            good = json.dumps({"root": root, "ip": "127.0.0.1", "port": 1, "token": "0123456789abcdef",
+                               "setup": [{"name": "a", "code": "b"}],
                                "hide": {"a": "b"}}).encode()
             settings.parse(good)
             for _ in range(3000):
