@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -107,8 +108,8 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	if err := s.parked(ctx); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(f.path("socket"), "s")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // nobody listens there any more
+	if err := s.standIn(); err != nil {
+		return err
 	}
 	return s.save(ctx, dir, l)
 }
@@ -154,6 +155,38 @@ type saving struct {
 	f  folder
 	n  *note
 	id string
+
+	instead *net.UnixListener // while the machine does not listen
+}
+
+// standIn listens in the place of the machine, so that who comes meanwhile waits, and does
+// not take the machine for one that has ended.
+func (s *saving) standIn() error {
+	if err := os.Remove(filepath.Join(s.f.path("socket"), "s")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.f.socket(), Net: "unix"})
+	if err != nil {
+		return err
+	}
+	l.SetUnlinkOnClose(false)
+	s.instead = l
+	return nil
+}
+
+// takeSocket gives the machine's new socket the name that is known outside.
+func (s *saving) takeSocket() bool {
+	name := filepath.Join(s.f.path("socket"), "s")
+	inside, part := filepath.Join(s.f.path("run"), "s"), name+".new"
+	if !isSocket(inside) {
+		return false
+	}
+	_ = os.Remove(part)
+	if os.Link(inside, part) != nil || !isSocket(part) || !s.n.Parked.made(part) || os.Rename(part, name) != nil {
+		_ = os.Remove(part)
+		return false
+	}
+	return answers(s.f.socket())
 }
 
 func (s *saving) file(kind string) string { return filepath.Join(s.f.path("run"), kind+"-"+s.id) }
@@ -201,10 +234,10 @@ func (s *saving) goOn(ctx context.Context) error {
 	if err := state.WriteFile(s.file("go"), []byte(`{"copy":false}`), 0o600); err != nil {
 		return err // it goes on by itself after a while
 	}
-	back := until(ctx, 45*time.Second, func() bool {
-		ok, err := s.f.adopt(s.n.Parked)
-		return err == nil && ok && answers(s.f.socket())
-	})
+	back := until(ctx, 45*time.Second, s.takeSocket)
+	if s.instead != nil {
+		_ = s.instead.Close() // who waited there comes again
+	}
 	_ = os.Remove(s.file("go"))
 	if !back {
 		return sdk.Errorf(sdk.Unavailable, "the machine does not listen again; see its log")
