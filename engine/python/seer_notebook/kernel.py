@@ -11,31 +11,12 @@ from jupyter_server._tz import utcnow
 
 from . import messages
 from .processes import began, died_of
+from .requests import Died, Request
 
 READY = 300.0  # seconds: a cold disk under a large environment
 WATCH = 0.5
 RESTART = 20.0  # seconds that a restart by somebody else may have no process
 RESTARTED = "the kernel was restarted in the browser"
-
-
-class Died(Exception):
-    """The kernel ended while something was asked of it; the text says how."""
-
-
-class Request:
-    """What the kernel says about one request: heard gets its messages; done holds the content of the reply."""
-
-    def __init__(self, heard: Callable[[str, Dict[str, Any]], None]) -> None:
-        self.heard = heard
-        self.done: asyncio.Future = asyncio.get_running_loop().create_future()
-        self.reply: Optional[Dict[str, Any]] = None
-        self.idle = False
-        self.begun = False  # its code is known to run
-        self.interrupted = False  # before that: such an interrupt is lost
-
-    def settle(self) -> None:
-        if self.reply is not None and self.idle and not self.done.done():
-            self.done.set_result(self.reply)
 
 
 class Kernel:

@@ -9,24 +9,22 @@ from functools import partial
 from typing import Any, Deque, Dict, List, Optional
 
 from . import setup_code
-from .document import Document
 from .errors import Refused
 from .execution import Execution
 from .kernel import RESTARTED, Died, Kernel
 from .settings import Settings
+from .shows import Shows
 
-SHOW = 0.2  # seconds between two looks at the outputs of a running cell
 
-
-class Session:
+class Session(Shows):
     """Everything that is done to it is done one thing after the other by the queue; only an interrupt does not wait."""
 
     def __init__(self, name: str, service: Any, title: str) -> None:
-        self.id, self.title, self.service = name, title, service
+        super().__init__(service)
+        self.id, self.title = name, title
         settings: Settings = service.settings
         self.state, self.message, self.path = "starting", "", ""
         self.kernel = Kernel(service.kernels, service.log, settings.root, service.kernel_env(), self._ended)
-        self.document: Optional[Document] = None
         self.execution_count = 0
         self.setup: List[Dict[str, Any]] = []
         self.created = self.last_use = time.time()
@@ -35,11 +33,8 @@ class Session:
         self.whole: Optional[Execution] = None  # the run of a whole notebook that running is a part of
         self.queue: Deque[Execution] = deque()
         self.keys: OrderedDict[str, asyncio.Future] = OrderedDict()
-        self.shown: OrderedDict[str, Execution] = OrderedDict()  # of each cell, what it shows
         self._wake = asyncio.Event()
         self._worker: Optional[asyncio.Task] = None
-        self._show_dirty: Dict[str, Execution] = {}
-        self._shower: Optional[asyncio.Task] = None
         self._control = asyncio.Lock()
 
     # -- its life
@@ -271,43 +266,6 @@ class Session:
         execution.end(state, error, note)
         self.show_now()
         self.service.ended(execution)
-
-    def _update(self, content: Dict[str, Any]) -> None:
-        """A display is changed wherever it is shown."""
-        for execution in self.shown.values():
-            execution.on_update(content)
-
-    # -- what the notebook shows
-
-    def _changed(self, execution: Execution) -> None:
-        if execution.cell is None or self.document is None:
-            return
-        self._show_dirty[execution.cell] = execution
-        if self._shower is None or self._shower.done():
-            self._shower = asyncio.ensure_future(self._show_soon())
-
-    async def _show_soon(self) -> None:
-        while self._show_dirty:
-            self.show_now()
-            await asyncio.sleep(SHOW)
-
-    def show_now(self) -> None:
-        if self.document is None:
-            return
-        dirty, self._show_dirty = self._show_dirty, {}
-        for cell, execution in dirty.items():
-            if self.shown.get(cell) is execution:
-                running = execution.state == "running"
-                self.document.show(cell, execution.outputs.items, execution.execution_count, running)
-
-    def saved(self, problem: str) -> None:
-        """What became of saving the notebook."""
-        if problem:
-            self.service.log.error("session %s: %s", self.id, problem)
-            if self.running is not None and problem != self.message:
-                self.running.note(problem)
-        if self.state != "dead":
-            self.message = problem
 
 
 def _pass_on(whole: Execution, cell: str, kind: str, size: int, fields: Dict[str, Any]) -> None:
