@@ -3,10 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"runtime"
 	"time"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/veil"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
@@ -207,152 +204,6 @@ func (e *Engine) fetchModel(ctx context.Context, m experiment.Model) (fetch.Mode
 	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders})
 }
 
-// start rents the machine.
-func (u *up) start(ctx context.Context) error {
-	e := u.engine
-	r := machine.NewRecord()
-	r.Name, r.Network = u.opts.Name, u.plan.Network
-	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
-	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = protocol.NewToken(), u.exp.File, u.models, u.lease()
-	r.Owner = e.ledger.Owner()
-	if err := u.noteMode(&r); err != nil {
-		return err
-	}
-	var choices []machine.Choice
-	for _, c := range u.plan.Choices {
-		choice, err := u.choice(c, r)
-		if err != nil {
-			return err
-		}
-		choices = append(choices, choice)
-	}
-	isolated := ""
-	if u.plan.Isolation != "" {
-		isolated = ", isolation " + u.plan.Isolation
-	}
-	u.report.info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
-	var err error
-	u.rec, err = e.driver.Start(ctx, r, choices, func(ev machine.Event) {
-		if ev.Text == "" {
-			return
-		}
-		if ev.Kind == machine.EventLog {
-			u.report.log(StageMachine, ev.Text)
-		} else {
-			u.report.info(StageMachine, "%s", ev.Text)
-		}
-	})
-	for _, c := range u.plan.Choices { // what matters of it is the same for all of a provider
-		if c.Provider == u.rec.Provider {
-			u.chosen = c
-		}
-	}
-	return err
-}
-
-func (u *up) lease() machine.Lease {
-	idle := int64(u.exp.Sandbox.IdleTimeout / time.Second)
-	l := machine.NewLease(machine.Attached, u.attached(), u.engine.now())
-	l.IdleSeconds = idle
-	return l
-}
-
-// attached is how long the machine lives without a sign of this program, until it is
-// furnished.
-func (u *up) attached() time.Duration {
-	if u.opts.Attached > 0 {
-		return u.opts.Attached
-	}
-	return min(furnishing, u.exp.Sandbox.Timeout)
-}
-
-// choice is what the driver needs to know of one.
-func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
-	python, search, boot := "python3", "", loader.Boot{
-		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
-		BootSeconds: rentedBootTimeout.Seconds(), Cache: u.diskCache(),
-	}
-	if c.HostMounts {
-		boot.BootSeconds, boot.Cache = bootTimeout.Seconds(), ""
-	}
-	var mounts []sdk.Mount
-	if c.HostMounts {
-		var err error
-		if mounts, err = u.mounts(c); err != nil {
-			return machine.Choice{}, err
-		}
-	}
-	spec := u.plan.Spec(c)
-	u.listen(&spec, c)
-	hostPython := spec.Image == nil
-	if c.HostMounts && !c.BuildsImage {
-		spec.Image = u.startsFrom(spec.Image)
-	}
-	if c.Provider == localName && hostPython {
-		interpreter, err := u.engine.interpreter(u.plan.Python)
-		if err != nil {
-			return machine.Choice{}, err
-		}
-		python = interpreter.Executable
-		if u.plan.Python != "" {
-			mounts, search = append(mounts, shown(interpreter, c)...), interpreter.SearchPath()
-		}
-	}
-	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), runtimePort
-	spec.Mounts = mounts
-	return machine.Choice{
-		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
-		Poll: time.Duration(c.PollSeconds * float64(time.Second)),
-		Prepare: func(spec *sdk.MachineSpec) (err error) {
-			boot.EndUnix, boot.Machine = spec.EndUnix, spec.Key
-			if spec.Env, err = loader.BootEnv(boot); err == nil && search != "" {
-				spec.Env["PATH"] = search
-			}
-			return err
-		},
-	}, nil
-}
-
-func costOf(c plan.Choice) float64 {
-	if c.CostPerHour == nil {
-		return 0
-	}
-	return *c.CostPerHour
-}
-
-// mounts are the folders and files of this computer that a local machine is shown.
-func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
-	if u.building != "" {
-		return u.buildMounts()
-	}
-	var mounts []sdk.Mount
-	if u.layer != nil && layered(c) {
-		mounts = append(mounts, sdk.Mount{Source: u.layer.dir, Target: layerPath})
-	}
-	for _, m := range u.models {
-		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
-	}
-	if u.vscode != nil && c.Isolation != "none" {
-		mounts = append(mounts, u.vscode.Mounts()...)
-	}
-	for _, up := range u.plan.UploadsOf(c) {
-		if up.Mount {
-			mounts = append(mounts, sdk.Mount{Source: up.Local, Target: up.Remote})
-		}
-	}
-	return mounts, nil
-}
-
-// diskCache is a folder on a disk that outlives the machine, where there is one.
-func (u *up) diskCache() string {
-	for _, v := range u.exp.Sandbox.Volumes {
-		if !v.ReadOnly {
-			return path.Join(v.Path, ".seer")
-		}
-	}
-	return ""
-}
-
 // furnish boots the runtime and puts everything into the sandbox. It is given up
 // when the machine ends.
 func (u *up) furnish(ctx context.Context) (*Sandbox, error) {
@@ -462,95 +313,4 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	return nil
-}
-
-// whileItLives is a context that also ends when the machine does, whose requests
-// would otherwise be tried again for minutes.
-func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	pause := 10 * time.Second
-	if u.engine.cheap(u.rec.Provider) {
-		pause = time.Second
-	}
-	go func() {
-		tick := time.NewTicker(pause)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if u.ended(ctx) != nil {
-				cancel()
-				return
-			}
-		}
-	}()
-	return ctx, cancel
-}
-
-// explain puts the end of the machine in the place of what it led to.
-func (u *up) explain(ctx context.Context, cause error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if err := u.ended(ctx); err != nil {
-		return err
-	}
-	return cause
-}
-
-// ended is nil unless the machine is known to have ended.
-func (u *up) ended(ctx context.Context) error {
-	if err := u.engine.ended(ctx, u.rec); err != nil {
-		return &Error{KindProvider, fmt.Errorf("while it was started, %w", err)}
-	}
-	return nil
-}
-
-// ended is nil unless the machine of a record that lives is known to have ended.
-func (e *Engine) ended(ctx context.Context, r machine.Record) error {
-	p, err := e.provider(ctx, r.Provider)
-	if err != nil {
-		return nil
-	}
-	seen, err := p.Observe(ctx, []string{r.Handle})
-	if err != nil || len(seen) != 1 || seen[0].State.Live() {
-		return nil
-	}
-	return &Error{KindProvider, fmt.Errorf("the machine ended: %s", orText(seen[0].Message, "its provider does not say why"))}
-}
-
-// undo ends a sandbox whose start has failed. The start's own context may be the
-// reason of the failure, so it is not used.
-func (u *up) undo(ctx context.Context, cause error) error {
-	u.report.info(StageEnd, "the start failed; ending what was rented")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	why := cause.Error()
-	if errors.Is(cause, context.Canceled) {
-		why = "the start was cancelled"
-	}
-	_, err := u.engine.driver.End(ctx, u.rec, why)
-	return errors.Join(cause, err)
-}
-
-func countText(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func bytesText(n int64) string {
-	const unit = 1000
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, prefix := float64(n)/unit, 0
-	for value >= unit && prefix < 4 {
-		value /= unit
-		prefix++
-	}
-	return fmt.Sprintf("%.1f %cB", value, "kMGTP"[prefix])
 }
