@@ -102,7 +102,7 @@ for pause in 0.15 0.4; do
   tries=0
   until timeout 20 "$SEER" call killed state.count >/dev/null 2>&1; do
     tries=$((tries + 1))
-    [ $tries -lt 20 ] || { echo "killed after $pause s, the sandbox does not go on"; exit 1; }
+    [ $tries -lt 100 ] || { echo "killed after $pause s, the sandbox does not go on"; exit 1; }
     sleep 2
   done
   "$SEER" snapshots rm half 2>/dev/null || true
