@@ -92,14 +92,14 @@ func requirementName(requirement string) string {
 func listeners(s experiment.Sandbox) (ports, movable []int) {
 	for _, l := range []struct {
 		wanted      bool
-		port, else_ int
+		port, usual int
 	}{{s.ExecutionMode == experiment.ModeNotebook, s.JupyterPort, notebook.DefaultPort}, {s.Debug, s.DebugPort, codeserver.DefaultPort}} {
 		switch {
 		case !l.wanted:
 		case l.port != 0:
 			ports = append(ports, l.port)
 		default:
-			ports, movable = append(ports, l.else_), append(movable, l.else_)
+			ports, movable = append(ports, l.usual), append(movable, l.usual)
 		}
 	}
 	return ports, movable
