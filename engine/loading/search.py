@@ -10,20 +10,19 @@ import sys
 
 LARGE = 16 << 20
 SKIPPED = {"site-packages", "dist-packages", "__pycache__", "node_modules"}  # other people's programs
+OWN = "/seer/runtime"  # the same in every sandbox
 
 asked = json.load(sys.stdin)
 key = bytes.fromhex(asked["key"])
 forms = [bytes(a ^ key[i % len(key)] for i, a in enumerate(bytes.fromhex(form))) for form in asked["forms"]]
-other = re.compile(rb"[^a-z0-9\x80-\xff]+")
+# Each begins with letters that stay as they are, which is quick to look for.
+patterns = [re.compile(rb"[^a-z0-9\x80-\xff]+".join(re.escape(part) for part in form.split(b"-"))) for form in forms]
 found = []
 
 
-def normal(text):
-    return other.sub(b"-", text.lower()).strip(b"-")
-
-
 def look(where, text):
-    if any(form in normal(text) for form in forms):
+    lower = text.lower()
+    if any(pattern.search(lower) for pattern in patterns):
         found.append(where)
 
 
@@ -40,7 +39,7 @@ def pieces(path):
 
 def tree(root):
     for folder, dirs, files in os.walk(root):
-        dirs[:] = [d for d in dirs if d not in SKIPPED]
+        dirs[:] = [d for d in dirs if d not in SKIPPED and os.path.join(folder, d) != OWN]
         for name in dirs + files:
             path = os.path.join(folder, name)
             look(f"the name of {path}", os.fsencode(name))
