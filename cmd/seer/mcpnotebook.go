@@ -13,6 +13,9 @@ import (
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
+// pageVariable has the jupyter_url for a person, where the one for the tools is none.
+const pageVariable = "SEER_JUPYTER_PAGE"
+
 // runNotebook serves the notebooks of a sandbox.
 func (m *mcpCommand) runNotebook(ctx context.Context) error {
 	address, page, done, err := m.notebookAddress(ctx)
@@ -49,7 +52,7 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 		if err != nil {
 			err = usagef("--notebook: %w", err)
 		}
-		return a, "", nothing, err
+		return a, os.Getenv(pageVariable), nothing, err
 	}
 	s, err := m.app.open(ctx, text)
 	if err != nil {

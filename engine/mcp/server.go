@@ -62,19 +62,13 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 // as [Serve] does. The function that comes with the handler ends
 // what it has begun, once nobody is served any more.
 func Handler(ctx context.Context, source Source, guard Guard, o Options) (http.Handler, func(), error) {
-	if err := guard.Valid(); err != nil {
-		return nil, nil, err
-	}
-	s, err := open(ctx, source, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	h, err := front.Handler(s.mcp, guard)
-	if err != nil {
-		s.close()
-		return nil, nil, err
-	}
-	return h, s.close, nil
+	return front.Mount(guard, func() (*mcp.Server, func(), error) {
+		s, err := open(ctx, source, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.mcp, s.close, nil
+	})
 }
 
 type server struct {

@@ -19,6 +19,8 @@ const (
 	// notebookURL is the variable that has the jupyter_url for the MCP server: an argument
 	// could be read by everybody on this computer.
 	notebookURL = "SEER_JUPYTER_URL"
+	// pageURL is the variable with the one that a person can open.
+	pageURL = "SEER_JUPYTER_PAGE"
 
 	sessionFile = "session.json"
 	sessionName = "agent" // of the key that an agent gets
@@ -102,7 +104,7 @@ func (r *runner) notebookServer(ctx context.Context) (sdk.MCPServer, error) {
 	return sdk.MCPServer{
 		Command: r.agent.seerPath(r.opts.Seer),
 		Args:    []string{"mcp", "--notebook", "env:" + notebookURL, "--out", filepath.Join(r.agent.workspace, outputsName)},
-		Env:     map[string]string{notebookURL: "unix:" + socket + "?token=" + env.JupyterToken},
+		Env:     map[string]string{notebookURL: "unix:" + socket + "?token=" + env.JupyterToken, pageURL: env.JupyterURL},
 	}, nil
 }
 

@@ -123,6 +123,25 @@ func Handler(server *mcp.Server, guard Guard) (http.Handler, error) {
 	})), nil
 }
 
+// Mount is [Handler] for a server that is opened when the guard is known to be good. The
+// function that comes with the handler is that of open; where there is no handler, it has
+// been called.
+func Mount(guard Guard, open func() (*mcp.Server, func(), error)) (http.Handler, func(), error) {
+	if err := guard.Valid(); err != nil {
+		return nil, nil, err
+	}
+	server, done, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := Handler(server, guard)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return h, done, nil
+}
+
 // Serve serves one client until it goes away or ctx ends.
 func Serve(ctx context.Context, server *mcp.Server, transport mcp.Transport) error {
 	session, err := server.Connect(ctx, transport, nil)

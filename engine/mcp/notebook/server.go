@@ -52,19 +52,13 @@ func Serve(ctx context.Context, o Options, transport mcp.Transport) error {
 // Handler serves those whom guard lets in over streamable HTTP, as [Serve] does. The
 // function that comes with the handler saves the notebooks a last time, once nobody is served any more.
 func Handler(ctx context.Context, o Options, guard front.Guard) (http.Handler, func(), error) {
-	if err := guard.Valid(); err != nil {
-		return nil, nil, err
-	}
-	s, err := open(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	h, err := front.Handler(s.mcp, guard)
-	if err != nil {
-		s.close()
-		return nil, nil, err
-	}
-	return h, s.close, nil
+	return front.Mount(guard, func() (*mcp.Server, func(), error) {
+		s, err := open(ctx, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.mcp, s.close, nil
+	})
 }
 
 type server struct {
