@@ -154,7 +154,7 @@ func TestKilled(t *testing.T) {
 	o, _ := options(t)
 	for i := range 6 {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
-		cmd.Env = append(os.Environ(), "SEER_TEST_KILLED="+o.Dir, "SEER_TEST_REF="+s.ref(":1"))
+		cmd.Env = append(os.Environ(), "SEER_TEST_KILLED="+o.Dir, "SEER_TEST_REF="+s.ref(":1"), "TMPDIR="+t.TempDir())
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

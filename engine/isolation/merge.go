@@ -214,4 +214,3 @@ func (m *merger) promote() {
 		}
 	}
 }
-

@@ -341,7 +341,7 @@ func TestKilled(t *testing.T) {
 	s := newStore(t)
 	for i := range 6 {
 		cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
-		cmd.Env = append(os.Environ(), "SEER_TEST_KILLED="+s.Dir)
+		cmd.Env = append(os.Environ(), "SEER_TEST_KILLED="+s.Dir, "TMPDIR="+t.TempDir())
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
