@@ -9,10 +9,13 @@ import os
 import shutil
 import sys
 import tempfile
+import uuid
 from typing import Any
 
 PREFIX = "seer-notebook-"
+SOCKETS = "seer-kernels-"
 _LOCK = "lock"
+_LONGEST = 103  # bytes of the path of a Unix socket, on all systems
 
 
 def make() -> str:
@@ -22,6 +25,38 @@ def make() -> str:
     private = tempfile.mkdtemp(prefix=PREFIX)
     _lock(private, os.O_CREAT | os.O_EXCL)
     return private
+
+
+def sockets(private: str) -> str:
+    """A new folder for the sockets of kernels, which nobody but this user gets to; "" where none is short enough for them.
+
+    What a kernel says at a port can be read without its key, by everybody who shares the network of this machine.
+    """
+    _clean(private)
+    for where in ("/dev/shm", tempfile.gettempdir(), "/tmp"):  # the first is not among the files that are saved with the processes
+        try:
+            folder = tempfile.mkdtemp(prefix=SOCKETS, dir=where)
+        except OSError:
+            continue
+        if len(os.fsencode(os.path.join(folder, "kernel-%s-ipc-99" % uuid.uuid4()))) <= _LONGEST:
+            os.symlink(folder, os.path.join(private, "sockets"))
+            return folder
+        os.rmdir(folder)
+    return ""
+
+
+def _clean(private: str) -> None:
+    """Removes the sockets of a server that has ended: its kernels have, too, or are ended."""
+    link = os.path.join(private, "sockets")
+    if os.path.islink(link):
+        shutil.rmtree(os.readlink(link), ignore_errors=True)
+        os.unlink(link)
+
+
+def remove(private: str) -> None:
+    """Removes the folder of make and everything that belongs to it."""
+    _clean(private)
+    shutil.rmtree(private, ignore_errors=True)
 
 
 def search() -> None:
@@ -76,5 +111,5 @@ def _remove_if_left(folder: str) -> None:
         return
     for lost in store.load(os.path.join(folder, "state.json")).get("sessions", []):
         store.end_kernel(lost)
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     os.close(fd)

@@ -26,6 +26,7 @@ def _reseed():
 _reseed()
 del _reseed
 """
+COOKIES = "cookie_secret"  # in the private folder, too
 KEPT = "renewed.json"  # in the private folder: what a server that is started again has to use
 
 
@@ -54,8 +55,16 @@ class Renew(Handler):
         app.identity_provider.token = asked["token"]
         self.service.settings = dataclasses.replace(self.service.settings, token=asked["token"])
         app.cookie_secret = os.urandom(32)
+        forget(app.cookie_secret_file)  # a server that is started again has yet another one
         app.web_app.settings["cookie_secret"] = app.cookie_secret
         self.say({"kernels": kernels})
+
+
+def forget(file: str) -> None:
+    try:
+        os.unlink(file)
+    except FileNotFoundError:
+        pass
 
 
 def save(private: str, kept: Dict[str, str]) -> None:

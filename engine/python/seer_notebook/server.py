@@ -71,6 +71,7 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c.YDocExtension.document_cleanup_delay = None  # a notebook of ours is open for as long as its session
     c.YDocExtension.document_save_delay = 0.5
     places.configure(c, private)
+    c.ServerApp.cookie_secret_file = os.path.join(private, renew.COOKIES)
     return c
 
 
@@ -86,7 +87,12 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     listening.setblocking(False)
     os.set_inheritable(socket_fd, False)
     os.chdir(s.root)
-    app = Server.instance(config=configured(s, listening.getsockname()[1], private))
+    config = configured(s, listening.getsockname()[1], private)
+    sockets = places.sockets(private)
+    if sockets:
+        config.KernelManager.transport = "ipc"
+    app = Server.instance(config=config)
+    app.runtime_dir = sockets or app.runtime_dir
     app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
     app.initialize(argv=[], find_extensions=s.lab)
     app.start()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -47,7 +46,7 @@ def main(argv: List[str]) -> int:
     try:
         return Supervisor(data, listening, private).run()
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        places.remove(private)
 
 
 def listen(ip: str, port: int) -> socket.socket:

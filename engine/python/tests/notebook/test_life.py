@@ -24,6 +24,7 @@ class Life(unittest.TestCase):
     def test_all_of_it(self) -> None:
         try:
             self.prepared_and_taken()
+            self.heard_by_nobody()
             self.hangs_and_lives()
             self.kernel_killed()
             self.restarted_on_purpose()
@@ -48,6 +49,13 @@ class Life(unittest.TestCase):
         ended = s.run(self.session, "print(ready, os.getcwd() == %r, os.environ.get('SEER_ACTIVITY'), "
                                     "'seer' in os.environ.get('PYTHONPATH', ''))" % str(s.root))
         self.assertEqual(ended["text"], "hello é True None False\n")
+
+    def heard_by_nobody(self) -> None:
+        """What kernels say is for no other user, and for no other sandbox that shares the network."""
+        code = ("from ipykernel.connect import get_connection_info\ninfo = get_connection_info(unpack=True)\n"
+                "print(info['transport'], os.path.dirname(info['ip']), sep='|', end='')")
+        transport, self.sockets = self.server.run(self.session, code)["text"].split("|")
+        self.assertEqual((transport, os.stat(self.sockets).st_mode & 0o77), ("ipc", 0))
 
     def hangs_and_lives(self) -> None:
         """It holds Python's lock in a library and answers nobody, for longer than a death takes to be noticed."""
@@ -126,6 +134,7 @@ class Life(unittest.TestCase):
         until(lambda: not alive(kernel), "the end of the kernel")
         self.assertIn("the last", json.dumps(json.loads(path.read_text())))
         self.assertEqual([p.name for p in s.private.iterdir() if p.name.startswith("seer-notebook")], [])
+        self.assertFalse(os.path.exists(self.sockets))
         self.assertNotIn(TOKEN, "".join(s.log))
         s.close()
 
