@@ -174,7 +174,7 @@ func relayTo(l net.Listener, log *slog.Logger, dial func(context.Context) (net.C
 				conn.Close()
 				return
 			}
-			join(ctx, conn, target)
+			join(ctx, conn, target, nil)
 		}()
 	}
 }

@@ -57,7 +57,7 @@ func (s *Server) routes() http.Handler {
 	handle("GET /v1/tree", ofSession, s.used(s.getTree))
 	handle("PUT /v1/tree", ofSession, s.used(s.changing(s.putTree)))
 
-	handle("GET /v1/ports/{port}", ofSession, s.used(s.getPort))
+	handle("GET /v1/ports/{port}", ofSession, s.getPort)
 	handle("GET /v1/watch", ofSession, s.getWatch)
 	handle("GET /v1/usage", ofSession, s.getUsage)
 	handle("GET /v1/sessions", adminOnly, s.getSessions)
@@ -219,8 +219,10 @@ func (s *Server) getLoader(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) error {
+	busy := s.busy()
+	_, last := s.lease.used(time.Now())
 	h := protocol.Health{Version: s.options.Version, StartedUnix: s.started, NowUnix: time.Now().Unix(),
-		Python: s.python(s.config()), Services: map[string]protocol.ServiceState{}, Lease: s.lease.describe(), Busy: s.busy()}
+		Python: s.python(s.config()), Services: map[string]protocol.ServiceState{}, Lease: s.lease.describe(), Busy: busy, LastUseUnix: last.Unix()}
 	for _, v := range s.services.all() {
 		v.mu.Lock()
 		if g := v.shown(0); g != nil {
@@ -228,8 +230,6 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) error {
 		}
 		v.mu.Unlock()
 	}
-	_, last := s.lease.used()
-	h.LastUseUnix = last.Unix()
 	return writeJSON(w, http.StatusOK, h)
 }
 

@@ -16,7 +16,44 @@ type lease struct {
 	hard time.Time     // zero = none
 
 	uses    int // requests under way that count as use
+	ports   map[*portUse]struct{}
 	lastUse time.Time
+}
+
+// quietPort is after how long a connection to a port through which nothing goes is no
+// use any more: its client may be gone, and nobody may ever tell.
+const quietPort = time.Minute
+
+// portUse is an open connection to a port.
+type portUse struct {
+	lease  *lease
+	passed time.Time // when something last went through it
+}
+
+// port notes a connection to a port until its close.
+func (l *lease) port() *portUse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &portUse{lease: l, passed: time.Now()}
+	if l.ports == nil {
+		l.ports = map[*portUse]struct{}{}
+	}
+	l.ports[p], l.lastUse = struct{}{}, p.passed
+	return p
+}
+
+// pass notes that something went through the connection.
+func (p *portUse) pass() {
+	p.lease.mu.Lock()
+	defer p.lease.mu.Unlock()
+	p.passed = time.Now()
+	p.lease.lastUse = p.passed
+}
+
+func (p *portUse) close() {
+	p.lease.mu.Lock()
+	defer p.lease.mu.Unlock()
+	delete(p.lease.ports, p)
 }
 
 // take replaces the lease. Switching the idle rule on counts as use, because
@@ -45,6 +82,9 @@ func (l *lease) extend(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end, l.lastUse = l.end.Add(d), l.lastUse.Add(d)
+	for p := range l.ports {
+		p.passed = p.passed.Add(d)
+	}
 }
 
 // begin marks the beginning of a use and returns its end.
@@ -69,15 +109,24 @@ func (l *lease) touch(t time.Time) {
 	}
 }
 
-// used reports whether a request is under way, and the last use.
-func (l *lease) used() (bool, time.Time) {
+// used reports whether a request or a connection is use now, and the last use.
+func (l *lease) used(now time.Time) (bool, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.uses > 0, l.lastUse
+	if l.uses > 0 {
+		l.lastUse = now
+		return true, now
+	}
+	for p := range l.ports {
+		if now.Sub(p.passed) < quietPort {
+			return true, l.lastUse
+		}
+	}
+	return false, l.lastUse
 }
 
-// ended says why the lease is over; empty while it is not.
-func (l *lease) ended(now time.Time) string {
+// ended says why the lease is over; empty while it is not. busy is whether anything is use.
+func (l *lease) ended(now time.Time, busy bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -85,7 +134,7 @@ func (l *lease) ended(now time.Time) string {
 		return "the machine's time is over"
 	case now.After(l.end):
 		return "the " + string(l.kind) + " lease has ended"
-	case l.idle > 0 && l.uses == 0 && now.Sub(l.lastUse) > l.idle:
+	case l.idle > 0 && !busy && l.uses == 0 && now.Sub(l.lastUse) > l.idle:
 		return "nobody has used the machine for " + l.idle.String()
 	}
 	return ""

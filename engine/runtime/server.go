@@ -276,8 +276,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 		case <-tick.C:
 			s.processes.tidy(s.options.Linger)
 			s.arguments.tidy(time.Now())
-			s.busy()
-			if why := s.lease.ended(time.Now()); why != "" && !s.parked.Load() {
+			if why := s.lease.ended(time.Now(), s.busy()); why != "" && !s.parked.Load() {
 				s.End(why)
 			}
 			if s.options.Exclusive && os.Getppid() != parent {
@@ -287,23 +286,25 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// busy reports whether anything is running, and notes it as use.
+// busy reports whether anything is use of the machine, and notes it. A process that says
+// it by a file was last use when it wrote that, not when it was last believed.
 func (s *Server) busy() bool {
-	busy, _ := s.lease.used()
+	now := time.Now()
+	busy, _ := s.lease.used(now)
 	for _, v := range s.services.all() {
+		works := v.isLoading()
 		for _, w := range v.workers() {
 			s.lease.touch(w.lastUse())
-			busy = busy || w.busy()
+			works = works || w.busy()
 		}
-		busy = busy || v.isLoading()
+		if works {
+			busy = true
+			s.lease.touch(now)
+		}
 	}
 	running, last := s.processes.use()
 	s.lease.touch(last)
-	busy = busy || running
-	if busy {
-		s.lease.touch(time.Now())
-	}
-	return busy
+	return busy || running
 }
 
 // endProcesses ends everything that was started on the machine, also what has
