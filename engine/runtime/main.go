@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -52,7 +53,7 @@ func Main(w Worker) int {
 
 func run(log *slog.Logger, w Worker) error {
 	parent := os.Getppid()
-	if err := dieWithParent(); err != nil {
+	if err := errors.Join(closeMemory(), dieWithParent()); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

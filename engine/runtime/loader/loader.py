@@ -139,12 +139,19 @@ def conceal(name):
             libc = ctypes.CDLL(None)
             libc.getenv.restype = ctypes.c_void_p
             ctypes.memset(libc.getenv(name.encode()), ord("-"), len(os.fsencode(value)))
-            if sys.platform.startswith("linux"):
-                libc.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody reads our memory
+            close_memory()
         except Exception as e:
             say("%s could not be wiped out: %s", name, e)
         del os.environ[name]
     return value
+
+
+def close_memory():
+    """From here on no process of the same user reads our memory or our files, the runtime's state among them."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+        if ctypes.CDLL(None).prctl(4, 0, 0, 0, 0):  # PR_SET_DUMPABLE
+            say("the memory of this program cannot be closed")
 
 
 class SelfEnd:
@@ -399,7 +406,12 @@ class Loader:
         os.makedirs(self.cache, mode=0o700, exist_ok=True)
         self.place(listener)
         adopt_orphans()
-        self.supervise(*self.await_start())
+        start = self.await_start()
+        try:
+            close_memory()  # not before: until now our environment tells the provider who we are
+        except Exception as e:  # a Python without ctypes
+            say("the memory of this program cannot be closed: %s", e)
+        self.supervise(*start)
 
     def place(self, listener):
         """The runtime finds its socket at 3 and its memory at 4, however often it is started, at 5 the end of a pipe whose
