@@ -69,13 +69,19 @@ func Install(ctx context.Context, runtime *protocol.Client, s Spec, log func(lin
 			return result, err
 		}
 	}
+	// What opens repositories is there before any code of theirs or of packages has run.
+	for _, repo := range s.Repos {
+		if err := i.clone(ctx, s, repo); err != nil {
+			return result, err
+		}
+	}
 	if s.Venv || len(s.PythonPackages)+len(s.Repos) > 0 {
 		if err := i.python(ctx, s, &result); err != nil {
 			return result, err
 		}
 	}
 	for _, repo := range s.Repos {
-		if err := i.clone(ctx, s, repo, result.Env); err != nil {
+		if err := i.install(ctx, s, repo, result.Env); err != nil {
 			return result, err
 		}
 	}

@@ -139,7 +139,26 @@ func TestInstall(t *testing.T) {
 			}
 		})
 	}
+	t.Run("repositories before code", func(t *testing.T) { clonedFirst(t, client) })
 	t.Run("a restored home", func(t *testing.T) { restored(t, client, got.Python) })
+}
+
+// clonedFirst: what one repository runs finds the others cloned, so that it cannot wait
+// for what opens them.
+func clonedFirst(t *testing.T, client *protocol.Client) {
+	var commit, said bytes.Buffer
+	const script = `git init -q /tmp/origin && cd /tmp/origin && git -c user.name=a -c user.email=a commit -q --allow-empty -m a && git rev-parse HEAD`
+	p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &commit, &said)
+	if err != nil || p.ExitCode != 0 {
+		t.Fatalf("%+v, %v\n%s", p, err, said.String())
+	}
+	repo := func(name, install string) environment.Repo {
+		return environment.Repo{Name: name, URL: "/tmp/origin", Commit: strings.TrimSpace(commit.String()), Install: install}
+	}
+	spec := environment.Spec{Repos: []environment.Repo{repo("first", "ls -d ../second/.git"), repo("second", "")}}
+	if _, err := environment.Install(t.Context(), client, spec, nil); err != nil {
+		t.Error(err)
+	}
 }
 
 // restored lays the environment of another machine over one that has a package, as a

@@ -34,9 +34,8 @@ func (i *installer) hasGit(ctx context.Context) (bool, error) {
 	return p.ExitCode == 0, err
 }
 
-// clone brings one repository, and runs its installation with the environment of the
-// packages.
-func (i *installer) clone(ctx context.Context, s Spec, r Repo, env map[string]string) error {
+// clone brings one repository. Nothing of it runs.
+func (i *installer) clone(ctx context.Context, s Spec, r Repo) error {
 	from := r.From
 	if from == "" {
 		from = r.URL
@@ -47,12 +46,18 @@ func (i *installer) clone(ctx context.Context, s Spec, r Repo, env map[string]st
 	if errors.As(err, &failed) && r.Explain != nil {
 		err = sdk.Errorf(sdk.Invalid, "%s", r.Explain(strings.Join(failed.out.tail, "\n")))
 	}
-	if err != nil || r.Install == "" {
-		return err
+	return err
+}
+
+// install runs the installation of a repository with the environment of the packages.
+func (i *installer) install(ctx context.Context, s Spec, r Repo, env map[string]string) error {
+	if r.Install == "" {
+		return nil
 	}
-	what = fmt.Sprintf("the install command of %s (%s)", r.Name, r.Install)
+	what := fmt.Sprintf("the install command of %s (%s)", r.Name, r.Install)
 	out := merged(s.pipEnv(), env)
-	_, err = i.run(ctx, what, []string{"sh", "-c", `cd "$1" && eval "$2"`, "sh"}, []string{r.Name, r.Install}, out)
+	_, err := i.run(ctx, what, []string{"sh", "-c", `cd "$1" && eval "$2"`, "sh"}, []string{r.Name, r.Install}, out)
+	var failed *failure
 	if errors.As(err, &failed) && len(failed.out.errors) == 0 {
 		return sdk.Errorf(sdk.Invalid, "%s failed with exit code %d: %s", what, failed.code, strings.Join(failed.out.tail, "\n"))
 	}
