@@ -51,7 +51,7 @@ func Code(m Model) string {
 // Look is code that prints a JSON object of texts that a user of the namespace can
 // see, of these variables and in general. Nothing stays in the namespace.
 func Look(variables []string) string {
-	names, _ := json.Marshal(variables) // a list of strings is the same in Python
+	names, _ := json.Marshal(append([]string{}, variables...)) // a list of strings is the same in Python
 	return look + "\n\n_seer_look(" + string(names) + ")\ndel _seer_look\n"
 }
 

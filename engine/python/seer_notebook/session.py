@@ -191,7 +191,7 @@ class Session(Shows):
 
     async def _work(self) -> None:
         while True:
-            if not self.queue or self.state not in ("idle", "busy"):
+            if not self.queue or self.state not in ("idle", "busy", "prepared"):
                 self._wake.clear()
                 await self._wake.wait()
                 continue
@@ -210,7 +210,7 @@ class Session(Shows):
                 self.running = None
                 self.last_use = time.time()
                 if self.state == "busy":
-                    self.state = "idle"
+                    self.state = "idle" if self.document is not None else "prepared"
 
     async def _run(self, execution: Execution) -> None:
         execution.begin()

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/interpreter"
+	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/notebook"
+)
+
+const longestLook = 10 * time.Minute
+
+// HiddenError says that the name of a hidden model can be found in its sandbox.
+type HiddenError struct{ Places []string }
+
+func (e *HiddenError) Error() string {
+	const most = 10
+	shown := e.Places
+	more := ""
+	if len(shown) > most {
+		more = fmt.Sprintf(" and %d more places", len(shown)-most)
+		shown = shown[:most]
+	}
+	return "the name of a hidden model can be found in the sandbox: " + strings.Join(shown, ", ") + more + "; take it out there, or set hidden: false"
+}
+
+// probe looks for the names of hidden models wherever an agent in the sandbox could, and
+// in what it is told. It is an error of [KindConfig] when one is found.
+func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
+	if u.hidden.Empty() {
+		return nil
+	}
+	u.report.info(StageSession, "looking for the names of hidden models")
+	places, err := u.searched(ctx, s)
+	if err != nil {
+		return err
+	}
+	seen, err := u.looked(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, where := range slices.Sorted(maps.Keys(seen)) {
+		if u.hidden.In([]byte(seen[where])) {
+			places = append(places, where+" in the prepared Python")
+		}
+	}
+	places = append(places, u.asked(prompt)...)
+	if len(places) > 0 {
+		return &Error{KindConfig, &HiddenError{places}}
+	}
+	u.report.done(StageSession, "no name of a hidden model can be found in the sandbox")
+	return nil
+}
+
+// asked are the places of the experiment that have a name and are handed to the agent.
+func (u *up) asked(prompt string) (places []string) {
+	for _, part := range []struct{ where, text string }{{"the prompt", prompt}, {"workspace.init", u.exp.Workspace.Init}} {
+		if u.hidden.In([]byte(part.text)) {
+			places = append(places, part.where)
+		}
+	}
+	return places
+}
+
+// searched are the places of the file tree and the processes that have a name.
+func (u *up) searched(ctx context.Context, s *Sandbox) ([]string, error) {
+	input, err := loading.SearchInput(u.hidden.Forms(), []string{"/models", "/workspace", "/tmp", "/seer", "/run", "~"})
+	if err != nil {
+		return nil, err
+	}
+	var out, said bytes.Buffer
+	p, err := s.ExecPython(ctx, loading.Search(), bytes.NewReader(input), &out, &said)
+	if err != nil {
+		return nil, err
+	}
+	var places []string
+	if err := json.Unmarshal(out.Bytes(), &places); err != nil || p.ExitCode != 0 {
+		return nil, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
+	}
+	return places, nil
+}
+
+// looked are the texts that a user of the prepared kernel or interpreter can see.
+func (u *up) looked(ctx context.Context, s *Sandbox) (map[string]string, error) {
+	var variables []string
+	if !u.exp.Workspace.NoPreload {
+		for _, m := range u.exp.Sandbox.Models {
+			variables = append(variables, m.VarName, m.TokenizerName())
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
+	defer cancel()
+	var text string
+	var err error
+	switch u.exp.Sandbox.ExecutionMode {
+	case experiment.ModeNotebook:
+		text, err = s.runHidden(ctx, loading.Look(variables))
+	case experiment.ModeCLI:
+		text, err = interpreter.Execute(ctx, s.runtime, interpreter.Python{}, loading.Look(variables))
+	default:
+		return map[string]string{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look at what is prepared: %w", err)
+	}
+	seen := map[string]string{}
+	if err := json.Unmarshal([]byte(lastLine(text)), &seen); err != nil {
+		return nil, fmt.Errorf("look at what is prepared: %w", err)
+	}
+	return seen, nil
+}
+
+// lastLine is what the code that looks has printed, after whatever it has woken.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// runHidden runs code in the first kernel, without a cell, and returns what it prints.
+func (s *Sandbox) runHidden(ctx context.Context, code string) (string, error) {
+	client, err := s.Notebook(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	sessions, err := client.Sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(sessions) == 0 {
+		return "", errors.New("there is no kernel")
+	}
+	run, err := client.AddCell(ctx, sessions[0].ID, notebook.NewCell{Type: "code", Source: code, Run: true, Hidden: true})
+	if err != nil {
+		return "", err
+	}
+	if run.Execution == nil {
+		return "", errors.New("the kernel did not run the code")
+	}
+	done, err := client.Wait(ctx, run.Execution.ID)
+	if err != nil {
+		return "", err
+	}
+	if done.Error != nil {
+		return "", fmt.Errorf("%s: %s", done.Error.EName, done.Error.EValue)
+	}
+	text, _, err := client.Text(ctx, done.ID, 0, done.TextBytes)
+	return string(text), err
+}
