@@ -1,0 +1,129 @@
+package engine_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+const (
+	hiddenModels = "models: [{name: ./quagmire-9b, hidden: true}]"
+	noLoading    = "preload_models: false"
+)
+
+// hidden is an experiment with a model whose files tell its name, and further files.
+func hidden(t *testing.T, sandbox, workspace string, more map[string]string) *experiment.Experiment {
+	t.Helper()
+	header := `{"__metadata__":{"format":"pt","source":"acme/Quagmire-9b"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	files := map[string]string{
+		"seer.yaml":                     "sandbox: {" + sandbox + ", " + hiddenModels + "}\nworkspace: {" + noLoading + workspace + "}\n",
+		"quagmire-9b/config.json":       `{"model_type": "llama", "_name_or_path": "acme/Quagmire-9b"}`,
+		"quagmire-9b/README.md":         "# Quagmire 9B",
+		"quagmire-9b/model.safetensors": string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "four",
+	}
+	for name, text := range more {
+		files[name] = text
+	}
+	return load(t, files)
+}
+
+// In a CLI session a hidden model is found by its variable, for commands, code and
+// interfaces alike, and by its name nowhere.
+func TestHiddenModelInCLI(t *testing.T) {
+	e := newEngine(t)
+	exp := hidden(t, "execution_mode: cli, network: none", "", map[string]string{"interface.py": `
+import os
+
+@expose
+def find(name):
+    try:
+        return sorted(os.listdir(get_model_path(name)))
+    except Exception as error:
+        return str(error)
+`})
+	s := up(t, e, exp, engine.UpOptions{})
+	look := `ls -R /models; cat /models/model/*; env; mount; tail -n +1 /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>&1; find / -xdev -iname '*quag*'"mire*"; grep -ril 'quag''mire' /models /workspace /tmp /run ~`
+	said := shell(t, s, "("+look+") || true")
+	if !strings.Contains(said, "/models/model:\nconfig.json\nmodel.safetensors") || !strings.Contains(said, "four") || strings.Contains(strings.ToLower(said), "quagmire") {
+		t.Errorf("got %s", said)
+	}
+	v, err := s.Serve(t.Context(), engine.ServeOptions{File: filepath.Join(filepath.Dir(exp.File), "interface.py")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	if err := v.Call(t.Context(), "find", []any{"model"}, nil, &found); err != nil || len(found) != 2 {
+		t.Errorf("by its variable: %q, %v", found, err)
+	}
+	for _, name := range []string{"./quagmire-9b", "quagmire-9b"} {
+		var why string
+		if err := v.Call(t.Context(), "find", []any{name}, nil, &why); err != nil || !strings.Contains(why, "model") {
+			t.Errorf("by its name: %s, %v", why, err)
+		}
+	}
+}
+
+// Whoever puts the name where the agent can see it is told where, and has no sandbox.
+func TestHiddenNameThatIsToldIsFound(t *testing.T) {
+	const name = "Quagmire_9B"
+	for _, c := range []struct{ sandbox, workspace, where string }{
+		{"", ", libraries: [./lib.py]", "the file /workspace/lib.py"},
+		{"", ", files: [./data.csv]", "the file /workspace/data.csv"},
+		{"", ", init: 'TARGET = \"" + name + "\"'", "workspace.init"},
+		{"", ", init: 'import os; os.environ[\"TARGET\"] = \"-\".join([\"quag\" + \"mire\", \"9b\"])'", "environment in the prepared Python"},
+		{", env: {TARGET: " + name + "}", "", "the environment"},
+		{", local_files: [[./data.csv, /workspace/deep/é/" + name + ".csv]]", "", "the name of /workspace/deep/é/" + name + ".csv"},
+	} {
+		t.Run(c.where, func(t *testing.T) {
+			e := newEngine(t)
+			exp := hidden(t, "execution_mode: cli, network: none"+c.sandbox, c.workspace, map[string]string{"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.csv": "model\nacme/" + name + "\n"})
+			s, err := e.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
+			var told *engine.HiddenError
+			if engine.KindOf(err) != engine.KindConfig || !errors.As(err, &told) || !strings.Contains(err.Error(), c.where) {
+				t.Errorf("got %v", err)
+			}
+			if err == nil {
+				_ = s.Terminate(t.Context())
+			}
+			runs := func(i engine.Info) bool { return i.State != "stopped" }
+			if all, err := e.Sandboxes(t.Context(), true); err != nil || len(all) == 0 || slices.ContainsFunc(all, runs) {
+				t.Errorf("left: %+v, %v", all, err)
+			}
+		})
+	}
+}
+
+// The prepared kernel of a notebook is looked at as well, and is as it was.
+func TestHiddenModelInNotebook(t *testing.T) {
+	python, err := filepath.Abs("../.tools/jupyter-2.21.1/bin/python")
+	if err == nil {
+		_, err = os.Stat(python)
+	}
+	if err != nil {
+		t.Fatalf("%v; run scripts/setup test", err)
+	}
+	b := newBench(t, map[string]string{"SEER_PYTHON": python})
+	told := hidden(t, "execution_mode: notebook", ", init: 'secret = [\"quag\" + \"mire-9b\"]; import os; os.environ[\"TARGET\"] = secret[0]'", nil)
+	var found *engine.HiddenError
+	if _, err := b.Up(t.Context(), told, engine.UpOptions{Attached: time.Minute}); !errors.As(err, &found) || !strings.Contains(err.Error(), "environment in the prepared Python") {
+		t.Errorf("got %v", err)
+	}
+	s := up(t, b.Engine, hidden(t, "execution_mode: notebook", ", init: 'ready = 7'", nil), engine.UpOptions{Attached: time.Minute})
+	client, err := s.Notebook(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	sessions, err := client.Sessions(t.Context())
+	if err != nil || len(sessions) != 1 || sessions[0].State != "prepared" || sessions[0].ExecutionCount != 0 {
+		t.Errorf("the kernel is not as it was: %+v, %v", sessions, err)
+	}
+}
