@@ -19,12 +19,13 @@ import (
 
 // Client talks to the notebook service of one Jupyter server. It is safe for concurrent
 // use. A request that nobody answered is made again for up to [Client.Patience], as far as a repeat
-// is harmless.
+// is harmless; for 3 s where the socket of a server that has answered before is gone.
 //
 // An answer other than success is a [protocol.Error] with the service's own words.
 type Client struct {
 	address Address
 	http    *http.Client
+	seen    presence
 
 	// Patience is how long a client tries to get through to a server that does not
 	// answer. Change it before the first use.
@@ -90,7 +91,7 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	for start := time.Now(); ; {
 		resp, err := c.once(ctx, r, body)
 		again := passing(err) && (r.safe || neverSent(err))
-		if err == nil || ctx.Err() != nil || !again || time.Since(start) > c.Patience {
+		if err == nil || ctx.Err() != nil || !again || c.seen.over(err) || time.Since(start) > c.Patience {
 			return resp, c.explain(ctx, err)
 		}
 		if err := p.wait(ctx); err != nil {
@@ -99,7 +100,16 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
+// once makes a request once.
 func (c *Client) once(ctx context.Context, r request, body []byte) (*http.Response, error) {
+	resp, err := c.try(ctx, r, body)
+	if ctx.Err() == nil {
+		c.seen.note(err)
+	}
+	return resp, err
+}
+
+func (c *Client) try(ctx context.Context, r request, body []byte) (*http.Response, error) {
 	target := c.address.base() + "seer/v1" + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -173,6 +183,9 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if c.seen.over(err) {
+		return protocol.Errorf(protocol.Unavailable, "the sandbox has ended: its Jupyter server at %s is gone; `seer ls` shows the sandboxes that run, `seer up` starts one", c.address)
 	}
 	var wrapped *url.Error // which repeats the URL
 	if errors.As(err, &wrapped) {

@@ -104,7 +104,7 @@ func (f *follower) run(ctx context.Context, yield func(Event, error) bool) error
 			continue
 		case !passing(err):
 			return f.gone(err)
-		case time.Since(f.heard) > f.client.Patience:
+		case f.client.seen.over(err), time.Since(f.heard) > f.client.Patience:
 			return f.client.explain(ctx, err)
 		}
 		if err := f.pause.wait(ctx); err != nil {

@@ -187,6 +187,9 @@ func lost(err error) error {
 
 // explain says what a fault of the way to the sandbox means for the agent.
 func explain(err error) error {
+	if protocol.Ended(err) {
+		return fmt.Errorf("the sandbox has ended: %w", err)
+	}
 	switch protocol.CodeOf(err) {
 	case protocol.Unauthorized, protocol.Forbidden:
 		return fmt.Errorf("the session's key was refused; the session has ended or was renewed: %w", err)

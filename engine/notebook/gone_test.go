@@ -1,0 +1,129 @@
+package notebook_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// listen serves a made-up notebook service at a Unix socket.
+func listen(t *testing.T, path string, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(h)
+	srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func answerInfo(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte(`{"seer_notebook":1}`))
+}
+
+// TestServerIsGone tells soon that the sandbox has ended, and only that of a server which
+// was there and does not come back.
+func TestServerIsGone(t *testing.T) {
+	t.Parallel()
+	at := func(path string) *notebook.Client {
+		a, err := notebook.Parse("unix:" + path + "?token=" + token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return notebook.NewClient(a)
+	}
+	soon := func(t *testing.T, c *notebook.Client, call func() error) {
+		t.Helper()
+		begun := time.Now()
+		err := call()
+		if protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "the sandbox has ended") || strings.Contains(err.Error(), token) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begun); took > c.Patience/2 {
+			t.Errorf("it took %v", took)
+		}
+	}
+	info := func(c *notebook.Client) func() error {
+		return func() error { _, err := c.Info(t.Context()); return err }
+	}
+	t.Run("its socket", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "s")
+		srv := listen(t, path, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/events") {
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+				return
+			}
+			answerInfo(w, r)
+		})
+		c := at(path)
+		if err := info(c)(); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			srv.CloseClientConnections()
+			srv.Listener.Close()
+		}()
+		soon(t, c, func() error { _, err := c.Wait(t.Context(), "e"); return err })
+		soon(t, c, info(c))
+	})
+	t.Run("nobody listens any more", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "s")
+		srv := listen(t, path, answerInfo)
+		c := at(path)
+		if err := info(c)(); err != nil {
+			t.Fatal(err)
+		}
+		srv.Listener.(*net.UnixListener).SetUnlinkOnClose(false)
+		srv.Close()
+		c.Close()
+		soon(t, c, info(c))
+	})
+	t.Run("it comes back", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "s")
+		srv := listen(t, path, answerInfo)
+		c := at(path)
+		if err := info(c)(); err != nil {
+			t.Fatal(err)
+		}
+		srv.Close()
+		c.Close()
+		back := make(chan error, 1)
+		go func() { back <- info(c)() }()
+		time.Sleep(500 * time.Millisecond)
+		listen(t, path, answerInfo)
+		if err := <-back; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("it was never there", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "s")
+		c := at(path)
+		found := make(chan error, 1)
+		go func() { found <- info(c)() }()
+		time.Sleep(4 * time.Second)
+		listen(t, path, answerInfo)
+		if err := <-found; err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
