@@ -5,6 +5,7 @@ for name in ["model", "small", "encoder", "parrot", "blank"]:
     thing = globals()[name]
     weight = next(thing.parameters())
     FOUND[name] = (type(thing).__name__, str(weight.dtype), str(weight.device))
+    assert any(p.requires_grad for p in thing.parameters()) == (name != "parrot"), name  # peft changes it when adapters are switched
     assert globals()["tokenizer" if name == "model" else name + "_tokenizer"].vocab_size > 10, name
 assert FOUND == {
     "model": ("LlamaForCausalLM", "torch.float16", "cpu"),
@@ -22,6 +23,5 @@ with torch.no_grad():
             assert torch.equal(with_adapter, adapted(words).logits) != changes
     texts = encoder_tokenizer(["a cat", "a kitten", "a tax return"], padding=True, return_tensors="pt")
     means = torch.nn.functional.normalize(encoder(**texts).last_hidden_state.mean(1))
-assert any(p.requires_grad for p in blank.parameters()) and not any(p.requires_grad for p in parrot.parameters())
 assert means[0] @ means[1] > means[0] @ means[2]
 print("as asked")
