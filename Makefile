@@ -49,7 +49,7 @@ lint-quick:
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
 # registry server that has to be compiled.
-LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestSeeds|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
+LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 

@@ -4,7 +4,30 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// TestNotebookIdle: a cell that runs keeps the sandbox, however silent, also when nobody
+// waits for it; a Jupyter that only waits does not.
+func TestNotebookIdle(t *testing.T) {
+	t.Parallel()
+	p := newJupyterPlace(t)
+	p.notebook("timeout: 10m, idle_timeout: 4s")
+	p.up("lab")
+	a := p.agent("--notebook", "lab")
+	a.ok("start_new_session", map[string]any{})
+	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(12)\nopen('/workspace/done', 'w').close()"})
+	p.exists("lab", "begun")
+	begun := time.Now()
+	a.signal(syscall.SIGKILL)
+	_ = a.cmd.Wait()
+	p.exists("lab", "done")
+	p.eventually("the end of an idle sandbox", func() bool { return len(p.ls()) == 0 })
+	if lived := time.Since(begun); lived < 12*time.Second {
+		t.Errorf("it ended under a running cell, after %v", lived)
+	}
+	p.nothingRuns()
+}
 
 // TestNotebookTimeout: the end of its time ends a sandbox also in the middle of a cell.
 func TestNotebookTimeout(t *testing.T) {
