@@ -176,7 +176,9 @@ func (m *machine) python(endpoint, program string, env ...string) (string, error
 	if err := c.Write(filepath.Join(dir, "connection.json")); err != nil {
 		m.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(testContext(m.t), "python3", "-B", "-c", "from client import *\nc = Client('connection.json')\n"+program)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // all is cut again and again, on a computer that may be busy
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "python3", "-B", "-c", "from client import *\nc = Client('connection.json')\n"+program)
 	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + os.Getenv("PATH"), "no_proxy=*"}, env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

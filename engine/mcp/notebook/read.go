@@ -98,14 +98,14 @@ func (s *server) read(ctx context.Context, req *mcp.CallToolRequest, in readArgu
 	if err != nil {
 		return s.failure(err, req, id)
 	}
-	answer, images := fill(found, in.Outputs == "full")
+	answer, images := fill(found, in.Outputs == "full", front.TextOf(req.Session, readBytes))
 	answer.SessionID, answer.Path = id, n.Path
 	s.use(req, id)
 	return front.Fit(front.Answer(answer, images...), req.Session)
 }
 
-// fill makes a page of cells, as many as fit.
-func fill(found notebook.Cells, full bool) (page, []mcp.Content) {
+// fill makes a page of cells, as many as fit in room bytes of text; at least one.
+func fill(found notebook.Cells, full bool, room int) (page, []mcp.Content) {
 	p := page{Cells: []cell{}, Total: found.Total}
 	var images []mcp.Content
 	size := 0
@@ -117,6 +117,9 @@ func fill(found notebook.Cells, full bool) (page, []mcp.Content) {
 		limit := shortText
 		if full {
 			limit = maxText
+		}
+		if len(p.Cells) == 0 {
+			limit = min(limit, max(room-len(one.Source), 1<<10))
 		}
 		var o outputs
 		for i := range c.Outputs {
@@ -136,7 +139,7 @@ func fill(found notebook.Cells, full bool) (page, []mcp.Content) {
 		for _, s := range shown {
 			size += len(s.Text)
 		}
-		if size > readBytes && len(p.Cells) > 0 {
+		if size > room && len(p.Cells) > 0 {
 			break
 		}
 		images = append(images, pictures...)

@@ -11,13 +11,39 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// clipText is what was kept, without colours; whole says where all of it is.
-func clipText(c *interpreter.Clip, whole string) string {
+// clipText is what was kept, without colours and at most about n bytes of it; whole says
+// where all of it is.
+func clipText(c *interpreter.Clip, n int, whole string) string {
 	head, tail, omitted := c.Parts()
 	if omitted == 0 {
-		return plain(head + tail)
+		return front.CutMiddle(plain(head+tail), n, whole)
 	}
-	return front.Joined(plain(head), plain(tail), omitted, whole)
+	head, tail = plain(head), plain(tail)
+	first, last := front.Cut(head, n/2), front.Tail(tail, n-n/2)
+	return front.Joined(first, last, omitted+int64(len(head)-len(first)+len(tail)-len(last)), whole)
+}
+
+// share divides what an answer may have among its texts: the short ones are whole.
+func share(room int, texts ...*interpreter.Clip) []int {
+	parts, open := make([]int, len(texts)), len(texts)
+	for open > 0 {
+		each, before := room/open, open
+		for i, c := range texts {
+			head, tail, _ := c.Parts()
+			if size := len(head) + len(tail); parts[i] == 0 && size <= each {
+				parts[i], room, open = max(3*size, 1), room-size, open-1 // what is no text grows when it is made one
+			}
+		}
+		if open == before { // nobody needs less than the same for all
+			for i := range parts {
+				if parts[i] == 0 {
+					parts[i] = max(each, 1)
+				}
+			}
+			break
+		}
+	}
+	return parts
 }
 
 // plain is text as it can be sent.

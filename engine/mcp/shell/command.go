@@ -63,7 +63,7 @@ func (s *server) runCommand(ctx context.Context, req *mcp.CallToolRequest, a com
 		return front.Failure(explain(err))
 	}
 	if a.Background {
-		return t.answer(t)
+		return t.answer(t, front.TextOf(req.Session, allText))
 	}
 	return s.attend(ctx, req, t, front.WaitOf(req.Session, s.opts.Wait), true)
 }
@@ -142,14 +142,15 @@ type commandResult struct {
 	Next      string  `json:"next,omitempty"`
 }
 
-func (s *server) commandAnswer(t *task) *mcp.CallToolResult {
+func (s *server) commandAnswer(t *task, room int) *mcp.CallToolResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {
 		return front.Failure(explain(t.err))
 	}
 	whole := wholeOf(t.id)
-	r := commandResult{State: "running", Duration: t.seconds(), Stdout: clipText(&t.stdout, whole), Stderr: clipText(&t.stderr, whole), ProcessID: t.id}
+	parts := share(room, &t.stdout, &t.stderr)
+	r := commandResult{State: "running", Duration: t.seconds(), Stdout: clipText(&t.stdout, parts[0], whole), Stderr: clipText(&t.stderr, parts[1], whole), ProcessID: t.id}
 	if t.end == nil {
 		r.Next = "It goes on. wait_process waits for its end, process_output shows what it writes, stop_process ends it."
 		return front.Answer(r)

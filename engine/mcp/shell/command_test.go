@@ -198,3 +198,35 @@ func TestARuntimeThatIsKilledIsSaid(t *testing.T) {
 	}
 	use(t, s, "run_command", object{"command": "echo again"}).want(t, object{"stdout": "again\n"})
 }
+
+// A client that cuts long answers itself is told no more than it shows.
+func TestAShortClientIsToldLess(t *testing.T) {
+	s := agentNamed(t, "codex-mcp-client", shell.Options{}, nil)
+	const most = 8<<10 + 600 // with the marks of what is cut
+	short := func(what string, texts ...string) {
+		t.Helper()
+		if all := strings.Join(texts, ""); len(all) > most || len(all) < 4<<10 {
+			t.Errorf("%s: %d bytes", what, len(all))
+		}
+	}
+	a := use(t, s, "run_command", object{"command": "seq 1 60000; echo short >&2"})
+	short("run_command", a.text("stdout"), a.text("stderr"))
+	if out := a.text("stdout"); a.text("stderr") != "short\n" || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "59999\n60000\n") || !strings.Contains(out, "/output]") {
+		t.Errorf("%q … %q, %q", out[:20], out[len(out)-20:], a.text("stderr"))
+	}
+	a = use(t, s, "run_command", object{"command": "seq 1 2500; seq 1 2500 >&2"}) // which is kept whole
+	short("both streams", a.text("stdout"), a.text("stderr"))
+	if !strings.Contains(a.text("stdout"), "[cut by Seer: ") || !strings.HasSuffix(a.text("stderr"), "2499\n2500\n") {
+		t.Errorf("%.3000s", textOf(a.raw))
+	}
+	a = use(t, s, "process_output", object{"process_id": a.text("process_id"), "limit": 100000})
+	short("process_output", a.text("output"))
+	a = use(t, s, "run_python", object{"code": "print('x' * 20000)\n'y' * 20000"})
+	short("run_python", a.text("stdout"), a.text("result"))
+	use(t, s, "run_command", object{"command": "seq 1 60000 > long.txt"})
+	a = use(t, s, "read_file", object{"path": "long.txt"})
+	short("read_file", a.text("content"))
+	if next, _ := a.object["next_offset"].(float64); next < 1000 || !strings.HasSuffix(a.text("content"), "\n"+itoa(int(next)-1)+"\n") {
+		t.Errorf("it goes on at %v behind %q", next, a.text("content")[len(a.text("content"))-20:])
+	}
+}

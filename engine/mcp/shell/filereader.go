@@ -19,6 +19,7 @@ const sniffed = 8 << 10
 // of a text, bytes of anything else. It ends the reading when it has it.
 type fileReader struct {
 	offset, limit int64
+	most          int // bytes of an answer
 
 	first   []byte // up to sniffed
 	decided bool
@@ -66,11 +67,11 @@ func (f *fileReader) decide() {
 	if f.limit == 0 {
 		f.limit = maxLines
 		if f.binary {
-			f.limit = maxPiece / 2
+			f.limit = int64(f.most / 2)
 		}
 	}
 	if f.binary {
-		f.limit = min(f.limit, maxPiece/2)
+		f.limit = min(f.limit, int64(f.most/2))
 	} else {
 		f.offset = max(f.offset, 1)
 	}
@@ -120,12 +121,12 @@ func (f *fileReader) takeLine(data []byte) []byte {
 	}
 	if f.at+1 >= f.offset {
 		switch {
-		case f.line >= f.limit, f.line > 0 && len(f.part)+len(piece) > maxPiece:
+		case f.line >= f.limit, f.line > 0 && len(f.part)+len(piece) > f.most:
 			f.more = true
 			f.dropOpenLine()
 			return nil
-		case len(f.part)+len(piece) > maxPiece: // a line that is longer than an answer
-			f.part = append(f.part, piece[:max(0, maxPiece-len(f.part))]...)
+		case len(f.part)+len(piece) > f.most: // a line that is longer than an answer
+			f.part = append(f.part, piece[:max(0, f.most-len(f.part))]...)
 			f.cut, f.more, f.line = true, true, 1
 			return nil
 		}
@@ -174,6 +175,6 @@ func (f *fileReader) fill(r *readResult) {
 		r.Note = fmt.Sprintf("lines %d to %d; the next begin at offset %d", f.offset, next-1, next)
 	}
 	if f.cut {
-		r.Note = fmt.Sprintf("[cut by Seer: the first %d bytes of a line that is longer; the next line is at offset %d]", maxPiece, *r.Next)
+		r.Note = fmt.Sprintf("[cut by Seer: the first %d bytes of a line that is longer; the next line is at offset %d]", f.most, *r.Next)
 	}
 }

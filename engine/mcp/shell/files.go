@@ -113,7 +113,7 @@ type readResult struct {
 	Note     string `json:"note,omitempty"`
 }
 
-func (s *server) readFile(ctx context.Context, _ *mcp.CallToolRequest, a readArgs) *mcp.CallToolResult {
+func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readArgs) *mcp.CallToolResult {
 	c, p, err := s.open(a.Path)
 	if err != nil {
 		return front.BadArguments("read_file", err)
@@ -128,7 +128,7 @@ func (s *server) readFile(ctx context.Context, _ *mcp.CallToolRequest, a readArg
 		return front.BadArguments("read_file", errors.New("offset and limit are 0 or more"))
 	}
 	r := readResult{Path: a.Path, Size: e.Size}
-	f := &fileReader{offset: a.Offset, limit: a.Limit}
+	f := &fileReader{offset: a.Offset, limit: a.Limit, most: front.TextOf(req.Session, maxPiece)}
 	if _, err := c.ReadFile(ctx, real, f); err != nil && !errors.Is(err, interpreter.ErrEnough) {
 		return front.Failure(explain(err))
 	}

@@ -123,12 +123,17 @@ func agent(t testing.TB, o shell.Options) *sdkmcp.ClientSession {
 
 func agentWith(t testing.TB, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
+	return agentNamed(t, "test", o, client)
+}
+
+func agentNamed(t testing.TB, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+	t.Helper()
 	b := box(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	here, there := sdkmcp.NewInMemoryTransports()
 	served := make(chan error, 1)
 	go func() { served <- shell.Serve(ctx, shell.Fixed(b.session), there, o) }()
-	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, client).Connect(ctx, here, nil)
+	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

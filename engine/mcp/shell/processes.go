@@ -132,11 +132,11 @@ type outputResult struct {
 // maxPiece is the most that one answer has of a process's output, and of a file.
 const maxPiece = front.MaxText
 
-func (s *server) processOutput(ctx context.Context, _ *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
+func (s *server) processOutput(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
 	if a.Limit <= 0 {
 		a.Limit = interpreter.MaxOutput
 	}
-	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, maxPiece))
+	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, front.TextOf(req.Session, maxPiece)))
 	if err != nil {
 		return front.Failure(explain(err))
 	}

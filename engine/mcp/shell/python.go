@@ -57,7 +57,7 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 		t.over(func() { t.images, t.err = images, err })
 	})
 	if a.Background {
-		return t.answer(t)
+		return t.answer(t, front.TextOf(req.Session, allText))
 	}
 	return s.attend(ctx, req, t, front.WaitOf(req.Session, s.opts.Wait), true)
 }
@@ -153,7 +153,7 @@ type codeFault struct {
 	Traceback string `json:"traceback"`
 }
 
-func codeAnswer(t *task) *mcp.CallToolResult {
+func codeAnswer(t *task, room int) *mcp.CallToolResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {
@@ -162,13 +162,14 @@ func codeAnswer(t *task) *mcp.CallToolResult {
 	run := t.code
 	defer run.Hold()()
 	whole := wholeOf(t.id)
-	r := codeResult{State: run.Status, Stdout: clipText(&t.stdout, whole), Stderr: clipText(&t.stderr, whole), TimedOut: run.TimedOut, Duration: t.seconds(), ProcessID: t.id, Note: run.Note}
+	parts := share(room, &t.stdout, &t.stderr, &run.Result, &run.Message, &run.Trace)
+	r := codeResult{State: run.Status, Stdout: clipText(&t.stdout, parts[0], whole), Stderr: clipText(&t.stderr, parts[1], whole), TimedOut: run.TimedOut, Duration: t.seconds(), ProcessID: t.id, Note: run.Note}
 	if run.Has["result"] {
-		text := clipText(&run.Result, whole)
+		text := clipText(&run.Result, parts[2], whole)
 		r.Result = &text
 	}
 	if run.Has["error"] {
-		r.Error = &codeFault{Type: run.Raised, Message: clipText(&run.Message, ""), Traceback: clipText(&run.Trace, whole)}
+		r.Error = &codeFault{Type: run.Raised, Message: clipText(&run.Message, parts[3], ""), Traceback: clipText(&run.Trace, parts[4], whole)}
 	}
 	if t.ended.IsZero() {
 		r.Next = "It goes on. wait_process waits for its end, stop_process interrupts it; the variables stay."

@@ -13,6 +13,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
+// allText is more than what is kept of all texts of a task.
+const allText = 8 * interpreter.MaxOutput
+
 // task is something that runs in the sandbox and that this server follows: a process, or
 // a piece of code in the interpreter. It is safe for concurrent use.
 type task struct {
@@ -20,7 +23,7 @@ type task struct {
 	title   string // for the client's log
 	started time.Time
 	done    chan struct{}
-	answer  func(*task) *mcp.CallToolResult // once it is done, or while it runs
+	answer  func(t *task, room int) *mcp.CallToolResult // once it is done, or while it runs; with about so many bytes of text
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew with every news
@@ -122,9 +125,9 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, t *task, 
 	defer timer.Stop()
 	select {
 	case <-t.done:
-		return front.Fit(t.answer(t), req.Session)
+		return front.Fit(t.answer(t, front.TextOf(req.Session, allText)), req.Session)
 	case <-timer.C:
-		return front.Fit(t.answer(t), req.Session)
+		return front.Fit(t.answer(t, front.TextOf(req.Session, allText)), req.Session)
 	case <-ctx.Done():
 	}
 	// A client that has vanished is a fault of the connection: what it has begun goes on.
