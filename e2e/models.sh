@@ -1,6 +1,10 @@
 # Models in a notebook's kernel with the real transformers and peft: what is asked for is
 # what is loaded, and of a hidden one nothing that an agent can look at has the name.
 SEER_PYTHON=$(ls -d "$TOP"/.tools/models-*/bin/python | tail -n 1)
+test -n "$SEER_PYTHON" && "$SEER_PYTHON" -c 'import torch, transformers, peft' || {
+  echo "no Python with torch, transformers and peft: apt-get install python3-torch, then scripts/setup e2e" >&2
+  exit 1
+}
 export SEER_PYTHON HF_HUB_OFFLINE=1
 trap '"$SEER" down --all >/dev/null' EXIT
 "$SEER_PYTHON" "$TOP/e2e/models/make.py"
@@ -35,22 +39,38 @@ for broken in no-weights:OSError cut-weights:SafetensorError; do
   test "$("$SEER" ls --json)" = "[]"
 done
 
-# Each attack finds the name of a model that is not hidden, or could; none finds it of one that is.
-for hidden in false true; do
+# Who wants to load the models alone finds them where the variable says.
+echo "{sandbox: {execution_mode: notebook, models: [./bramble-2b]}, workspace: {preload_models: false}}" >alone.yaml
+"$SEER" up alone.yaml --name alone -q
+cells alone one <<'P' | grep -x 'as asked'
+assert "model" not in globals()
+import os, transformers
+model = transformers.AutoModelForCausalLM.from_pretrained(os.environ["MODEL_BRAMBLE_2B_PATH"])
+print("as asked")
+P
+"$SEER" down alone -q
+
+# Each attack finds the name of a model that is not hidden, and none that of one that is.
+attack() { # attack HIDDEN WORKSPACE
   cat >attack.yaml <<Y
 sandbox:
   execution_mode: notebook
   models:
-    - {name: ./quagmire-9b, hidden: $hidden}
-    - {name: ./parrot-lora, var_name: parrot, is_peft: true, base_model: ./thistle-1b, hidden: $hidden}
+    - {name: ./quagmire-9b, hidden: $1}
+    - {name: ./parrot-lora, var_name: parrot, is_peft: true, base_model: ./thistle-1b, hidden: $1}
+workspace: $2
 Y
   "$SEER" up attack.yaml --name attack -q
-  cells attack one <"$TOP/e2e/models/attack.py" | sed -n 's/^RESULT //p' >"attack-$hidden.json"
+  cells attack one <"$TOP/e2e/models/attack.py" >attack.out
+  sed -n 's/^RESULT //p' attack.out >"attack-$1.json"
   "$SEER" down attack -q
-done
+}
+planted=$(python3 -c 'import json, sys; print(json.dumps(sys.stdin.read()))' <"$TOP/e2e/models/planted.py")
+attack false "{hidden_model_loading: false, init: $planted}"
+attack true '{hidden_model_loading: false}'
 python3 - <<'P'
 import json
 told, hidden = (json.load(open("attack-%s.json" % h)) for h in ("false", "true"))
-assert sum(told.values()) >= 19, [k for k in told if not told[k]]
+assert len(told) > 20 and all(told.values()), [k for k in told if not told[k]]
 assert set(hidden) == set(told) and not any(hidden.values()), [k for k in hidden if hidden[k]]
 P

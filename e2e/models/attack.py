@@ -1,17 +1,17 @@
 """Runs in a kernel as a curious agent's cell: prints a JSON object of what it has looked at, and whether the name stood
 there. The name is not written here in one piece, for this cell is itself in places that are looked at."""
 
-import gc, glob, io, json, linecache, os, pickle, re, sqlite3, struct, subprocess, sys, tempfile, traceback, urllib.request
+import gc, glob, json, linecache, os, pickle, re, struct, subprocess, sys, tempfile, traceback
 
-NAMES = [b"-".join([b"quag" + b"mire", b"9b"]), b"par" + b"rot-lora"]
+NAMES = [re.compile(first + rb"[^a-z0-9]+" + last) for first, last in [(b"quag" b"mire", b"9b"), (b"par" b"rot", b"lora"), (b"this" b"tle", b"1b")]]
 seen = {}
 
 
 def has(text):
     if isinstance(text, str):
         text = text.encode("utf-8", "surrogateescape")
-    plain = re.sub(rb"[^a-z0-9]+", b"-", text.lower())
-    return any(name in plain for name in NAMES)
+    text = text.lower()
+    return any(name.search(text) for name in NAMES)
 
 
 def attack(name):

