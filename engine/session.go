@@ -71,6 +71,7 @@ func withMode(exp *experiment.Experiment) *experiment.Experiment {
 	for _, need := range notebook.Requirements(true) {
 		if !slices.ContainsFunc(exp.Sandbox.PythonPackages, sameAs(need)) {
 			with.Sandbox.PythonPackages = append(with.Sandbox.PythonPackages, need)
+			with.Sandbox.Implied++
 		}
 	}
 	return &with

@@ -14,7 +14,9 @@ import (
 func withoutPage(exp *experiment.Experiment, report *preflight.Report) {
 	needed := notebook.Requirements(false)
 	page := notebook.Requirements(true)[len(needed):]
-	forMore := func(text string) bool { return !slices.Contains(page, text) }
+	all := exp.Sandbox.PythonPackages
+	asked := all[:len(all)-exp.Sandbox.Implied]
+	forMore := func(text string) bool { return !slices.Contains(page, text) || slices.Contains(asked, text) }
 	absent := func(need string) bool { return !slices.ContainsFunc(report.Present, sameAs(need)) }
 	if exp.Sandbox.ExecutionMode != experiment.ModeNotebook || len(report.Missing) == 0 ||
 		slices.ContainsFunc(report.Missing, forMore) || slices.ContainsFunc(needed, absent) {

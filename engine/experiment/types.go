@@ -42,6 +42,7 @@ type Sandbox struct {
 	Models          []Model                   //
 	Repos           []Repo                    //
 	PythonPackages  []string                  //
+	Implied         int                       // how many of them, at the end, nobody asked for: the execution mode needs them
 	SystemPackages  []string                  //
 	PythonVersion   string                    //
 	Image           *Image                    //
