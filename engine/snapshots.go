@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/workspace"
 )
 
 // StageSnapshot is the saving and restoring of sandboxes.
@@ -169,6 +171,9 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 	if err != nil {
 		return err
 	}
+	if err := u.clear(ctx, s); err != nil {
+		return err
+	}
 	for _, t := range trees {
 		if err := u.restoreTree(ctx, s, store, saved, t.name, t.path); err != nil {
 			return fmt.Errorf("restore the %s of %s: %w", t.name, u.opts.Snapshot, err)
@@ -187,6 +192,21 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	return nil
+}
+
+// clear empties the working folder: what was deleted before the snapshot must not come
+// back with a clone or an upload. Nothing is removed where a volume is in it.
+func (u *up) clear(ctx context.Context, s *Sandbox) error {
+	for _, v := range u.exp.Sandbox.Volumes {
+		if v.Path == workspace.Folder || strings.HasPrefix(v.Path, workspace.Folder+"/") {
+			return nil
+		}
+	}
+	p, err := s.runtime.Run(ctx, protocol.ProcessSpec{Shell: "find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +", Cwd: workspace.Folder}, nil, nil, nil)
+	if err == nil && p.ExitCode != 0 {
+		err = fmt.Errorf("empty the working folder: exit code %d", p.ExitCode)
+	}
+	return err
 }
 
 func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store, saved snapshot.Snapshot, name, path string) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,11 +38,11 @@ type savedSandbox struct {
 // memoryWork makes a folder for saved processes. What a killed program leaves of it is
 // removed by the next.
 func (e *Engine) memoryWork(ctx context.Context) (dir string, done func(), err error) {
-	base, err := e.store.Dir(localName, memoryDir)
-	if err != nil {
+	if err := e.sweepMemory(); err != nil {
 		return "", nil, err
 	}
-	if err := e.sweepMemory(); err != nil {
+	base, err := e.store.Dir(localName, memoryDir)
+	if err != nil {
 		return "", nil, err
 	}
 	dir, err = os.MkdirTemp(base, "m")
@@ -60,11 +61,15 @@ func (e *Engine) memoryWork(ctx context.Context) (dir string, done func(), err e
 
 // sweepMemory removes what killed programs have left of saved processes.
 func (e *Engine) sweepMemory() error {
-	base, err := e.store.Dir(localName, memoryDir)
+	parent, err := e.store.Dir(localName)
 	if err != nil {
 		return err
 	}
+	base := filepath.Join(parent, memoryDir)
 	entries, err := os.ReadDir(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -83,6 +88,7 @@ func (e *Engine) sweepMemory() error {
 			return err
 		}
 	}
+	_ = os.Remove(base) // where nobody has anything in it
 	return nil
 }
 

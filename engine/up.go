@@ -46,7 +46,8 @@ type UpOptions struct {
 	// sandbox keeps the lease alive until it is closed. 0 = a detached lease, which
 	// lasts for the experiment's timeout.
 	Attached time.Duration
-	// Snapshot is the name or ID of one whose files are put into the sandbox; empty = none.
+	// Snapshot is the name or ID of one whose files are put into the sandbox, in the place of
+	// those of the experiment; empty = none.
 	// Keys, ports and processes are the new sandbox's own.
 	Snapshot string
 	CheckOptions
@@ -267,10 +268,10 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 			return err
 		}
 	}
-	if err := u.restore(ctx, s); err != nil {
+	if err := u.upload(ctx, s); err != nil {
 		return err
 	}
-	if err := u.upload(ctx, s); err != nil {
+	if err := u.restore(ctx, s); err != nil {
 		return err
 	}
 	return u.session(ctx, s)

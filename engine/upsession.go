@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -113,7 +115,7 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "preparing a kernel%s", u.loadingText())
 	session, _, err := client.StartSession(ctx, notebook.NewSession{Mode: notebook.Prepare})
 	if err != nil {
-		return fmt.Errorf("prepare a kernel: %w", err)
+		return setupError("prepare a kernel", err)
 	}
 	url, err := s.JupyterURL(ctx)
 	if err != nil {
@@ -121,6 +123,16 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	}
 	u.report.done(StageSession, "Jupyter: %s (%s)", url, session.KernelName)
 	return nil
+}
+
+// setupError is that of set-up code: what fails in it is the experiment's.
+func setupError(what string, err error) error {
+	err = fmt.Errorf("%s: %w", what, err)
+	var call *protocol.CallError
+	if errors.As(err, &call) || protocol.CodeOf(err) == protocol.Failed {
+		return &Error{KindConfig, err}
+	}
+	return err
 }
 
 // interpreter prepares the Python of the session, as it does a kernel.
@@ -131,7 +143,7 @@ func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
 		setup = append(setup, interpreter.Setup(c))
 	}
 	if err := interpreter.Prepare(ctx, s.runtime, interpreter.Python{Setup: setup}); err != nil {
-		return fmt.Errorf("prepare the interpreter: %w", err)
+		return setupError("prepare the interpreter", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,12 +104,32 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 	for i, l := range listeners {
 		wg.Go(func() { a.accept(ctx, l, s, pairs[i].Port) })
 	}
-	<-ctx.Done()
+	err = whileThere(ctx, s)
 	for _, l := range listeners {
 		l.Close()
 	}
 	wg.Wait()
-	return nil // Ctrl-C is how it ends
+	return err
+}
+
+// lookEvery is how often a forward looks whether its sandbox is still there.
+const lookEvery = 5 * time.Second
+
+// whileThere waits until ctx ends, which is how a forward ends, or the sandbox does.
+func whileThere(ctx context.Context, s *engine.Sandbox) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		info, err := s.Info(ctx)
+		if err == nil && !info.State.Live() {
+			return &engine.Error{Kind: engine.KindProvider, Err: fmt.Errorf("the sandbox %s has ended: %s", s.ID(), info.Message)}
+		}
+	}
 }
 
 // accept leads connections to the sandbox until the listener is closed.

@@ -18,7 +18,8 @@ const (
 
 const rootLong = `Seer gives an AI agent a research environment, declared in one file: a sandbox
 on this computer or on a rented machine, with models in it. The agent may call
-the functions that you mark @expose in one Python file, and nothing else.
+the functions that you mark @expose in one Python file, and nothing else; or it
+gets the sandbox itself, as a notebook or a shell (execution_mode).
 
 The short way is three commands: seer init writes an experiment to start from,
 seer run makes its sandbox, runs the agent and ends everything. The long way

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // stopper turns signals into a clean stop: the first one cancels the work's
@@ -19,6 +20,7 @@ type stopper struct {
 	cleaning string      // what a stop has to do, for the message
 	first    func() bool // takes the first Ctrl-C instead of the context; see intercept
 	got      os.Signal
+	at       time.Time // when it came
 }
 
 func newStopper(ui *terminal) *stopper { return &stopper{ui: ui} }
@@ -51,15 +53,21 @@ func (s *stopper) watch(ctx context.Context) (_ context.Context, release func())
 	}
 }
 
+// oneSignal is within which two signals are one: timeout(1) and shells send it to the
+// program and to its group.
+const oneSignal = 100 * time.Millisecond
+
 func (s *stopper) handle(sig os.Signal, cancel func()) {
 	s.mu.Lock()
 	before, cleaning, first := s.got, s.cleaning, s.first
 	s.first = nil
+	together := before != nil && time.Since(s.at) < oneSignal
 	if before == nil {
-		s.got = sig
+		s.got, s.at = sig, time.Now()
 	}
 	s.mu.Unlock()
 	switch {
+	case together:
 	case before != nil:
 		s.ui.finish()
 		fmt.Fprintln(s.ui.stderr(), "seer: stopped at once; what is left ends with its lease, or with: seer gc")

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -65,7 +67,18 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 		if err := a.println(info.ID); err != nil {
 			return err
 		}
-		a.ui.tell("%s until %s. Now: seer exec %s -- ls -la, or: seer down %s", where(info), clock(info.Lease.Ends), ref, ref)
+		a.ui.tell("%s until %s. Now: %s, or: seer down %s", where(info), clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref), ref)
 		return nil
 	})
+}
+
+// nextStep is what one does with a sandbox of this kind.
+func nextStep(mode, ref string) string {
+	switch mode {
+	case experiment.ModeNotebook:
+		return fmt.Sprintf("seer open %s jupyter, an agent's tools: seer mcp --notebook %s", ref, ref)
+	case experiment.ModeCLI:
+		return fmt.Sprintf("seer shell %s, an agent's tools: seer mcp --shell %s", ref, ref)
+	}
+	return fmt.Sprintf("seer exec %s -- ls -la", ref)
 }

@@ -164,6 +164,14 @@ func (c *check) ports() {
 	if c.facts.PortFree == nil || !slices.ContainsFunc(c.candidates, func(p *candidate) bool { return p.thisComputer() }) {
 		return
 	}
+	for at, port := range map[string]int{"jupyter_port": c.exp.Sandbox.JupyterPort, "debug_port": c.exp.Sandbox.DebugPort} {
+		if port == 0 {
+			continue
+		}
+		if err := c.facts.PortFree(port); err != nil {
+			c.fail("sandbox."+at, fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, leave it out for one that is free, or end the program that has it")
+		}
+	}
 	for i, port := range c.exp.Sandbox.Ports {
 		if err := c.facts.PortFree(port); err != nil {
 			c.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, or end the program that has it")

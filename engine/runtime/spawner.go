@@ -1,8 +1,11 @@
 package runtime
 
 import (
+	"os"
 	"os/exec"
+	"os/signal"
 	goruntime "runtime"
+	"syscall"
 )
 
 // spawner starts processes from one thread that lives as long as the runtime.
@@ -11,6 +14,9 @@ import (
 type spawner struct{ jobs chan func() }
 
 func newSpawner() *spawner {
+	// What is ignored here would be ignored by every program, whose terminal could then not
+	// be hung up: under nohup, for instance. What is caught here is theirs to decide.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	s := &spawner{jobs: make(chan func())}
 	go func() {
 		goruntime.LockOSThread() // never unlocked: the thread must not be used for anything else

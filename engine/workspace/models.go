@@ -12,7 +12,7 @@ type Model struct {
 	Hidden    bool   // its name is not told, nor that of its base
 	BaseModel string // of an adapter
 	Preloaded bool   // it is in the variable before the agent starts
-	PathName  string // variable of the environment with its folder: MODEL_…_PATH; "" = none
+	PathName  string // variable of the environment with its folder: MODEL_…_PATH, which does not name a hidden one; "" = none
 }
 
 // hiddenName stands for a name that the agent is not to know.
@@ -45,7 +45,7 @@ func ModelText(models []Model) string {
 		switch {
 		case m.Preloaded:
 			fmt.Fprintf(&loaded, "- `%s`: %s; its tokenizer is `%s`\n", model, m.name(), tokenizer)
-		case m.PathName != "" && !m.Hidden:
+		case m.PathName != "":
 			fmt.Fprintf(&there, "- %s: its files are in the folder that the environment variable `%s` names\n", m.name(), m.PathName)
 		default:
 			fmt.Fprintf(&there, "- %s\n", m.name())

@@ -297,11 +297,11 @@ func TestLargeFilesAreNotReadAndChangesStayInside(t *testing.T) {
 func TestModelsAreTold(t *testing.T) {
 	models := []workspace.Model{
 		{Name: "google/gemma", Preloaded: true}, {Name: "org/secret", VarName: "target", Hidden: true, BaseModel: "org/base", Preloaded: true, PathName: "MODEL_X_PATH"},
-		{Name: "org/lora", VarName: "lora", BaseModel: "org/base", Preloaded: true}, {Name: "./tiny", PathName: "MODEL_TINY_PATH"}, {Name: "org/hush", Hidden: true, PathName: "MODEL_HUSH_PATH"},
+		{Name: "org/lora", VarName: "lora", BaseModel: "org/base", Preloaded: true}, {Name: "./tiny", PathName: "MODEL_TINY_PATH"}, {Name: "org/hush", Hidden: true, PathName: "MODEL_MODEL_PATH"},
 	}
 	want := "## Models\n\nThese are already loaded in Python, in the variables that are named here. Do not load them again.\n\n" +
 		"- `model`: google/gemma; its tokenizer is `tokenizer`\n- `target`: <hidden>; its tokenizer is `target_tokenizer`\n- `lora`: org/lora, an adapter of org/base; its tokenizer is `lora_tokenizer`\n" +
-		"\nThese are on the machine and not loaded.\n\n- ./tiny: its files are in the folder that the environment variable `MODEL_TINY_PATH` names\n- <hidden>\n"
+		"\nThese are on the machine and not loaded.\n\n- ./tiny: its files are in the folder that the environment variable `MODEL_TINY_PATH` names\n- <hidden>: its files are in the folder that the environment variable `MODEL_MODEL_PATH` names\n"
 	if got := workspace.ModelText(models); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

@@ -45,5 +45,5 @@ func checkPorts(ports []int) error {
 }
 
 func takenPort(port int, err error) error {
-	return sdk.Errorf(sdk.Invalid, "port %d cannot be used on this computer (%v); choose another one in sandbox.ports", port, err)
+	return sdk.Errorf(sdk.Invalid, "port %d cannot be used on this computer (%v); choose another one in sandbox.ports, jupyter_port or debug_port", port, err)
 }
