@@ -1,9 +1,23 @@
 """Runs in a kernel as a curious agent's cell: prints a JSON object of what it has looked at, and whether the name stood
 there. The name is not written here in one piece, for this cell is itself in places that are looked at."""
 
-import gc, glob, json, linecache, os, pickle, re, struct, subprocess, sys, tempfile, traceback
+# ruff: noqa: F821
 
-NAMES = [re.compile(first + rb"[^a-z0-9]+" + last) for first, last in [(b"quag" b"mire", b"9b"), (b"par" b"rot", b"lora"), (b"this" b"tle", b"1b")]]
+import gc
+import glob
+import json
+import linecache
+import os
+import pickle
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+
+PARTS = [(b"quag" b"mire", b"9b"), (b"par" b"rot", b"lora"), (b"this" b"tle", b"1b")]
+NAMES = [re.compile(first + rb"[^a-z0-9]+" + last) for first, last in PARTS]
 seen = {}
 
 
@@ -147,14 +161,21 @@ def _():
             pass
 
 @attack("texts in this process")
-def _(): return (text for d in gc.get_objects() if type(d) in (dict, list, tuple) and len(d) < 500 for text in (d.values() if type(d) is dict else d) if type(text) is str and len(text) < 4000)
+def _():
+    for holder in gc.get_objects():
+        if type(holder) in (dict, list, tuple) and len(holder) < 500:
+            for text in holder.values() if type(holder) is dict else holder:
+                if type(text) is str and len(text) < 4000:
+                    yield text
 
 @attack("the home and caches")
 def _():
     return (piece for p in under("~", "/var", "/root", "/etc") for piece in (p, read(p)) if "site-packages" not in p)
 
 @attack("the runtime's folders")
-def _(): return (piece for p in under("/seer", "/run", "/tmp") for piece in (p, read(p)) if "site-packages" not in p and "/lib/python" not in p)
+def _():
+    own = (p for p in under("/seer", "/run", "/tmp") if "site-packages" not in p and "/lib/python" not in p)
+    return (piece for p in own for piece in (p, read(p)))
 
 @attack("the working folder and its notebooks")
 def _(): return (piece for p in under("/workspace") for piece in (p, read(p)))

