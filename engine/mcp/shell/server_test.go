@@ -81,7 +81,7 @@ func TestASessionThatIsNotThereIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	refused(t, s, "run_command", object{"command": "true"}, "cannot be reached")
+	refused(t, s, "run_command", object{"command": "true"}, "the sandbox has ended")
 }
 
 type bearer struct{ token string }
