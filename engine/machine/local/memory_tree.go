@@ -71,7 +71,7 @@ func packEntry(w *tar.Writer, root *os.Root, path string, linked map[[2]uint64]s
 	}
 	h.Name, h.Format, h.Uname, h.Gname, h.AccessTime, h.ChangeTime = path, tar.FormatPAX, "", "", time.Time{}, time.Time{}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() && st.Nlink > 1 {
-		key := [2]uint64{uint64(st.Dev), st.Ino}
+		key := [2]uint64{uint64(st.Dev), st.Ino} //nolint:unconvert // it is an int32 on macOS
 		if first, ok := linked[key]; ok {
 			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
 			return w.WriteHeader(h)
