@@ -5,6 +5,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import tempfile
 
 quagmire_9b = socket.socket(socket.AF_UNIX)
 quagmire_9b.bind("\\0quagmire-9b")
@@ -14,4 +15,9 @@ mapped = pathlib.Path("/tmp/quagmire-9b")
 mapped.write_bytes(b"x")
 with open(mapped, "rb") as f:
     held = mmap.mmap(f.fileno(), 1, prot=mmap.PROT_READ)
-waiting = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()", "quagmire-9b"], stdin=subprocess.PIPE)
+kept = tempfile.TemporaryFile()
+kept.write(b"acme/Quagmire-9b")
+kept.flush()
+waiting = subprocess.Popen(
+    [sys.executable, "-c", "import sys; sys.stdin.read()", "quagmire-9b"], stdin=subprocess.PIPE, pass_fds=[kept.fileno()]
+)

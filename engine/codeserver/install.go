@@ -46,7 +46,12 @@ func Install(ctx context.Context, tools string, lookup func(string) string, log 
 	if err := os.Chmod(building, 0o755); err != nil {
 		return fmt.Errorf("install code-server: %w", err)
 	}
-	part := filepath.Join(building, "code-server")
+	place, done, err := buildingPlace(building)
+	if err != nil {
+		return fmt.Errorf("install code-server: %w", err)
+	}
+	defer done()
+	part := filepath.Join(place, "code-server")
 	node := filepath.Join(part, "node_modules", "node", "bin")
 	path := node + string(filepath.ListSeparator) + lookup("PATH")
 	for _, step := range []struct{ what, path string }{{nodePackage, lookup("PATH")}, {"code-server@" + Version, path}} {
@@ -58,7 +63,35 @@ func Install(ctx context.Context, tools string, lookup func(string) string, log 
 	if err := tryOut(ctx, part, node); err != nil {
 		return err
 	}
+	if err := move(ctx, part, filepath.Join(building, "code-server")); err != nil {
+		return fmt.Errorf("install code-server: %w", err)
+	}
 	return putInPlace(building, filepath.Join(tools, "code-server"))
+}
+
+// buildingPlace is where npm builds: the folder itself, or one elsewhere where its path
+// has a space in it, which node-gyp's makefiles cannot have.
+func buildingPlace(folder string) (place string, done func(), err error) {
+	if !strings.ContainsAny(folder, " \t") {
+		return folder, func() {}, nil
+	}
+	parent := os.TempDir()
+	if strings.ContainsAny(parent, " \t") {
+		parent = "/tmp"
+	}
+	place, err = os.MkdirTemp(parent, "seer-code-server-")
+	return place, func() { _ = os.RemoveAll(place) }, err
+}
+
+// move takes a folder to another place, also on another disk.
+func move(ctx context.Context, from, to string) error {
+	if from == to || os.Rename(from, to) == nil {
+		return nil
+	}
+	if said, err := exec.CommandContext(ctx, "cp", "-a", "--", from, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(said)))
+	}
+	return nil
 }
 
 func runNPM(ctx context.Context, npm, prefix, what, path string, log io.Writer) error {

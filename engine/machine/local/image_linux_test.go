@@ -120,7 +120,7 @@ func TestImageThatTakesLong(t *testing.T) {
 	pl.await(done.Handle, sdk.Running)
 }
 
-func TestSavedSystem(t *testing.T) {
+func TestGVisorSavesSystems(t *testing.T) {
 	r := newRegistry(t)
 	pl := newPlace(t)
 	layer := filepath.Join(pl.base, "a layer")
@@ -215,8 +215,8 @@ print(open("/etc/image").read(), open("/opt/new").read(), os.path.exists("/etc/g
 	}
 }
 
-// TestSavedSystemOfThisComputer: without an image, what changes lies on the system here.
-func TestSavedSystemOfThisComputer(t *testing.T) {
+// TestGVisorSavesChangesOfThisComputer: without an image, what changes lies on the system here.
+func TestGVisorSavesChangesOfThisComputer(t *testing.T) {
 	pl := newPlace(t)
 	spec := pl.spec("own", isolation.GVisor)
 	spec.Image = &sdk.Image{SystemPackages: []string{"jq"}}
