@@ -31,11 +31,11 @@ cat >system.yaml <<'Y'
 sandbox: {system_packages: [tree], python_packages: [einops], image: {commands: ["python -c 'import einops' && tree --version > /usr/local/made"]}}
 Y
 up system
-run system 'command -v tree; cat /usr/local/made' | grep -q "^tree v"
+[[ $(run system 'command -v tree; cat /usr/local/made') == *"tree v"* ]]
 "$SEER" down system
 up system
 not grep -q building system.out
-run system 'command -v tree; python -c "import einops"' | grep -q tree
+[[ $(run system 'command -v tree; python -c "import einops"') == *tree* ]]
 "$SEER" down system
 
 mkdir own && git -C own init -q && git -C own -c user.name=a -c user.email=b commit -q --allow-empty -m x
@@ -44,6 +44,6 @@ echo "sandbox: {repos: [{url: 'file://$PWD/own', install: 'sleep 300'}]}" >kille
 for _ in $(seq 600); do ls "$layers" | grep -q partial && grep -q "booting the runtime" killed.out && break; sleep 0.1; done
 kill -9 $!
 wait $! || true
-ls "$layers" | grep -q partial
-"$SEER" gc | grep -q "its building was broken off"
+[[ $(ls "$layers") == *partial* ]]
+[[ $("$SEER" gc) == *"its building was broken off"* ]]
 not grep -q partial <(ls "$layers")
