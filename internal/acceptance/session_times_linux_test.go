@@ -33,7 +33,7 @@ func TestNotebookIdle(t *testing.T) {
 func TestNotebookTimeout(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 45s")
+	p.notebook("timeout: 35s")
 	p.up("lab")
 	a := p.agent("--notebook", "lab")
 	a.ok("start_new_session", map[string]any{})
