@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional
+from typing import Any, Awaitable, Callable, Dict, List, Mapping, Optional, Tuple
 
 import zmq
 from jupyter_client.utils import ensure_async
@@ -16,6 +16,7 @@ from .requests import Died, Request
 READY = 300.0  # seconds: a cold disk under a large environment
 WATCH = 0.5
 RESTART = 20.0  # seconds that a restart by somebody else may have no process
+LAST_WORDS = 10.0  # seconds: a process that was killed may have said much
 RESTARTED = "the kernel was restarted in the browser"
 
 
@@ -31,7 +32,7 @@ class Kernel:
         self._tasks: List[asyncio.Task] = []
         self._requests: Dict[str, Request] = {}
         self._process: Any = None
-        self._counter = messages.Counter()
+        self._counter, self._heard = messages.Counter(), 0
 
     @property
     def pid(self) -> int:
@@ -70,22 +71,23 @@ class Kernel:
         if self.alive and self.id in self._manager:
             for request in self._requests.values():
                 request.interrupted = not request.begun
-            await ensure_async(self._manager.interrupt_kernel(self.id))
-            if self.alive:
-                self._tasks.append(asyncio.ensure_future(self._sweep(list(self._requests.values()))))
+            await self._signal()
+
+    async def _signal(self) -> None:
+        await ensure_async(self._manager.interrupt_kernel(self.id))
+        if self.alive:
+            self._tasks.append(asyncio.ensure_future(self._sweep(list(self._requests.values()))))
 
     async def _interrupt_again(self, request: Request) -> None:
         """An interrupt that came before the code began has not met it."""
         await asyncio.sleep(0.2)  # or it has, and the answer is on its way
         if not request.done.done() and self.alive and self.id in self._manager:
-            await ensure_async(self._manager.interrupt_kernel(self.id))
+            await self._signal()
 
     async def _sweep(self, before: List[Request]) -> None:
         """An interrupt that comes while a kernel takes a request lets it forget to answer. It answers in order: what
         it has not answered before a later request, it never will."""
-        request = Request(lambda kind, content: None)
-        sent = self._client.kernel_info()
-        self._requests[sent] = request
+        sent, request = self._ask(self._client.kernel_info())
         try:
             await request.done
         except Died:
@@ -102,14 +104,19 @@ class Kernel:
         """Runs code and gives the content of the reply when everything that it printed has been heard. Raises Died."""
         if not self.alive:
             raise Died("the kernel is dead")
-        request = Request(heard)
-        sent = self._client.execute(code, silent=silent, store_history=history and not silent, user_expressions=expressions or {},
-                                    allow_stdin=False, stop_on_error=False)
-        self._requests[sent] = request
+        sent, request = self._ask(self._client.execute(code, silent=silent, store_history=history and not silent,
+                                                       user_expressions=expressions or {}, allow_stdin=False, stop_on_error=False), heard)
         try:
             return await request.done
         finally:
             self._requests.pop(sent, None)
+
+    def _ask(self, sent: str, heard: Callable[[str, Dict[str, Any]], None] = lambda kind, content: None) -> Tuple[str, Request]:
+        """Takes note of a request that was just sent. ZeroMQ says once that there is something to read, and says it to
+        whoever uses the socket next: if that was the sending, nobody would wake for the answer."""
+        self._client.shell_channel.socket.get(zmq.EVENTS)
+        request = self._requests[sent] = Request(heard)
+        return sent, request
 
     async def _connect(self) -> None:
         km = self._manager.get_kernel(self.id)
@@ -135,9 +142,7 @@ class Kernel:
     async def _answers(self) -> None:
         """Returns when a request has been answered on both channels: from then on no message is missed."""
         while self.alive:
-            request = Request(lambda kind, content: None)
-            sent = self._client.kernel_info()
-            self._requests[sent] = request
+            sent, request = self._ask(self._client.kernel_info())
             try:
                 await asyncio.wait_for(asyncio.shield(request.done), 1.0)
                 return
@@ -161,6 +166,7 @@ class Kernel:
                 self._log.exception("a message of the kernel could not be used")
 
     def _take(self, message: Dict[str, Any]) -> None:
+        self._heard += 1
         parent = message.get("parent_header") or {}
         kind, content = message["header"]["msg_type"], message["content"]
         request = self._requests.get(parent.get("msg_id", ""))
@@ -218,9 +224,18 @@ class Kernel:
                 ended = process is not None and process.poll()
                 reason = died_of(process.returncode) if ended else "the kernel was shut down in the browser"
             self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
+            await self._last_words()
             self._disconnect(reason)
             await self._ended(reason)
             return
+
+    async def _last_words(self) -> None:
+        """Hears what the process said before it ended, which may still be on its way."""
+        end = asyncio.get_running_loop().time() + LAST_WORDS
+        heard = -1
+        while heard != self._heard and asyncio.get_running_loop().time() < end:
+            heard = self._heard
+            await asyncio.sleep(0.1)
 
     def _disconnect(self, reason: str) -> None:
         self.alive, self.foreign_busy = False, False
