@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,9 +62,12 @@ func TestServerIsGone(t *testing.T) {
 	t.Run("its socket", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "s")
+		var once sync.Once
+		follows := make(chan struct{})
 		srv := listen(t, path, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/events") {
 				w.(http.Flusher).Flush()
+				once.Do(func() { close(follows) })
 				<-r.Context().Done()
 				return
 			}
@@ -74,8 +78,9 @@ func TestServerIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			srv.CloseClientConnections()
+			<-follows
 			srv.Listener.Close()
+			srv.CloseClientConnections()
 		}()
 		soon(t, c, func() error { _, err := c.Wait(t.Context(), "e"); return err })
 		soon(t, c, info(c))

@@ -134,9 +134,9 @@ func Failure(ctx context.Context, err error) error {
 	}
 	var timeout net.Error
 	switch {
-	case errors.Is(err, errStalled):
+	case errors.Is(err, errStalled), errors.Is(context.Cause(ctx), errStalled):
 		return sdk.Errorf(sdk.Unavailable, "%v; try again", errStalled)
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(context.Cause(ctx), context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return sdk.Errorf(sdk.Unavailable, "took too long; try again")
 	}
 	var coded *sdk.Error
