@@ -8,19 +8,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
-	"sync"
 
 	"github.com/opencontainers/go-digest"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/seer-engine/seer/engine/image"
+	"github.com/seer-engine/seer/engine/ociclient"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -39,49 +37,12 @@ func Open(ref string, o image.Options) (image.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := (&url.URL{Host: parsed.Registry}).Hostname()
-	if o.Insecure && !transfer.Loopback(host) {
-		return nil, sdk.Errorf(sdk.Invalid, "%s: only a registry on this computer may be spoken to by plain HTTP", parsed.Registry)
-	}
 	read := transfer.Options{Transport: o.Transport, Stall: o.Stall}.Defaults()
-	return remoteImage{asked: ref, ref: parsed, read: read, repo: &remote.Repository{
-		Reference: parsed,
-		PlainHTTP: o.Insecure,
-		Client: &auth.Client{
-			Client:     read.Client(),
-			Credential: credential(o),
-			Cache:      auth.NewCache(),
-			ClientID:   "seer",
-			Header:     map[string][]string{"User-Agent": {"seer"}},
-		},
-		MaxMetadataBytes: image.MaxManifest,
-	}}, nil
-}
-
-var errLogin = errors.New("the saved login cannot be read")
-
-// credential asks for what `docker login` has left, or for the caller's own.
-func credential(o image.Options) auth.CredentialFunc {
-	if o.Credentials != nil {
-		return func(ctx context.Context, host string) (auth.Credential, error) {
-			user, password, err := o.Credentials(ctx, host)
-			return auth.Credential{Username: user, Password: password}, err
-		}
+	repo, err := ociclient.Open(parsed, ociclient.Options{Transfer: read, PlainHTTP: o.Insecure, Credentials: o.Credentials, Metadata: image.MaxManifest})
+	if err != nil {
+		return nil, err
 	}
-	load := sync.OnceValues(func() (*credentials.DynamicStore, error) {
-		return credentials.NewStoreFromDocker(credentials.StoreOptions{})
-	})
-	return func(ctx context.Context, host string) (auth.Credential, error) {
-		store, err := load()
-		if err != nil {
-			return auth.EmptyCredential, errors.Join(errLogin, err)
-		}
-		cred, err := credentials.Credential(store)(ctx, host)
-		if err != nil {
-			return auth.EmptyCredential, errors.Join(errLogin, err)
-		}
-		return cred, nil
-	}
+	return remoteImage{asked: ref, ref: parsed, read: read, repo: repo}, nil
 }
 
 // Name implements [image.Registry].
@@ -143,7 +104,7 @@ func (r remoteImage) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
-	case errors.Is(err, errLogin):
+	case errors.Is(err, ociclient.ErrLogin):
 		return r.fail(sdk.Unauthorized, "the saved login for %s cannot be read: %s", r.ref.Registry, plain(err))
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return r.fail(sdk.Unauthorized, "it wants a login, and there is none. %s", r.login())

@@ -4,16 +4,12 @@ package oci
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 
+	"github.com/seer-engine/seer/engine/ociclient"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // Client speaks to registries. The zero value is usable, from many goroutines.
@@ -34,47 +30,7 @@ type session struct {
 }
 
 func (c Client) open(ref registry.Reference) (session, error) {
-	if c.PlainHTTP && !transfer.Loopback(hostname(ref)) {
-		return session{}, sdk.Errorf(sdk.Invalid, "%s: only a registry on this computer may be spoken to by plain HTTP", ref.Registry)
-	}
 	o := c.Transfer.Defaults()
-	return session{o: o, repo: &remote.Repository{
-		Reference: ref,
-		PlainHTTP: c.PlainHTTP,
-		Client: &auth.Client{
-			Client:     o.Client(),
-			Credential: c.credential(),
-			Cache:      auth.NewCache(),
-			ClientID:   "seer",
-			Header:     map[string][]string{"User-Agent": {"seer"}},
-		},
-		MaxMetadataBytes: maxOCIManifest,
-		TagListMaxPages:  20,
-	}}, nil
+	repo, err := ociclient.Open(ref, ociclient.Options{Transfer: o, PlainHTTP: c.PlainHTTP, Credentials: c.Credentials, Metadata: maxOCIManifest})
+	return session{o: o, repo: repo}, err
 }
-
-// credential asks for what `docker login` has left, or for the caller's own.
-func (c Client) credential() auth.CredentialFunc {
-	if c.Credentials != nil {
-		return func(ctx context.Context, host string) (auth.Credential, error) {
-			user, password, err := c.Credentials(ctx, host)
-			return auth.Credential{Username: user, Password: password}, err
-		}
-	}
-	load := sync.OnceValues(func() (*credentials.DynamicStore, error) {
-		return credentials.NewStoreFromDocker(credentials.StoreOptions{})
-	})
-	return func(ctx context.Context, host string) (auth.Credential, error) {
-		store, err := load()
-		if err != nil {
-			return auth.EmptyCredential, errors.Join(errLogin, err)
-		}
-		cred, err := credentials.Credential(store)(ctx, host)
-		if err != nil {
-			return auth.EmptyCredential, errors.Join(errLogin, err)
-		}
-		return cred, nil
-	}
-}
-
-var errLogin = errors.New("the saved login cannot be read")

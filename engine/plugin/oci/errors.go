@@ -6,22 +6,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 
 	"oras.land/oras-go/v2/errdef"
-	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/seer-engine/seer/engine/ociclient"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	"github.com/seer-engine/seer/sdk"
 )
-
-func hostname(ref registry.Reference) string {
-	return (&url.URL{Host: ref.Registry}).Hostname()
-}
 
 // explain says what failed where, and what to do about it.
 func (s session) explain(ctx context.Context, err error) error {
@@ -29,13 +24,13 @@ func (s session) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
-	case errors.Is(err, errLogin):
+	case errors.Is(err, ociclient.ErrLogin):
 		return s.fail(sdk.Unauthorized, "the saved login for %s cannot be read: %s", s.repo.Reference.Registry, plain(err))
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return s.fail(sdk.Unauthorized, "it wants a login, and there is none. %s", s.login())
 	case errors.Is(err, errdef.ErrNotFound):
 		return s.missing(ctx)
-	case errors.Is(err, http.ErrSchemeMismatch) && transfer.Loopback(hostname(s.repo.Reference)):
+	case errors.Is(err, http.ErrSchemeMismatch) && transfer.Loopback(ociclient.Hostname(s.repo.Reference)):
 		return s.fail(sdk.Invalid, "this registry speaks plain HTTP; say --plain-http")
 	case errors.As(err, &answer):
 		return s.answered(ctx, answer)
@@ -58,7 +53,7 @@ func (s session) explain(ctx context.Context, err error) error {
 // unreachable says what to look at when nobody answers.
 func (s session) unreachable() string {
 	text := fmt.Sprintf(". Is the registry running, and is %s its address?", s.repo.Reference.Registry)
-	if !s.repo.PlainHTTP && transfer.Loopback(hostname(s.repo.Reference)) {
+	if !s.repo.PlainHTTP && transfer.Loopback(ociclient.Hostname(s.repo.Reference)) {
 		text += " One on this computer that speaks plain HTTP needs --plain-http"
 	}
 	return text
