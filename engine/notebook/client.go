@@ -30,12 +30,17 @@ type Client struct {
 	// Patience is how long a client tries to get through to a server that does not
 	// answer. Change it before the first use.
 	Patience time.Duration
+
+	// Silence is how long a request for events may bring nothing until it is made again:
+	// more than the 30 s after which the service says that nothing has happened. Change it
+	// before the first use.
+	Silence time.Duration
 }
 
 // NewClient makes a client. It does not connect yet.
 func NewClient(a Address) *Client {
 	return &Client{
-		address: a, Patience: 2 * time.Minute,
+		address: a, Patience: 2 * time.Minute, Silence: eventsWait + 15*time.Second,
 		http: &http.Client{
 			Transport:     a.transport(),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

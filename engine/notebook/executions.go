@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -121,8 +122,21 @@ func (f *follower) gone(err error) error {
 	return protocol.Errorf(protocol.NotFound, "the execution %s is not known any more: the Jupyter server has been started again, which ended its kernel, or a thousand later ones have ended (%v)", f.id, err)
 }
 
+// errSilent is a connection that is there and says nothing, as of a tunnel that hangs.
+var errSilent = errors.New("nothing is heard of the notebook service")
+
 // once makes one request for events, and reports whether the end was among them.
-func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (bool, error) {
+func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (end bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var silent atomic.Bool
+	watch := time.AfterFunc(f.client.Silence, func() { silent.Store(true); cancel() })
+	defer watch.Stop()
+	defer func() {
+		if err != nil && !errors.Is(err, errStopped) && silent.Load() {
+			err = &unreachable{errSilent}
+		}
+	}()
 	q := url.Values{"from": {strconv.Itoa(f.next)}, "wait": {seconds(eventsWait)}}
 	resp, err := f.client.once(ctx, request{method: http.MethodGet, path: executionPath(f.id) + "/events", query: q}, nil)
 	if err != nil {
@@ -143,9 +157,11 @@ func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (boo
 			continue
 		}
 		f.next, f.heard, f.pause = e.N+1, time.Now(), 0
+		watch.Stop()
 		if !yield(e, nil) {
 			return true, errStopped
 		}
+		watch.Reset(f.client.Silence)
 		if e.Type == EventEnd {
 			return true, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,4 +132,28 @@ func TestServerIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestEventsOfASilentConnection are asked for again: a tunnel may hang without a cut.
+func TestEventsOfASilentConnection(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	var asked atomic.Int32
+	listen(t, path, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) < 3 {
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return
+		}
+		_, _ = w.Write([]byte(`{"n":0,"t":"end","execution":{"id":"e","state":"done"}}` + "\n"))
+	})
+	a, err := notebook.Parse("unix:" + path + "?token=" + token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := notebook.NewClient(a)
+	c.Silence = 200 * time.Millisecond
+	if e, err := c.Wait(t.Context(), "e"); err != nil || e.State != "done" || asked.Load() < 3 {
+		t.Errorf("%+v, %v, asked %d times", e, err, asked.Load())
+	}
 }
