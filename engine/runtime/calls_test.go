@@ -77,6 +77,22 @@ func TestNamedCalls(t *testing.T) {
 	}
 }
 
+// Who is told that a call waits can ask for it: the worker has read it by then.
+func TestWaitingCallIsKnown(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	m.mustServe("tools", counter)
+	for i := range 3 {
+		id := fmt.Sprint("call-read-late-", i)
+		if status, a := m.answerOf("POST", "call/sleep?wait=0", `{"args":[0.5]}`, "Seer-Call-Id", id); status != 202 || a["id"] != id {
+			t.Errorf("%d %v", status, a)
+		}
+		if status, a := m.answerOf("GET", "calls/"+id+"?wait=20", ""); status != 200 || a["result"] != "slept" {
+			t.Errorf("%d %v", status, a)
+		}
+	}
+}
+
 // frames reads what is left of an answer.
 func frames(t testing.TB, r io.Reader) (list []string) {
 	t.Helper()

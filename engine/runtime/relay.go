@@ -29,6 +29,8 @@ type relay struct {
 	since   time.Time            // when the request came
 	next    int                  // the first event that is still wanted
 	kept    bool                 // the worker has it in its journal, or it need not: see keep.go
+	asked   bool                 // whether the present worker has it
+	heard   bool                 // of it from the present worker
 	out     answer
 }
 
@@ -132,10 +134,22 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 	state := protocol.CallRunning
 	var position *int
 	err = c.send(conn)
+	wait := ctx
 	for err == nil {
 		var f frameIn
-		if f, err = c.receive(c.patience(ctx, gone), conn); err != nil {
+		f, err = c.receive(c.patience(wait, gone), conn)
+		if errors.Is(err, errTimeOver) && c.unsure() {
+			var cancel context.CancelFunc
+			wait, cancel = context.WithTimeout(gone, maxGrace)
+			defer cancel() // once: what has been asked is not unsure
+			err = c.ask(conn)
+			continue
+		}
+		if err != nil {
 			break
+		}
+		if f.h.ID == c.header.ID {
+			c.heard, wait = true, ctx
 		}
 		if f.turnedAway(c.header.ID) {
 			err = errTurnedAway
@@ -156,7 +170,7 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 			if !c.named {
 				_ = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameAck, ID: c.header.ID}, nil)
 			}
-			if c.kept {
+			if c.kept && !c.asked {
 				wk.put(conn)
 			} else {
 				conn.Close() // an answer to keep.go may be on its way
@@ -185,13 +199,14 @@ func (c *relay) send(conn net.Conn) error {
 	if err == nil && size > 0 {
 		_, err = io.Copy(conn, c.args.reader())
 	}
-	if c.kept = h.Kind != protocol.FrameCall || !h.Detach; err == nil && !c.kept {
-		err = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameCalls, ID: h.ID, Token: h.Token}, nil)
-	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errWorkerGone, err)
 	}
-	return nil
+	c.asked, c.heard = false, false
+	if c.kept = h.Kind != protocol.FrameCall || !h.Detach; c.kept {
+		return nil
+	}
+	return c.ask(conn)
 }
 
 // frameIn is the beginning of a frame that a worker has sent.
