@@ -41,7 +41,7 @@ func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolReques
 		var in struct {
 			Call string `json:"call"`
 		}
-		if err := front.Strict(req.Params.Arguments, &in); err != nil {
+		if err := front.Strict(json.RawMessage(callSchema), req.Params.Arguments, &in); err != nil {
 			return front.BadArguments(name, err), nil
 		}
 		j, err := s.find(ctx, in.Call)

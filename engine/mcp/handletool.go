@@ -115,7 +115,7 @@ func (s *server) addHandleTool() {
 
 func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	var l look
-	if err := front.Strict(req.Params.Arguments, &l); err != nil {
+	if err := front.Strict(json.RawMessage(handleToolSchema), req.Params.Arguments, &l); err != nil {
 		return front.BadArguments(handleTool, err)
 	}
 	id := string(l.Handle)

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -74,22 +73,6 @@ func Answer(object any, more ...mcp.Content) *mcp.CallToolResult {
 func AnswerAs(object any, text string, more ...mcp.Content) *mcp.CallToolResult {
 	content := append([]mcp.Content{&mcp.TextContent{Text: Shorten(text)}}, more...)
 	return &mcp.CallToolResult{Content: content, StructuredContent: object}
-}
-
-// Strict reads the arguments of a tool into a struct. An unknown one is an error.
-func Strict(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
-		raw = json.RawMessage(`{}`)
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is more than one object")
-	}
-	return nil
 }
 
 // Shorten cuts a text of more than [MaxText] bytes that stands beside structured

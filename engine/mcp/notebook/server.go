@@ -149,7 +149,7 @@ func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolReq
 	t.Annotations.Title = t.Title
 	s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in A
-		if err := front.Strict(req.Params.Arguments, &in); err != nil {
+		if err := front.Strict(t.InputSchema, req.Params.Arguments, &in); err != nil {
 			return front.BadArguments(t.Name, err), nil
 		}
 		return f(ctx, req, in), nil

@@ -47,7 +47,7 @@ func add[A any](s *server, name, title, doc, properties string, required []strin
 	s.mcp.AddTool(&mcp.Tool{Name: name, Title: title, Description: doc, InputSchema: json.RawMessage(schema), Annotations: a},
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var args A
-			if err := front.Strict(req.Params.Arguments, &args); err != nil {
+			if err := front.Strict(json.RawMessage(schema), req.Params.Arguments, &args); err != nil {
 				return front.BadArguments(name, err), nil
 			}
 			return f(ctx, req, args), nil

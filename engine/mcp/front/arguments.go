@@ -1,0 +1,173 @@
+package front
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// argument is what the input schema of a tool says of one.
+type argument struct {
+	Type string `json:"type"`
+}
+
+type arguments struct {
+	Properties map[string]argument `json:"properties"`
+	Required   []string            `json:"required"`
+}
+
+// Strict reads the arguments of a tool into a struct. One that the tool's input schema
+// does not have, that is missing or of another type is an error, in words that a model
+// can act on.
+func Strict(schema any, raw json.RawMessage, into any) error {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage(`{}`)
+	}
+	var given map[string]json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if err := d.Decode(&given); err != nil {
+		return fmt.Errorf("the arguments are no JSON object: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one object")
+	}
+	known, err := argumentsOf(schema)
+	if err != nil {
+		return err
+	}
+	if err := known.check(given); err != nil {
+		return err
+	}
+	d = json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return typeError(d.Decode(into))
+}
+
+func argumentsOf(schema any) (a arguments, err error) {
+	data, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(data, &a)
+	}
+	return a, err
+}
+
+func (a arguments) check(given map[string]json.RawMessage) error {
+	var unknown, missing []string
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if _, ok := a.Properties[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	for _, name := range a.Required {
+		if _, ok := given[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		return fmt.Errorf("there is no argument %s; %s", quoted(unknown), a.hint(unknown, missing))
+	case len(missing) > 0:
+		return fmt.Errorf("the argument %s is missing; it takes %s", strings.Join(missing, ", "), a.takes())
+	}
+	return nil
+}
+
+// hint says what was probably meant, and else everything that the tool takes.
+func (a arguments) hint(unknown, missing []string) string {
+	if len(unknown) == 1 {
+		if near := a.near(unknown[0]); near != "" {
+			return "did you mean `" + near + "`?"
+		}
+		if len(missing) == 1 {
+			return "did you mean `" + missing[0] + "`? It takes " + a.takes()
+		}
+	}
+	return "it takes " + a.takes()
+}
+
+// near is the argument whose name is almost this one, or a part of it.
+func (a arguments) near(name string) string {
+	name = plain(name)
+	best, distance := "", 1+max(1, min(len(name)/3, 3))
+	for _, known := range slices.Sorted(maps.Keys(a.Properties)) {
+		d, p := editDistance(name, plain(known)), plain(known)
+		if min(len(name), len(p)) > 2 && (strings.HasSuffix(name, p) || strings.HasSuffix(p, name) || strings.HasPrefix(name, p) || strings.HasPrefix(p, name)) {
+			d = 1
+		}
+		if d < distance {
+			best, distance = known, d
+		}
+	}
+	return best
+}
+
+func plain(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// takes lists the arguments, those first that are needed.
+func (a arguments) takes() string {
+	names := slices.Clone(a.Required)
+	for _, name := range slices.Sorted(maps.Keys(a.Properties)) {
+		if !slices.Contains(a.Required, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return quoted(names)
+}
+
+func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
+
+// typeError says in the words of JSON what Go says of its types.
+func typeError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := "an object"
+	switch kind := wrong.Type.Kind().String(); {
+	case kind == "string":
+		want = "a string"
+	case kind == "bool":
+		want = "true or false"
+	case strings.HasPrefix(kind, "int"):
+		want = "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		want = "a number"
+	case kind == "slice":
+		want = "a list"
+	}
+	return fmt.Errorf("`%s` must be %s, and is the JSON value %s", wrong.Field, want, wrong.Value)
+}
+
+// editDistance counts insertions, deletions and changes.
+func editDistance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := before
+			if a[i] != b[j] {
+				cost++
+			}
+			before = row[j+1]
+			row[j+1] = min(cost, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

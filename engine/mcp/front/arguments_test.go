@@ -1,0 +1,66 @@
+package front_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/mcp/front"
+)
+
+var runSchema = json.RawMessage(`{"type": "object", "required": ["code"], "properties": {
+	"code": {"type": "string"}, "session_id": {"type": "string"}, "timeout": {"type": "number"}, "background": {"type": "boolean"}}}`)
+
+type runArguments struct {
+	Code       string   `json:"code"`
+	Session    string   `json:"session_id"`
+	Timeout    *float64 `json:"timeout"`
+	Background bool     `json:"background"`
+}
+
+// What is wrong is said so that a model does it right the next time.
+func TestArgumentsThatDoNotFit(t *testing.T) {
+	for given, want := range map[string]string{
+		`{"cell": "1"}`:                        "there is no argument `cell`; did you mean `code`? It takes `code`, `background`, `session_id`, `timeout`",
+		`{"code": "1", "session": "s"}`:        "there is no argument `session`; did you mean `session_id`?",
+		`{"code": "1", "sessionId": "s"}`:      "did you mean `session_id`?",
+		`{"code": "1", "timeuot": 1}`:          "did you mean `timeout`?",
+		`{"code": "1", "timeout_seconds": 1}`:  "did you mean `timeout`?",
+		`{"code": "1", "zzz": 1}`:              "there is no argument `zzz`; it takes `code`,",
+		`{"a": 1, "b": 2}`:                     "there is no argument `a`, `b`; it takes `code`,",
+		`{}`:                                   "the argument code is missing; it takes `code`,",
+		``:                                     "the argument code is missing",
+		`null`:                                 "the argument code is missing",
+		`{"code": 1}`:                          "`code` must be a string, and is the JSON value number",
+		`{"code": "1", "timeout": "30"}`:       "`timeout` must be a number, and is the JSON value string",
+		`{"code": "1", "background": "maybe"}`: "`background` must be true or false",
+		`[1]`:                                  "no JSON object",
+		`{"code": "1"} {}`:                     "more than one object",
+	} {
+		var in runArguments
+		if err := front.Strict(runSchema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", given, err, want)
+		}
+	}
+}
+
+func TestArgumentsThatFit(t *testing.T) {
+	var in runArguments
+	err := front.Strict(runSchema, json.RawMessage(` {"code": "1", "timeout": 2.5, "background": true} `), &in)
+	if err != nil || in.Code != "1" || *in.Timeout != 2.5 || !in.Background {
+		t.Errorf("%+v, %v", in, err)
+	}
+	if err := front.Strict(map[string]any{"type": "object"}, nil, &struct{}{}); err != nil {
+		t.Errorf("a tool without arguments: %v", err)
+	}
+}
+
+func FuzzStrict(f *testing.F) {
+	for _, seed := range []string{`{"code": "1"}`, `{"cell": 1}`, `{"code": {}}`, `[`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		var in runArguments
+		_ = front.Strict(runSchema, data, &in)
+	})
+}
