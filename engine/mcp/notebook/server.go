@@ -78,8 +78,13 @@ type server struct {
 	used    map[string][]string // client → the sessions that it uses
 }
 
-// openPatience is how long the notebook service may take to answer at first.
-const openPatience = 20 * time.Second
+const (
+	// openPatience is how long it may take until somebody listens where the notebook service
+	// is to be. Clients that start this server give up after 10 seconds and more.
+	openPatience = 8 * time.Second
+	// openQuiet is after what time is said what is waited for.
+	openQuiet = 2 * time.Second
+)
 
 func open(ctx context.Context, o Options) (*server, error) {
 	if o.OutDir == "" {
@@ -93,7 +98,7 @@ func open(ctx context.Context, o Options) (*server, error) {
 	first := notebook.NewClient(o.Address)
 	first.Patience = openPatience
 	defer first.Close()
-	if _, err := first.Info(ctx); err != nil {
+	if err := s.meet(ctx, first); err != nil {
 		return nil, err
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -106,6 +111,16 @@ func open(ctx context.Context, o Options) (*server, error) {
 	}
 	s.start()
 	return s, nil
+}
+
+// meet waits for the notebook service, and says so where it takes long.
+func (s *server) meet(ctx context.Context, first *notebook.Client) error {
+	slow := time.AfterFunc(openQuiet, func() {
+		s.log.Warn("no answer from Jupyter yet", "at", s.opts.Address.String(), "patience", openPatience.String())
+	})
+	defer slow.Stop()
+	_, err := first.Info(ctx)
+	return err
 }
 
 // page is what a person can open in a browser; empty where nothing is known.
