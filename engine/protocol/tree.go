@@ -12,87 +12,11 @@ import (
 	"time"
 )
 
-// PackTree writes the content of the folder dir as a tar stream: files, folders
-// and symlinks with their modes and times. Sockets and devices are left out.
-func PackTree(w io.Writer, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	tw := tar.NewWriter(w)
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return ignoreVanished(err)
-		}
-		if name == "." {
-			return nil
-		}
-		return ignoreVanished(packEntry(tw, root, name))
-	})
-	if err != nil {
-		return fmt.Errorf("pack the folder %s: %w", dir, err)
-	}
-	return tw.Close()
-}
-
-// ignoreVanished lets a tree be packed while programs work in it.
-func ignoreVanished(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-func packEntry(tw *tar.Writer, root *os.Root, name string) error {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return err
-	}
-	h := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatPAX}
-	switch {
-	case info.Mode().IsRegular():
-		return packFile(tw, root, name, h)
-	case info.IsDir():
-		h.Typeflag, h.Name = tar.TypeDir, name+"/"
-	case info.Mode()&fs.ModeSymlink != 0:
-		h.Typeflag = tar.TypeSymlink
-		if h.Linkname, err = root.Readlink(name); err != nil {
-			return err
-		}
-	default:
-		return nil
-	}
-	return tw.WriteHeader(h)
-}
-
-// packFile takes the size from the open file, and no more than that: a log may
-// grow meanwhile.
-func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
-	f, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	h.Typeflag, h.Size = tar.TypeReg, info.Size()
-	if err := tw.WriteHeader(h); err != nil {
-		return err
-	}
-	n, err := io.CopyN(tw, f, h.Size)
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s became shorter while it was read: %d of %d bytes", name, n, h.Size)
-	}
-	return err
-}
-
 // UnpackTree writes a tar stream of [PackTree] into the folder dir, which is
-// made if need be. Nothing is written outside dir. Entries that would leave it
-// are left out; the rest is written, and then an [*Error] with code [Invalid]
-// names them.
+// made if need be. Nothing is written outside dir, and each file appears as a whole.
+// Entries that would leave dir are left out; the rest is written, and then an [*Error]
+// with code [Invalid] names them. So it is with what the sender says it could not read:
+// [NotFound] where all of it had vanished, else [Failed].
 func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false) }
 
 // RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they
@@ -119,7 +43,7 @@ func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
 			return u.result, fmt.Errorf("the tar stream is damaged: %w", err)
 		}
 		if err := u.entry(h, tr); err != nil {
-			return u.result, fmt.Errorf("unpack %s: %w", h.Name, err)
+			return u.result, fmt.Errorf("unpack %s: %w", shownName(h.Name), brokenOff(err))
 		}
 	}
 	// The sender may pad the archive; the stream must be read to its end.
@@ -135,9 +59,14 @@ type unpacker struct {
 	result  TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
 	refused []string
+	unread  unread // what the sender could not read
 }
 
 func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		u.unread.parse(h)
+		return nil
+	}
 	name := path.Clean(h.Name)
 	if !fs.ValidPath(name) || (h.Typeflag == tar.TypeSymlink && !u.links && !staysInside(name, h.Linkname)) {
 		u.refused = append(u.refused, h.Name)
@@ -200,14 +129,19 @@ func (u *unpacker) clear(name string) error {
 	return nil
 }
 
-func (u *unpacker) file(name string, h *tar.Header, r io.Reader) error {
-	if err := u.clear(name); err != nil {
-		return err
-	}
-	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// file writes beside the target and renames: a stream that is cut leaves what was there,
+// and nothing half.
+func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
+	part := path.Join(path.Dir(name), newID(".seer-"))
+	f, err := u.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = u.root.Remove(part)
+		}
+	}()
 	n, err := io.Copy(f, r)
 	if err == nil {
 		err = f.Chmod(fs.FileMode(h.Mode).Perm())
@@ -216,6 +150,14 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) error {
 		err = cerr
 	}
 	if err != nil {
+		return err
+	}
+	if info, lerr := u.root.Lstat(name); lerr == nil && info.IsDir() {
+		if err := u.clear(name); err != nil {
+			return err
+		}
+	}
+	if err := u.root.Rename(part, name); err != nil {
 		return err
 	}
 	u.result.Files++
@@ -242,9 +184,20 @@ func (u *unpacker) finish() error {
 	}
 	if n := len(u.refused); n > 0 {
 		return Errorf(Invalid, "%d entries were left out because they are no plain files or would leave the folder: %s",
-			n, strings.Join(u.refused[:min(n, 10)], ", "))
+			n, shownNames(u.refused))
 	}
-	return nil
+	if u.links { // nobody misses what was not saved
+		return nil
+	}
+	return u.unread.err()
+}
+
+// brokenOff says what the end of a stream within a file means.
+func brokenOff(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the stream broke off: the connection was cut, or the file became shorter while it was read: %w", err)
+	}
+	return err
 }
 
 // staysInside reports whether a link at name, read as text, points into the

@@ -83,6 +83,9 @@ func (e *ending) Read(p []byte) (int, error) {
 
 func (c *collector) entry(hdr *tar.Header, r io.Reader) error {
 	if hdr.Typeflag == tar.TypeXGlobalHeader {
+		if missing := hdr.PAXRecords["SEER.forbidden"]; missing != "" { // docs/protocol.md; what has vanished is not missed
+			return sdk.Errorf(sdk.Invalid, "files may not be read: %q", missing)
+		}
 		return nil
 	}
 	e, err := c.describe(hdr)

@@ -68,37 +68,7 @@ func (s *server) uploadFile(ctx context.Context, c *protocol.Client, name, to st
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	whole := &wholeReader{r: f, left: info.Size()}
-	err = c.WriteFile(ctx, to, whole, info.Mode())
-	if whole.short {
-		return errors.New("the file became shorter while it was read; nothing was stored")
-	}
-	return err
-}
-
-// wholeReader reads as much as a file had at first, and fails where it has less by now:
-// the other side then stores nothing.
-type wholeReader struct {
-	r     io.Reader
-	left  int64
-	short bool
-}
-
-func (w *wholeReader) Read(p []byte) (int, error) {
-	if w.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := w.r.Read(p[:min(int64(len(p)), w.left)])
-	w.left -= int64(n)
-	if errors.Is(err, io.EOF) && w.left > 0 {
-		w.short = true
-		return n, io.ErrUnexpectedEOF
-	}
-	return n, err
+	return c.WriteOpen(ctx, to, f)
 }
 
 // uploadTree makes a new folder appear as a whole. Into one that is there the files go one
