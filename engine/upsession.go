@@ -100,13 +100,14 @@ func (u *up) listenIP() string {
 
 func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting Jupyter")
+	base := newBase()
 	server, err := notebook.Start(ctx, s.runtime, notebook.Spec{
-		Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
+		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
 	}, nil)
 	if err != nil {
 		return fmt.Errorf("start Jupyter: %w", err)
 	}
-	at := listener{Port: server.Port, Secret: server.Token}
+	at := listener{Port: server.Port, Secret: server.Token, Base: base}
 	if err := u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Jupyter = &at }); err != nil {
 		return err
 	}
@@ -117,11 +118,8 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	if err != nil {
 		return setupError("prepare a kernel", err)
 	}
-	url, err := s.JupyterURL(ctx)
-	if err != nil {
-		url = "through seer forward"
-	}
-	u.report.done(StageSession, "Jupyter: %s (%s)", url, session.KernelName)
+	// Its URL has the token: who wants it asks for it.
+	u.report.done(StageSession, "Jupyter is ready at port %d (%s)", at.Port, session.KernelName)
 	return nil
 }
 
@@ -204,17 +202,16 @@ func (u *up) loadable(m experiment.Model) loading.Model {
 
 func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting VS Code")
-	spec := codeserver.Spec{Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
+	base := newBase()
+	spec := codeserver.Spec{Base: base, Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
 	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)
 	}
-	err = u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &listener{Port: server.Port, Secret: server.Password} })
+	err = u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &listener{Port: server.Port, Secret: server.Password, Base: base} })
 	if err != nil {
 		return err
 	}
-	if url, _, err := s.CodeServerURL(ctx); err == nil {
-		u.report.done(StageSession, "VS Code: %s", url)
-	}
+	u.report.done(StageSession, "VS Code is ready at port %d", server.Port)
 	return nil
 }

@@ -19,9 +19,9 @@ func newOpen(a *app) *cobra.Command {
 		Use:   "open ID jupyter|code [--print]",
 		Short: "Open a sandbox's Jupyter or VS Code in the browser",
 		Long: `Open Jupyter (execution_mode: notebook) or VS Code (debug: true) of a sandbox in the
-browser, and print its URL. Jupyter's has the token in it; VS Code asks for the
-password, which is printed, too. Where the provider leads to no such port, use
-seer forward.`,
+browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL,
+which is printed with --print, or where there is no browser: whoever has it can do
+everything in the sandbox. Where the provider leads to no such port, use seer forward.`,
 		Example:   "  seer open lab jupyter\n  seer open lab code --print",
 		Args:      cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
 		ValidArgs: []string{"jupyter", "code"},
@@ -35,13 +35,19 @@ seer forward.`,
 			if err != nil {
 				return err
 			}
+			opened := false
 			if !show {
-				if err := browse(cmd.Context(), page.URL); err != nil {
-					a.ui.note("warning", fmt.Sprintf("no browser could be opened: %v", err))
+				err := browse(cmd.Context(), page.URL)
+				if opened = err == nil; !opened {
+					a.ui.note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
 				}
 			}
 			return a.print(page, func(w io.Writer) error {
-				fmt.Fprintln(w, page.URL)
+				if opened {
+					fmt.Fprintf(w, "opened %s\n", bare(page.URL))
+				} else {
+					fmt.Fprintln(w, page.URL)
+				}
 				if page.Password != "" {
 					fmt.Fprintf(w, "password: %s\n", page.Password)
 				}
@@ -49,7 +55,7 @@ seer forward.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&show, "print", false, "only print it")
+	c.Flags().BoolVar(&show, "print", false, "only print it, with its token")
 	return c
 }
 

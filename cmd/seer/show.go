@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -12,11 +13,14 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Tell everything about a sandbox",
-		Long:              "Tell everything about a sandbox, also one that has ended.",
-		Example:           "  seer show lab\n  seer show sb-4k --json",
+	var keys bool
+	c := &cobra.Command{
+		Use:   "show ID [--keys]",
+		Short: "Tell everything about a sandbox",
+		Long: `Tell everything about a sandbox, also one that has ended. What lets others in, the
+token of Jupyter and the password of VS Code, is told with --keys and under --json
+only, so that the text can be shown to anybody.`,
+		Example:           "  seer show lab\n  seer show lab --keys\n  seer show sb-4k --json | jq -r .environment.jupyter_url",
 		Args:              args(1, 1, "the ID or name of a sandbox"),
 		ValidArgsFunction: a.completeSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -28,12 +32,14 @@ func newShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(info, func(w io.Writer) error { return showText(w, info) })
+			return a.print(info, func(w io.Writer) error { return showText(w, info, keys) })
 		},
 	}
+	c.Flags().BoolVar(&keys, "keys", false, "tell the token of Jupyter and the password of VS Code, too")
+	return c
 }
 
-func showText(w io.Writer, i engine.Info) error {
+func showText(w io.Writer, i engine.Info, keys bool) error {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
 	}
@@ -71,12 +77,7 @@ func showText(w io.Writer, i engine.Info) error {
 		line("session", "%s", i.ExecutionMode)
 	}
 	if h := i.Environment; h != nil {
-		if h.JupyterURL != "" {
-			line("jupyter", "%s", h.JupyterURL)
-		}
-		if h.CodeServerURL != "" {
-			line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
-		}
+		pages(line, i, h, keys)
 	}
 	for _, m := range i.Models {
 		name := m.Name
@@ -92,4 +93,31 @@ func showText(w io.Writer, i engine.Info) error {
 		line("experiment", "%s", i.Experiment)
 	}
 	return nil
+}
+
+// pages tells where a browser finds Jupyter and VS Code.
+func pages(line func(string, string, ...any), i engine.Info, h *engine.EnvironmentHandle, keys bool) {
+	ref := i.ID
+	if i.Name != "" {
+		ref = i.Name
+	}
+	if h.JupyterURL != "" && keys {
+		line("jupyter", "%s", h.JupyterURL)
+	} else if h.JupyterURL != "" {
+		line("jupyter", "%s (open it with: seer open %s jupyter)", bare(h.JupyterURL), ref)
+	}
+	if h.CodeServerURL != "" && keys {
+		line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
+	} else if h.CodeServerURL != "" {
+		line("vs code", "%s (open it with: seer open %s code)", bare(h.CodeServerURL), ref)
+	}
+}
+
+// bare is a URL without what lets somebody in.
+func bare(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String()
 }
