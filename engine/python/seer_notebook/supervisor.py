@@ -17,8 +17,8 @@ from .processes import died_of
 
 TIMES, WITHIN = 5, 60.0  # so many deaths in so many seconds are too many
 GRACE = 8.0
-_CHILD = ("import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook.server import main; "
-          "main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))")
+_CHILD = ("import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook import late; "
+          "late.main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))")
 
 
 class Ending(Exception):
