@@ -31,7 +31,7 @@ class Bare:
         for old in glob.glob(str(folder / "home/seer/.local/share/jupyter/runtime/*")):
             os.unlink(old)
         port = free()
-        argv: List[str] = ["/seer/layer/venv/bin/python", "-m", "jupyter_server", "--ServerApp.port=%d" % port, *SETTINGS]
+        argv: List[str] = ["/seer/base/venv/bin/python", "-m", "jupyter_server", "--ServerApp.port=%d" % port, *SETTINGS]
         if not self._extensions:
             argv = ["/usr/bin/env", "JUPYTER_NO_CONFIG=1", *argv]
         begin = time.perf_counter()

@@ -21,6 +21,23 @@ not grep -q building small.out
 not run small 'python -c "import cowsay" 2>/dev/null'
 "$SEER" down small
 
+# What notebook mode needs is there once: who adds a package installs that, and one's own
+# version of what it needs goes before it.
+echo "sandbox: {execution_mode: notebook, isolation: bubblewrap}" >plain.yaml
+echo "sandbox: {execution_mode: notebook, isolation: bubblewrap, python_packages: [einops, 'ipykernel<7']}" >more.yaml
+up plain
+grep -q "^boot: installing Jupyter for notebook mode, once for this Python" plain.out
+"$SEER" down plain
+up more
+not grep -q "installing Jupyter" more.out
+grep -q "^boot: building the layer of 2 Python packages" more.out
+grep -q "Successfully installed .*einops" more.out
+not grep -q "Successfully installed .*jupyter" more.out
+run more 'python -c "import einops, ipykernel, jupyterlab; print(einops.__file__, ipykernel.__version__, jupyterlab.__file__)"; pip list 2>/dev/null | grep -c -i "^ipykernel "' >said
+grep -q "^/seer/layer/.* 6[.].* /seer/base/" said
+grep -qx 1 said
+"$SEER" down more
+
 cat >wrong.yaml <<'Y'
 sandbox: {python_packages: [no-such-package-of-seer]}
 Y

@@ -21,15 +21,19 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 	if u.making != nil {
 		return false, u.makeSystem(ctx, s, log)
 	}
-	if u.building != "" {
-		return false, environment.Build(ctx, s.runtime, u.wanted(), layerPath, log)
+	if u.builds != nil {
+		below := ""
+		if u.builds.below != nil {
+			below = u.builds.below.at
+		}
+		return false, environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log)
 	}
 	want := u.wanted()
 	if u.chosen.HostMounts && !u.chosen.BuildsImage { // they are in what it starts from
 		want.SystemPackages, want.Commands = nil, nil
 	}
 	if u.layer != nil && layered(u.chosen) {
-		u.env, err = environment.Use(ctx, s.runtime, layerPath)
+		u.env, err = environment.Use(ctx, s.runtime, u.layer.paths()...)
 		want.PythonPackages, want.Repos, want.Venv = nil, nil, false
 		if err != nil {
 			return false, err
@@ -51,7 +55,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 func (u *up) makeSystem(ctx context.Context, s *Sandbox, log func(string)) error {
 	want := environment.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
 	if len(want.Commands) > 0 && u.layer != nil {
-		used, err := environment.Use(ctx, s.runtime, layerPath)
+		used, err := environment.Use(ctx, s.runtime, u.layer.paths()...)
 		if err != nil {
 			return err
 		}
@@ -70,8 +74,12 @@ func (u *up) wanted() environment.Spec {
 		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.hidden,
 	}
 	switch {
-	case u.building != "":
+	case u.builds != nil:
 		want.Env, want.Cache, want.SystemPackages, want.Commands = u.settings.env, pipCache, nil, nil
+		want.PythonPackages = u.builds.packages
+		if !u.builds.repos {
+			return want
+		}
 	case u.chosen.HostMounts:
 		want.Env, want.Cache = u.settings.here, ""
 		if dir, err := u.engine.store.Cache(); err == nil { // a cache only saves time

@@ -6,18 +6,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/environment"
-	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -25,18 +23,48 @@ import (
 // while that is made.
 const (
 	layerPath   = "/seer/layer"
+	basePath    = "/seer/base" // what an execution mode needs, for all experiments
 	buildPath   = "/seer/build"
 	pipCache    = "/seer/build/cache" // environment adds pip
 	layersDir   = "layers"
 	partialName = ".partial" // a layer that is being made, or was when its maker was killed
 )
 
-// layer is what python_packages and repos bring to the machines of this computer. Its
-// folder is named by everything that it depends on, and is whole when it is there.
+// layer is what python_packages and repos bring to the machines of this computer, or what
+// an execution mode needs of Python. Its folder is named by everything that it depends on,
+// and is whole when it is there.
 type layer struct {
-	key    string
-	dir    string // the folder in the cache
-	choice plan.Choice
+	key      string
+	dir      string // the folder in the cache
+	at       string // where machines see it
+	packages []string
+	repos    bool
+	below    *layer // what it stands upon; nil = nothing
+	choice   plan.Choice
+}
+
+// all are the layer and those below it.
+func (l *layer) all() (list []*layer) {
+	for ; l != nil; l = l.below {
+		list = append(list, l)
+	}
+	return list
+}
+
+// mounts are what a machine is shown of it.
+func (l *layer) mounts() (mounts []sdk.Mount) {
+	for _, l := range l.all() {
+		mounts = append(mounts, sdk.Mount{Source: l.dir, Target: l.at})
+	}
+	return mounts
+}
+
+// paths are where a machine sees it, the upper ones first.
+func (l *layer) paths() (paths []string) {
+	for _, l := range l.all() {
+		paths = append(paths, l.at)
+	}
+	return paths
 }
 
 // ingredients are all that a layer depends on.
@@ -50,6 +78,7 @@ type ingredients struct {
 	Packages []string          `json:"packages"`
 	Repos    []preflight.Repo  `json:"repos"`
 	Settings map[string]string `json:"settings"`
+	Below    string            `json:"below,omitempty"` // key of the layer that it stands upon
 }
 
 // layered reports whether a machine is shown a layer: one of this computer with a file
@@ -62,19 +91,14 @@ func layered(c plan.Choice) bool {
 // is to be installed: an agent that works in it will want to.
 func ownPython(mode string) bool { return mode == "notebook" || mode == "cli" }
 
-// layerOf finds the layer of a choice; nil where it needs none.
+// layerOf finds the layer of a choice; nil where it needs none. What an execution mode
+// needs is a layer of its own, so that all experiments with the same Python share it.
 func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error) {
-	_, rest := p.ImageOf(c)
+	image, rest := p.ImageOf(c)
 	if !layered(c) || len(rest.PythonPackages)+len(p.Repos) == 0 && !ownPython(p.ExecutionMode) {
 		return nil, nil
 	}
-	in := ingredients{Recipe: environment.Recipe, Packages: rest.PythonPackages, Settings: s.identity}
-	for _, r := range p.Repos {
-		r.Token = "" // who opens it does not change what is in it
-		in.Repos = append(in.Repos, r)
-	}
-	image, _ := p.ImageOf(c)
-	in.Image, in.System = image, rest.SystemPackages
+	in := ingredients{Recipe: environment.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
 		python, err := e.interpreter(p.Python)
 		if err != nil {
@@ -86,6 +110,26 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 		}
 		in.Python, in.Version, in.Has = python.Executable, python.Version, known.Distributions
 	}
+	var below *layer
+	own := rest.PythonPackages
+	if needs, more := ofMode(p, rest.PythonPackages, image == nil); len(needs) > 0 {
+		var err error
+		if below, err = e.layerFrom(in, layer{at: basePath, packages: needs, choice: c}); err != nil || len(more)+len(p.Repos) == 0 {
+			return below, err
+		}
+		in.Below = below.key
+	}
+	for _, r := range p.Repos {
+		r.Token = "" // who opens it does not change what is in it
+		in.Repos = append(in.Repos, r)
+	}
+	// What the mode needs is named again: pip must choose what goes together.
+	return e.layerFrom(in, layer{at: layerPath, packages: own, repos: len(p.Repos) > 0, below: below, choice: c})
+}
+
+// layerFrom names a layer.
+func (e *Engine) layerFrom(in ingredients, l layer) (*layer, error) {
+	in.Packages = l.packages
 	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
@@ -95,8 +139,32 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	key := hex.EncodeToString(sum[:])
-	return &layer{key: key, dir: filepath.Join(dir, key), choice: c}, nil
+	l.key = hex.EncodeToString(sum[:])
+	l.dir = filepath.Join(dir, l.key)
+	return &l, nil
+}
+
+// ofMode tells what the execution mode needs of Python, whatever the experiment has, from
+// what is the experiment's. There is nothing where this computer's Python has it all, or
+// where the experiment has versions of its own of all of it.
+func ofMode(p plan.Plan, packages []string, here bool) (needs, more []string) {
+	if p.ExecutionMode != experiment.ModeNotebook {
+		return nil, packages
+	}
+	all := notebook.Requirements(true)
+	missing := false
+	for _, text := range packages {
+		switch {
+		case !slices.Contains(all, text):
+			more = append(more, text)
+		case !here || !slices.Contains(p.Present, text):
+			missing = true
+		}
+	}
+	if !missing {
+		return nil, packages
+	}
+	return all, more
 }
 
 // there reports whether the layer has been made.
@@ -118,147 +186,19 @@ func (e *Engine) planLayer(p *plan.Plan, s settings) (*layer, error) {
 			}
 			continue
 		}
-		there, err := l.there()
-		if err != nil {
-			return nil, err
+		there := true
+		for _, part := range l.all() {
+			have, err := part.there()
+			if err != nil {
+				return nil, err
+			}
+			there = there && have
 		}
 		p.Layer = &plan.Layer{Key: l.key, Folder: l.dir, Cached: there}
 		return l, nil
 	}
 	return nil, nil
 }
-
-// ensureLayer makes the layer where it is not there yet. Of several programs that want
-// it at once, one makes it and the others wait.
-func (u *up) ensureLayer(ctx context.Context) error {
-	l := u.layer
-	if l == nil {
-		return nil
-	}
-	if there, err := l.there(); err != nil || there {
-		return err
-	}
-	lock, err := u.lockLayer(ctx, l)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if there, err := l.there(); err != nil || there {
-		return err
-	}
-	partial := l.dir + partialName
-	if err := removeAll(partial); err != nil { // of one who was killed
-		return err
-	}
-	if err := os.Mkdir(partial, 0o700); err != nil {
-		return err
-	}
-	u.report.info(StageBoot, "building %s; it is kept, and the next start has it", u.layerText())
-	err = u.buildLayer(ctx, l, partial)
-	if err == nil {
-		err = os.Rename(partial, l.dir)
-	}
-	if err != nil {
-		return errors.Join(err, removeAll(partial))
-	}
-	u.report.info(StageBoot, "built %s", l.dir)
-	return nil
-}
-
-func (u *up) layerText() string {
-	var parts []string
-	_, rest := u.plan.ImageOf(u.layer.choice)
-	if n := len(rest.PythonPackages); n > 0 {
-		parts = append(parts, countText(n, "Python package"))
-	}
-	switch n := len(u.plan.Repos); n {
-	case 0:
-	case 1:
-		parts = append(parts, "1 repository")
-	default:
-		parts = append(parts, fmt.Sprintf("%d repositories", n))
-	}
-	if len(parts) == 0 {
-		return "the layer"
-	}
-	return "the layer of " + strings.Join(parts, " and ")
-}
-
-func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
-	dir, err := u.engine.store.Cache(layersDir, "locks")
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, l.key)
-	lock, held, err := state.TryAcquire(path)
-	if err != nil || !held {
-		return lock, err
-	}
-	u.report.info(StageBoot, "another start is building the same layer; waiting for it")
-	return state.Acquire(ctx, path)
-}
-
-// buildLayer installs into the folder.
-func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.building, b.layer = folder, nil }, nil)
-}
-
-// inBuildMachine makes a machine that only builds, and ends with it: of the same kind and
-// isolation as the sandbox, but with the network, and without what is the sandbox's.
-// then is called while it lives.
-func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) error {
-	b, exp := *u, *u.exp
-	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
-	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
-	b.models, b.opts.Name, b.opts.Attached = nil, "", furnishing
-	b.plan.Network, b.plan.NetworkHosts, b.plan.Ports, b.plan.Volumes = "open", nil, nil, nil
-	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
-	b.plan.Choices = []plan.Choice{c}
-	change(&b)
-	if err := b.start(ctx); err != nil {
-		return err
-	}
-	s, err := b.furnish(ctx)
-	if err == nil && then != nil {
-		err = then(ctx, b.rec)
-	}
-	if err != nil {
-		if s != nil {
-			s.Close()
-		}
-		return b.undo(ctx, err)
-	}
-	s.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	_, err = u.engine.driver.End(ctx, b.rec, "what it was to build is built")
-	return err
-}
-
-// buildMounts are what a machine that builds a layer is shown.
-func (u *up) buildMounts() ([]sdk.Mount, error) {
-	cache, err := u.engine.store.Cache("pip") // of downloads, for all layers
-	if err != nil {
-		return nil, err
-	}
-	mounts := []sdk.Mount{{Source: u.building, Target: layerPath, Writable: true}}
-	if u.making != nil {
-		mounts = nil
-		if len(u.making.Commands) > 0 && u.layer != nil {
-			mounts = []sdk.Mount{{Source: u.layer.dir, Target: layerPath}}
-		}
-	}
-	mounts = append(mounts, sdk.Mount{Source: cache, Target: pipCache + "/pip", Writable: true})
-	mounts = append(mounts, u.settings.mounts...)
-	for _, r := range u.plan.Repos {
-		if r.Folder != "" {
-			mounts = append(mounts, sdk.Mount{Source: r.Folder, Target: repoMount(r)})
-		}
-	}
-	return mounts, nil
-}
-
-func repoMount(r preflight.Repo) string { return buildPath + "/repos/" + r.Name }
 
 // withheld are the secrets that open repositories: the machine that clones is given
 // them, and the sandbox is not.

@@ -52,7 +52,7 @@ func (u *up) furnishChoice(ctx context.Context, c plan.Choice) error {
 		}
 		u.system, from = saved, sdk.Image{Snapshot: saved}
 	}
-	if err := u.ensureLayer(ctx); err != nil {
+	if err := u.ensureLayers(ctx); err != nil {
 		return err
 	}
 	if len(rest.Commands) == 0 {

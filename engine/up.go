@@ -102,6 +102,7 @@ type up struct {
 	tokens   map[string]string // secrets that only open repositories
 	layer    *layer            // what a machine of this computer is shown; nil = nothing
 	building string            // the folder of a layer that this machine is made for; empty for a sandbox
+	builds   *layer            // that layer; nil = none
 
 	making     *sdk.Image // the system that this machine is made for; nil for a sandbox
 	system     string     // saved system that it starts from; empty = as the plan has it

@@ -133,7 +133,7 @@ func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
 	}
 	var mounts []sdk.Mount
 	if u.layer != nil && layered(c) {
-		mounts = append(mounts, sdk.Mount{Source: u.layer.dir, Target: layerPath})
+		mounts = append(mounts, u.layer.mounts()...)
 	}
 	for _, m := range u.models {
 		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})

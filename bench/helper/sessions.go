@@ -99,7 +99,7 @@ func (h *helper) hold(ctx context.Context, r request) (any, error) {
 	}
 	cmd, err := isolation.Command(isolation.Bubblewrap, isolation.Spec{
 		Argv: append([]string{"/bin/sh", "-c", whileRead, "sh"}, r.Argv...), Network: true, PIDOne: true, ReadOnly: python.Paths, Dir: "/workspace",
-		Mounts: append(mounts, sdk.Mount{Source: r.File, Target: "/seer/layer"}),
+		Mounts: append(mounts, sdk.Mount{Source: r.File, Target: "/seer/base"}),
 		Env:    map[string]string{"HOME": "/home/seer", "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "TMPDIR": "/tmp", "USER": "seer"},
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ type Spec struct {
 	Hidden []string          // what must not be in the log or in an error: passwords
 
 	layer string // the folder of a layer that is being built
+	below string // and of the one that it stands upon; empty = none
 }
 
 // Empty reports whether there is nothing to do.
@@ -108,7 +109,7 @@ func (i *installer) python(ctx context.Context, s Spec, result *Result) error {
 	}
 	env := s.pipEnv()
 	if s.layer != "" {
-		env["SEER_LAYER"] = s.layer
+		env["SEER_LAYER"], env["SEER_BELOW"] = s.layer, s.below
 	}
 	out, err := i.run(ctx, "installing Python packages", []string{h.Python, "-I", "-c", venvProgram}, s.PythonPackages, env)
 	if err != nil {

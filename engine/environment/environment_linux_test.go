@@ -98,6 +98,7 @@ func TestInstall(t *testing.T) {
 	if err := client.PutConfig(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("a layer upon another", func(t *testing.T) { stacked(t, client) })
 	var log []string
 	install := func(s environment.Spec) (environment.Result, error) {
 		log = nil

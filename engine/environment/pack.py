@@ -1,5 +1,5 @@
-"""Leaves a layer ready to be shown: its arguments are the layer and the clones that
-belong into it. What a machine needs of its own, a small virtual environment that
+"""Leaves a layer ready to be shown: its arguments are the layer, the one below it or nothing,
+and the clones that belong into it. What a machine needs of its own, a small virtual environment that
 looks into the layer, is made here once, to be copied. Python >= 3.8."""
 import os
 import shutil
@@ -8,6 +8,7 @@ import sys
 LAYER = sys.argv[1]
 PACKAGES = os.path.join(LAYER, "python")
 OWN = os.path.join(LAYER, "venv")
+BELOW = sys.argv[2]
 
 
 def link(source, target):
@@ -16,7 +17,21 @@ def link(source, target):
         there = os.path.join(target, os.path.relpath(folder, source))
         os.makedirs(there, exist_ok=True)
         for name in names:
-            os.symlink(os.path.join(folder, name), os.path.join(there, name))
+            path = os.path.join(there, name)
+            if os.path.lexists(path):  # of the layer below
+                os.unlink(path)
+            os.symlink(os.path.join(folder, name), path)
+
+
+def data(packages):
+    """What programs look for beside lib: share and etc of Jupyter, for example."""
+    for name in os.listdir(packages):
+        path = os.path.join(packages, name)
+        if name == "lib64" and os.path.islink(path):
+            if not os.path.lexists(os.path.join(OWN, name)):
+                os.symlink(os.readlink(path), os.path.join(OWN, name))
+        elif name not in ("bin", "lib", "include") and os.path.isdir(path):
+            link(path, os.path.join(OWN, name))
 
 
 def own():
@@ -32,14 +47,11 @@ def own():
             shutil.copy2(path, os.path.join(OWN, "bin", name), follow_symlinks=False)
     with open(os.path.join(OWN, site, "_seer_layer.pth"), "w", encoding="utf-8") as f:
         f.write("import site; site.addsitedir({!r})\n".format(os.path.join(PACKAGES, site)))
-    for name in os.listdir(PACKAGES):
-        path = os.path.join(PACKAGES, name)
-        if name == "lib64" and os.path.islink(path):
-            os.symlink(os.readlink(path), os.path.join(OWN, name))
-        elif name not in ("bin", "lib", "include") and os.path.isdir(path):
-            link(path, os.path.join(OWN, name))
+    if BELOW:
+        data(os.path.join(BELOW, "python"))
+    data(PACKAGES)
 
 
 own()
-for name in sys.argv[2:]:
+for name in sys.argv[3:]:
     shutil.copytree(name, os.path.join(LAYER, "repos", name), symlinks=True)

@@ -1,5 +1,5 @@
-# Argument: a layer. Gives the machine its own virtual environment and clones from it.
-# Answers as venv.py does.
+# Arguments: layers, the upper ones first. Gives the machine its own virtual environment and
+# clones from the first. Answers as venv.py does.
 layer=$1
 folder=${HOME:-/root}/.seer/python
 if [ -d "$layer/venv" ] && [ ! -x "$folder/bin/python" ]; then
@@ -10,5 +10,9 @@ for repo in "$layer"/repos/*; do
   [ ! -d "$repo" ] || [ -e "$name" ] || cp -a "$repo" "$name" || exit 1
 done
 [ -d "$layer/venv" ] || exit 0
+search=
+for layer; do
+  search=$search$layer/python/bin:
+done
 echo "seer-answer: $folder"
-echo "seer-answer: $layer/python/bin:$PATH"
+echo "seer-answer: $search$PATH"

@@ -13,6 +13,7 @@ FOLDER = os.path.join(os.environ.get("HOME") or "/root", ".seer", "python")
 PYTHON = os.path.join(FOLDER, "bin", "python")
 SITE = os.path.join(FOLDER, "lib", "python{}.{}".format(*sys.version_info), "site-packages")
 LAYER = os.environ.get("SEER_LAYER")  # the folder is a link into this one
+BELOW = os.environ.get("SEER_BELOW")  # a layer whose packages are seen, after those of this one
 NESTED = sys.prefix != sys.base_prefix
 # The clone of a repository in the working folder hides a package of the same name that was
 # installed in place: Python takes the folder for a namespace before it asks setuptools' finders.
@@ -41,7 +42,10 @@ def make():
     venv.EnvBuilder(system_site_packages=sees_system(), symlinks=True, with_pip=False).create(FOLDER)
     with open(os.path.join(SITE, "_seer_editable_first.pth"), "w", encoding="utf-8") as f:
         f.write(EDITABLE_FIRST)
-    if NESTED:
+    if BELOW:  # which leads on to what is below it
+        with open(os.path.join(SITE, "_seer_below.pth"), "w", encoding="utf-8") as f:
+            f.write("import site; site.addsitedir({!r})\n".format(os.path.join(BELOW, "python", os.path.relpath(SITE, FOLDER))))
+    elif NESTED:
         with open(os.path.join(SITE, "_seer_base.pth"), "w", encoding="utf-8") as f:
             f.writelines("import site; site.addsitedir({!r})\n".format(p) for p in site.getsitepackages() if p.startswith(sys.prefix))
     if subprocess.call([PYTHON, "-I", "-c", "import pip"], stderr=subprocess.DEVNULL):
@@ -69,7 +73,8 @@ def main():
         if code:
             sys.exit(1)
     print("seer-answer: " + FOLDER)
-    print("seer-answer: " + os.environ.get("PATH", ""), flush=True)
+    search = [os.path.join(BELOW, "python", "bin")] if BELOW else []
+    print("seer-answer: " + os.pathsep.join(search + [os.environ.get("PATH", "")]), flush=True)
 
 
 main()

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// ensureLayers makes the layers that are not there yet.
+func (u *up) ensureLayers(ctx context.Context) error {
+	all := u.layer.all()
+	for _, l := range slices.Backward(all) {
+		if err := u.ensureLayer(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureLayer makes a layer where it is not there yet. Of several programs that want
+// it at once, one makes it and the others wait.
+func (u *up) ensureLayer(ctx context.Context, l *layer) error {
+	lock, err := u.lockLayer(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if there, err := l.there(); err != nil || there {
+		return errors.Join(err, l.used(u.engine.now()))
+	}
+	partial := l.dir + partialName
+	if err := removeAll(partial); err != nil { // of one who was killed
+		return err
+	}
+	if err := os.Mkdir(partial, 0o700); err != nil {
+		return err
+	}
+	u.report.info(StageBoot, "%s; it is kept, and the next start has it", u.layerText(l))
+	err = u.buildLayer(ctx, l, partial)
+	if err == nil {
+		err = l.note(partial)
+	}
+	if err == nil {
+		err = os.Rename(partial, l.dir)
+	}
+	if err != nil {
+		return errors.Join(err, removeAll(partial))
+	}
+	u.report.info(StageBoot, "built %s", l.dir)
+	return nil
+}
+
+// layerText says what is being made, and what for.
+func (u *up) layerText(l *layer) string {
+	if l.at == basePath {
+		return "installing Jupyter for notebook mode, once for this Python"
+	}
+	var parts []string
+	_, own := ofMode(u.plan, l.packages, false)
+	if n := len(own); n > 0 {
+		parts = append(parts, countText(n, "Python package"))
+	}
+	switch n := len(u.plan.Repos); n {
+	case 0:
+	case 1:
+		parts = append(parts, "1 repository")
+	default:
+		parts = append(parts, fmt.Sprintf("%d repositories", n))
+	}
+	if len(parts) == 0 {
+		return "making a virtual environment, once for this Python"
+	}
+	return "building the layer of " + strings.Join(parts, " and ")
+}
+
+func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
+	dir, err := u.engine.store.Cache(layersDir, "locks")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, l.key)
+	lock, held, err := state.TryAcquire(path)
+	if err != nil || !held {
+		return lock, err
+	}
+	u.report.info(StageBoot, "another start is building the same layer; waiting for it")
+	return state.Acquire(ctx, path)
+}
+
+// buildLayer installs into the folder.
+func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
+	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.building, b.builds, b.layer = folder, l, nil }, nil)
+}
+
+// inBuildMachine makes a machine that only builds, and ends with it: of the same kind and
+// isolation as the sandbox, but with the network, and without what is the sandbox's.
+// then is called while it lives.
+func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) error {
+	b, exp := *u, *u.exp
+	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
+	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
+	b.models, b.opts.Name, b.opts.Attached = nil, "", furnishing
+	b.plan.Network, b.plan.NetworkHosts, b.plan.Ports, b.plan.Volumes = "open", nil, nil, nil
+	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
+	b.plan.Choices = []plan.Choice{c}
+	change(&b)
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	s, err := b.furnish(ctx)
+	if err == nil && then != nil {
+		err = then(ctx, b.rec)
+	}
+	if err != nil {
+		if s != nil {
+			s.Close()
+		}
+		return b.undo(ctx, err)
+	}
+	s.Close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	_, err = u.engine.driver.End(ctx, b.rec, "what it was to build is built")
+	return err
+}
+
+// buildMounts are what a machine that builds a layer is shown.
+func (u *up) buildMounts() ([]sdk.Mount, error) {
+	cache, err := u.engine.store.Cache("pip") // of downloads, for all layers
+	if err != nil {
+		return nil, err
+	}
+	var mounts []sdk.Mount
+	switch {
+	case u.builds != nil:
+		mounts = append(u.builds.below.mounts(), sdk.Mount{Source: u.building, Target: u.builds.at, Writable: true})
+	case len(u.making.Commands) > 0:
+		mounts = u.layer.mounts()
+	}
+	mounts = append(mounts, sdk.Mount{Source: cache, Target: pipCache + "/pip", Writable: true})
+	mounts = append(mounts, u.settings.mounts...)
+	for _, r := range u.plan.Repos {
+		if r.Folder != "" {
+			mounts = append(mounts, sdk.Mount{Source: r.Folder, Target: repoMount(r)})
+		}
+	}
+	return mounts, nil
+}
+
+func repoMount(r preflight.Repo) string { return buildPath + "/repos/" + r.Name }

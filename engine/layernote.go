@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// layerFile is what a layer tells of itself. The time of the file is when it was used last.
+const layerFile = "layer.json"
+
+// layerNote is its content.
+type layerNote struct {
+	Packages []string `json:"packages,omitempty"`
+	Below    string   `json:"below,omitempty"` // key of the layer that it stands upon
+	Bytes    int64    `json:"bytes"`
+}
+
+// note writes it into the folder that is to be the layer.
+func (l *layer) note(folder string) error {
+	n := layerNote{Packages: l.packages}
+	if l.below != nil {
+		n.Below = l.below.key
+	}
+	var err error
+	if n.Bytes, err = weigh(folder); err != nil {
+		return err
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return state.WriteFile(filepath.Join(folder, layerFile), append(data, '\n'), 0o600)
+}
+
+// used notes that somebody starts with the layer now, so that nobody prunes it.
+func (l *layer) used(now time.Time) error {
+	err := os.Chtimes(filepath.Join(l.dir, layerFile), now, now)
+	if errors.Is(err, fs.ErrNotExist) { // somebody takes its files away; it is not ours to tell
+		return nil
+	}
+	return err
+}
+
+// weigh adds up what the files of a folder take on the disk as far as nobody else has them.
+func weigh(folder string) (bytes int64, err error) {
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && !shared(info) {
+			bytes += info.Size()
+		}
+		return err
+	})
+	return bytes, err
+}
