@@ -219,7 +219,7 @@ func memorySources(dir string) ([]snapshot.Source, error) {
 	var sources []snapshot.Source
 	for name, path := range files {
 		sources = append(sources, snapshot.Source{
-			Name: strings.TrimSuffix(name, ".tar"), Opaque: strings.HasPrefix(name, memoryPrefix),
+			Name: strings.TrimSuffix(name, ".tar"), Opaque: strings.HasPrefix(name, memoryPrefix), File: path,
 			Open: func(context.Context) (io.ReadCloser, error) { return os.Open(path) },
 		})
 	}
@@ -227,12 +227,12 @@ func memorySources(dir string) ([]snapshot.Source, error) {
 	return sources, nil
 }
 
-// unpackMemory puts a snapshot into a folder as [Sandbox.saveMemory] has filled it.
-// Everything is verified meanwhile.
-func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot, dir string) error {
+// unpackMemory puts a snapshot into a folder as [Sandbox.saveMemory] has filled it. What
+// is in there is verified once verify has returned nil.
+func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot, dir string) (verify func(context.Context) error, err error) {
 	for _, sub := range []string{local.MemoryImages, local.MemoryTrees} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	places := map[string]string{}
@@ -246,27 +246,21 @@ func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		}
 		places[b.Name] = name
 	}
+	var checks []func(context.Context) error
 	for name, place := range places {
 		if !filepath.IsLocal(place) {
-			return fmt.Errorf("the snapshot %s has a part %q, which no snapshot of memory has", saved.Name, name)
+			return nil, fmt.Errorf("the snapshot %s has a part %q, which no snapshot of memory has", saved.Name, name)
 		}
-		if err := unpackPart(ctx, store, saved.ID, name, filepath.Join(dir, place)); err != nil {
-			return err
+		check, err := store.Place(ctx, saved.ID, name, filepath.Join(dir, place))
+		if err != nil {
+			return nil, err
 		}
+		checks = append(checks, check)
 	}
-	return nil
-}
-
-func unpackPart(ctx context.Context, store *snapshot.Store, id, name, path string) (err error) {
-	r, err := store.Restore(ctx, id, name)
-	if err != nil {
+	return func(ctx context.Context) (err error) {
+		for _, check := range checks {
+			err = errors.Join(err, check(ctx))
+		}
 		return err
-	}
-	defer r.Close()
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.CopyBuffer(struct{ io.Writer }{f}, r, make([]byte, 1<<20))
-	return errors.Join(err, f.Close())
+	}, nil
 }

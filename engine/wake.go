@@ -29,8 +29,11 @@ type waking struct {
 	name     string
 	attached time.Duration // 0 = detached
 	timeout  time.Duration // 0 = as the original had
-	idle     time.Duration
-	report   reporter
+	// verify tells whether what is in dir is what was saved; nil where it has just been. It
+	// runs while the machine starts, and nobody gets the sandbox before.
+	verify func(context.Context) error
+	idle   time.Duration
+	report reporter
 
 	rec     machine.Record
 	renewal protocol.Renewal
@@ -63,10 +66,23 @@ func (e *Engine) waken(ctx context.Context, dir string) (waking, error) {
 
 // run starts the sandbox. What was started of one that fails is ended.
 func (w waking) run(ctx context.Context) (*Sandbox, error) {
-	if err := w.start(ctx); err != nil {
-		return nil, err
+	verified := make(chan error, 1)
+	go func() {
+		var err error
+		if w.verify != nil {
+			err = w.verify(ctx)
+		}
+		verified <- err
+	}()
+	err := w.start(ctx)
+	damage := <-verified
+	if err != nil {
+		return nil, cmp.Or(damage, err) // what is damaged does not start
 	}
-	s, err := w.settle(ctx)
+	var s *Sandbox
+	if err = damage; err == nil {
+		s, err = w.settle(ctx)
+	}
 	if err == nil {
 		return s, nil
 	}
@@ -219,7 +235,8 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	}
 	defer done()
 	u.report.info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
-	if err := unpackMemory(ctx, store, saved, dir); err != nil {
+	verify, err := unpackMemory(ctx, store, saved, dir)
+	if err != nil {
 		return nil, err
 	}
 	w, err := u.engine.waken(ctx, dir)
@@ -232,7 +249,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	if mode := w.saved.Session.Mode; mode != want.ExecutionMode {
 		return nil, &Error{KindConfig, fmt.Errorf("the processes of %s are those of the execution_mode %s, and the experiment has %s", saved.Name, orText(mode, "null"), orText(want.ExecutionMode, "null"))}
 	}
-	w.name, w.attached, w.timeout, w.idle, w.report = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report
+	w.name, w.attached, w.timeout, w.idle, w.report, w.verify = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verify
 	s, err := w.run(ctx)
 	if err == nil {
 		u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)

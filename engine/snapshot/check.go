@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -64,7 +65,7 @@ func (d document) check() error {
 		if !digestForm.MatchString(b.Digest) || b.Bytes < 0 {
 			return sdk.Errorf(sdk.Invalid, "%.80q has no digest", b.Name)
 		}
-		if err := checkPart(b.Name, seen, []Part{b.Part}); err != nil {
+		if err := errors.Join(b.checkPlain(), checkPart(b.Name, seen, []Part{b.Part})); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	configType   = "application/vnd.seer.snapshot.config.v1+json"
 	indexType    = "application/vnd.seer.snapshot.index.v1.jsonlines+zstd"
 	blobType     = "application/vnd.seer.snapshot.blob.v1+zstd"
+	plainType    = "application/vnd.seer.snapshot.blob.v1"
 
 	treeAnnotation = "dev.seer.snapshot.part" // the tree or blob that a part is of
 )
@@ -141,7 +142,11 @@ func ociManifest(d document, self []byte) v1.Manifest {
 		add(indexType, t.Name, t.Index)
 	}
 	for _, b := range d.Blobs {
-		add(blobType, b.Name, b.Part)
+		kind := blobType
+		if b.plain() {
+			kind = plainType
+		}
+		add(kind, b.Name, b.Part)
 	}
 	return m
 }

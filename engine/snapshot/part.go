@@ -3,6 +3,7 @@ package snapshot
 import (
 	"archive/tar"
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // maxWindow is the memory that a compressed part may want of who reads it.
@@ -117,4 +120,30 @@ func (l *layer) discard() {
 		_ = l.z.Close()
 	}
 	l.part.discard()
+}
+
+// openPart opens a part whose digest is verified.
+func openPart(ctx context.Context, path string, p Part) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "its part %s is missing", p.Digest)
+	}
+	digest, n, err := hashOf(ctx, f)
+	if err == nil && (n != p.Size || digest != p.Digest) {
+		err = sdk.Errorf(sdk.Invalid, "its part %s has other bytes", p.Digest)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func hashOf(ctx context.Context, r io.Reader) (string, int64, error) {
+	h := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{h}, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 1<<20))
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), n, err
 }

@@ -88,6 +88,11 @@ func (w *work) parent(ctx context.Context, m Meta) (Snapshot, error) {
 }
 
 func (w *work) source(ctx context.Context, d *document, src Source, parent Snapshot) error {
+	if src.Opaque && src.File != "" {
+		b, err := w.opaqueFile(ctx, src.Name, src.File)
+		d.Blobs = append(d.Blobs, b)
+		return full(w.store.Dir, err)
+	}
 	r, err := src.Open(ctx)
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ type Source struct {
 	Name   string // "workspace", "home", "root"; of an opaque one "memory/pages.img"
 	Opaque bool   // bytes and no tar
 	Open   func(ctx context.Context) (io.ReadCloser, error)
+	// File instead of Open is a file that nobody changes any more, for what is opaque. It
+	// may become the store's own, under another name.
+	File string
 }
 
 // Snapshot is one that is in the store.
@@ -89,7 +92,7 @@ type Tree struct {
 type Blob struct {
 	Name   string `json:"name"`
 	Part   Part   `json:"part"`
-	Digest string `json:"digest"` // of the bytes themselves; Part is compressed
+	Digest string `json:"digest"` // of the bytes themselves; Part is compressed, unless it has the same
 	Bytes  int64  `json:"bytes"`
 }
 

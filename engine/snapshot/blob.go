@@ -1,0 +1,181 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// A large opaque file that hardly shrinks is kept as it is: then a restore need not write
+// it anew. Memory full of floating point numbers is such a file.
+const (
+	plainFrom = 16 << 20
+	samples   = 32
+	sample    = 64 << 10
+)
+
+// plain is a blob whose part is not compressed.
+func (b Blob) plain() bool { return b.Part.Digest == b.Digest }
+
+// shrinks looks at pieces of a file and says whether zstd takes a quarter of it away.
+func shrinks(f io.ReaderAt, size int64) (bool, error) {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		return false, err
+	}
+	defer z.Close()
+	buf, out := make([]byte, sample), make([]byte, 0, 2*sample)
+	read, small := 0, 0
+	for i := range int64(samples) {
+		n, err := f.ReadAt(buf, size/samples*i)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		read += n
+		small += len(z.EncodeAll(buf[:n], out))
+	}
+	return 4*small < 3*read, nil
+}
+
+// opaqueFile saves a file, which nobody changes any more.
+func (w *work) opaqueFile(ctx context.Context, name, path string) (Blob, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Blob{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return Blob{}, err
+	}
+	compress := info.Size() < plainFrom
+	if !compress {
+		if compress, err = shrinks(f, info.Size()); err != nil {
+			return Blob{}, err
+		}
+	}
+	if compress {
+		return w.opaque(name, &contextReader{ctx, f})
+	}
+	part, err := w.take(ctx, f, path)
+	return Blob{Name: name, Part: part, Digest: part.Digest, Bytes: part.Size}, err
+}
+
+// take makes a file a part as it is: by a link, or by a copy where that cannot be.
+func (w *work) take(ctx context.Context, f *os.File, path string) (Part, error) {
+	at := filepath.Join(w.dir, "taken-"+filepath.Base(path))
+	if os.Link(path, at) != nil {
+		return w.add(func(to io.Writer) error {
+			_, err := io.CopyBuffer(to, struct{ io.Reader }{&contextReader{ctx, f}}, make([]byte, 1<<20))
+			return err
+		})
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- f.Sync() }() // takes longer than reading it
+	digest, size, err := hashOf(ctx, f)
+	if err = errors.Join(err, <-synced); err != nil {
+		return Part{}, err
+	}
+	p := Part{Digest: digest, Size: size}
+	return p, errors.Join(os.Chmod(at, 0o600), os.Rename(at, w.path(digest)))
+}
+
+// Place puts an opaque source at path, where nothing may be. The file is only to be read:
+// it may be the store's own. verify tells whether it is what was saved; until then nothing
+// that came of it may be trusted.
+func (s *Store) Place(ctx context.Context, ref, name, path string) (verify func(context.Context) error, err error) {
+	d, sn, err := s.load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range d.Blobs {
+		if b.Name == name && b.plain() && os.Link(s.blob(b.Part.Digest), path) == nil {
+			return func(ctx context.Context) error { return verifyPlain(ctx, sn, b, path) }, nil
+		}
+	}
+	return func(context.Context) error { return nil }, s.copyOut(ctx, sn.ID, name, path)
+}
+
+func verifyPlain(ctx context.Context, sn Snapshot, b Blob, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	digest, _, err := hashOf(ctx, f)
+	if err == nil && digest != b.Digest {
+		err = damaged(sn, "%s has other bytes than were saved", b.Name)
+	}
+	return err
+}
+
+// copyOut writes what [Store.Restore] gives out to a new file.
+func (s *Store) copyOut(ctx context.Context, ref, name, path string) error {
+	r, err := s.Restore(ctx, ref, name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return full(path, err)
+	}
+	_, err = io.CopyBuffer(struct{ io.Writer }{f}, r, make([]byte, 1<<20))
+	return full(path, errors.Join(err, f.Close()))
+}
+
+// checkPlain holds a blob that is kept as it is to its own size.
+func (b Blob) checkPlain() error {
+	if b.plain() && b.Part.Size != b.Bytes {
+		return sdk.Errorf(sdk.Invalid, "%.80q has %d bytes, and its part, which is the same, has %d", b.Name, b.Bytes, b.Part.Size)
+	}
+	return nil
+}
+
+func (s *Store) restoreBlob(ctx context.Context, sn Snapshot, b Blob) (io.ReadCloser, error) {
+	f, err := os.Open(s.blob(b.Part.Digest))
+	if err != nil {
+		return nil, damaged(sn, "%s: its part %s is missing", b.Name, b.Part.Digest)
+	}
+	return stream(ctx, func(ctx context.Context, w io.Writer) error {
+		z, err := b.bytes(&contextReader{ctx, f})
+		if err != nil {
+			return damaged(sn, "%s: %v", b.Name, err)
+		}
+		defer z.Close()
+		h := sha256.New()
+		n, err := io.CopyBuffer(w, io.TeeReader(io.LimitReader(z, b.Bytes+1), h), make([]byte, 1<<20))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, io.ErrClosedPipe):
+			return err
+		case err != nil:
+			return damaged(sn, "%s: %v", b.Name, err)
+		}
+		if n != b.Bytes || "sha256:"+hex.EncodeToString(h.Sum(nil)) != b.Digest {
+			return damaged(sn, "%s has other bytes than were saved", b.Name)
+		}
+		return nil
+	}, []*os.File{f}), nil
+}
+
+// bytes are those of the blob, out of its part.
+func (b Blob) bytes(part io.Reader) (io.ReadCloser, error) {
+	if b.plain() {
+		return io.NopCloser(part), nil
+	}
+	z, err := zstd.NewReader(part, zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	return z.IOReadCloser(), nil
+}
