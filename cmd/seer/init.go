@@ -18,28 +18,35 @@ import (
 )
 
 func newInit(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "init [DIR]",
+	var mode string
+	kinds := experiment.TemplateKinds()
+	c := &cobra.Command{
+		Use:   "init [DIR] [--mode scoped|notebook|cli]",
 		Short: "Write a small commented experiment to start from",
-		Long: `Write an experiment, an interface with two functions and a scripted agent into
-DIR (default: here). It runs as it is. No existing file is overwritten.`,
-		Example: "  seer init my-experiment\n  seer run my-experiment/seer.yaml",
+		Long: `Write an experiment and a scripted agent into DIR (default: here). It runs as it is.
+The mode is how the agent uses the sandbox: "scoped" may call the functions of an
+interface file and nothing else, "notebook" works in a Jupyter notebook, "cli" with
+commands, files and Python. No existing file is overwritten.`,
+		Example: "  seer init my-experiment\n  seer run my-experiment/seer.yaml\n  seer init lab --mode notebook",
 		Args:    args(0, 1, "at most a folder"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			dir := "."
 			if len(given) == 1 {
 				dir = given[0]
 			}
-			return a.init(dir)
+			return a.init(dir, mode)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
+	c.Flags().StringVar(&mode, "mode", kinds[0], "how the agent uses the sandbox: "+strings.Join(kinds, ", "))
+	_ = c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp))
+	return c
 }
 
-func (a *app) init(dir string) error {
-	files, err := experiment.Template("scoped")
+func (a *app) init(dir, mode string) error {
+	files, err := experiment.Template(mode)
 	if err != nil {
-		return err
+		return usagef("--mode: %w", err)
 	}
 	names := slices.Sorted(maps.Keys(files))
 	if taken := existing(dir, names); len(taken) > 0 {

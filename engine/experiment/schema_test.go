@@ -55,15 +55,20 @@ func TestSchemaAcceptsWhatIsRight(t *testing.T) {
 			t.Errorf("%s: %v", f.seed, err)
 		}
 	}
-	template, err := experiment.Template("scoped")
-	if err != nil {
-		t.Fatal(err)
+	for _, kind := range experiment.TemplateKinds() {
+		template, err := experiment.Template(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate(t, schema, template["seer.yaml"]); err != nil {
+			t.Errorf("the template %s: %v", kind, err)
+		}
 	}
 	full, err := os.ReadFile(filepath.Join("testdata", "full.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{string(full), template["seer.yaml"], "{}", "sandbox: {models: , timeout: 1h30m, gpu: [H100, A100]}", "sandbox: {timeout: 1d}"} {
+	for _, text := range []string{string(full), "{}", "sandbox: {models: , timeout: 1h30m, gpu: [H100, A100]}", "sandbox: {timeout: 1d}"} {
 		if err := validate(t, schema, text); err != nil {
 			t.Errorf("%s\n%v", text, err)
 		}

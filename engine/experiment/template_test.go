@@ -23,10 +23,20 @@ func TestTemplateLoadsAndItsInterfaceRuns(t *testing.T) {
 			}
 		}
 		exp := load(t, filepath.Join(dir, "seer.yaml"))
-		for _, path := range append([]string{exp.Serve[0].File}, exp.Workspace.Files...) {
+		paths := append(exp.Workspace.Libraries, exp.Workspace.Files...)
+		for _, s := range exp.Serve {
+			paths = append(paths, s.File)
+		}
+		for _, path := range paths {
 			if _, err := os.Stat(path); err != nil {
 				t.Errorf("the template names a file that it does not write: %v", err)
 			}
+		}
+		if mode := map[string]string{"scoped": ""}; exp.Sandbox.ExecutionMode != kind && exp.Sandbox.ExecutionMode != mode[kind] {
+			t.Errorf("%s has the mode %q", kind, exp.Sandbox.ExecutionMode)
+		}
+		if kind != "scoped" {
+			continue // cmd/seer runs them all
 		}
 		// The agent runs against the interface itself, as `import model_tools` would
 		// give it in the sandbox.
