@@ -68,7 +68,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	name := path.Clean(h.Name)
-	if !fs.ValidPath(name) || (h.Typeflag == tar.TypeSymlink && !u.links && !staysInside(name, h.Linkname)) {
+	if !fs.ValidPath(name) || tooLong(name) || (h.Typeflag == tar.TypeSymlink && !u.links && !u.staysInside(name, h.Linkname)) {
 		u.refused = append(u.refused, h.Name)
 		return nil
 	}
@@ -200,14 +200,42 @@ func brokenOff(err error) error {
 	return err
 }
 
-// staysInside reports whether a link at name, read as text, points into the
-// tree.
-func staysInside(name, target string) bool {
-	if path.IsAbs(target) {
+// tooLong reports names that no program could open by their path. Deep ones also take
+// long to make: each level is looked up from the top.
+func tooLong(name string) bool {
+	return len(name) > 4000 || strings.Count(name, "/") > 250
+}
+
+// staysInside reports whether a link at name leads into the tree, whatever other links
+// are in it: name is below folders only, and target goes up before it goes down, so that
+// it goes up from nowhere else.
+func (u *unpacker) staysInside(name, target string) bool {
+	if path.IsAbs(target) || !u.belowFolders(name) {
 		return false
 	}
-	joined := path.Join(path.Dir(name), target)
-	return joined != ".." && !strings.HasPrefix(joined, "../")
+	up, down := 0, false
+	for part := range strings.SplitSeq(target, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part != "..":
+			down = true
+		case down:
+			return false
+		default:
+			up++
+		}
+	}
+	return up <= strings.Count(name, "/")
+}
+
+// belowFolders reports whether no folder above name is a link.
+func (u *unpacker) belowFolders(name string) bool {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if info, err := u.root.Lstat(dir); err == nil && !info.IsDir() {
+			return false
+		}
+	}
+	return true
 }
 
 // isEscape recognises the refusal of os.Root, which has no exported error.
