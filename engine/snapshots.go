@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -186,21 +187,38 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 	for _, version := range others {
 		u.report.warn(StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
 	}
-	for _, path := range renewed {
-		if err := s.runtime.Remove(ctx, path, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	for _, file := range renewed {
+		if err := s.runtime.Remove(ctx, file, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}
 	}
 	return nil
 }
 
-// clear empties the working folder: what was deleted before the snapshot must not come
-// back with a clone or an upload. Nothing is removed where a volume is in it.
-func (u *up) clear(ctx context.Context, s *Sandbox) error {
+// clears says whether the working folder is emptied for the snapshot's files: not where a
+// volume is in it.
+func (u *up) clears() bool {
 	for _, v := range u.exp.Sandbox.Volumes {
-		if v.Path == workspace.Folder || strings.HasPrefix(v.Path, workspace.Folder+"/") {
-			return nil
+		if inWorkspace(v.Path) {
+			return false
 		}
+	}
+	return u.opts.Snapshot != ""
+}
+
+// cleared are paths that a snapshot's files take the place of.
+func (u *up) cleared(path string) bool { return u.clears() && inWorkspace(path) }
+
+func inWorkspace(p string) bool {
+	p = path.Clean(p)
+	return p == workspace.Folder || strings.HasPrefix(p, workspace.Folder+"/")
+}
+
+// clear empties the working folder: what was deleted before the snapshot must not come
+// back with a clone.
+func (u *up) clear(ctx context.Context, s *Sandbox) error {
+	if !u.clears() {
+		return nil
 	}
 	p, err := s.runtime.Run(ctx, protocol.ProcessSpec{Shell: "find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +", Cwd: workspace.Folder}, nil, nil, nil)
 	if err == nil && p.ExitCode != 0 {
@@ -209,7 +227,7 @@ func (u *up) clear(ctx context.Context, s *Sandbox) error {
 	return err
 }
 
-func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store, saved snapshot.Snapshot, name, path string) error {
+func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store, saved snapshot.Snapshot, name, dir string) error {
 	for _, t := range saved.Trees {
 		if t.Name != name {
 			continue
@@ -219,7 +237,7 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 		if err != nil {
 			return err
 		}
-		err = s.runtime.RestoreTree(ctx, path, r)
+		err = s.runtime.RestoreTree(ctx, dir, r)
 		return errors.Join(err, r.Close())
 	}
 	return nil

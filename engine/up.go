@@ -306,7 +306,7 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	for _, up := range u.plan.UploadsOf(u.chosen) {
-		if up.Mount {
+		if up.Mount || u.cleared(up.Remote) {
 			continue
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
