@@ -18,6 +18,8 @@ type Library struct {
 	Name  string
 	Files []File // NAME.py, or what is in NAME/
 	Docs  string // "" = none
+
+	outline string // of a module without Docs: what it defines
 }
 
 // LoadLibrary is the library of a Python file, a package folder or a skill folder with
@@ -126,7 +128,9 @@ func (l Library) documented(source string, f File) (Library, error) {
 	if err != nil {
 		return l, err
 	}
-	l.Docs = docstring(string(text))
+	if l.Docs = docstring(string(text)); l.Docs == "" {
+		l.outline = outline(string(text))
+	}
 	return l, nil
 }
 
@@ -144,12 +148,16 @@ func (l Library) check(source string) error {
 	return nil
 }
 
-// Prompt is what the prompt says of the library: its documentation, or how to import it.
+// Prompt is what the prompt says of the library: its documentation, or how to import it
+// and what it defines.
 func (l Library) Prompt() string {
-	if l.Docs == "" {
-		return fmt.Sprintf("`import %s`", l.Name)
+	switch {
+	case l.Docs != "":
+		return l.Docs
+	case l.outline != "":
+		return fmt.Sprintf("`import %s`\n\n%s", l.Name, l.outline)
 	}
-	return l.Docs
+	return fmt.Sprintf("`import %s`", l.Name)
 }
 
 // Docs is the part of the prompt about the libraries; "" where there are none.
