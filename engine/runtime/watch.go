@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -89,6 +90,8 @@ func (t *treeWatch) add(dir string, found func(path string, isDir bool) error) e
 			return err
 		case err != nil:
 			return fs.SkipDir // gone meanwhile, or not ours to see
+		case path != t.root && part.MatchString(d.Name()):
+			return skip(d)
 		}
 		if path != dir && found != nil {
 			if err := found(path, d.IsDir()); err != nil {
@@ -163,8 +166,15 @@ func (t *treeWatch) run(ctx context.Context, tell func(protocol.WatchEvent) erro
 	}
 }
 
+// part is the name of a file or folder that Seer, or the notebook service, writes beside
+// its place, before it has its name.
+var part = regexp.MustCompile(`^\.(seer-(upload-)?([0-9]+|[0-9a-f]{16})|[0-9a-z_]{8}\.part)$`)
+
 // event tells one event. It reports whether nothing can follow.
 func (t *treeWatch) event(e fsnotify.Event) (over bool, err error) {
+	if e.Name != t.root && part.MatchString(filepath.Base(e.Name)) {
+		return false, nil
+	}
 	if t.file != "" && filepath.Base(e.Name) != t.file {
 		return t.gone(e), nil
 	}

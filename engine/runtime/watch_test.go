@@ -102,6 +102,29 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%q", w.events)
 		}
 	})
+	t.Run("what Seer writes", func(t *testing.T) {
+		w := m.watch(t, m.client, "/workspace", true)
+		ctx := testContext(t)
+		local := t.TempDir()
+		writeFile(t, filepath.Join(local, "in a tree"), "1")
+		m.shell("mkdir .seer-upload-0123456789abcdef && echo 1 > .seer-upload-0123456789abcdef/whole && mv .seer-upload-0123456789abcdef uploaded; echo 1 > .0a_b1c2d.part; mv .0a_b1c2d.part n.ipynb; echo 1 > .seer-workspace.json")
+		if err := m.client.WriteFile(ctx, "/workspace/single", strings.NewReader("1"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+			t.Fatal(err)
+		}
+		m.shell("echo x > last")
+		w.expect(t, "created /workspace/single", "created /workspace/tree/in a tree", "created /workspace/uploaded/", "created /workspace/uploaded/whole",
+			"created /workspace/n.ipynb", "created /workspace/.seer-workspace.json", "written /workspace/last")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if slices.ContainsFunc(w.events, func(e string) bool {
+			return strings.Contains(e, ".part") || strings.Contains(e, ".seer-") && !strings.Contains(e, ".seer-workspace.json")
+		}) {
+			t.Errorf("%q", w.events)
+		}
+	})
 	t.Run("a runtime that is killed", func(t *testing.T) {
 		w := m.watch(t, m.client, "/workspace", false)
 		m.killRuntime()

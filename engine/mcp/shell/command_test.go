@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 func TestCommandsGiveTheirExitCodeAndStreams(t *testing.T) {
@@ -84,6 +85,15 @@ func TestBackgroundProcesses(t *testing.T) {
 	}
 	if !found {
 		t.Error("the process is not in the list")
+	}
+	// What Seer itself runs to prepare a sandbox is not.
+	if _, err := box(t).admin.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"true"}, Name: "preparing layer"}, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list(use(t, s, "list_processes", nil), "processes") {
+		if p["name"] == "preparing layer" {
+			t.Errorf("Seer's own is in the list: %v", p)
+		}
 	}
 	// It ignores being asked, and is killed.
 	use(t, s, "stop_process", object{"process_id": id}).want(t, object{"state": "exited", "signal": "KILL", "exit_code": 137.0})

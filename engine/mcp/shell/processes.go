@@ -104,6 +104,9 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 	}
 	list := []listed{}
 	for _, p := range all {
+		if seers(p) {
+			continue
+		}
 		l := listed{ProcessID: p.ID, Name: p.Name, Command: front.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
 		if p.Name == interpreter.Name {
 			l.Command = "the interpreter of run_python"
@@ -116,6 +119,12 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 		list = append(list, l)
 	}
 	return front.Answer(map[string]any{"processes": list})
+}
+
+// seers reports whether a process is Seer's own, which nobody has asked for: what prepares
+// the sandbox runs to its end while somebody waits, and servers have names of their own.
+func seers(p protocol.Process) bool {
+	return p.ID == "code-server" || p.ID == "jupyter" || (p.State == protocol.ProcessExited && !p.Background)
 }
 
 // outputResult is a piece of what a process has written.
