@@ -2,15 +2,22 @@ package runtime
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
+// processID is what clients may call a process: it stands in addresses and in its environment.
+var processID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
+
 func (s *Server) postProcess(w http.ResponseWriter, r *http.Request) error {
 	var spec protocol.ProcessSpec
 	if err := readJSON(r, &spec); err != nil {
 		return err
+	}
+	if spec.ID != "" && !processID.MatchString(spec.ID) {
+		return protocol.Errorf(protocol.Invalid, "%.110q is no id for a process: up to 100 letters, digits, _ . : and -, not beginning with . or :", spec.ID)
 	}
 	p, err := s.processes.start(spec.ID, func(id string) (*process, error) { return s.startProcess(spec, id) })
 	if err != nil {

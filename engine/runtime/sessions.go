@@ -31,7 +31,7 @@ type sessions struct {
 
 const maxSessions = 1000
 
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+var sessionID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
 
 func checkSession(id string, spec protocol.SessionSpec) error {
 	switch {

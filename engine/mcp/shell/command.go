@@ -19,6 +19,7 @@ type commandArgs struct {
 	Command    string            `json:"command"`
 	Cwd        string            `json:"cwd"`
 	Timeout    float64           `json:"timeout"`
+	EndAfter   float64           `json:"end_after"`
 	Env        map[string]string `json:"env"`
 	Background bool              `json:"background"`
 	Name       string            `json:"name"`
@@ -30,8 +31,8 @@ func (a commandArgs) spec(s *server) (protocol.ProcessSpec, error) {
 		return protocol.ProcessSpec{}, errors.New("the command is empty")
 	case strings.ContainsRune(a.Command, 0):
 		return protocol.ProcessSpec{}, errors.New("the command contains a zero byte, which none can; write such data to a file")
-	case a.Timeout < 0:
-		return protocol.ProcessSpec{}, errors.New("timeout is a number of seconds above 0")
+	case a.Timeout < 0 || a.EndAfter < 0:
+		return protocol.ProcessSpec{}, errNegative
 	}
 	cwd := s.opts.Workdir
 	if a.Cwd != "" {
@@ -40,11 +41,23 @@ func (a commandArgs) spec(s *server) (protocol.ProcessSpec, error) {
 			return protocol.ProcessSpec{}, err
 		}
 	}
-	// In the background, so that nothing but its end, a timeout or the agent ends it: also
+	// In the background, so that nothing but its end, its time or the agent ends it: also
 	// when this program is started again while it runs.
 	return protocol.ProcessSpec{
-		ID: newID("p-"), Name: a.Name, Shell: a.Command, Cwd: cwd, Env: a.Env, TimeoutSeconds: a.Timeout, Background: true,
+		ID: newID("p-"), Name: a.Name, Shell: a.Command, Cwd: cwd, Env: a.Env, TimeoutSeconds: a.EndAfter, Background: true,
 	}, nil
+}
+
+var errNegative = errors.New("timeout and end_after are numbers of seconds above 0")
+
+// waitOf is how long an answer is waited for: as long as the client does, or less where it
+// wants that.
+func (s *server) waitOf(req *mcp.CallToolRequest, timeout float64) time.Duration {
+	wait := front.WaitOf(req.Session, s.opts.Wait)
+	if timeout > 0 && timeout < wait.Seconds() {
+		return time.Duration(timeout * float64(time.Second))
+	}
+	return wait
 }
 
 func newID(prefix string) string {
@@ -65,7 +78,7 @@ func (s *server) runCommand(ctx context.Context, req *mcp.CallToolRequest, a com
 	if a.Background {
 		return t.answer(t, front.TextOf(req.Session, allText))
 	}
-	return s.attend(ctx, req, t, front.WaitOf(req.Session, s.opts.Wait), true)
+	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), true)
 }
 
 func (s *server) startProcess(ctx context.Context, req *mcp.CallToolRequest, a commandArgs) *mcp.CallToolResult {

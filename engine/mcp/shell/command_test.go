@@ -27,9 +27,22 @@ func TestCommandsGiveTheirExitCodeAndStreams(t *testing.T) {
 	use(t, s, "run_command", object{"command": "basename \"$PWD\"", "cwd": "/workspace/a folder é"}).want(t, object{"stdout": "a folder é\n"})
 	use(t, s, "run_command", object{"command": "kill -9 $$"}).want(t, object{"exit_code": 137.0, "signal": "KILL"})
 	use(t, s, "run_command", object{"command": "printf '\\033[31mred\\033[0m \\377\\n'"}).want(t, object{"stdout": "red \uFFFD\n"})
-	use(t, s, "run_command", object{"command": "sleep 600", "timeout": 0.3}).want(t, object{"exit_code": 124.0, "timed_out": true})
+	use(t, s, "run_command", object{"command": "sleep 600", "end_after": 0.3}).want(t, object{"exit_code": 124.0, "timed_out": true})
+
+	// timeout is how long is waited; what it is over for goes on.
+	a = use(t, s, "run_command", object{"command": "until [ -e now ]; do sleep 0.05; done; rm now; exit 4", "timeout": 0.2})
+	a.want(t, object{"state": "running", "exit_code": nil})
+	code := use(t, s, "run_python", object{"code": "import os, time\nwhile not os.path.exists('then'): time.sleep(.05)\nos.remove('then')\n'waited'", "timeout": 0.2})
+	if state := code.text("state"); state != "running" && state != "queued" {
+		t.Errorf("state %s", state)
+	}
+	use(t, s, "run_command", object{"command": "touch now then"})
+	use(t, s, "wait_process", object{"process_id": a.text("process_id"), "timeout": 60}).want(t, object{"state": "exited", "exit_code": 4.0, "timed_out": false})
+	use(t, s, "wait_process", object{"process_id": code.text("process_id"), "timeout": 60}).want(t, object{"result": "'waited'", "timed_out": false})
 
 	refused(t, s, "run_command", object{"command": "  "}, "empty")
+	refused(t, s, "run_command", object{"command": "true", "timeout": -1}, "above 0")
+	refused(t, s, "run_python", object{"code": "1", "end_after": -1}, "above 0")
 	refused(t, s, "run_command", object{"command": "echo \x00"}, "zero byte")
 	refused(t, s, "run_command", object{"command": "true", "cwd": "nowhere/at all"}, "nowhere/at all")
 	refused(t, s, "run_command", object{"command": "true", "env": object{"A=B": "x"}}, "A=B")

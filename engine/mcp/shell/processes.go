@@ -52,12 +52,8 @@ func (s *server) waitProcess(ctx context.Context, req *mcp.CallToolRequest, a pr
 	if err != nil {
 		return front.Failure(err)
 	}
-	wait := front.WaitOf(req.Session, s.opts.Wait)
-	if a.Timeout > 0 {
-		wait = min(wait, time.Duration(a.Timeout*float64(time.Second)))
-	}
 	// Giving up the waiting is not giving up what is waited for.
-	return s.attend(ctx, req, t, wait, false)
+	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), false)
 }
 
 func (s *server) stopProcess(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {

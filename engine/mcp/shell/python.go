@@ -17,6 +17,7 @@ import (
 type pythonArgs struct {
 	Code       string  `json:"code"`
 	Timeout    float64 `json:"timeout"`
+	EndAfter   float64 `json:"end_after"`
 	Restart    bool    `json:"restart"`
 	Background bool    `json:"background"`
 }
@@ -29,8 +30,8 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 	switch {
 	case a.Code == "" && !a.Restart:
 		return front.BadArguments("run_python", errors.New("the code is empty"))
-	case a.Timeout < 0:
-		return front.BadArguments("run_python", errors.New("timeout is a number of seconds above 0"))
+	case a.Timeout < 0 || a.EndAfter < 0:
+		return front.BadArguments("run_python", errNegative)
 	}
 	c, err := s.get()
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 	if a.Background {
 		return t.answer(t, front.TextOf(req.Session, allText))
 	}
-	return s.attend(ctx, req, t, front.WaitOf(req.Session, s.opts.Wait), true)
+	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), true)
 }
 
 // execute runs code to its end and gives its images.
@@ -92,8 +93,8 @@ func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan
 		return nil, err
 	}
 	started <- i // from now on it can be interrupted
-	if a.Timeout > 0 {
-		timer := time.AfterFunc(time.Duration(a.Timeout*float64(time.Second)), func() {
+	if a.EndAfter > 0 {
+		timer := time.AfterFunc(time.Duration(a.EndAfter*float64(time.Second)), func() {
 			run.Set(func() { run.TimedOut = true })
 			if err := interrupt(ctx, c, i, t); err != nil {
 				s.log.Warn("code could not be interrupted", "id", t.id, "error", err)
@@ -181,7 +182,7 @@ func codeAnswer(t *task, room int) *mcp.CallToolResult {
 	}
 	lost := "The interpreter has ended while the code ran: " + interpreter.Fate(*run.Dead) + ". All variables are gone; the next run_python starts a new one."
 	if run.TimedOut {
-		lost = "The code did not end when it was interrupted after the timeout, so its interpreter was killed. All variables are gone; the next run_python starts a new one."
+		lost = "The code did not end when it was interrupted after its time (end_after), so its interpreter was killed. All variables are gone; the next run_python starts a new one."
 	}
 	r.Note = strings.TrimSpace(r.Note + " " + lost)
 	answer := front.Answer(r)

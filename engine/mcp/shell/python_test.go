@@ -62,7 +62,7 @@ func TestErrorsHaveTheUsersTraceback(t *testing.T) {
 func TestPythonIsInterruptedAndKeepsItsVariables(t *testing.T) {
 	s, patient := agent(t, shell.Options{Wait: time.Second}), agent(t, shell.Options{})
 	use(t, patient, "run_python", object{"code": "kept = 'still here'"})
-	a := use(t, patient, "run_python", object{"code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", "timeout": 0.3})
+	a := use(t, patient, "run_python", object{"code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)", "end_after": 0.3})
 	a.want(t, object{"state": "interrupted", "timed_out": true, "stdout": "begun\n"})
 
 	a = use(t, s, "run_python", object{"code": "print('again')\nwhile True: time.sleep(0.01)"})
@@ -94,7 +94,7 @@ func TestADeadInterpreterIsSaid(t *testing.T) {
 		t.Errorf("the restart is said twice: %s", textOf(a.raw))
 	}
 	// Code that cannot be interrupted costs the interpreter.
-	a = try(t, s, "run_python", object{"code": "import signal, time\nwhile True:\n    try:\n        time.sleep(1)\n    except KeyboardInterrupt: pass", "timeout": 0.2})
+	a = try(t, s, "run_python", object{"code": "import signal, time\nwhile True:\n    try:\n        time.sleep(1)\n    except KeyboardInterrupt: pass", "end_after": 0.2})
 	a.want(t, object{"state": "died", "timed_out": true})
 }
 

@@ -57,7 +57,8 @@ func add[A any](s *server, name, title, doc, properties string, required []strin
 const commandProperties = `{
  "command": {"type": "string", "description": "lines of bash"},
  "cwd": {"type": "string", "description": "folder to run it in; default: the working folder"},
- "timeout": {"type": "number", "description": "seconds after which it is killed; default: never"},
+ "timeout": {"type": "number", "description": "seconds after which the answer comes although it still runs; it goes on. Default: as long as the client waits"},
+ "end_after": {"type": "number", "description": "seconds after which it is killed; default: never"},
  "env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "further variables"},
  "background": {"type": "boolean", "description": "answer at once and let it run"}
 }`
@@ -66,7 +67,7 @@ const startProperties = `{
  "command": {"type": "string", "description": "lines of bash"},
  "name": {"type": "string", "description": "to find it again in list_processes"},
  "cwd": {"type": "string"},
- "timeout": {"type": "number", "description": "seconds after which it is killed"},
+ "end_after": {"type": "number", "description": "seconds after which it is killed; default: never"},
  "env": {"type": "object", "additionalProperties": {"type": "string"}}
 }`
 
@@ -78,7 +79,7 @@ func (s *server) addTools() {
 	add(s, "run_python", "Run Python",
 		"Runs Python in an interpreter that keeps variables, imports and models from call to call. Gives what is printed, and as result the value of the last expression; "+
 			"images and figures are shown, also by display(x). restart: true begins with a new interpreter: all variables are lost.",
-		`{"code": {"type": "string"}, "timeout": {"type": "number", "description": "seconds after which it is interrupted; default: never"}, "restart": {"type": "boolean"}, "background": {"type": "boolean", "description": "answer at once and let it run"}}`,
+		`{"code": {"type": "string"}, "timeout": {"type": "number", "description": "seconds after which the answer comes although it still runs; it goes on. Default: as long as the client waits"}, "end_after": {"type": "number", "description": "seconds after which it is interrupted; default: never"}, "restart": {"type": "boolean"}, "background": {"type": "boolean", "description": "answer at once and let it run"}}`,
 		nil, changes.annotations("", true), s.runPython)
 	s.addProcessTools()
 	s.addFileTools()
@@ -90,7 +91,7 @@ func (s *server) addProcessTools() {
 	add(s, "list_processes", "List processes", "Lists the processes that were started here, also those that have ended within an hour.",
 		`{}`, nil, reads.annotations("", false), s.listProcesses)
 	add(s, "wait_process", "Wait for a process", "Waits for a process or a piece of Python that goes on, and gives its result; or its state, if it takes longer.",
-		`{"process_id": {"type": "string"}, "timeout": {"type": "number", "description": "seconds to wait at most"}}`, []string{"process_id"}, reads.annotations("", false), s.waitProcess)
+		`{"process_id": {"type": "string"}, "timeout": {"type": "number", "description": "seconds after which the answer comes although it still runs; it goes on. Default: as long as the client waits"}}`, []string{"process_id"}, reads.annotations("", false), s.waitProcess)
 	add(s, "process_output", "Read the output of a process", "Reads what a process has written: its end, or from an offset on; next_offset goes on from there. Offset 0 is the beginning.",
 		`{"process_id": {"type": "string"}, "offset": {"type": "integer", "minimum": 0}, "limit": {"type": "integer", "minimum": 1, "description": "bytes; default 16384, at most 102400"}}`,
 		[]string{"process_id"}, reads.annotations("", false), s.processOutput)
