@@ -115,7 +115,7 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "preparing a kernel%s", u.loadingText())
 	session, _, err := client.StartSession(ctx, notebook.NewSession{Mode: notebook.Prepare})
 	if err != nil {
-		return setupError("prepare a kernel", err)
+		return u.setupError("prepare a kernel", err)
 	}
 	// Its URL has the token: who wants it asks for it.
 	u.report.done(StageSession, "Jupyter is ready at port %d (%s)", at.Port, session.KernelName)
@@ -123,8 +123,8 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 }
 
 // setupError is that of set-up code: what fails in it is the experiment's.
-func setupError(what string, err error) error {
-	err = fmt.Errorf("%s: %w", what, err)
+func (u *up) setupError(what string, err error) error {
+	err = u.exp.Explain(fmt.Errorf("%s: %w", what, err))
 	var call *protocol.CallError
 	if errors.As(err, &call) || protocol.CodeOf(err) == protocol.Failed {
 		return &Error{KindConfig, err}
@@ -140,7 +140,7 @@ func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
 		setup = append(setup, interpreter.Setup(c))
 	}
 	if err := interpreter.Prepare(ctx, s.runtime, interpreter.Python{Setup: setup}); err != nil {
-		return setupError("prepare the interpreter", err)
+		return u.setupError("prepare the interpreter", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -121,20 +122,38 @@ const promptNotebook = `## The sandbox
 
 You work in a Jupyter notebook of a sandbox, with the tools of the MCP server "notebook". Begin with start_new_session: it gives
 you a kernel in which everything below is ready. Variables stay between cells. A cell that takes long goes on when the tool answers; wait_execution waits for it.
-The working folder is /workspace.`
+` + promptFolders
 
 const promptShell = `## The sandbox
 
 You work in a sandbox, with the tools of the MCP server "sandbox": commands, files, background processes, and run_python, whose variables stay
-and in which everything below is ready. A command that takes long goes on when the tool answers; wait_process waits for it. The working folder is /workspace.`
+and in which everything below is ready. A command that takes long goes on when the tool answers; wait_process waits for it.
+` + promptFolders + ` The tools upload and download, where they are there, copy files between the two.`
+
+// promptFolders tells apart what may have one name: the folder of an agent that Seer
+// confines is called /workspace as well.
+const promptFolders = `The sandbox's working folder is /workspace. The folder that you yourself were started in is another one, on another machine, even where
+it is called /workspace, too: your own file tools do not see the sandbox.`
 
 func (u *up) repoText() string {
 	var b strings.Builder
 	for _, r := range u.exp.Sandbox.Repos {
-		fmt.Fprintf(&b, "- %s is in %s/%s\n", r.URL, workspace.Folder, r.Name())
+		fmt.Fprintf(&b, "- %s is in %s/%s\n", told(r), workspace.Folder, r.Name())
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "## Repositories\n\n" + b.String()
+}
+
+// told is what an agent is told of where a repository is from. Paths of this computer, and
+// who may read a repository, are not its business.
+func told(r experiment.Repo) string {
+	at, err := url.Parse(r.URL)
+	public := err == nil && at.User == nil && (at.Scheme == "https" || at.Scheme == "http")
+	short := err == nil && at.Scheme == "" && strings.Count(r.URL, "/") == 1 && !strings.ContainsAny(r.URL[:1], "./~")
+	if public || short {
+		return r.URL
+	}
+	return r.Name()
 }

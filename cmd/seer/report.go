@@ -89,9 +89,12 @@ func message(err error) string {
 func sentence(err error) string {
 	var mistakes experiment.Errors
 	var call *protocol.CallError
+	var missing *experiment.MissingModule
 	switch {
 	case errors.As(err, &mistakes) && len(mistakes) > 1:
 		return fmt.Sprintf("%d mistakes in the experiment", len(mistakes))
+	case errors.As(err, &missing) && errors.As(err, &call):
+		return missing.Hint() + ": " + call.Error()
 	case errors.As(err, &call):
 		return call.Error()
 	}

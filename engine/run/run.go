@@ -171,7 +171,7 @@ func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 	o.Progress, o.Record = r.opts.Progress, !r.exp.NoRecord
 	served, err := r.sandbox.Serve(ctx, o)
 	if err != nil {
-		return err
+		return r.exp.Explain(err)
 	}
 	if o.Record && r.recording == nil {
 		if r.recording, err = startRecording(r.exp.Outputs, r.warn); err != nil {

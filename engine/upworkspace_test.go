@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+// An agent is told which repositories there are, but neither where they are on this
+// computer nor what opens them.
+func TestPromptTellsNoPathsOfThisComputer(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"org/repo":                        "org/repo",
+		"https://example.org/a/repo.git":  "https://example.org/a/repo.git",
+		"https://u:t0ken@example.org/a/b": "b",
+		"file:///home/me/secret/repo":     "repo",
+		"/home/me/secret/repo.git":        "repo",
+		"./repo":                          "repo",
+		"git@example.org:me/repo.git":     "repo",
+		"ssh://git@example.org/me/repo":   "repo",
+	} {
+		exp := &experiment.Experiment{}
+		exp.Sandbox.ExecutionMode, exp.Sandbox.Repos = experiment.ModeCLI, []experiment.Repo{{URL: given}}
+		u := &up{exp: exp}
+		name := exp.Sandbox.Repos[0].Name()
+		if got := u.prompt(); !strings.Contains(got, "- "+want+" is in /workspace/"+name+"\n") && !strings.HasSuffix(got, "- "+want+" is in /workspace/"+name) {
+			t.Errorf("%s: %s", given, got)
+		}
+	}
+}
