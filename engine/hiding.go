@@ -88,7 +88,8 @@ func (e *Engine) veiled(ctx context.Context, folder string, words veil.Words) (s
 	}
 	defer lock.Remove()
 	if _, err := os.Lstat(dir); err == nil {
-		return dir, nil
+		now := e.now()
+		return dir, os.Chtimes(dir, now, now) // so that nobody prunes it
 	}
 	partial := dir + partialName
 	if err := os.RemoveAll(partial); err != nil {

@@ -22,6 +22,7 @@ type bench struct {
 	*engine.Engine
 	t     *testing.T
 	cache string
+	state string
 	mu    sync.Mutex
 	said  []string
 }
@@ -29,7 +30,7 @@ type bench struct {
 func newBench(t *testing.T, variables map[string]string) *bench {
 	b := &bench{t: t, cache: filepath.Join(t.TempDir(), "cache é")}
 	b.Engine = newEngine(t, func(o *engine.Options) {
-		o.CacheDir = b.cache
+		o.CacheDir, b.state = b.cache, o.StateDir
 		o.LookupEnv = func(name string) (string, bool) {
 			if v, ok := variables[name]; ok {
 				return v, true

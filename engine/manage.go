@@ -168,7 +168,7 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	removed, err := e.sweepLayers()
+	removed, err := e.sweepPartials()
 	report.Cleaned = append(report.Cleaned, removed...)
 	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)

@@ -82,7 +82,8 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 	sum := sha256.Sum256(data)
 	u.systemNote = filepath.Join(dir, hex.EncodeToString(sum[:])+".json")
 	if saved, err := readSystem(u.systemNote); saved != "" || err != nil {
-		return saved, err
+		now := u.engine.now()
+		return saved, errors.Join(err, os.Chtimes(u.systemNote, now, now)) // so that nobody prunes it
 	}
 	lock, held, err := state.TryAcquire(u.systemNote + ".lock")
 	if held {

@@ -80,6 +80,7 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err != nil {
 		return nil, as(KindProvider, u.undo(ctx, err))
 	}
+	e.pruneDaily(ctx)
 	u.report.done(StageBoot, "sandbox %s is ready", s.id)
 	return s, nil
 }

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,8 +16,9 @@ import (
 
 func newGC(a *app) *cobra.Command {
 	var providers []string
+	var disk diskFlags
 	c := &cobra.Command{
-		Use:   "gc [--provider P]",
+		Use:   "gc [--provider P] [--unused DAYS] [--keep GB] [--dry-run]",
 		Short: "End what has no right to live, remove what crashes left",
 		Long: `End sandboxes whose lease has ended and starts whose program has died, and remove
 what machines that ended by themselves left behind. A sandbox with a valid lease
@@ -23,36 +27,76 @@ is never touched.
 With --provider only that one is asked, also when no sandbox here is known to be on
 it: machines of this computer that its records have lost are shown, and ended when
 the time that was set for them has passed. Machines of others who share the account
-are never touched.`,
-		Example: "  seer gc\n  seer gc --provider runpod\n  seer gc --json",
+are never touched.
+
+What starts have made on this computer to have it the next time (layers of packages,
+unpacked images, systems with packages, copies of hidden models) goes when it was not
+used for 30 days, which starts also see to once a day. What a sandbox or a snapshot
+needs stays. With --dry-run only this is looked at, and nothing is removed.`,
+		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
 		Args:    args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := a.engine()
 			if err != nil {
 				return err
 			}
-			report, err := e.GC(cmd.Context(), providers...)
+			report, err := disk.collect(cmd.Context(), e, providers)
 			if err != nil {
 				return err
 			}
-			if err := a.print(report, func(w io.Writer) error { return gcText(a, w, report) }); err != nil {
+			if err := a.print(report, func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
 			return gcFailure(report)
 		},
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
+	c.Flags().IntVar(&disk.unused, "unused", 30, "`days` after which what nobody has used goes")
+	c.Flags().Float64Var(&disk.keep, "keep", 0, "most `GB` of it that may stay; what was used in the last day stays (default: any)")
+	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only say what would be removed from this computer's disk, and how much that is")
 	return c
 }
 
-func gcText(a *app, w io.Writer, r machine.GCReport) error {
-	n := 0
+// diskFlags say what is removed of what starts have made on this computer.
+type diskFlags struct {
+	unused int
+	keep   float64
+	dryRun bool
+}
+
+// collect ends and removes what is to be. At other providers than this computer's there is
+// nothing of the disk.
+func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []string) (report machine.GCReport, err error) {
+	if f.unused < 1 || f.keep < 0 {
+		return report, &usageError{errors.New("--unused takes 1 day or more, and --keep a size in GB")}
+	}
+	if !f.dryRun {
+		if report, err = e.GC(ctx, providers...); err != nil {
+			return report, err
+		}
+	}
+	if len(providers) > 0 && !slices.Contains(providers, "local") {
+		return report, nil
+	}
+	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, MaxBytes: int64(f.keep * 1e9), DryRun: f.dryRun}
+	gone, err := e.Prune(ctx, o)
+	report.Cleaned = append(report.Cleaned, gone...)
+	return report, err
+}
+
+func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
+	n, bytes := 0, int64(0)
+	cleaned, freed := "cleaned", "freed"
+	if dryRun {
+		cleaned, freed = "would go", "would be freed:"
+	}
 	for _, part := range []struct {
 		what  string
 		items []machine.GCItem
-	}{{"ended", r.Ended}, {"cleaned", r.Cleaned}, {"forgot", r.Forgotten}, {"left alone", r.Unrecorded}, {"failed", r.Failed}} {
+	}{{"ended", r.Ended}, {cleaned, r.Cleaned}, {"forgot", r.Forgotten}, {"left alone", r.Unrecorded}, {"failed", r.Failed}} {
 		for _, i := range part.items {
 			n++
+			bytes += i.Bytes
 			if _, err := fmt.Fprintf(w, "%-10s %s: %s\n", part.what, itemName(i), i.Why); err != nil {
 				return err
 			}
@@ -60,6 +104,9 @@ func gcText(a *app, w io.Writer, r machine.GCReport) error {
 	}
 	if n == 0 {
 		a.ui.tell("Nothing to clean up.")
+	}
+	if bytes > 0 {
+		a.ui.tell("%s %s", freed, megabytes(bytes))
 	}
 	return nil
 }

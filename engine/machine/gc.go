@@ -28,6 +28,7 @@ type GCItem struct {
 	Provider string `json:"provider"`
 	Handle   string `json:"handle,omitempty"`
 	Why      string `json:"why"`
+	Bytes    int64  `json:"bytes,omitempty"` // of the disk that are free again
 }
 
 // GCOptions say which providers [Driver.GC] asks: those of the ledger and Also, or

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/image"
+)
+
+// everythingKept finds all that can be pruned. Its folders that are being made are left out.
+func (e *Engine) everythingKept(ctx context.Context) ([]kept, error) {
+	n, err := e.needs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []kept
+	for _, find := range []func(needs) ([]kept, error){e.keptLayers, e.keptVeiled, e.keptSystems, e.keptImages} {
+		found, err := find(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	for i := range all {
+		all[i].needed = all[i].needed || n.time(all[i])
+	}
+	return all, nil
+}
+
+// folders are the complete things in a folder of the cache.
+func (e *Engine) folders(elem string) (dir string, names []string, err error) {
+	if dir, err = e.store.Cache(elem); err != nil {
+		return "", nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.IsDir() && entry.Name() != "locks" && !strings.HasSuffix(entry.Name(), partialName) {
+			names = append(names, entry.Name())
+		}
+	}
+	return dir, names, err
+}
+
+func (e *Engine) keptLayers(n needs) ([]kept, error) {
+	dir, names, err := e.folders(layersDir)
+	if err != nil {
+		return nil, err
+	}
+	locks, err := e.store.Cache(layersDir, "locks")
+	if err != nil {
+		return nil, err
+	}
+	var all []kept
+	notes := map[string]layerNote{}
+	for _, key := range names {
+		path := filepath.Join(dir, key)
+		file, note := filepath.Join(path, layerFile), layerNote{}
+		if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &note) != nil {
+			file = path // of another version of Seer
+			if note.Bytes, err = weigh(path); err != nil {
+				return nil, err
+			}
+		}
+		last, err := lastUse(file)()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		notes[key] = note
+		all = append(all, kept{kind: "layer", name: layerName(key, note), bytes: note.Bytes, last: last, made: madeAt(path), lock: filepath.Join(locks, key),
+			fresh: lastUse(file), remove: func() error { return taken(path) }})
+	}
+	for key, note := range notes {
+		if n.layers[key] && note.Below != "" {
+			n.layers[note.Below] = true
+		}
+	}
+	for i := range all {
+		k := &all[i]
+		k.needed = n.layers[filepath.Base(k.lock)]
+		if below := notes[filepath.Base(k.lock)].Below; below != "" {
+			k.below = filepath.Join(locks, below)
+		}
+		for j := range all { // it goes after those upon it
+			if all[j].lock == k.below && !all[j].last.After(k.last) {
+				all[j].last = k.last.Add(time.Nanosecond)
+			}
+		}
+	}
+	return all, nil
+}
+
+func layerName(key string, n layerNote) string {
+	text := strings.Join(n.Packages, " ")
+	if len(text) > 60 {
+		text = strings.ToValidUTF8(text[:60], "") + "…"
+	}
+	if text == "" {
+		return key[:min(12, len(key))]
+	}
+	return key[:min(12, len(key))] + " (" + text + ")"
+}
+
+// madeAt is when a folder of the cache was made: nothing in it has changed since.
+func madeAt(path string) time.Time {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (e *Engine) keptVeiled(n needs) ([]kept, error) {
+	dir, names, err := e.folders(veiledDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []kept
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		bytes, err := weigh(path)
+		if err != nil {
+			return nil, err
+		}
+		last, err := lastUse(path)()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, kept{kind: "veiled model", name: name[:min(12, len(name))], bytes: bytes, last: last, needed: n.models[path],
+			lock: path + ".lock", fresh: lastUse(path), remove: func() error { return taken(path) }})
+	}
+	return all, nil
+}
+
+// keptSystems are the saved systems that starts have made; those that somebody has saved
+// by hand are his.
+func (e *Engine) keptSystems(needs) ([]kept, error) {
+	dir, err := e.store.Cache(systemsDir)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := e.store.Dir("local", "saved")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	users := map[string]int{}
+	var all []kept
+	for _, entry := range entries {
+		note := filepath.Join(dir, entry.Name())
+		if !strings.HasSuffix(note, ".json") {
+			continue
+		}
+		ref, err := readSystem(note)
+		id, ours := strings.CutPrefix(ref, localSaved)
+		if err != nil || !ours || strings.Contains(id, "/") {
+			continue
+		}
+		users[id]++
+		tar := filepath.Join(saved, id+".tar")
+		last, err := lastUse(note)()
+		if err != nil {
+			return nil, err
+		}
+		k := kept{kind: "system", name: id[:min(12, len(id))], last: last, lock: note + ".lock", fresh: lastUse(note)}
+		if info, err := os.Stat(tar); err == nil {
+			k.bytes, k.made = info.Size(), info.ModTime()
+		}
+		k.remove = func() error {
+			err := os.Remove(note)
+			if users[id]--; users[id] > 0 || err != nil {
+				return err
+			}
+			return errors.Join(gone(strings.TrimSuffix(tar, ".tar")+".json"), gone(tar))
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// localSaved begins what this computer calls a saved system.
+const localSaved = localName + ":sha256:"
+
+func gone(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (e *Engine) keptImages(n needs) ([]kept, error) {
+	dir, err := e.store.Cache("images")
+	if err != nil {
+		return nil, err
+	}
+	stored, err := image.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []kept
+	for _, s := range stored {
+		name := s.Digest
+		if len(s.Refs) > 0 {
+			name = s.Refs[0]
+		}
+		all = append(all, kept{kind: "image", name: name, bytes: s.Bytes, last: s.LastUse, made: s.Created, needed: n.images[s.Dir] || n.bases[s.Digest],
+			fresh: lastUse(filepath.Join(filepath.Dir(s.Dir), "root.json")), remove: func() error {
+				_, err := image.Prune(dir, func(other image.Stored) bool { return other.Digest != s.Digest })
+				return err
+			}})
+	}
+	return all, nil
+}
