@@ -26,8 +26,13 @@ const (
 )
 
 // Export writes a snapshot as one file: a tar with an OCI image layout in it. All bytes
-// are verified on their way; if something is damaged, the file has no proper end.
+// are verified on their way; if something is damaged, the file has no proper end. When ctx
+// ends while w takes nothing, a write to w may still be under way.
 func (s *Store) Export(ctx context.Context, ref string, w io.Writer) error {
+	return impatient(ctx, w, func(w io.Writer) error { return s.export(ctx, ref, w) })
+}
+
+func (s *Store) export(ctx context.Context, ref string, w io.Writer) error {
 	d, sn, err := s.load(ctx, ref)
 	if err != nil {
 		return err

@@ -21,7 +21,8 @@ var blobForm = regexp.MustCompile(`^blobs/sha256/([0-9a-f]{64})$`)
 // Import takes a file that Export has written into the store, as name, or as it was
 // called where it comes from if name is empty. Everything is verified before anything is
 // to be seen: digests, the document, the indexes. The same snapshot under the same name
-// may be imported again.
+// may be imported again. When ctx ends while r gives nothing, a read from r may still be
+// under way.
 func (s *Store) Import(ctx context.Context, r io.Reader, name string) (Snapshot, error) {
 	if name != "" {
 		if err := CheckName(name); err != nil {
@@ -34,7 +35,9 @@ func (s *Store) Import(ctx context.Context, r io.Reader, name string) (Snapshot,
 	}
 	defer w.end()
 	im := importer{work: w, sizes: map[string]int64{}}
-	sn, err := im.run(ctx, r, name)
+	from, end := patient(ctx, r)
+	defer end()
+	sn, err := im.run(ctx, from, name)
 	if err != nil && ctx.Err() != nil {
 		return Snapshot{}, ctx.Err()
 	}
