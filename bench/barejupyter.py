@@ -16,6 +16,8 @@ TOKEN = "token-of-the-bare-jupyter"
 SETTINGS = ["--ServerApp.ip=127.0.0.1", "--ServerApp.port_retries=0", "--ServerApp.allow_root=True", "--ServerApp.open_browser=False",
             "--IdentityProvider.token=" + TOKEN, "--ServerApp.root_dir=/workspace"]
 
+PATIENCE = 180  # seconds: it has ended, or never will
+
 
 class Bare:
     """One of them. The packages are those of the layer that Seer shows to its own."""
@@ -38,6 +40,8 @@ class Bare:
         self._lab.helper("hold", dir=str(folder), file=self._layer, argv=argv)
         base = "http://127.0.0.1:%d/api" % port
         while not answers(base):
+            if time.perf_counter() - begin > PATIENCE:
+                raise SystemExit("bench: the bare Jupyter does not answer after %d s" % PATIENCE)
             time.sleep(0.01)
         kernel = ask(base + "/kernels", b"{}")["id"]
         self._connect(str(folder / ("home/seer/.local/share/jupyter/runtime/kernel-%s.json" % kernel)))
