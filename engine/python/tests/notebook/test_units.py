@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -67,6 +68,34 @@ class Pieces(unittest.TestCase):
                 list(messages.read(jupyter_client.session.Session(key=b"other"), [zmq.Frame(part) for part in sent]))
         sent = session.serialize(session.msg("stream", {"name": "stdout", "text": long}))
         self.assertGreater(len(list(messages.read(session, [zmq.Frame(part) for part in sent]))), 10)
+
+
+class Late(unittest.TestCase):
+    def test_the_grammar_of_addresses_is_made_when_it_is_asked_for(self) -> None:
+        """In an interpreter of its own, which has imported nothing yet, with the real packages."""
+        code = """if True:
+            import sys
+            sys.path.insert(0, %r)
+            from seer_notebook import late
+            late.syntax()
+            import seer_notebook.server
+            import jsonschema
+            assert "jsonschema._format" in sys.modules
+            assert "rfc3987_syntax.syntax_helpers" not in sys.modules
+            checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+            assert checker.conforms("http://ex\u00e4mple.org/a", "iri")
+            assert not checker.conforms("http://a b", "iri")
+            assert "rfc3987_syntax.syntax_helpers" in sys.modules
+            import rfc3987_syntax
+            assert rfc3987_syntax.is_valid_syntax is rfc3987_syntax.syntax_helpers.is_valid_syntax
+        """ % str(Path(__file__).resolve().parents[2])
+        subprocess.run([sys.executable, "-B", "-c", code], check=True)
+        other = code.split("import seer_notebook.server")[0] + """
+            from rfc3987_syntax import is_valid_syntax_iri
+            import rfc3987_syntax.utils
+            assert is_valid_syntax_iri("a:b")
+        """
+        subprocess.run([sys.executable, "-B", "-c", other], check=True)
 
 
 class Lost(unittest.TestCase):
