@@ -33,7 +33,10 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	}
 	facts.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, facts)
-	withoutPage(exp, &report)
+	if err == nil {
+		withoutPage(exp, &report)
+		e.syntax(ctx, exp, facts, &report)
+	}
 	return report, as(KindInternal, err)
 }
 

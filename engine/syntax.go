@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/preflight"
+)
+
+//go:embed syntax.py
+var syntaxProgram string
+
+// pythonSource is Python that the experiment brings.
+type pythonSource struct {
+	N     int     `json:"n"`
+	Path  string  `json:"path"` // of the file; of other code, where it stands
+	Text  *string `json:"text"` // nil = what is in the file
+	Await bool    `json:"await"`
+
+	field string // of the experiment
+}
+
+// pythonSources are those files and texts that are Python and nothing else.
+func pythonSources(exp *experiment.Experiment) []pythonSource {
+	var all []pythonSource
+	add := func(field, path string) {
+		info, err := os.Stat(path)
+		if err != nil || info.Size() > 8<<20 { // what is not there is said elsewhere
+			return
+		}
+		if info.IsDir() {
+			inside, _ := filepath.Glob(filepath.Join(path, "*.py")) // the pattern is right
+			for _, file := range inside {
+				all = append(all, pythonSource{Path: file, field: field})
+			}
+		} else if filepath.Ext(path) == ".py" && info.Mode().IsRegular() {
+			all = append(all, pythonSource{Path: path, field: field})
+		}
+	}
+	for i, s := range exp.Serve {
+		add(fmt.Sprintf("serve.%d.file", i), s.File)
+	}
+	for i, path := range exp.Workspace.Libraries {
+		add(fmt.Sprintf("workspace.libraries.%d", i), path)
+	}
+	if text := exp.Workspace.Init; text != "" && !magic(exp.Sandbox.ExecutionMode, text) {
+		all = append(all, pythonSource{Path: "workspace.init", Text: &text, Await: exp.Sandbox.Whole(), field: "workspace.init"})
+	}
+	for i := range all {
+		all[i].N = i
+	}
+	return all
+}
+
+// magic reports whether code is for a kernel that knows more than Python: %magic, !command
+// and help?.
+func magic(mode, code string) bool {
+	return mode == experiment.ModeNotebook && slices.ContainsFunc(strings.Split(code, "\n"), func(line string) bool {
+		line = strings.TrimSpace(line)
+		return strings.ContainsAny(line, "!?") || strings.HasPrefix(line, "%") || strings.Contains(line, "= %")
+	})
+}
+
+// syntax finds code that is no Python, with the interpreter that will run it where that is
+// on this computer. Nothing of it is run.
+func (e *Engine) syntax(ctx context.Context, exp *experiment.Experiment, f preflight.Facts, report *preflight.Report) {
+	if image := exp.Sandbox.Image; image != nil && (image.Base != "" || image.Snapshot != "") || !slices.Contains(preflight.Candidates(exp, f.Providers), localName) {
+		return // the Python is another one
+	}
+	sources := pythonSources(exp)
+	if len(sources) == 0 {
+		return
+	}
+	python, err := e.interpreter(report.Python)
+	if err != nil || report.Err() != nil && exp.Sandbox.PythonVersion != "" { // it may be the Python that is not there
+		return
+	}
+	for _, bad := range compileAll(ctx, python.Executable, sources) {
+		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *bad.mistake(exp, sources[bad.N])})
+	}
+}
+
+// badSource is one that does not compile. Line and column count from 1; 0 = not known.
+type badSource struct {
+	N       int    `json:"n"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+}
+
+// compileAll says which sources do not compile. Where Python itself cannot say, the start
+// will.
+func compileAll(ctx context.Context, python string, sources []pythonSource) (bad []badSource) {
+	in, err := json.Marshal(sources)
+	if err != nil {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, python, "-I", "-S", "-c", syntaxProgram)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil || json.Unmarshal(out, &bad) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(bad, func(b badSource) bool { return b.N < 0 || b.N >= len(sources) })
+}
+
+func (b badSource) mistake(exp *experiment.Experiment, s pythonSource) *experiment.Error {
+	m := exp.Errorf(s.field, b.Message, "")
+	if s.Text == nil {
+		m.File, m.Line, m.Column, m.Set, m.Path = shownPath(exp, s.Path), b.Line, b.Column, "", ""
+		return m
+	}
+	m.Message = fmt.Sprintf("line %d of it: %s", b.Line, b.Message)
+	if strings.Contains(*s.Text, "\n") && m.Line > 0 && m.Set == "" { // a block, which begins below its key
+		m.Line, m.Column = m.Line+b.Line, 0
+		m.Message = b.Message
+	}
+	return m
+}
+
+// shownPath is a file as the user would name it: beside the experiment as he named that.
+func shownPath(exp *experiment.Experiment, path string) string {
+	shown := exp.Position("").File
+	rel, err := filepath.Rel(filepath.Dir(exp.File), path)
+	if shown == "" || exp.File == "" || err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return filepath.Join(filepath.Dir(shown), rel)
+}
