@@ -127,7 +127,7 @@ func newSnapshotsExport(a *app) *cobra.Command {
 				return err
 			}
 			if given[1] == "-" {
-				return store.Export(cmd.Context(), given[0], a.ui.raw(a.ui.out))
+				return store.Export(cmd.Context(), given[0], a.ui.out) // not guarded: what waits for its reader keeps no word back
 			}
 			f, err := os.CreateTemp(filepath.Dir(given[1]), ".seer-*")
 			if err != nil {

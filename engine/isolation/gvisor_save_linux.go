@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -150,6 +151,8 @@ func checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case strings.Contains(err.Error(), syscall.ENOSPC.Error()): // and a dump of what was to be written
+		return fmt.Errorf("save the processes of the sandbox: %w", syscall.ENOSPC)
 	case strings.Contains(err.Error(), "socket"):
 		return sdk.Errorf(sdk.Unavailable, "the processes cannot be saved while a socket is open that leads outside: %v", err)
 	}

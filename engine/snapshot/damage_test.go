@@ -241,17 +241,27 @@ func TestHostileSnapshots(t *testing.T) {
 		"a device":          {line("a", "device", ""), "unknown type"},
 		"a mode":            {strings.Replace(line("a", "dir", ""), "420", "99999", 1), "cannot be"},
 		"no JSON":           {"x\n", "cannot be read"},
+		"a bomb":            {line("f", "file", `,"size":8000000000000000000,"sha256":"`+sum("")+`"`), "more than the 4 bytes"},
+		"two bombs":         {line("f", "file", hash("good")) + line("g", "file", hash("evil")), "more than the 4 bytes"},
 		"a long line":       {line("a", "symlink", `,"link":"`+strings.Repeat("x", 70_000)+`"`), "cannot be read"},
 	} {
 		index := string(z.EncodeAll([]byte(tc.lines), nil))
 		other := newStore(t)
-		_, err := other.Import(t.Context(), bytes.NewReader(evil(t, index, layer, strings.Count(tc.lines, "\n"))), "")
+		_, err := other.Import(t.Context(), bytes.NewReader(evil(t, index, layer, strings.Count(tc.lines, "\n"), 4)), "")
 		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(fmt.Sprint(err), tc.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := filesIn(t, other); got != "names 0 blobs 0 tmp 0" {
 			t.Errorf("%s: kept: %s", name, got)
 		}
+	}
+	var million strings.Builder
+	for n := range 1_000_000 {
+		fmt.Fprintf(&million, `{"path":"%d","type":"dir","mode":0,"mtime":0}`+"\n", n)
+	}
+	other := newStore(t)
+	if _, err := other.Import(t.Context(), bytes.NewReader(evil(t, string(z.EncodeAll([]byte(million.String()), nil)), layer, 10, 0)), ""); err == nil || !strings.Contains(err.Error(), "more than the 10 entries") {
+		t.Errorf("a million names instead of ten: %v", err)
 	}
 	// These lie about the content, which is seen when it is given out.
 	for name, tc := range map[string]struct{ lines, text string }{
@@ -261,7 +271,7 @@ func TestHostileSnapshots(t *testing.T) {
 		"not there":       {line("nobody", "file", hash("evil")), `"nobody" is not in its layer`},
 	} {
 		other := newStore(t)
-		if _, err := other.Import(t.Context(), bytes.NewReader(evil(t, string(z.EncodeAll([]byte(tc.lines), nil)), layer, 1)), ""); err != nil {
+		if _, err := other.Import(t.Context(), bytes.NewReader(evil(t, string(z.EncodeAll([]byte(tc.lines), nil)), layer, 1, 6)), ""); err != nil {
 			t.Fatal(err)
 		}
 		r, err := other.Restore(t.Context(), "evil", "workspace")
@@ -274,9 +284,9 @@ func TestHostileSnapshots(t *testing.T) {
 	}
 }
 
-func evil(t *testing.T, index, layer string, entries int) []byte {
-	doc := fmt.Sprintf(`{"seer_snapshot":1,"kind":"fs","created":"2026-01-01T00:00:00Z","trees":[{"name":"workspace","entries":%d,"index":{"digest":"sha256:%s","size":%d},"layers":[{"digest":"sha256:%s","size":%d}]}]}`,
-		entries, sum(index), len(index), sum(layer), len(layer))
+func evil(t *testing.T, index, layer string, entries, size int) []byte {
+	doc := fmt.Sprintf(`{"seer_snapshot":1,"kind":"fs","created":"2026-01-01T00:00:00Z","trees":[{"name":"workspace","entries":%d,"bytes":%d,"index":{"digest":"sha256:%s","size":%d},"layers":[{"digest":"sha256:%s","size":%d}]}]}`,
+		entries, size, sum(index), len(index), sum(layer), len(layer))
 	return layout(t, "application/vnd.seer.snapshot.v1", doc, index, layer)
 }
 

@@ -116,6 +116,7 @@ func readIndex(r io.Reader, t Tree) (index, error) {
 	lines := bufio.NewScanner(z)
 	lines.Buffer(make([]byte, 4<<10), maxLine)
 	x := make(index, min(t.Entries, 1<<20))
+	left := t.Bytes // what is shown of a snapshot is what it unpacks to
 	for lines.Scan() {
 		e := &entry{}
 		if err := e.parse(lines.Bytes()); err != nil {
@@ -126,6 +127,11 @@ func readIndex(r io.Reader, t Tree) (index, error) {
 		}
 		if x[e.Path] != nil || int64(len(x)) >= t.Entries {
 			return nil, sdk.Errorf(sdk.Invalid, "its index has %.200q twice, or more than the %d entries that it promises", e.Path, t.Entries)
+		}
+		if e.Type == typeFile {
+			if left -= e.Size; left < 0 {
+				return nil, sdk.Errorf(sdk.Invalid, "its index has more than the %d bytes that it promises", t.Bytes)
+			}
 		}
 		x[e.Path] = e
 	}
