@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -36,8 +38,35 @@ func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64,
 }
 
 // WriteFile stores what r yields as a file of the machine. Its folders are
-// made. A reader on the machine sees the old content or the new one.
+// made. A reader on the machine sees the old content or the new one. It returns when ctx
+// ends, also while r has nothing to say: r may be read once more after that.
 func (c *Client) WriteFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	switch r.(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // never wait
+	default:
+		body, end := yielding(ctx, r)
+		defer end()
+		r = body
+	}
+	return c.writeFile(ctx, path, r, mode)
+}
+
+// yielding is r, but a read of it ends with ctx: net/http waits for the body's reader even
+// when the request is over.
+func yielding(ctx context.Context, r io.Reader) (io.Reader, func()) {
+	in, out := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()); out.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.CopyBuffer(out, r, make([]byte, 256<<10))
+		out.CloseWithError(err)
+	}()
+	return in, func() {
+		stop()
+		in.Close()
+	}
+}
+
+func (c *Client) writeFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
 	q := pathQuery(path)
 	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
 	return c.put(ctx, "/v1/files", q, r)
@@ -110,10 +139,10 @@ func (c *Client) WriteOpen(ctx context.Context, path string, f fs.File) error {
 		return err
 	}
 	if info.Size() == 0 { // also those of /proc
-		return c.WriteFile(ctx, path, f, info.Mode())
+		return c.writeFile(ctx, path, f, info.Mode())
 	}
 	whole := &wholeReader{r: f, left: info.Size()}
-	err = c.WriteFile(ctx, path, whole, info.Mode())
+	err = c.writeFile(ctx, path, whole, info.Mode())
 	if whole.short.Load() {
 		return fmt.Errorf("%s became shorter while it was read; nothing was stored", info.Name())
 	}
