@@ -99,6 +99,8 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	switch exec.State {
 	case notebook.Queued, notebook.Running:
 		answer.Next = fmt.Sprintf("The cell goes on. wait_execution with {\"execution_id\": %q} waits for it; interrupt ends it.", j.id)
+	case notebook.Failed:
+		answer.Next = missing(exec.Error)
 	case notebook.Dead:
 		return s.died(ctx, answer)
 	case notebook.Dropped:
@@ -115,6 +117,14 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 		more = append(more, &mcp.ResourceLink{URI: resourceURI(j.id), Name: "output", Title: "The whole text output", MIMEType: textType, Size: &exec.TextBytes})
 	}
 	return front.Answer(answer, more...)
+}
+
+// missing says how to get a module that a cell has not found; "" where that was not it.
+func missing(e *notebook.Raised) string {
+	if e == nil || e.EName != "ModuleNotFoundError" {
+		return ""
+	}
+	return "A package is missing. `%pip install` gets it until the sandbox ends, where its network lets it; for good, the user adds it to sandbox.python_packages of the experiment."
 }
 
 func elapsed(e notebook.Execution, begun time.Time) float64 {

@@ -1,7 +1,9 @@
 package notebook_test
 
 import (
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -36,5 +38,20 @@ func TestNobodyListens(t *testing.T) {
 	line := <-said
 	if !strings.Contains(line, "no answer from Jupyter yet") || !strings.Contains(line, "http://127.0.0.1:1/") || strings.Contains(line, "t0ken") {
 		t.Errorf("said %q", line)
+	}
+}
+
+// A cell that lacks a package says who can add it.
+func TestAPackageIsMissing(t *testing.T) {
+	t.Parallel()
+	raised := func(name string) string {
+		return `{"n":1000,"t":"end","execution":{"id":"e1","session":"s1","cell":"c1","state":"error","error":{"ename":"` + name + `","evalue":"No module named 'einops'","traceback":[]}}}` + "\n"
+	}
+	for name, want := range map[string]bool{"ModuleNotFoundError": true, "ValueError": false} {
+		a := newAgent(t, (&fake{events: func(w http.ResponseWriter, _ int) { fmt.Fprint(w, raised(name)) }}).serve(t))
+		a.do("start_new_session", nil)
+		if r := a.do("execute_code", map[string]any{"code": "import einops"}); strings.Contains(r.Next, "sandbox.python_packages") != want {
+			t.Errorf("%s: next is %q", name, r.Next)
+		}
 	}
 }
