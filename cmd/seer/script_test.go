@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a script waits for something that must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 

@@ -58,6 +58,9 @@ func open(t testing.TB, o host.Options) *host.Host {
 	if o.Access == nil {
 		o.Access = host.GrantAll
 	}
+	if o.Limits.CallTime == 0 {
+		o.Limits.CallTime = 5 * time.Minute // a busy computer with the race detector is slow
+	}
 	h, err := host.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -196,17 +199,19 @@ func TestUnknownModelSource(t *testing.T) {
 
 func TestMisbehaviour(t *testing.T) {
 	dir := guests(t, "rogue")
-	h := open(t, host.Options{Dirs: []string{dir},
-		Limits: host.Limits{CallTime: 4 * time.Second, OutputMB: 1},
-		Scrub:  func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }})
+	with := func(callTime time.Duration) *host.Host {
+		return open(t, host.Options{Dirs: []string{dir}, Limits: host.Limits{CallTime: callTime, OutputMB: 1},
+			Scrub: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }})
+	}
+	h, hurried := with(0), with(8*time.Second)
 	for _, tc := range []struct {
 		option string
 		fault  host.Fault
 		texts  []string
 	}{
 		{"panic", host.FaultCrash, []string{"panicked: boom, and a secret: ***"}},
-		{"endless", host.FaultTime, []string{"longer than 4s"}},
-		{"sleep", host.FaultTime, []string{"longer than 4s"}},
+		{"endless", host.FaultTime, []string{"longer than 8s"}},
+		{"sleep", host.FaultTime, []string{"longer than 8s"}},
 		{"exit", host.FaultCrash, []string{"exit code 3"}},
 		{"nothing", host.FaultOutput, []string{"answered nothing"}},
 		{"no json", host.FaultOutput, []string{"no JSON object"}},
@@ -217,8 +222,10 @@ func TestMisbehaviour(t *testing.T) {
 		{"var", host.FaultCrash, []string{"disabled"}},
 	} {
 		t.Run(tc.option, func(t *testing.T) {
+			h := h
 			if tc.fault == host.FaultTime {
 				t.Parallel()
+				h = hurried
 			}
 			_, err := expose(t, h, "rogue", fmt.Sprintf("%q", tc.option))
 			wantFault(t, err, tc.fault, append(tc.texts, "plugin expose-rogue", filepath.Join(dir, "expose-rogue.wasm"))...)

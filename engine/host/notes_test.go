@@ -46,7 +46,7 @@ func TestPluginKeyChangesWithTheFiles(t *testing.T) {
 	}
 	settled := func() string {
 		t.Helper()
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 			if key := pluginKey(wasm, Limits{}); key != "" {
 				return key
 			}

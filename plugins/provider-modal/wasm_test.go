@@ -105,7 +105,7 @@ func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
 func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
 	t.Helper()
 	var o []sdk.Observation
-	for range 500 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		var err error
 		if o, err = p.Observe(t.Context(), []string{handle}); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,6 @@ func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Obs
 		if o[0].State == state {
 			return o[0]
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("the machine did not become %s: %v", state, o)
 	return sdk.Observation{}

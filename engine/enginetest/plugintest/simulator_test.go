@@ -128,12 +128,28 @@ func TestKitIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	processes := pids(t, dir)
-	time.Sleep(100 * time.Millisecond) // the guard starts beside it
+	await(t, "its guard", func() bool { return guarded(t, processes[0]) })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	gone(t, processes)
+}
+
+// guarded tells whether the guard of a process group is there.
+func guarded(t *testing.T, group int) bool {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // many end meanwhile
+		if strings.Contains(string(text), "kill -s TERM") && strings.HasSuffix(string(text), "\x00"+strconv.Itoa(group)+"\x00") {
+			return true
+		}
+	}
+	return false
 }
 
 // What passes the world can go wrong; gRPC does not pass it.

@@ -149,11 +149,10 @@ func observe(t *testing.T, p sdk.Provider, handle string) sdk.Observation {
 func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
 	t.Helper()
 	var o sdk.Observation
-	for range 1000 {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if o = observe(t, p, handle); o.State == state {
 			return o
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("the machine did not become %s but is %s: %s", state, o.State, o.Message)
 	return o

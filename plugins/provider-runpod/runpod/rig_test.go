@@ -167,7 +167,7 @@ func (r *rig) await(handle string, state sdk.State) sdk.Observation {
 
 func (r *rig) eventually(what string, so func() bool) {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(3 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(3 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("waited in vain: %s", what)
 		}
