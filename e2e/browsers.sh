@@ -59,9 +59,9 @@ node "$TOP/e2e/browsers/jupyter.mjs" no-network "$("$SEER" open no-network jupyt
 "$SEER" forward no-network 8888:0 8443:0 >forward.out 2>forward.err &
 forward=$!
 until [ "$(grep -c '^http' forward.out)" = 2 ]; do kill -0 "$forward" && sleep 0.1; done
-token=$("$SEER" open no-network jupyter --print | sed 's/.*token=//')
-node "$TOP/e2e/browsers/jupyter.mjs" forwarded "$(sed -n 's/ → port 8888 .*//p' forward.out)/?token=$token"
-code no-network "$(sed -n 's/ → port 8443 .*//p' forward.out)/"
+below() { "$SEER" open no-network "$1" --print | sed -n 's,^http://[^/]*,,p'; } # the path, which is the same
+node "$TOP/e2e/browsers/jupyter.mjs" forwarded "$(sed -n 's/ → port 8888 .*//p' forward.out)$(below jupyter)"
+code no-network "$(sed -n 's/ → port 8443 .*//p' forward.out)$(below code)"
 kill "$forward" && wait "$forward" || true
 forward=
 "$SEER" down no-network

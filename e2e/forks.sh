@@ -143,8 +143,9 @@ time "$SEER" up kernel.yaml --snapshot kernel --name restored
 is "the array of the copy" "$(cell restored old 'print(int(a[-1]))')" 65535999
 draws='print(random.random(), np.random.rand())'
 other "random numbers of kernels" "$(cell restored old "$draws")" "$(cell kernel old "$draws")"
-port=$(show restored "['environment']['jupyter_url']" | cut -d/ -f1-3)
-not python3 cell.py "$port/?token=${url##*token=}" old 1
+own=$(show restored "['environment']['jupyter_url']") # its path is another one, too
+other "paths of Jupyter" "$(cut -d/ -f4 <<<"$own")" "$(cut -d/ -f4 <<<"$url")"
+not python3 cell.py "${own%%token=*}token=${url##*token=}" old 1
 grep -q 403 said
 time "$SEER" fork kernel -n 2 --name k
 is "the array of a fork" "$(cell k-2 old 'print(int(a[-1]))')" 65535999

@@ -28,14 +28,17 @@ func (s *Sandbox) Usage(ctx context.Context) (protocol.Usage, error) {
 
 // EnvironmentHandle is a sandbox as programs hand it on: where it is and how to use it.
 type EnvironmentHandle struct {
-	SandboxID     string `json:"sandbox_id"`
-	JupyterURL    string `json:"jupyter_url,omitempty"` // with the token; empty unless its execution mode is notebook
-	JupyterPort   int    `json:"jupyter_port,omitempty"`
-	JupyterToken  string `json:"jupyter_token,omitempty"`
-	CodeServerURL string `json:"code_server_url,omitempty"` // with debug
-	CodeServerKey string `json:"code_server_password,omitempty"`
-	Status        string `json:"status"` // as [sdk.State]
-	Config        any    `json:"config"` // the experiment, in its canonical form; null where it is not known
+	SandboxID      string `json:"sandbox_id"`
+	JupyterURL     string `json:"jupyter_url,omitempty"` // with the token; empty unless its execution mode is notebook
+	JupyterPort    int    `json:"jupyter_port,omitempty"`
+	JupyterToken   string `json:"jupyter_token,omitempty"`
+	JupyterBase    string `json:"jupyter_base,omitempty"`    // the path of Jupyter at every way to its port, with a slash at both ends
+	CodeServerURL  string `json:"code_server_url,omitempty"` // with debug
+	CodeServerKey  string `json:"code_server_password,omitempty"`
+	CodeServerPort int    `json:"code_server_port,omitempty"`
+	CodeServerBase string `json:"code_server_base,omitempty"` // as jupyter_base
+	Status         string `json:"status"`                     // as [sdk.State]
+	Config         any    `json:"config"`                     // the experiment, in its canonical form; null where it is not known
 }
 
 // Environment is the sandbox's handle.
@@ -57,15 +60,15 @@ func handleOf(r machine.Record) EnvironmentHandle {
 		return h
 	}
 	if j := note.Jupyter; j != nil {
-		h.JupyterPort, h.JupyterToken = j.Port, j.Secret
-		if base, ok := outside(r, j.Port); ok {
-			h.JupyterURL = jupyterURL(base, j.Secret)
+		h.JupyterPort, h.JupyterToken, h.JupyterBase = j.Port, j.Secret, j.path()
+		if way, ok := outside(r, j.Port); ok {
+			h.JupyterURL = j.jupyter(way)
 		}
 	}
 	if c := note.CodeServer; c != nil {
-		h.CodeServerKey = c.Secret
-		if base, ok := outside(r, c.Port); ok {
-			h.CodeServerURL = base + "/"
+		h.CodeServerKey, h.CodeServerPort, h.CodeServerBase = c.Secret, c.Port, c.path()
+		if way, ok := outside(r, c.Port); ok {
+			h.CodeServerURL = way + c.path()
 		}
 	}
 	return h

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,19 @@ type sessionNote struct {
 type listener struct {
 	Port   int    `json:"port"`
 	Secret string `json:"secret"`
+	Base   string `json:"base,omitempty"` // the path of all its pages, with a slash at both ends; empty = "/"
+}
+
+// newBase is a path that nobody can guess. Browsers send the cookies of one page of this
+// computer to all its ports, but only to the paths that they are for: no sandbox's page is
+// sent those of another's.
+func newBase() string { return "/" + protocol.NewToken()[:16] + "/" }
+
+func (l listener) path() string { return cmp.Or(l.Base, "/") }
+
+// jupyter is the URL with the token, at a way to the port.
+func (l listener) jupyter(way string) string {
+	return way + l.path() + "?token=" + url.QueryEscape(l.Secret)
 }
 
 func noteOf(r machine.Record) (note sessionNote) {
@@ -130,14 +144,12 @@ func (s *Sandbox) JupyterURL(ctx context.Context) (string, error) {
 	if note.Jupyter == nil {
 		return "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.id, orText(note.Mode, "null (scoped)"))}
 	}
-	base, ok := outside(r, note.Jupyter.Port)
+	way, ok := outside(r, note.Jupyter.Port)
 	if !ok {
 		return "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s %d", r.Provider, s.id, note.Jupyter.Port)}
 	}
-	return jupyterURL(base, note.Jupyter.Secret), nil
+	return note.Jupyter.jupyter(way), nil
 }
-
-func jupyterURL(base, token string) string { return base + "/?token=" + url.QueryEscape(token) }
 
 // CodeServerURL is where a browser finds VS Code, and the password that it asks for. A
 // sandbox that was made without debug is refused with [KindUnsupported].
@@ -149,11 +161,11 @@ func (s *Sandbox) CodeServerURL(ctx context.Context) (address, password string, 
 	if note.CodeServer == nil {
 		return "", "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no VS Code; start one with debug: true", s.id)}
 	}
-	base, ok := outside(r, note.CodeServer.Port)
+	way, ok := outside(r, note.CodeServer.Port)
 	if !ok {
 		return "", "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s %d", r.Provider, s.id, note.CodeServer.Port)}
 	}
-	return base + "/", note.CodeServer.Secret, nil
+	return way + note.CodeServer.path(), note.CodeServer.Secret, nil
 }
 
 // Notebook is the client of the notebook service, through the runtime: it needs no way to
@@ -171,7 +183,7 @@ func (s *Sandbox) Notebook(ctx context.Context) (*notebook.Client, error) {
 }
 
 func (s *Sandbox) notebookAddress(at listener) notebook.Address {
-	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d/", at.Port), Token: at.Secret}
+	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d%s", at.Port, at.path()), Token: at.Secret}
 	a.Dial = func(ctx context.Context) (net.Conn, error) { return s.runtime.DialPort(ctx, at.Port) }
 	return a
 }

@@ -162,7 +162,7 @@ func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
 	if err != nil {
 		return err
 	}
-	_, err = codeserver.Start(ctx, s.runtime, codeserver.Spec{Program: &found, Shown: true, Port: at.Port, Password: at.Secret}, nil)
+	_, err = codeserver.Start(ctx, s.runtime, codeserver.Spec{Program: &found, Shown: true, Port: at.Port, Password: at.Secret, Base: at.Base}, nil)
 	return err
 }
 

@@ -100,13 +100,14 @@ func (u *up) listenIP() string {
 
 func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting Jupyter")
+	base := newBase()
 	server, err := notebook.Start(ctx, s.runtime, notebook.Spec{
-		Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
+		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
 	}, nil)
 	if err != nil {
 		return fmt.Errorf("start Jupyter: %w", err)
 	}
-	at := listener{Port: server.Port, Secret: server.Token}
+	at := listener{Port: server.Port, Secret: server.Token, Base: base}
 	if err := u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Jupyter = &at }); err != nil {
 		return err
 	}
@@ -201,12 +202,13 @@ func (u *up) loadable(m experiment.Model) loading.Model {
 
 func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting VS Code")
-	spec := codeserver.Spec{Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
+	base := newBase()
+	spec := codeserver.Spec{Base: base, Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
 	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)
 	}
-	err = u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &listener{Port: server.Port, Secret: server.Password} })
+	err = u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &listener{Port: server.Port, Secret: server.Password, Base: base} })
 	if err != nil {
 		return err
 	}

@@ -158,14 +158,14 @@ func (w *waking) renew(ctx context.Context, s *Sandbox) error {
 	}
 	s.booted.Store(true)
 	if at := w.saved.Session.Jupyter; at != nil {
-		own := listener{Port: at.Port, Secret: protocol.NewToken()}
+		own := listener{Port: at.Port, Secret: protocol.NewToken(), Base: newBase()}
 		client := notebook.NewClient(s.notebookAddress(*at))
-		err := client.Renew(ctx, own.Secret)
+		err := client.Renew(ctx, own.Secret, own.Base)
 		client.Close()
 		if err != nil {
 			return fmt.Errorf("give Jupyter a token of its own: %w", err)
 		}
-		if err := s.noteNotebookToken(ctx, own.Secret); err != nil {
+		if err := s.noteNotebook(ctx, own); err != nil {
 			return err
 		}
 		if err := w.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Jupyter = &own }); err != nil {
@@ -173,7 +173,7 @@ func (w *waking) renew(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	if at := w.saved.Session.CodeServer; at != nil {
-		own := listener{Port: at.Port, Secret: protocol.NewToken()}
+		own := listener{Port: at.Port, Secret: protocol.NewToken(), Base: newBase()}
 		if err := s.startCodeServer(ctx, own); err != nil {
 			return err
 		}
@@ -184,8 +184,8 @@ func (w *waking) renew(ctx context.Context, s *Sandbox) error {
 
 const notebookConfig = "~/.seer/notebook/config.json"
 
-// noteNotebookToken has a notebook service that is started again know its new token.
-func (s *Sandbox) noteNotebookToken(ctx context.Context, token string) error {
+// noteNotebook has a notebook service that is started again know its new token and path.
+func (s *Sandbox) noteNotebook(ctx context.Context, own listener) error {
 	data, err := s.ReadFile(ctx, notebookConfig)
 	if KindOf(err) == KindNotFound || protocol.CodeOf(err) == protocol.NotFound {
 		return nil // it was not written down
@@ -195,7 +195,10 @@ func (s *Sandbox) noteNotebookToken(ctx context.Context, token string) error {
 		err = json.Unmarshal(data, &config)
 	}
 	if err == nil {
-		config["token"], err = json.Marshal(token)
+		config["token"], err = json.Marshal(own.Secret)
+	}
+	if err == nil {
+		config["base_url"], err = json.Marshal(own.Base)
 	}
 	if err == nil {
 		data, err = json.Marshal(config)

@@ -109,8 +109,9 @@ def notebook() -> None:
     step("forward, terminal, snapshot")
     forward = subprocess.Popen([SEER, "forward", "nb", "{}:0".format(port), "--json"], stdout=subprocess.PIPE, text=True)
     local = json.loads(forward.stdout.readline())[0]["url"].rstrip("/")
-    assert json.loads(ask(local + "/api/status?token=" + token))
-    refused(local + "/api/sessions")
+    local += shown["jupyter_base"]
+    assert json.loads(ask(local + "api/status?token=" + token))
+    refused(local + "api/sessions")
     forward.terminate()
     forward.wait(30)
     assert terminal([SEER, "shell", "nb"], "stty size >/dev/null && echo th$((6*7))ere && pwd; exit 3\n", "th42ere") == 3

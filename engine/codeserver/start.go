@@ -2,7 +2,9 @@ package codeserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +33,7 @@ type Spec struct {
 	Port     int      // 0 = 8443, or another where that is taken
 	IP       string   // it listens at; empty = 127.0.0.1
 	Password string   // empty = a new one
+	Base     string   // path of all its pages, with a slash at both ends; empty = "/"
 }
 
 // Server is VS Code on a machine.
@@ -49,6 +52,7 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(string)) (
 	if s.IP == "" {
 		s.IP = "127.0.0.1"
 	}
+	s.Base = cmp.Or(s.Base, "/")
 	command := []string{"code-server"}
 	if s.Program != nil {
 		command = s.Program.command(s.Shown)
@@ -122,7 +126,14 @@ func (s Spec) start(ctx context.Context, rt *protocol.Client, command []string, 
 	for i, word := range command {
 		quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	line := `PATH="$PATH:$HOME/.local/bin" exec ` + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
+	line := `PATH="$PATH:$HOME/.local/bin" `
+	if s.Base != "/" {
+		if err := rt.WriteFile(ctx, "~/"+doorFile, bytes.NewReader(s.door(port)), 0o600); err != nil {
+			return fmt.Errorf("write what code-server's path is: %w", err)
+		}
+		line += `NODE_OPTIONS="--require \"$HOME/` + doorFile + `\" $NODE_OPTIONS" `
+	}
+	line += "exec " + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
 		` --auth password --disable-telemetry --disable-update-check --disable-workspace-trust --disable-getting-started-override .`
 	p, err := rt.StartProcess(ctx, protocol.ProcessSpec{
 		ID: processID, Name: "code-server", Shell: line, Background: true, Restart: true, Activity: "~/.local/share/code-server/heartbeat",
@@ -131,12 +142,22 @@ func (s Spec) start(ctx context.Context, rt *protocol.Client, command []string, 
 	if err != nil {
 		return fmt.Errorf("start code-server: %w", err)
 	}
-	if err := wait(ctx, rt, p.ID, port); err != nil {
+	if err := wait(ctx, rt, p.ID, port, s.Base); err != nil {
 		clean, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer stop()
 		return errors.Join(err, ignoreGone(rt.DeleteProcess(clean, p.ID)))
 	}
 	return nil
+}
+
+//go:embed door.cjs
+var door string
+
+const doorFile = ".seer/code-server/door.cjs" // in the home folder
+
+// door is the program that puts everything below the path.
+func (s Spec) door(port int) []byte {
+	return []byte(strings.NewReplacer("= BASE,", "= "+strconv.Quote(s.Base)+",", "= PORT;", "= "+strconv.Itoa(port)+";").Replace(door))
 }
 
 func ignoreGone(err error) error {
@@ -146,12 +167,12 @@ func ignoreGone(err error) error {
 	return err
 }
 
-func wait(ctx context.Context, rt *protocol.Client, process string, port int) error {
+func wait(ctx context.Context, rt *protocol.Client, process string, port int, base string) error {
 	web := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rt.DialPort(ctx, port) }}}
 	deadline := time.Now().Add(patience)
 	for {
-		if alive(ctx, web) {
+		if alive(ctx, web, base) {
 			return nil
 		}
 		p, err := rt.Process(ctx, process)
@@ -171,8 +192,8 @@ func wait(ctx context.Context, rt *protocol.Client, process string, port int) er
 	}
 }
 
-func alive(ctx context.Context, web *http.Client) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://code-server/healthz", nil)
+func alive(ctx context.Context, web *http.Client, base string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://code-server"+base+"healthz", nil)
 	if err != nil {
 		return false
 	}

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 type Address struct {
 	URL    string // of Jupyter, with a slash at its end: "https://host/base/"; "unix:/path" for a socket
 	Token  string
+	Base   string // of a socket: the path of everything behind it, with a slash at both ends; empty = "/"
 	socket string
 
 	// Dial makes the connections, where the server is reached in another way than its
@@ -22,10 +24,10 @@ type Address struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 }
 
-const addressForms = "http://HOST:PORT/?token=TOKEN, https://HOST/?token=TOKEN or unix:/PATH?token=TOKEN"
+const addressForms = "http://HOST:PORT/?token=TOKEN, https://HOST/BASE/?token=TOKEN or unix:/PATH?token=TOKEN&base=/BASE/"
 
 // Parse reads a jupyter_url: http(s)://HOST[:PORT][/BASE]/?token=T, also one that leads
-// to a page of Jupyter as a browser shows it, or unix:/PATH?token=T. An error never has
+// to a page of Jupyter as a browser shows it, or unix:/PATH?token=T[&base=/BASE/]. An error never has
 // the token in it.
 func Parse(text string) (Address, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
@@ -39,7 +41,7 @@ func Parse(text string) (Address, error) {
 	a := Address{Token: q.Get("token")}
 	switch u.Scheme {
 	case "unix":
-		err = a.unix(u)
+		err = a.unix(u, q.Get("base"))
 	case "http", "https":
 		err = a.web(u)
 	default:
@@ -57,11 +59,14 @@ func Parse(text string) (Address, error) {
 	return a, nil
 }
 
-func (a *Address) unix(u *url.URL) error {
+func (a *Address) unix(u *url.URL, below string) error {
 	if a.socket = u.Path; u.Host != "" || !path.IsAbs(a.socket) {
 		return fmt.Errorf("%q is no Jupyter URL: the path of the socket begins with one slash: unix:/PATH?token=TOKEN", hidden(u))
 	}
 	a.URL = (&url.URL{Scheme: "unix", Path: a.socket, OmitHost: true}).String()
+	if below = strings.Trim(below, "/"); below != "" {
+		a.Base = "/" + below + "/"
+	}
 	return nil
 }
 
@@ -103,12 +108,18 @@ func hidden(u *url.URL) string {
 func (a Address) String() string { return a.URL }
 
 // Full is the URL with the token, as [Parse] reads it.
-func (a Address) Full() string { return a.URL + "?token=" + url.QueryEscape(a.Token) }
+func (a Address) Full() string {
+	full := a.URL + "?token=" + url.QueryEscape(a.Token)
+	if a.Base != "" {
+		full += "&base=" + url.QueryEscape(a.Base)
+	}
+	return full
+}
 
 // base is what the client puts before its paths.
 func (a Address) base() string {
 	if a.socket != "" || strings.HasPrefix(a.URL, "unix:") {
-		return "http://jupyter/"
+		return (&url.URL{Scheme: "http", Host: "jupyter", Path: cmp.Or(a.Base, "/")}).String()
 	}
 	return strings.TrimSuffix(a.URL, "/") + "/"
 }

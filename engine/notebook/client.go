@@ -35,12 +35,16 @@ type Client struct {
 	// more than the 30 s after which the service says that nothing has happened. Change it
 	// before the first use.
 	Silence time.Duration
+
+	// MaxAnswer is how many bytes an answer may have, and an event. Change it before the
+	// first use.
+	MaxAnswer int64
 }
 
 // NewClient makes a client. It does not connect yet.
 func NewClient(a Address) *Client {
 	return &Client{
-		address: a, Patience: 2 * time.Minute, Silence: eventsWait + 15*time.Second,
+		address: a, Patience: 2 * time.Minute, Silence: eventsWait + 15*time.Second, MaxAnswer: maxAnswer,
 		http: &http.Client{
 			Transport:     a.transport(),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -132,6 +136,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte) (*http.Respons
 		return nil, &unreachable{err}
 	}
 	if resp.StatusCode < 300 || resp.StatusCode == http.StatusNotModified {
+		resp.Body = &bounded{resp.Body, c.MaxAnswer}
 		return resp, nil
 	}
 	defer drain(resp.Body)

@@ -144,9 +144,13 @@ func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (end
 	}
 	defer resp.Body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(resp.Body, 64<<10))
+	answer, _ := resp.Body.(*bounded)
 	for {
 		var e Event
+		answer.left = f.client.MaxAnswer // of each event: there may be any number of them
 		switch err := d.Decode(&e); {
+		case errors.Is(err, errTooMuch):
+			return false, protocol.Errorf(protocol.Internal, "the events of the execution %s: %v", f.id, err)
 		case err != nil && !isSyntax(err):
 			return false, &unreachable{fmt.Errorf("the events broke off: %w", err)}
 		case err != nil:

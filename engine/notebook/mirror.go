@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -176,7 +177,7 @@ func (m *Mirror) complain(err error) {
 func fileName(s Session) string {
 	name := path.Base(path.Clean("/" + strings.ReplaceAll(s.Path, "\\", "/")))
 	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || strings.ContainsRune(`<>:"|?*`, r) {
+		if !unicode.IsPrint(r) || strings.ContainsRune(`<>:"|?*`, r) {
 			return '_'
 		}
 		return r

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,7 +115,9 @@ func (c *Client) Notebook(ctx context.Context, id string, unless Version, wait t
 	if resp.StatusCode == http.StatusNotModified {
 		return nil, unless, nil
 	}
-	if data, err = io.ReadAll(resp.Body); err != nil {
+	if data, err = io.ReadAll(resp.Body); errors.Is(err, errTooMuch) {
+		return nil, "", protocol.Errorf(protocol.Internal, "the notebook of session %s: %v", id, err)
+	} else if err != nil {
 		return nil, "", fmt.Errorf("read the notebook of session %s: %w", id, &unreachable{err})
 	}
 	return data, v, nil

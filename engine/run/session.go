@@ -104,7 +104,7 @@ func (r *runner) notebookServer(ctx context.Context) (sdk.MCPServer, error) {
 	return sdk.MCPServer{
 		Command: r.agent.seerPath(r.opts.Seer),
 		Args:    []string{"mcp", "--notebook", "env:" + notebookURL, "--out", filepath.Join(r.agent.workspace, outputsName)},
-		Env:     map[string]string{notebookURL: "unix:" + socket + "?token=" + env.JupyterToken, pageURL: env.JupyterURL},
+		Env:     map[string]string{notebookURL: "unix:" + socket + "?token=" + env.JupyterToken + "&base=" + env.JupyterBase, pageURL: env.JupyterURL},
 	}, nil
 }
 

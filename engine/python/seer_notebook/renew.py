@@ -10,6 +10,7 @@ from typing import Any, Dict
 from .errors import Refused
 from .handler import Handler, answers
 from .session import Session
+from .settings import Mistake, Settings, slashes
 
 RESEED = """
 def _reseed():
@@ -30,33 +31,41 @@ COOKIES = "cookie_secret"  # in the private folder, too
 KEPT = "renewed.json"  # in the private folder: what a server that is started again has to use
 
 
-def token(private: str, before: str) -> str:
-    """The token that counts: the one of the configuration, unless it was renewed."""
+def kept(private: str, s: Settings) -> Settings:
+    """The settings that count: those of the configuration, with what was renewed."""
     try:
         with open(os.path.join(private, KEPT), encoding="utf-8") as f:
-            return str(json.load(f)["token"])
+            found = json.load(f)
+        return dataclasses.replace(s, token=str(found["token"]), base_url=str(found["base_url"]))
     except (OSError, ValueError, KeyError):
-        return before
+        return s
 
 
 class Renew(Handler):
-    """POST seer/v1/renew {"token"}: from then on only that token opens anything, and no cookie of before."""
+    """POST seer/v1/renew {"token", "base_url"}: from then on only that token opens anything, no cookie of before does, and
+    everything is below the new path."""
 
     @answers
     async def post(self) -> None:
-        asked = self.body({"token": str}, "token")
+        asked = self.body({"token": str, "base_url": str}, "token")
         if not 16 <= len(asked["token"]) <= 1000:
             raise Refused("invalid", "token must have 16 to 1000 characters")
+        door: Any = self.settings["seer_door"]
+        try:
+            base = door.base if asked["base_url"] is None else slashes(asked["base_url"])
+        except Mistake as e:
+            raise Refused("invalid", str(e)) from None
         kernels = 0
         for session in list(self.service.sessions.values()):
             kernels += await reseed(session)
-        save(self.service.private, {"token": asked["token"]})
+        save(self.service.private, {"token": asked["token"], "base_url": base})
         app: Any = self.service.app
         app.identity_provider.token = asked["token"]
-        self.service.settings = dataclasses.replace(self.service.settings, token=asked["token"])
+        self.service.settings = dataclasses.replace(self.service.settings, token=asked["token"], base_url=base)
         app.cookie_secret = os.urandom(32)
         forget(app.cookie_secret_file)  # a server that is started again has yet another one
         app.web_app.settings["cookie_secret"] = app.cookie_secret
+        door.move(base)
         self.say({"kernels": kernels})
 
 
@@ -67,10 +76,10 @@ def forget(file: str) -> None:
         pass
 
 
-def save(private: str, kept: Dict[str, str]) -> None:
+def save(private: str, renewed: Dict[str, str]) -> None:
     part = os.path.join(private, KEPT + ".part")
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as f:
-        json.dump(kept, f)
+        json.dump(renewed, f)
     os.replace(part, os.path.join(private, KEPT))
 
 

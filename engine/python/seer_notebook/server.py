@@ -13,7 +13,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
-from . import places, renew
+from . import door, places, renew
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent
@@ -56,6 +56,7 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c = Config()
     c.ServerApp.ip, c.ServerApp.port, c.ServerApp.port_retries = s.ip, port, 0
     c.ServerApp.base_url, c.ServerApp.root_dir = s.base_url, s.root
+    c.ServerApp.tornado_settings = {"headers": dict(door.HEADERS)}
     c.ServerApp.allow_root, c.ServerApp.allow_remote_access, c.ServerApp.open_browser = True, True, False
     c.ServerApp.quit_button = False
     c.IdentityProvider.token = s.token
@@ -78,7 +79,7 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
 def main(socket_fd: int, private: str, parent: int) -> None:
     end_with_parent(parent)
     s = settings_module.parse(sys.stdin.buffer.read())
-    s = dataclasses.replace(s, token=renew.token(private, s.token))
+    s = renew.kept(private, s)
     if importlib.util.find_spec("jupyterlab") is None:  # agents need none
         s = dataclasses.replace(s, lab=False)
     places.search()
@@ -95,4 +96,5 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     app.runtime_dir = sockets or app.runtime_dir
     app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
     app.initialize(argv=[], find_extensions=s.lab)
+    app.web_app.settings["seer_door"] = door.Door(app)
     app.start()

@@ -37,6 +37,7 @@ class Settings:
     kernel_env: Dict[str, str] = field(default_factory=dict)
 
 
+_PATH = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/")
 _TYPES = {"root": str, "notebooks_dir": str, "ip": str, "port": int, "token": str, "base_url": str, "lab": bool,
           "setup": list, "hide": dict, "kernel_env": dict}
 
@@ -69,10 +70,17 @@ def parse(data: bytes) -> Settings:
     if not 0 <= port <= 65535:
         raise Mistake("port must be between 0 (any) and 65535, not %d" % port)
     root = _root(given.get("root", ""))
-    base = "/" + given.get("base_url", "/").strip("/")
     return Settings(root, _notebooks(root, given.get("notebooks_dir") or "notebooks"), given["ip"], port, token,
-                    base if base == "/" else base + "/", bool(given.get("lab")), _setup(given.get("setup", [])),
+                    slashes(given.get("base_url", "/")), bool(given.get("lab")), _setup(given.get("setup", [])),
                     _texts("hide", given.get("hide", {})), _texts("kernel_env", given.get("kernel_env", {})))
+
+
+def slashes(path: str) -> str:
+    """The path with one slash at each end. Jupyter takes it for a part of patterns."""
+    inner = path.strip("/")
+    if not set(inner) <= _PATH:
+        raise Mistake("base_url must have letters, digits and - _ / alone, not %r" % path)
+    return "/%s/" % inner if inner else "/"
 
 
 def _check(key: str, value: Any, wanted: Any) -> None:

@@ -1,0 +1,71 @@
+"""The path under which everything of this server is, which is a secret of its own.
+
+Browsers send a cookie to every port of a host, but only to the paths that it is for. So the
+pages of other sandboxes, which have other ports of the same computer, are not sent the cookies
+of this one while they do not know its path: whoever does not name it is not told it either.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tornado import httputil, web
+
+HEADERS = {"Referrer-Policy": "same-origin"}
+
+
+class Nothing(web.RequestHandler):
+    """What all other paths lead to: Jupyter's own page of this kind has links with the path."""
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+
+    def check_xsrf_cookie(self) -> None:
+        """There is nothing to protect."""
+
+    def prepare(self) -> None:
+        self.set_status(404)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish("There is nothing here: the whole jupyter_url is needed, with its path.\n")
+
+
+class Door:
+    """Lets nothing in that has not the path, which can become another one."""
+
+    def __init__(self, app: Any) -> None:
+        self._app, self._web = app, app.web_app
+        self._find = self._web.find_handler
+        self._made = str(app.base_url)  # the one in the routes
+        self.base = self._made
+        if self.base != "/":
+            self._web.find_handler = self._lead
+
+    def move(self, base: str) -> None:
+        """From now on base is the path, and the one before leads nowhere."""
+        before, self.base = self.base, base
+        self._app.base_url = base
+        self._web.find_handler = self._lead
+        moved(self._web.settings, before, base)
+        for extensions in self._app.extension_manager.extension_apps.values():
+            for extension in extensions:
+                extension.static_url_prefix = moved(extension.static_url_prefix, before, base)
+
+    def _lead(self, request: httputil.HTTPServerRequest, **kwargs: Any) -> Any:
+        if not (request.path + "/").startswith(self.base):
+            return self._web.get_handler_delegate(request, Nothing)
+        request.path = self._made + request.path[len(self.base):]
+        found = self._find(request, **kwargs)
+        where_to = getattr(found, "handler_kwargs", None)  # redirections have their URL there
+        if where_to and self.base != self._made:
+            found.handler_kwargs = {k: moved(v, self._made, self.base) if k == "url" else v for k, v in where_to.items()}
+        return found
+
+
+def moved(value: Any, before: str, base: str) -> Any:
+    """The value, a path or what has some in it, with the new one. Dictionaries stay the same objects."""
+    if isinstance(value, str) and value.startswith(before):
+        return base + value[len(before):]
+    if type(value) is dict:
+        for key in value:
+            value[key] = moved(value[key], before, base)
+    return value
