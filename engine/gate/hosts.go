@@ -109,7 +109,7 @@ func (h Hosts) match(host string, port int) bool {
 // that netip knows. A name that leads there was not meant.
 var inner = [...]string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
-	"fec0::/10", "2002::/16", "2001::/32", "64:ff9b::/96", "64:ff9b:1::/48", "::/96",
+	"fec0::/10", "2002::/16", "2001::/32", "64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96", "192.88.99.0/24",
 }
 
 // public reports whether an address that a name resolves to is one of the Internet.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type Proxy struct {
 	// What it uses of this computer; nil is the real thing.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Own    func() ([]netip.Addr, error) // its addresses, which may be some of the Internet
 
 	mu     sync.Mutex
 	logged map[string]bool
@@ -129,16 +131,47 @@ func (p *Proxy) reach(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", host, err)
 	}
-	var open []netip.Addr
-	for _, a := range addrs {
-		if public(a) {
-			open = append(open, a.Unmap())
-		}
+	open, err := p.outside(addrs)
+	if err != nil {
+		return nil, err
 	}
 	if len(open) == 0 {
-		return nil, p.refuse(address, fmt.Sprintf("its name leads to %v, which is not on the Internet; list that address itself in sandbox.network if it is meant", addrs))
+		return nil, p.refuse(address, fmt.Sprintf("its name leads to %v, which is not on the Internet, or this computer; list that address itself in sandbox.network if it is meant", addrs))
 	}
 	return p.dial(ctx, open, port)
+}
+
+// outside are those of the addresses that are on the Internet and not this computer's: what
+// listens here, as for a neighbour of the LAN, takes a sandbox for its own user.
+func (p *Proxy) outside(addrs []netip.Addr) (open []netip.Addr, err error) {
+	find := p.Own
+	if find == nil {
+		find = ownAddresses
+	}
+	own, err := find() // each time: networks come and go
+	if err != nil {
+		return nil, fmt.Errorf("find the addresses of this computer: %w", err)
+	}
+	for _, a := range addrs {
+		if a = a.WithZone("").Unmap(); public(a) && !slices.Contains(own, a) {
+			open = append(open, a)
+		}
+	}
+	return open, nil
+}
+
+func ownAddresses() ([]netip.Addr, error) {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	own := make([]netip.Addr, 0, len(found))
+	for _, f := range found {
+		if prefix, err := netip.ParsePrefix(f.String()); err == nil {
+			own = append(own, prefix.Addr().Unmap())
+		}
+	}
+	return own, nil
 }
 
 func (p *Proxy) lookup(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,10 @@ func newWorld(t *testing.T, list ...string) (*world, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Hosts: hosts, Log: &w.log, Lookup: w.lookup, Dial: w.dial}
+	p := &Proxy{Hosts: hosts, Log: &w.log, Lookup: w.lookup, Dial: w.dial,
+		Own: func() ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2606:4700::7")}, nil
+		}}
 	socket := filepath.Join(t.TempDir(), "p")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -202,6 +206,64 @@ func TestListedAddressIsMeant(t *testing.T) {
 	}
 }
 
+// A listed name may lead anywhere: never to this computer, under whatever address, nor to
+// what is beside it; and the answer of another time is not the one that counts.
+func TestNamesThatLeadBack(t *testing.T) {
+	w, socket := newWorld(t, "evil.test", "localhost", "198.51.100.7")
+	ask := func() string {
+		return raw(t, socket, "CONNECT evil.test:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	}
+	set := func(name string, addrs ...string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.names[name] = nil
+		for _, a := range addrs {
+			w.names[name] = append(w.names[name], netip.MustParseAddr(a))
+		}
+	}
+	for _, own := range []string{"198.51.100.7", "2606:4700::7", "::ffff:198.51.100.7", "2606:4700::7%eth0", "127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1",
+		"0.0.0.0", "::", "169.254.169.254", "fd00:ec2::254", "fe80::1%eth0", "10.0.0.5", "192.168.1.1", "100.64.0.1", "64:ff9b::c633:6407", "64:ff9b::7f00:1", "2002:c633:6407::1"} {
+		set("evil.test", own)
+		if got := ask(); !strings.HasPrefix(got, "HTTP/1.1 403") || !strings.Contains(got, "list that address itself") {
+			t.Errorf("%s: %s", own, got)
+		}
+	}
+	set("localhost", "127.0.0.1")
+	if got := raw(t, socket, "GET http://localhost/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 403") {
+		t.Errorf("localhost: %s", got)
+	}
+	w.mu.Lock()
+	if len(w.dialled) != 0 {
+		t.Errorf("it connected to %v", w.dialled)
+	}
+	w.mu.Unlock()
+	// Among others it is left out; and it is asked anew for each connection.
+	set("evil.test", "198.51.100.7", "93.184.216.34", "127.0.0.1")
+	if got := raw(t, socket, "GET http://evil.test/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("a good one among them: %s", got)
+	}
+	set("evil.test", "198.51.100.7")
+	if got := ask(); !strings.HasPrefix(got, "HTTP/1.1 403") {
+		t.Errorf("after its name leads elsewhere: %s", got)
+	}
+	// Who lists an address means it.
+	if got := raw(t, socket, "GET http://198.51.100.7/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("the address itself: %s", got)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if want := "[93.184.216.34:80 198.51.100.7:80]"; fmt.Sprint(w.dialled) != want {
+		t.Errorf("it connected to %v", w.dialled)
+	}
+}
+
+func TestOwnAddresses(t *testing.T) {
+	own, err := ownAddresses()
+	if err != nil || !slices.Contains(own, netip.MustParseAddr("127.0.0.1")) {
+		t.Errorf("%v, %v", own, err)
+	}
+}
+
 func TestHostLists(t *testing.T) {
 	for _, bad := range []string{"", "*", "*.", "https://example.org", "example.org/x", "a b", "exämple.org", "example.org:0", "example.org:http", ":80",
 		"*.*.org", "-a.org", "a..b", "fe80::1%eth0", "example.org:80:81", strings.Repeat("a", 64) + ".org"} {
@@ -219,7 +281,8 @@ func TestInnerAddresses(t *testing.T) {
 		"93.184.216.34": true, "2606:2800:220:1::1": true, "127.0.0.1": false, "10.0.0.1": false, "172.16.3.4": false, "192.168.1.1": false,
 		"169.254.169.254": false, "100.64.0.1": false, "0.0.0.0": false, "0.1.2.3": false, "224.0.0.1": false, "255.255.255.255": false,
 		"::": false, "::1": false, "fe80::1": false, "fc00::1": false, "fd00:ec2::254": false, "::ffff:127.0.0.1": false, "::127.0.0.1": false,
-		"64:ff9b::7f00:1": false, "2002:7f00:1::": false, "ff02::1": false,
+		"64:ff9b::7f00:1": false, "64:ff9b:1::a00:1": false, "::ffff:0:127.0.0.1": false, "::ffff:169.254.169.254": false, "::ffff:93.184.216.34": true,
+		"192.88.99.1": false, "fec0::1": false, "2001::1": false, "198.18.0.1": false, "2002:7f00:1::": false, "ff02::1": false,
 	} {
 		if got := public(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v", text, got)
