@@ -111,6 +111,89 @@ done
 [ -z "$(ls "$HOME/.local/state/seer/local/memory")" ]
 "$SEER" down --all >/dev/null
 
+# The disk is full: that of the snapshots, and that on which processes are saved first.
+"$SEER" up forks.yaml --name disk
+"$SEER" serve disk state.py --out disk >/dev/null
+"$SEER" exec disk -- sh -c 'head -c 40000000 /dev/urandom >big'
+memory=$HOME/.local/state/seer/local/memory
+mkdir -p small "$memory"
+full() { bwrap --dev-bind / / --size 20971520 --tmpfs "$1" env "${@:2}" "$SEER" snapshot disk full --memory >said 2>&1; }
+for where in "$PWD/small" "$memory"; do
+  code=0
+  full "$where" "XDG_DATA_HOME=$PWD/small" || code=$?
+  is "the exit code of a full disk" "$code" 14
+  grep -qi "space" said
+  "$SEER" call disk state.count >/dev/null
+done
+is "nothing half visible" "$("$SEER" snapshots ls --json | python3 -c 'import json,sys; print([s["name"] for s in json.load(sys.stdin)])')" "['again']"
+[ -z "$(ls "$memory" 2>/dev/null)" ]
+
+# Stopped at any moment, by the user or for good: what was begun ends, names are free again.
+"$SEER" snapshot disk whole --memory >/dev/null
+broken() { # SIGNAL SECONDS COMMAND…
+  setsid "$SEER" "${@:3}" >said 2>&1 &
+  sleep "$2"
+  kill "-$1" $! 2>/dev/null || true
+  wait $! 2>/dev/null || true
+  tries=0
+  until timeout 20 "$SEER" call disk state.count >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || { echo "$*: the sandbox does not go on"; exit 1; }
+    sleep 2
+  done
+  "$SEER" snapshots rm half >/dev/null 2>&1 || true
+  for name in half-1 half-2; do "$SEER" down $name >/dev/null 2>&1 || true; done
+  "$SEER" gc >/dev/null
+  [ -z "$(ls "$memory" 2>/dev/null)" ]
+}
+for pause in 0.2 0.8 2; do
+  broken INT $pause fork disk -n 2 --name half
+  broken INT $pause snapshot disk half --memory
+  broken INT $pause up forks.yaml --snapshot whole --name half-1
+  broken KILL $pause up forks.yaml --snapshot whole --name half-1
+done
+broken KILL 0.8 fork disk -n 2 --name half # it may take two minutes to go on
+"$SEER" snapshots verify whole again
+"$SEER" fork disk -n 2 --name half >/dev/null
+"$SEER" call half-2 state.count >/dev/null
+"$SEER" down --all >/dev/null
+
+# Files go from gVisor to bubblewrap and back.
+"$SEER" up forks.yaml --name files
+"$SEER" exec files -- sh -c 'echo one >"a é"; ln -s "a é" link; mkdir -p ~/kept; echo two >~/kept/x; chmod 750 ~/kept'
+"$SEER" snapshot files from-gvisor
+"$SEER" up bubble.yaml --snapshot from-gvisor --name there
+is "files in bubblewrap" "$("$SEER" exec there -- sh -c 'cat link ~/kept/x; stat -c %a ~/kept; echo three >new')" $'one\ntwo\n750'
+"$SEER" snapshot there from-bubblewrap
+"$SEER" up forks.yaml --snapshot from-bubblewrap --name back
+is "files in gVisor again" "$("$SEER" exec back -- sh -c 'cat link ~/kept/x new; stat -c %a ~/kept')" $'one\ntwo\nthree\n750'
+"$SEER" down --all >/dev/null
+
+# An ordinary user has forks and saved processes as well.
+if [ "$(id -u)" = 0 ]; then
+  own=$(mktemp -d /tmp/seer-XXXXXX)
+  mkdir -m 700 "$own/run" "$own/bin"
+  cp -r "$TOP"/bin/{seer,runsc,runtime,plugins} "$own/bin"
+  cp state.py forks.yaml "$own"
+  cat >"$own/try.sh" <<'S'
+set -euo pipefail
+cd "$HOME"
+trap '"$SEER" down --all >/dev/null 2>&1' EXIT
+"$SEER" up forks.yaml --name lab
+"$SEER" serve lab state.py --out serving >/dev/null
+"$SEER" call lab state.count
+"$SEER" fork lab -n 2 --name f
+"$SEER" snapshot lab mem --memory
+"$SEER" up forks.yaml --snapshot mem --name r
+[ "$("$SEER" call f-1 state.count) $("$SEER" call f-2 state.count) $("$SEER" call r state.count)" = "2 2 2" ]
+"$SEER" down --all
+"$SEER" gc
+S
+  chown -R 65534:65534 "$own"
+  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" HOME="$own" XDG_RUNTIME_DIR="$own/run" SEER="$own/bin/seer" SEER_E2E="$SEER_E2E" bash "$own/try.sh"
+  rm -rf "$own"
+fi
+
 # A kernel with 500 MB, in a notebook.
 cat >kernel.yaml <<'Y'
 sandbox: {isolation: gvisor, network: none, timeout: 30m, execution_mode: notebook, python_packages: [numpy]}
