@@ -23,8 +23,11 @@ func newForward(a *app) *cobra.Command {
 		Long: `Listen at 127.0.0.1 on this computer and lead every connection to a port of the
 sandbox, through the runtime, until Ctrl-C: also where the provider leads to no
 other port. LOCAL is the port here, PORT itself where it is left out; 0 takes a
-free one. The URLs are printed as soon as they work.`,
-		Example: `  seer forward lab 8888
+free one. The URLs are printed as soon as they work.
+
+PORT can be jupyter or code (VS Code), whose URL is printed with what lets a browser
+in; without LOCAL a free port is taken where its own is not.`,
+		Example: `  seer forward lab jupyter
   seer forward lab 8888:9999 6006:0`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if len(given) < 2 {
@@ -44,6 +47,9 @@ free one. The URLs are printed as soon as they work.`,
 				return err
 			}
 			defer s.Close()
+			if err := named(cmd.Context(), s, pairs); err != nil {
+				return err
+			}
 			return a.forward(cmd.Context(), s, pairs)
 		},
 	}
@@ -51,9 +57,33 @@ free one. The URLs are printed as soon as they work.`,
 
 // forwarding is a port of the sandbox and where it is here.
 type forwarding struct {
-	Port  int    `json:"port"`
-	Local int    `json:"local"`
-	URL   string `json:"url"`
+	Port     int    `json:"port"`
+	Local    int    `json:"local"`
+	URL      string `json:"url"`
+	Password string `json:"password,omitempty"`
+
+	name string // of a page, in the place of the port
+	path string // of the page
+	any  bool   // another local port will do
+}
+
+// named finds the ports of pages that were named.
+func named(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
+	for i := range pairs {
+		f := &pairs[i]
+		if f.name == "" {
+			continue
+		}
+		page, err := s.Page(ctx, f.name)
+		if err != nil {
+			return err
+		}
+		f.Port, f.path, f.Password = page.Port, page.Path, page.Password
+		if f.any {
+			f.Local = page.Port
+		}
+	}
+	return nil
 }
 
 func parseForwards(given []string) ([]forwarding, error) {
@@ -62,13 +92,17 @@ func parseForwards(given []string) ([]forwarding, error) {
 		port, local, both := strings.Cut(text, ":")
 		f := forwarding{}
 		var err, lerr error
-		f.Port, err = strconv.Atoi(port)
+		if port == "jupyter" || port == "code" {
+			f.name, f.any, f.Port = port, !both, 1
+		} else {
+			f.Port, err = strconv.Atoi(port)
+		}
 		f.Local = f.Port
 		if both {
 			f.Local, lerr = strconv.Atoi(local)
 		}
 		if err != nil || lerr != nil || f.Port < 1 || f.Port > 65535 || f.Local < 0 || f.Local > 65535 {
-			return nil, usagef("%q is not a port, or PORT:LOCAL; write for example 8888 or 8888:9999", text)
+			return nil, usagef("%q is not a port, or PORT:LOCAL; write for example 8888, 8888:9999 or jupyter", text)
 		}
 		out = append(out, f)
 	}
@@ -84,16 +118,22 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 	}()
 	for i := range pairs {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(pairs[i].Local)))
+		if err != nil && pairs[i].any {
+			l, err = net.Listen("tcp", "127.0.0.1:0")
+		}
 		if err != nil {
 			return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("port %d of this computer cannot be used: %w; give another one: %d:LOCAL", pairs[i].Local, err, pairs[i].Port)}
 		}
 		listeners = append(listeners, l)
 		pairs[i].Local = l.Addr().(*net.TCPAddr).Port
-		pairs[i].URL = fmt.Sprintf("http://127.0.0.1:%d", pairs[i].Local)
+		pairs[i].URL = fmt.Sprintf("http://127.0.0.1:%d%s", pairs[i].Local, pairs[i].path)
 	}
 	err := a.print(pairs, func(w io.Writer) error {
 		for _, p := range pairs {
 			fmt.Fprintf(w, "%s → port %d of %s\n", p.URL, p.Port, s.ID())
+			if p.Password != "" {
+				fmt.Fprintf(w, "password: %s\n", p.Password)
+			}
 		}
 		return nil
 	})
