@@ -26,7 +26,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 		if u.builds.below != nil {
 			below = u.builds.below.at
 		}
-		return false, environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log)
+		return false, u.placed(environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log))
 	}
 	want := u.wanted()
 	if u.chosen.HostMounts && !u.chosen.BuildsImage { // they are in what it starts from
@@ -48,7 +48,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 	if result.Python != "" {
 		u.env = result
 	}
-	return true, err
+	return true, u.placed(err)
 }
 
 // makeSystem installs into the machine's own file system, which is saved then.

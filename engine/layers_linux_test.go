@@ -156,6 +156,7 @@ func TestLayerThatFails(t *testing.T) {
 		testsource.Package{Name: "base", Version: "1.0"}, testsource.Package{Name: "base", Version: "2.0"}, testsource.Package{Name: "broken", Version: "1.0", Broken: true})
 	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL, "PIP_RETRIES": "0"})
 	for _, tc := range []struct{ name, packages, want string }{
+		{"where", "[left, No_such.package]", "seer.yaml:1: sandbox.python_packages.1: installing"},
 		{"missing", "[no-such-package]", "No matching distribution found for no-such-package"},
 		{"conflict", "[left, right]", "ResolutionImpossible"},
 		{"build", "[broken]", "the compiler is missing"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/testsource"
 )
 
 const (
@@ -74,8 +75,11 @@ def find(name):
 // Whoever puts the name where the agent can see it is told where, and has no sandbox.
 func TestHiddenNameThatIsToldIsFound(t *testing.T) {
 	const name = "Quagmire_9B"
+	git := testsource.NewGit(t, "")
+	git.Commit("planted", map[string]string{"docs/notes é.txt": "weights: acme/" + name + "\n"})
 	for _, c := range []struct{ sandbox, workspace, where string }{
 		{"", ", libraries: [./lib.py]", "the file /workspace/lib.py"},
+		{", repos: ['" + git.URL + "/planted.git']", "", "the file /workspace/planted/docs/notes é.txt"},
 		{"", ", files: [./data.csv]", "the file /workspace/data.csv"},
 		{"", ", init: 'TARGET = \"" + name + "\"'", "workspace.init"},
 		{"", ", init: 'import os; os.environ[\"TARGET\"] = \"-\".join([\"quag\" + \"mire\", \"9b\"])'", "environment in the prepared Python"},
