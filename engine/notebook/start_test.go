@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -101,16 +105,21 @@ func TestStart(t *testing.T) {
 	defer cancel()
 
 	// A port that was asked for and is taken; no Jupyter in the Python.
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	port := taken.Addr().(*net.TCPAddr).Port
+	// Who has it answers as the service would, and must not be shown the token.
+	var visits atomic.Int32
+	neighbour := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		visits.Add(1)
+		_, _ = io.WriteString(w, `{"seer_notebook":1}`)
+	}))
+	defer neighbour.Close()
+	port := neighbour.Listener.Addr().(*net.TCPAddr).Port
 	var lines []string
-	_, err = notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: port}, func(line string) { lines = append(lines, line) })
+	_, err := notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: port}, func(line string) { lines = append(lines, line) })
 	if protocol.CodeOf(err) != protocol.Conflict || !strings.Contains(err.Error(), "is taken") {
 		t.Errorf("%v; printed %q", err, lines)
+	}
+	if n := visits.Load(); n != 0 {
+		t.Errorf("who listened at the port was asked %d times", n)
 	}
 	bare := filepath.Join(t.TempDir(), "python")
 	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec python3 -I -S \"$@\"\n"), 0o755); err != nil {

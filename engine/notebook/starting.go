@@ -3,6 +3,7 @@ package notebook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"regexp"
 	"strconv"
@@ -20,7 +21,13 @@ type starting struct {
 	log     func(string)
 	offset  int64
 	last    tailWriter
+	listens bool // it has said that it has the port
 }
+
+// listensAt is how the service says so.
+const listensAt = "seer-notebook: listening at "
+
+var errNotYet = errors.New("it does not listen yet")
 
 func (w *starting) wait(ctx context.Context) error {
 	client := NewClient(w.server.Address)
@@ -28,10 +35,14 @@ func (w *starting) wait(ctx context.Context) error {
 	defer client.Close()
 	deadline := time.Now().Add(startPatience)
 	for {
-		try, stop := context.WithTimeout(ctx, 3*time.Second)
-		_, err := client.Info(try)
-		stop()
 		w.read(ctx)
+		// Before, another may be at the port, where sandboxes share it: that one is not shown the token.
+		err := errNotYet
+		if w.listens {
+			try, stop := context.WithTimeout(ctx, 3*time.Second)
+			_, err = client.Info(try)
+			stop()
+		}
 		if err == nil {
 			return nil
 		}
@@ -111,6 +122,7 @@ func (w *starting) read(ctx context.Context) {
 	// What cannot be read now is read later, or told by the process's end.
 	w.offset, _, _ = w.runtime.Output(ctx, w.process, w.offset, false, &w.last, &w.last)
 	for _, line := range w.last.news() {
+		w.listens = w.listens || strings.HasPrefix(line, listensAt)
 		if w.log != nil {
 			w.log(line)
 		}
