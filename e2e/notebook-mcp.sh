@@ -32,6 +32,9 @@ node "$TOP/e2e/notebook/client.mjs" mcp.json out
 "$python" -c 'import glob, nbformat
 for name in glob.glob("out/*.ipynb"): nbformat.validate(nbformat.read(name, as_version=4))'
 
+# A cell prints 1 GB: nothing is lost, and the service's memory stays bounded.
+"$python" "$TOP/e2e/notebook/much.py" "${JUPYTER_URL%\?token=*}" token-of-the-notebooks "$(cut -d ' ' -f 1 "/proc/$server/task/$server/children")"
+
 # A wrong token is said before any agent begins.
 if "$SEER" mcp --notebook "${JUPYTER_URL%token=*}token=wrong" --out out </dev/null 2>wrong; then
   exit 1
