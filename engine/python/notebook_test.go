@@ -32,7 +32,7 @@ func TestNotebook(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".py"), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, interpreter, "-B", "-m", "unittest", "discover", "-s", "tests/notebook", "-p", filepath.Base(file))
 			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())

@@ -30,7 +30,7 @@ func TestPython(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".py"), func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, interpreter(), "-B", "-m", "unittest", "discover", "-s", "tests", "-p", filepath.Base(file))
 			cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())

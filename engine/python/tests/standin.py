@@ -64,7 +64,7 @@ class Front:
         self._listener.close()
         self.cut()
         for thread in self._threads:
-            thread.join(20)
+            thread.join(120)
         for sock in self._connections:
             sock.close()
         self._folder.cleanup()

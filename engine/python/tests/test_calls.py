@@ -330,7 +330,7 @@ class Death(unittest.TestCase):
                 peer.read()
             with self.assertRaises((EOFError, ConnectionResetError)):
                 worker.heard()
-            self.assertEqual(worker.process.wait(20), -9)
+            self.assertEqual(worker.process.wait(120), -9)
 
 
 if __name__ == "__main__":

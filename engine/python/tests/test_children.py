@@ -214,7 +214,7 @@ class ChildrenOnLinux(unittest.TestCase):
     def test_soon(self) -> None:
         scope, process = self.call(self.popen)
         children.end_soon(scope)
-        self.assertEqual(process.wait(20), -signal.SIGTERM)
+        self.assertEqual(process.wait(120), -signal.SIGTERM)
 
     def test_many_children(self) -> None:
         """What is remembered of them does not grow, and a long call can still be ended."""

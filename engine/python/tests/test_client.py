@@ -223,7 +223,7 @@ class Ways(unittest.TestCase):
         eventually(lambda: running or running.extend(c for c in self.service.calls.values() if c.fn == "sleep" and c.state == "running"),
                     "it")
         caller.send_signal(signal.SIGINT)
-        self.assertEqual(caller.communicate(timeout=20)[0], "interrupted\n")
+        self.assertEqual(caller.communicate(timeout=120)[0], "interrupted\n")
         eventually(lambda: running[0].state == "timeout" or running[0].state == "cancelled", "the cancellation")
 
     def test_what_is_printed_appears_here(self):
@@ -347,7 +347,7 @@ class Ways(unittest.TestCase):
         with options(output=lambda stream, text: heard.append(text)):
             other = threading.Thread(target=self.client.call, args=("talk", ("",)))
             other.start()
-            other.join(20)
+            other.join(120)
             with options(timeout=20):
                 self.client.call("talk", ("mine",))
         self.assertEqual("".join(heard), "mine!")

@@ -249,7 +249,7 @@ class Ends(unittest.TestCase):
                 killer.start()
                 with self.assertRaisesRegex(Interrupted, "it is started again"):
                     client.call("sleep", (5,))
-                killer.join(20)
+                killer.join(120)
                 self.assertEqual(len(front.worker.begun), 2)
 
     def test_a_worker_that_was_replaced_while_idle(self):
@@ -359,7 +359,7 @@ class Ends(unittest.TestCase):
             for thread in threads:
                 thread.join(120)
             stop.set()
-            cutter.join(20)
+            cutter.join(120)
             self.assertEqual(sorted(done), sorted("%d-%d" % (n, i) for n in range(10) for i in range(100)))
             self.assertEqual(len(front.worker.begun), len(set(front.worker.begun)))
             self.assertEqual(len(front.worker.begun), 1000)

@@ -227,7 +227,7 @@ class Ways(Case):
             header, said = peer.read()
             if header["t"] != "queued":
                 answers.append((header["t"], json.loads(said)))
-        sender.join(20)
+        sender.join(120)
         self.assertEqual(answers, [("result", [3_000_000.0])] * count)
 
     def test_a_call_that_goes_on_in_the_worker_that_is_replaced(self):
@@ -249,7 +249,7 @@ class Ways(Case):
                 (old.workdir / "go").write_text("")
                 self.assertEqual(peer.answer(call), 5)
                 self.assertEqual(queued.answer("detached-0001"), 7)
-                self.assertEqual(old.process.wait(20), 0)
+                self.assertEqual(old.process.wait(120), 0)
                 self.assertEqual([c["state"] for c in runtime.calls(id=call)], ["done"])
 
     def test_a_call_whose_worker_dies_after_it_was_replaced(self):

@@ -188,7 +188,7 @@ class Life(unittest.TestCase):
             worker.tell({"t": "stop"})
             self.assertEqual(running.answer(first), 0.3)
             self.assertEqual(waiting.answer(second), "second")
-            self.assertEqual(worker.process.wait(20), 0)
+            self.assertEqual(worker.process.wait(120), 0)
             with self.assertRaises(OSError):  # so that its client knows that this call was not taken
                 idle.start("echo", 1)
 
@@ -196,14 +196,14 @@ class Life(unittest.TestCase):
         code = "import atexit, sys\natexit.register(lambda: print('handler ran', flush=True))\n@expose\ndef f(): pass\n"
         with serve(code) as worker:
             worker.tell({"t": "stop"})
-            self.assertEqual(worker.process.wait(20), 0)
+            self.assertEqual(worker.process.wait(120), 0)
             self.assertIn("handler ran", worker.printed())
 
     def test_stop_does_not_wait_for_threads_of_the_user(self):
         code = "import threading\nthreading.Thread(target=threading.Event().wait).start()\n@expose\ndef f(): pass\n"
         with serve(code) as worker:
             worker.tell({"t": "stop"})
-            self.assertEqual(worker.process.wait(20), 0)
+            self.assertEqual(worker.process.wait(120), 0)
 
     def test_without_a_runtime_it_goes_on_for_a_while(self):
         with serve(CODE) as worker:
@@ -235,7 +235,7 @@ class Life(unittest.TestCase):
         with Worker("import time\ntime.sleep(1)\n1/0\n") as worker:
             eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
             self.assertEqual(worker.failure().code, "load_failed")
-            self.assertEqual(worker.process.wait(20), 1)
+            self.assertEqual(worker.process.wait(120), 1)
 
     def test_a_worker_that_nobody_wants_ends(self):
         for call in ("", "spin"):
@@ -262,7 +262,7 @@ class Life(unittest.TestCase):
         with Worker("import time\ntime.sleep(60)\n") as worker:
             eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
             worker.tell({"t": "stop"})
-            self.assertEqual(worker.process.wait(20), 0)
+            self.assertEqual(worker.process.wait(120), 0)
 
     @unittest.skipUnless(sys.platform.startswith("linux"), "only Linux can tie a process to the end of a pipe")
     def test_the_end_of_the_loader_ends_it(self):
@@ -275,7 +275,7 @@ class Life(unittest.TestCase):
                     worker.connect().start(call)
                     eventually(lambda worker=worker: worker.counts()[0] == 1, "the call to begin")
                 os.close(worker.life)
-                self.assertEqual(worker.process.wait(20), -signal.SIGKILL)
+                self.assertEqual(worker.process.wait(120), -signal.SIGKILL)
                 worker.life = os.open(os.devnull, os.O_RDONLY)
 
 

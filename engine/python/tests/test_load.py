@@ -18,7 +18,7 @@ class Failures(unittest.TestCase):
     def failure(self, code, **options):
         with Worker(code, **options) as worker:
             failure = worker.failure()
-            self.assertEqual(worker.process.wait(20), 1)
+            self.assertEqual(worker.process.wait(120), 1)
         self.assertEqual(failure.code, "load_failed")
         self.assertNotIn("seer_worker", failure.traceback)
         self.assertNotIn("/code/", failure.traceback)
@@ -94,7 +94,7 @@ class Failures(unittest.TestCase):
     def test_stop_while_it_loads_for_ever(self):
         with Worker("while True:\n    pass\n") as worker:
             worker.tell({"t": "stop"})
-            self.assertEqual(worker.process.wait(20), 0)
+            self.assertEqual(worker.process.wait(120), 0)
 
 
 class Namespace(unittest.TestCase):

@@ -30,7 +30,7 @@ def steps(n):
 BESIDE = '''
 @expose(concurrent=True)
 def spoil(value):
-    returned.wait(20)
+    returned.wait(120)
     time.sleep(0.3)
     state[:] = value
 '''

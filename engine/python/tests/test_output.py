@@ -68,7 +68,7 @@ class Prints(unittest.TestCase):
         token = context.enter(scope)
         self.output.begin(scope, lambda stream, text: seen.set())
         print("live")
-        self.assertTrue(seen.wait(20))  # while the call goes on
+        self.assertTrue(seen.wait(120))  # while the call goes on
         self.output.end(scope)
         context.leave(token)
 

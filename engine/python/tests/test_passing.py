@@ -27,7 +27,7 @@ def where(): return inside[-1]
 
 @expose(concurrent=True)
 def meet(wait=False):
-    return barrier.wait(20) >= 0 if wait else here()
+    return barrier.wait(120) >= 0 if wait else here()
 
 @expose
 def put(value):
