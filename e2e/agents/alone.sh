@@ -56,4 +56,4 @@ J
   run=(opencode run go)
   ;;
 esac
-timeout ${AGENT_TIMEOUT:-120} "${run[@]}" </dev/null >"$OUT/$cli.out" 2>"$OUT/$cli.err"
+timeout ${AGENT_TIMEOUT:-400} "${run[@]}" </dev/null >"$OUT/$cli.out" 2>"$OUT/$cli.err"

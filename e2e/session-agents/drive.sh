@@ -29,4 +29,4 @@ opencode)
   run=(opencode run "$prompt")
   ;;
 esac
-timeout "${AGENT_TIMEOUT:-240}" "${run[@]}" </dev/null
+timeout "${AGENT_TIMEOUT:-400}" "${run[@]}" </dev/null
