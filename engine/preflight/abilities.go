@@ -102,13 +102,14 @@ func (c *check) volumes(p *candidate) {
 	c.fail("sandbox.volumes", fmt.Sprintf("provider `%s` has no volumes", p.Name), hint)
 }
 
-// withoutEffect warns of what is asked of a machine that is simply there.
+// withoutEffect warns of what is asked of a machine that is simply there; cpu and memory
+// are limits, and the start says so where they cannot be kept.
 func (c *check) withoutEffect(p *candidate) {
 	s := c.exp.Sandbox
 	for _, field := range []struct {
 		key  string
 		used bool
-	}{{"cpu", s.CPU > 0}, {"memory", s.MemoryGB > 0}, {"disk", s.DiskGB > 0}, {"region", len(s.Regions) > 0}} {
+	}{{"disk", s.DiskGB > 0}, {"region", len(s.Regions) > 0}} {
 		if field.used {
 			c.warn("sandbox."+field.key, fmt.Sprintf("it has no effect on provider `%s`: the sandbox has what this computer has", p.Name), "")
 		}

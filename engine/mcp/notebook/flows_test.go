@@ -218,7 +218,7 @@ func cells(t *testing.T, a *agent) {
 
 func death(t *testing.T, a *agent) {
 	got := a.fail("execute_code", map[string]any{"code": "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"})
-	if !strings.Contains(got, "SIGKILL") || !strings.Contains(got, "restart") || !strings.Contains(got, "last words") {
+	if !strings.Contains(got, "SIGKILL") || !strings.Contains(got, "more memory than there is") || !strings.Contains(got, "restart") || !strings.Contains(got, "last words") {
 		t.Errorf("%s", got)
 	}
 	if got := a.fail("execute_code", map[string]any{"code": "1"}); !strings.Contains(got, "restart") {

@@ -152,6 +152,7 @@ type commandResult struct {
 	Stdout    string  `json:"stdout"`
 	Stderr    string  `json:"stderr"`
 	ProcessID string  `json:"process_id"`
+	Note      string  `json:"note,omitempty"`
 	Next      string  `json:"next,omitempty"`
 }
 
@@ -169,6 +170,9 @@ func (s *server) commandAnswer(t *task, room int) *mcp.CallToolResult {
 		return front.Answer(r)
 	}
 	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &t.end.ExitCode, t.end.Signal, t.end.TimedOut
+	if r.Signal == "KILL" && !r.TimedOut {
+		r.Note = "It was killed (by somebody, or because the memory was full)."
+	}
 	return front.Answer(r)
 }
 
