@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,8 @@ func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
 		return TreeResult{}, err
 	}
 	defer root.Close()
-	u := &unpacker{root: root, links: links}
+	u := &unpacker{root: root, links: links, buf: make([]byte, treeBuffer)}
+	r = bufio.NewReaderSize(r, treeBuffer)
 	tr := tar.NewReader(r)
 	for {
 		h, err := tr.Next()
@@ -53,7 +55,11 @@ func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
 	return u.result, u.finish()
 }
 
+// treeBuffer makes few reads of a stream that comes through sockets in small pieces.
+const treeBuffer = 256 << 10
+
 type unpacker struct {
+	buf     []byte
 	root    *os.Root
 	links   bool // symlinks may lead out
 	result  TreeResult
@@ -142,7 +148,7 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
 			_ = u.root.Remove(part)
 		}
 	}()
-	n, err := io.Copy(f, r)
+	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, u.buf)
 	if err == nil {
 		err = f.Chmod(fs.FileMode(h.Mode).Perm())
 	}

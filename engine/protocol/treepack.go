@@ -179,7 +179,10 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.CopyN(tw, f, h.Size)
+	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, io.LimitReader(f, h.Size), make([]byte, min(h.Size+1, treeBuffer)))
+	if err == nil && n < h.Size {
+		err = io.EOF
+	}
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s became shorter while it was read: %d of %d bytes", name, n, h.Size)
 	}
