@@ -147,10 +147,11 @@ func (e *Engine) keptSystems(needs) ([]kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	saved, err := e.store.Dir("local", "saved")
+	local, err := e.store.Dir("local")
 	if err != nil {
 		return nil, err
 	}
+	saved := filepath.Join(local, "saved") // there is none before something is saved
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err

@@ -217,7 +217,15 @@ func cells(t *testing.T, a *agent) {
 }
 
 func death(t *testing.T, a *agent) {
-	got := a.fail("execute_code", map[string]any{"code": "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"})
+	die := filepath.Join(t.TempDir(), "now")
+	r := a.do("execute_code", map[string]any{"background": true, "code": "import os, signal, time\nprint('last words', flush=True)\nwhile not os.path.exists('" + die + "'): time.sleep(.05)\nos.kill(os.getpid(), signal.SIGKILL)"})
+	eventually(t, "the last words", func() bool {
+		return strings.Contains(a.do("wait_execution", map[string]any{"execution_id": r.Exec, "timeout": 0.2}).text(), "last words")
+	})
+	if err := os.WriteFile(die, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := a.fail("wait_execution", map[string]any{"execution_id": r.Exec})
 	if !strings.Contains(got, "SIGKILL") || !strings.Contains(got, "more memory than there is") || !strings.Contains(got, "restart") || !strings.Contains(got, "last words") {
 		t.Errorf("%s", got)
 	}

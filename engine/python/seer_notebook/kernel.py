@@ -16,6 +16,9 @@ from .requests import Died, Request
 READY = 300.0  # seconds: a cold disk under a large environment
 WATCH = 0.5
 RESTART = 20.0  # seconds that a restart by somebody else may have no process
+# A kernel drops what is not fetched as fast as it prints. Its socket belongs to a thread of its own.
+KEEP_ALL = ("(lambda thread: thread.schedule(lambda: thread.socket.setsockopt(__import__('zmq').SNDHWM, 0)))"
+            "(get_ipython().kernel.iopub_thread)")
 LAST_WORDS = 10.0  # seconds: a process that was killed may have said much
 RESTARTED = "the kernel was restarted in the browser"
 
@@ -33,6 +36,7 @@ class Kernel:
         self._requests: Dict[str, Request] = {}
         self._process: Any = None
         self._counter, self._heard = messages.Counter(), 0
+        self._ends = False  # its process has ended, and what it said last is heard
 
     @property
     def pid(self) -> int:
@@ -102,7 +106,7 @@ class Kernel:
     async def run(self, code: str, heard: Callable[[str, Dict[str, Any]], None], silent: bool = False, history: bool = True,
                   expressions: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
         """Runs code and gives the content of the reply when everything that it printed has been heard. Raises Died."""
-        if not self.alive:
+        if not self.alive or self._ends:
             raise Died("the kernel is dead")
         sent, request = self._ask(self._client.execute(code, silent=silent, store_history=history and not silent,
                                                        user_expressions=expressions or {}, allow_stdin=False, stop_on_error=False), heard)
@@ -130,10 +134,11 @@ class Kernel:
             self._client.start_channels(hb=False)
         finally:
             context.setsockopt(zmq.RCVHWM, before)
-        self.alive, self.foreign_busy = True, False
+        self.alive, self.foreign_busy, self._ends = True, False, False
         self._tasks = [asyncio.ensure_future(t) for t in (self._hear_iopub(self._client), self._hear_shell(self._client), self._watch())]
         try:
             await asyncio.wait_for(self._answers(), READY)
+            await self.run(KEEP_ALL, lambda kind, content: None, silent=True)
             self._told("idle")
         except asyncio.TimeoutError:
             await self.stop()
@@ -224,7 +229,9 @@ class Kernel:
                 ended = process is not None and process.poll()
                 reason = died_of(process.returncode) if ended else "the kernel was shut down in the browser"
             self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
-            await self._last_words()
+            if reason is not RESTARTED:
+                self._ends = True
+                await self._last_words()
             self._disconnect(reason)
             await self._ended(reason)
             return
