@@ -12,6 +12,7 @@ from typing import Any
 from tornado import httputil, web
 
 HEADERS = {"Referrer-Policy": "same-origin"}
+BROKEN = ("favicon.ico", "robots.txt")  # jupyter_server's route of them has no folder: it drops the connection
 
 
 class Nothing(web.RequestHandler):
@@ -37,14 +38,12 @@ class Door:
         self._find = self._web.find_handler
         self._made = str(app.base_url)  # the one in the routes
         self.base = self._made
-        if self.base != "/":
-            self._web.find_handler = self._lead
+        self._web.find_handler = self._lead
 
     def move(self, base: str) -> None:
         """From now on base is the path, and the one before leads nowhere."""
         before, self.base = self.base, base
         self._app.base_url = base
-        self._web.find_handler = self._lead
         moved(self._web.settings, before, base)
         for extensions in self._app.extension_manager.extension_apps.values():
             for extension in extensions:
@@ -53,8 +52,14 @@ class Door:
     def _lead(self, request: httputil.HTTPServerRequest, **kwargs: Any) -> Any:
         if not (request.path + "/").startswith(self.base):
             return self._web.get_handler_delegate(request, Nothing)
-        request.path = self._made + request.path[len(self.base):]
-        found = self._find(request, **kwargs)
+        asked, rest = request.path, request.path[len(self.base):]
+        if rest in BROKEN:
+            return self._web.get_handler_delegate(request, Nothing)
+        request.path = self._made + rest
+        try:
+            found = self._find(request, **kwargs)
+        finally:
+            request.path = asked  # handlers put it into pages and redirections
         where_to = getattr(found, "handler_kwargs", None)  # redirections have their URL there
         if where_to and self.base != self._made:
             found.handler_kwargs = {k: moved(v, self._made, self.base) if k == "url" else v for k, v in where_to.items()}

@@ -104,6 +104,13 @@ class Door(unittest.TestCase):
             self.assertEqual(status, 200)
             self.assertNotIn(BASE, head + body)
             self.assertIn(NEXT, head + body)
+            # Redirections with the path asked for, and words that repeat it.
+            for path in ("lab/", "lab/tree/", "seer/v1/", "api/contents/nix/", ""):
+                status, head, body = self.ask(NEXT, path, headers=bearer)
+                self.assertNotIn(BASE, head + body, path)
+                self.assertIn(NEXT, head + body, path)
+            for path in ("favicon.ico", "robots.txt"):
+                self.assertEqual(self.ask(NEXT, path, headers={})[0], 404, path)
             old = {"Cookie": "; ".join("%s=%s" % (c.name, c.value) for c in self.jar)}
             self.assertEqual(self.ask(NEXT, headers=old)[0], 403)
 
