@@ -44,7 +44,9 @@ class Door:
         """From now on base is the path, and the one before leads nowhere."""
         before, self.base = self.base, base
         self._app.base_url = base
-        moved(self._web.settings, before, base)
+        settings = self._web.settings
+        moved(settings, before, base)
+        settings["static_immutable_cache"] = [moved(path, before, base) for path in settings.get("static_immutable_cache", [])]
         for extensions in self._app.extension_manager.extension_apps.values():
             for extension in extensions:
                 extension.static_url_prefix = moved(extension.static_url_prefix, before, base)

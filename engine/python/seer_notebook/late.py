@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 from typing import Any
 
 # jsonschema imports it to check international addresses (IRIs), which no schema of Jupyter's has; it builds a
@@ -28,10 +29,21 @@ def syntax() -> None:
         return
     module = importlib.util.module_from_spec(spec)
     loader = spec.loader
+    lock = threading.RLock()  # what is imported in the work may ask again
+    working = False
 
     def whole() -> None:
-        module.__dict__.pop("__getattr__", None)
-        loader.exec_module(module)
+        """Does the work, once: threads that come meanwhile wait, and after a failure the next one tries again."""
+        nonlocal working
+        with lock:
+            if working or module.__dict__.get("__getattr__") is not other:
+                return
+            working = True
+            try:
+                loader.exec_module(module)
+                del module.__dict__["__getattr__"]
+            finally:
+                working = False
 
     def is_valid_syntax(*args: Any, **kwargs: Any) -> Any:
         if module.__dict__.get("is_valid_syntax") is is_valid_syntax:
@@ -39,10 +51,11 @@ def syntax() -> None:
         return module.is_valid_syntax(*args, **kwargs)
 
     def other(name: str) -> Any:
-        if name.startswith("__"):  # what import itself asks for
-            raise AttributeError(name)
-        whole()
-        return getattr(module, name)
+        if not name.startswith("__"):  # which import itself asks for
+            whole()
+        if name in module.__dict__:
+            return module.__dict__[name]
+        raise AttributeError("module %r has no attribute %r" % (_SYNTAX, name))
 
     module.__dict__.update(is_valid_syntax=is_valid_syntax, __getattr__=other)
     sys.modules[_SYNTAX] = module

@@ -98,6 +98,49 @@ class Late(unittest.TestCase):
         subprocess.run([sys.executable, "-B", "-c", other], check=True)
 
 
+    def test_many_ask_at_once_and_again_after_a_failure(self) -> None:
+        """With a package in its place that takes its time, and fails at first."""
+        with tempfile.TemporaryDirectory(prefix="late \u00e9 ") as folder:
+            package = Path(folder) / "rfc3987_syntax"
+            package.mkdir()
+            (package / "__init__.py").write_text("from .helpers import *\n")
+            (package / "helpers.py").write_text("""if True:
+                import builtins, time
+                builtins.made += 1
+                time.sleep(0.2)  # others come meanwhile
+                from . import other
+                if builtins.made == 1:
+                    raise ImportError("no memory")
+                def is_valid_syntax(text): return text == "a"
+                def is_valid_syntax_iri(text): return text == "b"
+            """)
+            (package / "other.py").write_text("")
+            code = """if True:
+                import builtins, sys, threading
+                sys.path[:0] = [%r, %r]
+                from concurrent.futures import ThreadPoolExecutor
+                from seer_notebook import late
+                late.syntax()
+                import rfc3987_syntax
+                first = rfc3987_syntax.is_valid_syntax
+                builtins.made = 0
+                try:
+                    first("a")
+                    raise SystemExit("it has not failed")
+                except ImportError as e:
+                    assert str(e) == "no memory", e
+                line = threading.Barrier(16)
+                def ask(n):
+                    line.wait()
+                    return first("a") if n %% 2 else rfc3987_syntax.is_valid_syntax_iri("b")
+                with ThreadPoolExecutor(16) as pool:
+                    assert all(pool.map(ask, range(16)))
+                assert builtins.made == 2, builtins.made
+                assert not hasattr(rfc3987_syntax, "nothing") and not hasattr(rfc3987_syntax, "__getattr__")
+            """ % (str(Path(__file__).resolve().parents[2]), folder)
+            subprocess.run([sys.executable, "-B", "-c", code], check=True, timeout=300)
+
+
 class Lost(unittest.TestCase):
     def test_what_is_missing_is_said(self) -> None:
         counter, session = messages.Counter(), jupyter_client.session.Session()
