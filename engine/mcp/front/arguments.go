@@ -45,7 +45,7 @@ func Strict(schema any, raw json.RawMessage, into any) error {
 	}
 	d = json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
-	return typeError(d.Decode(into))
+	return known.typeError(d.Decode(into))
 }
 
 func argumentsOf(schema any) (a arguments, err error) {
@@ -79,13 +79,17 @@ func (a arguments) check(given map[string]json.RawMessage) error {
 
 // hint says what was probably meant, and else everything that the tool takes.
 func (a arguments) hint(unknown, missing []string) string {
+	near := ""
 	if len(unknown) == 1 {
-		if near := a.near(unknown[0]); near != "" {
-			return "did you mean `" + near + "`?"
-		}
-		if len(missing) == 1 {
-			return "did you mean `" + missing[0] + "`? It takes " + a.takes()
-		}
+		near = a.near(unknown[0])
+	}
+	switch {
+	case len(unknown) == 1 && len(missing) == 1 && near == "":
+		return "did you mean `" + missing[0] + "`? It takes " + a.takes()
+	case near != "" && len(missing) == 1 && near != missing[0]:
+		return "did you mean `" + missing[0] + "`, which is missing, or `" + near + "`?"
+	case near != "":
+		return "did you mean `" + near + "`?"
 	}
 	return "it takes " + a.takes()
 }
@@ -127,7 +131,7 @@ func (a arguments) takes() string {
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 
 // typeError says in the words of JSON what Go says of its types.
-func typeError(err error) error {
+func (a arguments) typeError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return err
@@ -145,7 +149,16 @@ func typeError(err error) error {
 	case kind == "slice":
 		want = "a list"
 	}
-	return fmt.Errorf("`%s` must be %s, and is the JSON value %s", wrong.Field, want, wrong.Value)
+	what := "`" + wrong.Field + "`"
+	switch kind := a.Properties[wrong.Field].Type; {
+	case kind == "object" && want != "an object":
+		what = "each value of " + what
+	case kind == "array" && want != "a list":
+		what = "each item of " + what
+	default:
+		return fmt.Errorf("%s must be %s, and is the JSON value %s", what, want, wrong.Value)
+	}
+	return fmt.Errorf("%s must be %s, and one is the JSON value %s", what, want, wrong.Value)
 }
 
 // editDistance counts insertions, deletions and changes.

@@ -44,6 +44,32 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
+// A name that is near to another argument may well be the one that has to be there, and
+// what is wrong in a map or a list is not the whole of it.
+func TestArgumentsOfACommandThatDoNotFit(t *testing.T) {
+	schema := json.RawMessage(`{"type": "object", "required": ["command"], "properties": {"command": {"type": "string"},
+		"cwd": {"type": "string"}, "env": {"type": "object"}, "names": {"type": "array"}}}`)
+	for given, want := range map[string]string{
+		`{"cmd": "ls"}`:                     "there is no argument `cmd`; did you mean `command`, which is missing, or `cwd`?",
+		`{"comand": "ls"}`:                  "did you mean `command`?",
+		`{"command": "ls", "cmd": "x"}`:     "did you mean `cwd`?",
+		`{"command": "ls", "env": {"a":1}}`: "each value of `env` must be a string, and one is the JSON value number",
+		`{"command": "ls", "env": "a=1"}`:   "`env` must be an object, and is the JSON value string",
+		`{"command": "ls", "names": [1]}`:   "each item of `names` must be a string, and one is the JSON value number",
+		`{"command": "ls", "names": "a"}`:   "`names` must be a list, and is the JSON value string",
+	} {
+		var in struct {
+			Command string            `json:"command"`
+			Cwd     string            `json:"cwd"`
+			Env     map[string]string `json:"env"`
+			Names   []string          `json:"names"`
+		}
+		if err := front.Strict(schema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) || strings.HasPrefix(want, "`") && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", given, err, want)
+		}
+	}
+}
+
 func TestArgumentsThatFit(t *testing.T) {
 	var in runArguments
 	err := front.Strict(runSchema, json.RawMessage(` {"code": "1", "timeout": 2.5, "background": true} `), &in)
