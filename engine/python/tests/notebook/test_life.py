@@ -64,8 +64,12 @@ class Life(unittest.TestCase):
 
     def kernel_killed(self) -> None:
         s = self.server
-        dying = s.add(self.session, "import time; print('alive', flush=True); time.sleep(0.5); os.kill(os.getpid(), 9)")
+        go = s.private / "go"
+        dying = s.add(self.session, "import time; print('alive', flush=True)\nwhile not os.path.exists(%r): time.sleep(0.05)\n"
+                                    "os.kill(os.getpid(), 9)" % str(go))
         waiting = s.add(self.session, "print('never')")
+        next(e for e in s.events(dying["execution"]["id"]) if "alive" in str(e))
+        go.write_text("")
         ended = s.ended(dying["execution"]["id"])
         self.assertEqual((ended["state"], ended["text"]), ("dead", "alive\n"))
         self.assertIn("SIGKILL", str(ended["events"]))
