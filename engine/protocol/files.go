@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 )
 
 // Headers of an answer with a file's content.
@@ -111,84 +109,11 @@ func (c *Client) Remove(ctx context.Context, path string, recursive bool) error 
 	return c.json(ctx, http.MethodDelete, "/v1/files", q, nil, nil)
 }
 
-// Upload copies a file or the content of a folder to the machine. Modes, times
-// and symlinks that stay inside are kept. Files that vanish or may not be read while a
-// folder is copied are the error, after the rest has been written.
-func (c *Client) Upload(ctx context.Context, local, remote string) error {
-	info, err := os.Stat(local)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return c.uploadTree(ctx, local, remote)
-	}
-	f, err := os.Open(local)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return c.WriteOpen(ctx, remote, f)
-}
-
-// WriteOpen is [Client.WriteFile] of a file from where it stands, with its mode. One that
-// grows meanwhile is stored as long as it was; one that becomes shorter is an error, and
-// nothing is stored.
-func (c *Client) WriteOpen(ctx context.Context, path string, f fs.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size() == 0 { // also those of /proc
-		return c.writeFile(ctx, path, f, info.Mode())
-	}
-	whole := &wholeReader{r: f, left: info.Size()}
-	err = c.writeFile(ctx, path, whole, info.Mode())
-	if whole.short.Load() {
-		return fmt.Errorf("%s became shorter while it was read; nothing was stored", info.Name())
-	}
-	return err
-}
-
-// wholeReader reads as much as a file had at first, and fails where it has less by now.
-type wholeReader struct {
-	r     io.Reader
-	left  int64
-	short atomic.Bool // the transport may still read when the answer is there
-}
-
-func (w *wholeReader) Read(p []byte) (int, error) {
-	if w.left == 0 {
-		return 0, io.EOF
-	}
-	n, err := w.r.Read(p[:min(int64(len(p)), w.left)])
-	w.left -= int64(n)
-	if errors.Is(err, io.EOF) && w.left > 0 {
-		w.short.Store(true)
-		return n, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-func (c *Client) uploadTree(ctx context.Context, local, remote string) error {
-	r, w := io.Pipe()
-	packed := make(chan error, 1)
-	go func() {
-		err := PackTree(w, local)
-		w.CloseWithError(err)
-		packed <- err
-	}()
-	err := c.put(ctx, "/v1/tree", pathQuery(remote), r)
-	r.Close()
-	if perr := <-packed; perr != nil && !errors.Is(perr, io.ErrClosedPipe) {
-		return perr // not what the other side makes of it
-	}
-	return err
-}
-
 // Download copies a file or the content of a folder of the machine to local.
 // Nothing is written outside local, whatever the machine sends: an entry that
 // would leave it is left out and reported as the error, after the rest has been
-// written; so is what vanishes or may not be read on the machine. A file appears as a whole or not at all.
+// written; so is, as a [*PartialError], what vanishes or may not be read on the machine. A file
+// appears as a whole or not at all.
 func (c *Client) Download(ctx context.Context, remote, local string) error {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(remote), nil)
 	if CodeOf(err) == Invalid { // not a folder

@@ -16,8 +16,8 @@ import (
 // UnpackTree writes a tar stream of [PackTree] into the folder dir, which is
 // made if need be. Nothing is written outside dir, and each file appears as a whole.
 // Entries that would leave dir are left out; the rest is written, and then an [*Error]
-// with code [Invalid] names them. So it is with what the sender says it could not read:
-// [NotFound] where all of it had vanished, else [Failed].
+// with code [Invalid] names them. So it is with what the sender says it could not read,
+// which is a [*PartialError].
 func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false) }
 
 // RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they

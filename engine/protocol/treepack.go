@@ -20,19 +20,8 @@ import (
 // the end. What has vanished since its folder was listed, or may not be read, is named in
 // a global header at the end of the stream, which [UnpackTree] makes an error of.
 func PackTree(w io.Writer, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	tw := tar.NewWriter(w)
-	var left unread
-	err = fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
-		if err == nil && name != "." {
-			err = packEntry(tw, root, name)
-		}
-		return left.add(name, err)
-	})
+	left, err := packFolder(tw, dir)
 	if err == nil {
 		err = left.write(tw)
 	}
@@ -40,6 +29,30 @@ func PackTree(w io.Writer, dir string) error {
 		return fmt.Errorf("pack the folder %s: %w", dir, err)
 	}
 	return tw.Close()
+}
+
+// packTree is [PackTree] for a receiver that need not know what is missing.
+func packTree(w io.Writer, dir string) (unread, error) {
+	tw := tar.NewWriter(w)
+	left, err := packFolder(tw, dir)
+	if err != nil {
+		return left, fmt.Errorf("pack the folder %s: %w", dir, err)
+	}
+	return left, tw.Close()
+}
+
+func packFolder(tw *tar.Writer, dir string) (left unread, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return left, err
+	}
+	defer root.Close()
+	return left, fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && name != "." {
+			err = packEntry(tw, root, name)
+		}
+		return left.add(name, err)
+	})
 }
 
 // Records of the global header with what is missing in a tree.
@@ -108,6 +121,14 @@ func (u *unread) parse(h *tar.Header) {
 	}
 }
 
+// PartialError tells which entries of a folder are missing where it was copied to: they
+// vanished meanwhile, or may not be read. All others are there. The code is [NotFound]
+// where all of them had vanished, else [Failed].
+type PartialError struct{ err *Error }
+
+func (e *PartialError) Error() string { return e.err.Message }
+func (e *PartialError) Unwrap() error { return e.err }
+
 // err is what a receiver says of it.
 func (u *unread) err() error {
 	code, text := NotFound, ""
@@ -121,7 +142,7 @@ func (u *unread) err() error {
 	if text == "" {
 		return nil
 	}
-	return Errorf(code, "%sthe rest was copied", text)
+	return &PartialError{Errorf(code, "%sthe rest was copied", text)}
 }
 
 // shownNames are some of the names, for an error.
