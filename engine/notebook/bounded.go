@@ -16,7 +16,8 @@ var errTooMuch = errors.New("the answer is longer than any of the notebook servi
 // bounded is the body of an answer, which may not be longer than left.
 type bounded struct {
 	io.ReadCloser
-	left int64
+	left  int64
+	heard func() // something has come; nil = nobody asks
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -29,5 +30,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
+	if n > 0 && b.heard != nil {
+		b.heard()
+	}
 	return n, err
 }

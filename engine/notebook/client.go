@@ -136,7 +136,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte) (*http.Respons
 		return nil, &unreachable{err}
 	}
 	if resp.StatusCode < 300 || resp.StatusCode == http.StatusNotModified {
-		resp.Body = &bounded{resp.Body, c.MaxAnswer}
+		resp.Body = &bounded{ReadCloser: resp.Body, left: c.MaxAnswer}
 		return resp, nil
 	}
 	defer drain(resp.Body)

@@ -145,6 +145,10 @@ func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (end
 	defer resp.Body.Close()
 	d := json.NewDecoder(bufio.NewReaderSize(resp.Body, 64<<10))
 	answer, _ := resp.Body.(*bounded)
+	answer.heard = func() { // a large event may take longer than a silence
+		f.heard = time.Now()
+		watch.Reset(f.client.Silence)
+	}
 	for {
 		var e Event
 		answer.left = f.client.MaxAnswer // of each event: there may be any number of them
@@ -160,7 +164,7 @@ func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (end
 		case e.N < f.next: // told before
 			continue
 		}
-		f.next, f.heard, f.pause = e.N+1, time.Now(), 0
+		f.next, f.pause = e.N+1, 0
 		watch.Stop()
 		if !yield(e, nil) {
 			return true, errStopped
