@@ -128,11 +128,15 @@ func agentWith(t testing.TB, o shell.Options, client *sdkmcp.ClientOptions) *sdk
 
 func agentNamed(t testing.TB, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
-	b := box(t)
+	return agentOf(t, box(t).session, name, o, client)
+}
+
+func agentOf(t testing.TB, of protocol.Session, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	here, there := sdkmcp.NewInMemoryTransports()
 	served := make(chan error, 1)
-	go func() { served <- shell.Serve(ctx, shell.Fixed(b.session), there, o) }()
+	go func() { served <- shell.Serve(ctx, shell.Fixed(of), there, o) }()
 	session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "0"}, client).Connect(ctx, here, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -56,10 +56,26 @@ func (s *server) upload(ctx context.Context, _ *mcp.CallToolRequest, a uploadArg
 	default:
 		err = fmt.Errorf("%s is neither a file nor a folder", a.From)
 	}
-	if err != nil {
+	out := map[string]any{"from": a.From, "path": a.Path, "folder": info.IsDir(), "size": info.Size()}
+	if err := noteMissing(out, err); err != nil {
 		return front.Failure(fmt.Errorf("upload %s: %w", a.From, explain(err)))
 	}
-	return front.Answer(map[string]any{"from": a.From, "path": a.Path, "folder": info.IsDir(), "size": info.Size()})
+	return front.Answer(out)
+}
+
+// noteMissing is err, but a note of the answer where only some entries of a folder are
+// missing: they vanished, or may not be read.
+func noteMissing(answer map[string]any, err error) error {
+	if !isPartial(err) {
+		return err
+	}
+	answer["note"] = err.Error()
+	return nil
+}
+
+func isPartial(err error) bool {
+	var partial *protocol.PartialError
+	return errors.As(err, &partial)
 }
 
 func (s *server) uploadFile(ctx context.Context, c *protocol.Client, name, to string) error {
@@ -89,9 +105,10 @@ func (s *server) uploadTree(ctx context.Context, c *protocol.Client, name, to st
 		parent = "~/"
 	}
 	tmp := newID(".seer-upload-")
-	if err := c.Upload(ctx, dir, path.Join(parent, tmp)); err != nil {
+	missing := c.Upload(ctx, dir, path.Join(parent, tmp))
+	if missing != nil && !isPartial(missing) {
 		s.clear(ctx, c, path.Join(parent, tmp))
-		return err
+		return missing
 	}
 	// No shell sees the names.
 	end, err := c.Run(ctx, protocol.ProcessSpec{Argv: []string{"mv", "--", tmp, "./" + base}, Cwd: parent}, nil, nil, io.Discard)
@@ -100,8 +117,9 @@ func (s *server) uploadTree(ctx context.Context, c *protocol.Client, name, to st
 	}
 	if err != nil {
 		s.clear(ctx, c, path.Join(parent, tmp))
+		return err
 	}
-	return err
+	return missing
 }
 
 func (s *server) clear(ctx context.Context, c *protocol.Client, p string) {
@@ -162,10 +180,11 @@ func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloa
 	default:
 		err = fmt.Errorf("it is neither a file nor a folder")
 	}
-	if err != nil {
+	out := map[string]any{"path": a.Path, "to": filepath.Join(s.opts.Files, name), "folder": e.Type == protocol.EntryDir, "size": e.Size}
+	if err := noteMissing(out, err); err != nil {
 		return front.Failure(fmt.Errorf("download %s: %w", a.Path, explain(err)))
 	}
-	return front.Answer(map[string]any{"path": a.Path, "to": filepath.Join(s.opts.Files, name), "folder": e.Type == protocol.EntryDir, "size": e.Size})
+	return front.Answer(out)
 }
 
 func (s *server) downloadFile(ctx context.Context, c *protocol.Client, from, name string, e protocol.Entry) (err error) {
@@ -205,12 +224,14 @@ func (s *server) downloadTree(ctx context.Context, c *protocol.Client, from, nam
 	if err := s.files.Mkdir(tmp, 0o755); err != nil {
 		return err
 	}
-	err := c.Download(ctx, from, filepath.Join(s.opts.Files, tmp))
-	if err == nil {
+	missing := c.Download(ctx, from, filepath.Join(s.opts.Files, tmp))
+	err := missing
+	if err == nil || isPartial(err) {
 		err = s.files.Rename(tmp, name)
 	}
 	if err != nil {
 		_ = s.files.RemoveAll(tmp)
+		return err
 	}
-	return err
+	return missing
 }
