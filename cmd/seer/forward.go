@@ -122,7 +122,7 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 			l, err = net.Listen("tcp", "127.0.0.1:0")
 		}
 		if err != nil {
-			return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("port %d of this computer cannot be used: %w; give another one: %d:LOCAL", pairs[i].Local, err, pairs[i].Port)}
+			return taken(pairs[i], err)
 		}
 		listeners = append(listeners, l)
 		pairs[i].Local = l.Addr().(*net.TCPAddr).Port
@@ -150,6 +150,15 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 	}
 	wg.Wait()
 	return err
+}
+
+// taken says that a local port cannot be had, and what to write instead.
+func taken(f forwarding, err error) error {
+	what := f.name
+	if what == "" {
+		what = strconv.Itoa(f.Port)
+	}
+	return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("port %d of this computer cannot be used: %w; give another one: %s:LOCAL", f.Local, err, what)}
 }
 
 // lookEvery is how often a forward looks whether its sandbox is still there.

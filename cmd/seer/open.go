@@ -44,7 +44,7 @@ everything in the sandbox. Where the provider leads to no such port, use seer fo
 			}
 			return a.print(page, func(w io.Writer) error {
 				if opened {
-					fmt.Fprintf(w, "opened %s\n", bare(page.URL))
+					fmt.Fprintf(w, "opened %s of %s\n", pageName(given[1]), given[0])
 				} else {
 					fmt.Fprintln(w, page.URL)
 				}
@@ -57,6 +57,14 @@ everything in the sandbox. Where the provider leads to no such port, use seer fo
 	}
 	c.Flags().BoolVar(&show, "print", false, "only print it, with its token")
 	return c
+}
+
+// pageName is what a page is called.
+func pageName(what string) string {
+	if what == "jupyter" {
+		return "Jupyter"
+	}
+	return "VS Code"
 }
 
 func openWhat(_ *cobra.Command, given []string) error {

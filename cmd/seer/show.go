@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
@@ -95,7 +94,7 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 	return nil
 }
 
-// pages tells where a browser finds Jupyter and VS Code.
+// pages tells where a browser finds Jupyter and VS Code. Their URLs without keys lead nowhere.
 func pages(line func(string, string, ...any), i engine.Info, h *engine.EnvironmentHandle, keys bool) {
 	ref := i.ID
 	if i.Name != "" {
@@ -104,20 +103,11 @@ func pages(line func(string, string, ...any), i engine.Info, h *engine.Environme
 	if h.JupyterURL != "" && keys {
 		line("jupyter", "%s", h.JupyterURL)
 	} else if h.JupyterURL != "" {
-		line("jupyter", "%s (open it with: seer open %s jupyter)", bare(h.JupyterURL), ref)
+		line("jupyter", "port %d, open it with: seer open %s jupyter", h.JupyterPort, ref)
 	}
 	if h.CodeServerURL != "" && keys {
 		line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
 	} else if h.CodeServerURL != "" {
-		line("vs code", "%s (open it with: seer open %s code)", bare(h.CodeServerURL), ref)
+		line("vs code", "port %d, open it with: seer open %s code", h.CodeServerPort, ref)
 	}
-}
-
-// bare is a URL without what lets somebody in.
-func bare(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "(a URL that cannot be read)"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String()
 }
