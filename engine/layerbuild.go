@@ -48,7 +48,7 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	u.report.info(StageBoot, "%s; it is kept, and the next start has it", u.layerText(l))
 	err = u.buildLayer(ctx, l, partial)
 	if err == nil {
-		err = l.note(partial)
+		err = l.note(ctx, partial)
 	}
 	if err == nil {
 		err = os.Rename(partial, l.dir)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -22,13 +23,13 @@ type layerNote struct {
 }
 
 // note writes it into the folder that is to be the layer.
-func (l *layer) note(folder string) error {
+func (l *layer) note(ctx context.Context, folder string) error {
 	n := layerNote{Packages: l.packages}
 	if l.below != nil {
 		n.Below = l.below.key
 	}
 	var err error
-	if n.Bytes, err = weigh(folder); err != nil {
+	if n.Bytes, err = weigh(ctx, folder); err != nil {
 		return err
 	}
 	data, err := json.Marshal(n)
@@ -48,16 +49,20 @@ func (l *layer) used(now time.Time) error {
 }
 
 // weigh adds up what the files of a folder take on the disk as far as nobody else has them.
-func weigh(folder string) (bytes int64, err error) {
+// What may not be read or is gone meanwhile weighs nothing.
+func weigh(ctx context.Context, folder string) (bytes int64, err error) {
 	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
+		var info fs.FileInfo
+		if err == nil && d.Type().IsRegular() {
+			info, err = d.Info()
+		}
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err == nil && !shared(info) {
+		if err == nil && info != nil && !shared(info) {
 			bytes += info.Size()
 		}
 		return err

@@ -37,6 +37,9 @@ func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
 	if !r.Live() {
 		return nil, &Error{KindNotFound, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
 	}
+	if err := checkVerified(r); err != nil {
+		return nil, err
+	}
 	return e.open(r)
 }
 
@@ -154,21 +157,30 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 	return as(KindProvider, err)
 }
 
+// CheckProviders finds that there are providers of these names. One that is not there is
+// [KindPlugin].
+func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if _, err := e.provider(ctx, name); err != nil {
+			return as(KindPlugin, err)
+		}
+	}
+	return nil
+}
+
 // GC ends sandboxes that have no right to live any more and removes what
 // crashes left behind: of the providers in the ledger and of this computer, or of
 // the named providers only, whether the ledger knows them or not. What failed for
 // one sandbox or provider is in the report.
 func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport, error) {
-	for _, name := range providers {
-		if _, err := e.provider(ctx, name); err != nil {
-			return machine.GCReport{}, as(KindPlugin, err)
-		}
+	if err := e.CheckProviders(ctx, providers...); err != nil {
+		return machine.GCReport{}, err
 	}
 	report, err := e.driver.GC(ctx, machine.GCOptions{Only: providers, Also: []string{localName}})
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	removed, err := e.sweepPartials()
+	removed, err := e.sweepPartials(ctx)
 	report.Cleaned = append(report.Cleaned, removed...)
 	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)

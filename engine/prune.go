@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	unusedFor = 30 * 24 * time.Hour // what was not used for so long goes
-	atLeast   = 24 * time.Hour      // what was used since stays, whatever its size
-	sweptName = "swept"             // file of the cache whose time is when it was swept last
+	unusedFor  = 30 * 24 * time.Hour // what was not used for so long goes
+	atLeast    = 24 * time.Hour      // what was used since stays, whatever its size
+	dailyLimit = 5 * time.Second     // a start takes no longer for it
+	sweptName  = "swept"             // file of the cache whose time is when it was swept last
 )
 
 // PruneOptions say what [Engine.Prune] removes.
@@ -47,13 +48,14 @@ type kept struct {
 // Prune removes what starts have made on this computer and nobody has used for long:
 // layers of packages and repositories, unpacked images, saved systems, veiled copies of
 // models. What a sandbox, a snapshot or another of them needs stays. It tells what it has
-// removed, or would remove.
+// removed, or would remove, also beside an error.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]machine.GCItem, error) {
 	o.Unused = cmp.Or(o.Unused, unusedFor)
 	all, err := e.everythingKept(ctx)
-	if err != nil {
-		return nil, as(KindInternal, err)
+	if ctx.Err() != nil {
+		return nil, as(KindInternal, context.Cause(ctx))
 	}
+	errs := []error{err}
 	now := e.now()
 	slices.SortFunc(all, func(a, b kept) int { return a.last.Compare(b.last) })
 	var total int64
@@ -61,9 +63,12 @@ func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]machine.GCItem, e
 		total += k.bytes
 	}
 	var gone []machine.GCItem
-	var errs []error
 	stays := map[string]bool{}
 	for _, k := range all {
+		if ctx.Err() != nil {
+			errs = append(errs, context.Cause(ctx))
+			break
+		}
 		age := now.Sub(k.last)
 		over := o.MaxBytes > 0 && total > o.MaxBytes && age > atLeast
 		done := !k.needed && !stays[k.lock] && (age > o.Unused || over)
@@ -140,15 +145,17 @@ func (e *Engine) pruneDaily(ctx context.Context) {
 	if state.WriteFile(file, nil, 0o600) != nil || os.Chtimes(file, now, now) != nil {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, dailyLimit)
+	defer cancel()
 	_, err = e.Prune(ctx, PruneOptions{})
-	if _, swept := e.sweepPartials(); err != nil || swept != nil {
+	if _, swept := e.sweepPartials(ctx); err != nil || swept != nil {
 		e.log.Debug("pruning the cache", "error", errors.Join(err, swept))
 	}
 }
 
 // sweepPartials removes what killed programs left of layers and veiled copies, and tells
 // what that was.
-func (e *Engine) sweepPartials() (removed []machine.GCItem, err error) {
+func (e *Engine) sweepPartials(ctx context.Context) (removed []machine.GCItem, err error) {
 	if _, err := e.store.Cache(layersDir, "locks"); err != nil {
 		return nil, err
 	}
@@ -165,6 +172,9 @@ func (e *Engine) sweepPartials() (removed []machine.GCItem, err error) {
 			return removed, err
 		}
 		for _, entry := range entries {
+			if ctx.Err() != nil {
+				return removed, context.Cause(ctx)
+			}
 			name, partial := strings.CutSuffix(entry.Name(), partialName)
 			if !partial {
 				continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,24 +14,23 @@ import (
 	"github.com/seer-engine/seer/engine/image"
 )
 
-// everythingKept finds all that can be pruned. Its folders that are being made are left out.
+// everythingKept finds all that can be pruned, but for what is being made. Beside an error
+// is what it has found in spite of it.
 func (e *Engine) everythingKept(ctx context.Context) ([]kept, error) {
 	n, err := e.needs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []kept
-	for _, find := range []func(needs) ([]kept, error){e.keptLayers, e.keptVeiled, e.keptSystems, e.keptImages} {
-		found, err := find(n)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
+	var errs []error
+	for _, find := range []func(context.Context, needs) ([]kept, error){e.keptLayers, e.keptVeiled, e.keptSystems, e.keptImages} {
+		found, err := find(ctx, n)
+		all, errs = append(all, found...), append(errs, err)
 	}
 	for i := range all {
 		all[i].needed = all[i].needed || n.time(all[i])
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // folders are the complete things in a folder of the cache.
@@ -47,7 +47,7 @@ func (e *Engine) folders(elem string) (dir string, names []string, err error) {
 	return dir, names, err
 }
 
-func (e *Engine) keptLayers(n needs) ([]kept, error) {
+func (e *Engine) keptLayers(ctx context.Context, n needs) ([]kept, error) {
 	dir, names, err := e.folders(layersDir)
 	if err != nil {
 		return nil, err
@@ -57,14 +57,19 @@ func (e *Engine) keptLayers(n needs) ([]kept, error) {
 		return nil, err
 	}
 	var all []kept
+	var errs []error
 	notes := map[string]layerNote{}
 	for _, key := range names {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		path := filepath.Join(dir, key)
 		file, note := filepath.Join(path, layerFile), layerNote{}
 		if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &note) != nil {
 			file = path // of another version of Seer
-			if note.Bytes, err = weigh(path); err != nil {
-				return nil, err
+			if note.Bytes, err = weigh(ctx, path); err != nil {
+				errs = append(errs, fmt.Errorf("the layer %s: %w", key, err))
+				continue
 			}
 		}
 		last, err := lastUse(file)()
@@ -72,7 +77,9 @@ func (e *Engine) keptLayers(n needs) ([]kept, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			errs = append(errs, err)
+			n.layers[note.Below] = true
+			continue
 		}
 		notes[key] = note
 		all = append(all, kept{kind: "layer", name: layerName(key, note), bytes: note.Bytes, last: last, made: madeAt(path), lock: filepath.Join(locks, key),
@@ -95,7 +102,7 @@ func (e *Engine) keptLayers(n needs) ([]kept, error) {
 			}
 		}
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 func layerName(key string, n layerNote) string {
@@ -118,31 +125,36 @@ func madeAt(path string) time.Time {
 	return info.ModTime()
 }
 
-func (e *Engine) keptVeiled(n needs) ([]kept, error) {
+func (e *Engine) keptVeiled(ctx context.Context, n needs) ([]kept, error) {
 	dir, names, err := e.folders(veiledDir)
 	if err != nil {
 		return nil, err
 	}
 	var all []kept
+	var errs []error
 	for _, name := range names {
-		path := filepath.Join(dir, name)
-		bytes, err := weigh(path)
-		if err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		last, err := lastUse(path)()
-		if err != nil {
-			return nil, err
+		path := filepath.Join(dir, name)
+		bytes, err := weigh(ctx, path)
+		last, lost := lastUse(path)()
+		if errors.Is(lost, fs.ErrNotExist) {
+			continue
+		}
+		if err = errors.Join(err, lost); err != nil {
+			errs = append(errs, fmt.Errorf("the veiled copy %s: %w", name, err))
+			continue
 		}
 		all = append(all, kept{kind: "veiled model", name: name[:min(12, len(name))], bytes: bytes, last: last, needed: n.models[path],
 			lock: path + ".lock", fresh: lastUse(path), remove: func() error { return taken(path) }})
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // keptSystems are the saved systems that starts have made; those that somebody has saved
 // by hand are his.
-func (e *Engine) keptSystems(needs) ([]kept, error) {
+func (e *Engine) keptSystems(context.Context, needs) ([]kept, error) {
 	dir, err := e.store.Cache(systemsDir)
 	if err != nil {
 		return nil, err
@@ -158,6 +170,7 @@ func (e *Engine) keptSystems(needs) ([]kept, error) {
 	}
 	users := map[string]int{}
 	var all []kept
+	var errs []error
 	for _, entry := range entries {
 		note := filepath.Join(dir, entry.Name())
 		if !strings.HasSuffix(note, ".json") {
@@ -172,22 +185,30 @@ func (e *Engine) keptSystems(needs) ([]kept, error) {
 		tar := filepath.Join(saved, id+".tar")
 		last, err := lastUse(note)()
 		if err != nil {
-			return nil, err
+			if !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+			continue
 		}
 		k := kept{kind: "system", name: id[:min(12, len(id))], last: last, lock: note + ".lock", fresh: lastUse(note)}
 		if info, err := os.Stat(tar); err == nil {
 			k.bytes, k.made = info.Size(), info.ModTime()
 		}
 		k.remove = func() error {
-			err := os.Remove(note)
-			if users[id]--; users[id] > 0 || err != nil {
+			if users[id] == 1 { // what remains of a removal that was broken off is found by its note
+				if err := errors.Join(gone(tar), gone(strings.TrimSuffix(tar, ".tar")+".json")); err != nil {
+					return err
+				}
+			}
+			if err := gone(note); err != nil {
 				return err
 			}
-			return errors.Join(gone(strings.TrimSuffix(tar, ".tar")+".json"), gone(tar))
+			users[id]--
+			return nil
 		}
 		all = append(all, k)
 	}
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // localSaved begins what this computer calls a saved system.
@@ -200,7 +221,7 @@ func gone(path string) error {
 	return nil
 }
 
-func (e *Engine) keptImages(n needs) ([]kept, error) {
+func (e *Engine) keptImages(_ context.Context, n needs) ([]kept, error) {
 	dir, err := e.store.Cache("images")
 	if err != nil {
 		return nil, err

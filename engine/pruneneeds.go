@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,7 +50,10 @@ func (e *Engine) needs(ctx context.Context) (needs, error) {
 		}
 	}
 	store, err := e.Snapshots()
-	if err == nil { // without a home there are none
+	if err != nil && !errors.Is(err, errNoSnapshots) { // what they need is not known
+		return n, err
+	}
+	if err == nil {
 		saved, err := store.List(ctx)
 		if err != nil {
 			return n, err

@@ -36,11 +36,14 @@ type SaveOptions struct {
 	Progress Progress
 }
 
+// errNoSnapshots is where nobody can have saved anything.
+var errNoSnapshots = errors.New("there is no home folder to keep snapshots in; set XDG_DATA_HOME")
+
 // Snapshots is the store of this computer's snapshots.
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
 	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
 	if data == "" {
-		return nil, &Error{KindConfig, errors.New("there is no home folder to keep snapshots in; set XDG_DATA_HOME")}
+		return nil, &Error{KindConfig, errNoSnapshots}
 	}
 	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now}, nil
 }
@@ -86,8 +89,11 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 // sweepSnapshots removes what killed programs have left in the store.
 func (e *Engine) sweepSnapshots(ctx context.Context) error {
 	store, err := e.Snapshots()
+	if errors.Is(err, errNoSnapshots) {
+		return nil
+	}
 	if err != nil {
-		return nil // no home, no snapshots
+		return err
 	}
 	return store.Sweep(ctx)
 }
@@ -107,7 +113,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 	}
 	var sources []snapshot.Source
 	for _, t := range trees {
-		sources = append(sources, snapshot.Source{Name: t.name, Open: func(ctx context.Context) (io.ReadCloser, error) { return s.runtime.ReadTree(ctx, t.path) }})
+		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) { return s.runtime.ReadTree(ctx, t.path) }})
 	}
 	meta := snapshotMeta(r, note, o)
 	meta.Seer = s.engine.opts.Version
@@ -149,8 +155,19 @@ func snapshotMeta(r machine.Record, note sessionNote, o SaveOptions) snapshot.Me
 }
 
 // renewed are files of a home that belong to one sandbox only: keys, and what programs
-// note of themselves.
-var renewed = [...]string{"~/.seer/notebook", "~/.seer/interpreter", "~/.local/share/jupyter/runtime", "~/.config/code-server/config.yaml", "~/.local/share/code-server/heartbeat"}
+// note of themselves. They are not saved; what other versions of Seer have saved of them is
+// not restored.
+var renewed = [...]string{"~/.seer/notebook", "~/.seer/interpreter", "~/.local/share/jupyter/runtime", "~/.config/code-server/config.yaml", "~/.seer/code-server", "~/.local/share/code-server/heartbeat"}
+
+// renewedBelow are those of them in a folder, as paths relative to it.
+func renewedBelow(folder string) (paths []string) {
+	for _, file := range renewed {
+		if below, ok := strings.CutPrefix(file, folder); ok {
+			paths = append(paths, below)
+		}
+	}
+	return paths
+}
 
 // restore puts the files of a snapshot into a sandbox.
 func (u *up) restore(ctx context.Context, s *Sandbox) error {

@@ -29,18 +29,24 @@ type pythonSource struct {
 	field string // of the experiment
 }
 
+// maxSource is the most bytes of a file that is looked at.
+const maxSource = 8 << 20
+
 // pythonSources are those files and texts that are Python and nothing else.
 func pythonSources(exp *experiment.Experiment) []pythonSource {
 	var all []pythonSource
 	add := func(field, path string) {
 		info, err := os.Stat(path)
-		if err != nil || info.Size() > 8<<20 { // what is not there is said elsewhere
+		if err != nil || info.Size() > maxSource { // what is not there is said elsewhere
 			return
 		}
 		if info.IsDir() {
-			inside, _ := filepath.Glob(filepath.Join(path, "*.py")) // the pattern is right
-			for _, file := range inside {
-				all = append(all, pythonSource{Path: file, field: field})
+			inside, _ := os.ReadDir(path) // what cannot be read is said elsewhere
+			for _, entry := range inside {
+				file := filepath.Join(path, entry.Name())
+				if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Size() <= maxSource && filepath.Ext(file) == ".py" {
+					all = append(all, pythonSource{Path: file, field: field})
+				}
 			}
 		} else if filepath.Ext(path) == ".py" && info.Mode().IsRegular() {
 			all = append(all, pythonSource{Path: path, field: field})
@@ -61,10 +67,14 @@ func pythonSources(exp *experiment.Experiment) []pythonSource {
 	return all
 }
 
-// magic reports whether code is for a kernel that knows more than Python: %magic, !command
-// and help?.
+// magic reports whether code may be for a kernel that knows more than Python: %magic,
+// !command, help?, and in a single line a magic's name without %, such as pip install einops.
 func magic(mode, code string) bool {
-	return mode == experiment.ModeNotebook && slices.ContainsFunc(strings.Split(code, "\n"), func(line string) bool {
+	return mode == experiment.ModeNotebook && (!strings.Contains(strings.TrimSpace(code), "\n") || special(code))
+}
+
+func special(code string) bool {
+	return slices.ContainsFunc(strings.Split(code, "\n"), func(line string) bool {
 		line = strings.TrimSpace(line)
 		return strings.ContainsAny(line, "!?") || strings.HasPrefix(line, "%") || strings.Contains(line, "= %")
 	})

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
@@ -42,6 +43,9 @@ func (u *up) furnishChoice(ctx context.Context, c plan.Choice) error {
 	from := sdk.Image{}
 	if image != nil {
 		from = *image
+		if err := u.engine.systemUsed(from.Snapshot); err != nil {
+			return err
+		}
 	}
 	if len(rest.SystemPackages) > 0 {
 		want := from
@@ -83,7 +87,10 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 	u.systemNote = filepath.Join(dir, hex.EncodeToString(sum[:])+".json")
 	if saved, err := readSystem(u.systemNote); saved != "" || err != nil {
 		now := u.engine.now()
-		return saved, errors.Join(err, os.Chtimes(u.systemNote, now, now)) // so that nobody prunes it
+		err = errors.Join(err, os.Chtimes(u.systemNote, now, now)) // so that nobody prunes it
+		if !errors.Is(err, fs.ErrNotExist) {                       // else somebody just has
+			return saved, err
+		}
 	}
 	lock, held, err := state.TryAcquire(u.systemNote + ".lock")
 	if held {
@@ -110,6 +117,33 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 		return "", err
 	}
 	return saved, state.WriteFile(u.systemNote, data, 0o600)
+}
+
+// systemUsed notes of a saved system that an experiment names that it is used, where starts
+// have made it.
+func (e *Engine) systemUsed(saved string) error {
+	if !strings.HasPrefix(saved, localSaved) {
+		return nil
+	}
+	dir, err := e.store.Cache(systemsDir)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	now := e.now()
+	for _, entry := range entries {
+		note := filepath.Join(dir, entry.Name())
+		if !strings.HasSuffix(note, ".json") {
+			continue
+		}
+		if ref, _ := readSystem(note); ref != saved { // one that cannot be read is not pruned
+			continue
+		}
+		if e := os.Chtimes(note, now, now); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 func systemText(i sdk.Image) string {

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -80,8 +81,8 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err != nil {
 		return nil, as(KindProvider, u.undo(ctx, err))
 	}
-	e.pruneDaily(ctx)
 	u.report.done(StageBoot, "sandbox %s is ready", s.id)
+	e.pruneDaily(ctx)
 	return s, nil
 }
 
@@ -311,7 +312,13 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 			continue
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
-		if err := s.runtime.Upload(ctx, up.Local, up.Remote); err != nil {
+		err := s.runtime.Upload(ctx, up.Local, up.Remote)
+		var partial *protocol.PartialError
+		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
+			u.report.warn(StageUpload, "upload %s: %v", up.Local, err)
+			err = nil
+		}
+		if err != nil {
 			return fmt.Errorf("upload %s: %w", up.Local, err)
 		}
 	}

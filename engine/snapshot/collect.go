@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
@@ -29,6 +30,7 @@ type collector struct {
 	layer  layer
 	number int // of the layer
 	spool  string
+	skip   []string
 	t      *Tree
 	buf    bytes.Buffer
 }
@@ -115,6 +117,9 @@ func (c *collector) describe(hdr *tar.Header) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.skips(name) {
+		return nil, nil
+	}
 	e := &entry{Path: name, Mode: hdr.Mode & 0o7777, UID: max(hdr.Uid, 0), GID: max(hdr.Gid, 0), MTime: hdr.ModTime.UnixNano()}
 	switch hdr.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
@@ -124,6 +129,9 @@ func (c *collector) describe(hdr *tar.Header) (*entry, error) {
 	case tar.TypeSymlink:
 		e.Type, e.Link = typeSymlink, hdr.Linkname
 	case tar.TypeLink:
+		if target, err := local(hdr.Linkname); err == nil && c.skips(target) {
+			return nil, nil
+		}
 		return e, c.hardLink(e, hdr.Linkname)
 	case tar.TypeChar:
 		if hdr.Devmajor != 0 || hdr.Devminor != 0 {
@@ -136,6 +144,11 @@ func (c *collector) describe(hdr *tar.Header) (*entry, error) {
 		return nil, nil
 	}
 	return e, nil
+}
+
+// skips reports whether a path is not to be saved.
+func (c *collector) skips(name string) bool {
+	return slices.ContainsFunc(c.skip, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
 
 func (c *collector) hardLink(e *entry, link string) error {

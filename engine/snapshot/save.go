@@ -107,7 +107,7 @@ func (w *work) source(ctx context.Context, d *document, src Source, parent Snaps
 		}
 	} else {
 		var t Tree
-		if t, err = w.tree(ctx, src.Name, r, parent); err == nil {
+		if t, err = w.tree(ctx, src, r, parent); err == nil {
 			d.Trees = append(d.Trees, t)
 		}
 	}
@@ -133,11 +133,11 @@ func (w *work) opaque(name string, r io.Reader) (Blob, error) {
 }
 
 // tree saves a tar stream upon the parent's tree of the same name.
-func (w *work) tree(ctx context.Context, name string, r io.Reader, parent Snapshot) (Tree, error) {
-	t := Tree{Name: name, Layers: []Part{}}
+func (w *work) tree(ctx context.Context, src Source, r io.Reader, parent Snapshot) (Tree, error) {
+	t := Tree{Name: src.Name, Layers: []Part{}}
 	old := index{}
 	for _, p := range parent.Trees {
-		if p.Name != name || len(p.Layers) >= maxLayers/2 { // a chain that is too long begins anew
+		if p.Name != src.Name || len(p.Layers) >= maxLayers/2 { // a chain that is too long begins anew
 			continue
 		}
 		f, err := openPart(ctx, w.path(p.Index.Digest), p.Index)
@@ -151,7 +151,7 @@ func (w *work) tree(ctx context.Context, name string, r io.Reader, parent Snapsh
 		}
 		t.Layers = append(t.Layers, p.Layers...)
 	}
-	c := collector{ctx: ctx, old: old, seen: index{}, layer: layer{dir: w.dir}, number: len(t.Layers), spool: w.dir, t: &t}
+	c := collector{ctx: ctx, old: old, seen: index{}, layer: layer{dir: w.dir}, number: len(t.Layers), spool: w.dir, skip: src.Skip, t: &t}
 	if err := c.run(r); err != nil {
 		c.layer.discard()
 		return t, err

@@ -62,6 +62,7 @@ type Source struct {
 	Name   string // "workspace", "home", "root"; of an opaque one "memory/pages.img"
 	Opaque bool   // bytes and no tar
 	Open   func(ctx context.Context) (io.ReadCloser, error)
+	Skip   []string // paths of a tree that are left out, with all below them and all hard links to it
 	// File instead of Open is a file that nobody changes any more, for what is opaque. It
 	// may become the store's own, under another name.
 	File string

@@ -322,3 +322,16 @@ func TestRemovedMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a source leaves out is neither there nor a reason to fail.
+func TestSkip(t *testing.T) {
+	s := newStore(t)
+	src := source("home", archive(t, dir("./"), dir("./.seer"), dir("./.seer/keys"), file("./.seer/keys/a", "secret"), hard("twin", "./.seer/keys/a"), file(".seer/keys.txt", "x")))
+	src.Skip = []string{".seer/keys"}
+	if _, err := s.Save(t.Context(), meta("one"), []snapshot.Source{src}); err != nil {
+		t.Fatal(err)
+	}
+	if got := restored(t, s, "one", "home"); strings.Contains(got, "secret") || strings.Contains(got, "twin") || !strings.Contains(got, ".seer/keys.txt") {
+		t.Errorf("restored:\n%s", got)
+	}
+}
