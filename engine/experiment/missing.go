@@ -2,14 +2,18 @@ package experiment
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
 
-// MissingModule is an error of Python code in the sandbox that a package would mend.
+// MissingModule is an error of Python code in the sandbox that a package or a library would
+// mend.
 type MissingModule struct {
 	Module  string // as it is imported
 	Package string // as it is installed
+	Library string // what lies beside the experiment and has the module; empty = nothing
 	At      Position
 	err     error
 }
@@ -23,7 +27,11 @@ func (m *MissingModule) Hint() string {
 	case m.At.Line > 0:
 		where = fmt.Sprintf(" (%s:%d)", m.At.File, m.At.Line)
 	}
-	return fmt.Sprintf("the sandbox has no module %s; add %s to sandbox.python_packages%s", quote(m.Module), quote(m.Package), where)
+	what, field := m.Package, "sandbox.python_packages"
+	if m.Library != "" {
+		what, field = m.Library, librariesField
+	}
+	return fmt.Sprintf("the sandbox has no module %s; add %s to %s%s", quote(m.Module), quote(what), field, where)
 }
 
 // Error is the hint, then what failed.
@@ -42,20 +50,66 @@ func (e *Experiment) Explain(err error) error {
 	if name == "" {
 		return err
 	}
-	return &MissingModule{Module: name, Package: packageOf(name), At: e.Position("sandbox.python_packages"), err: err}
+	m := &MissingModule{Module: name, Package: packageOf(name), Library: e.libraryOf(name), At: e.Position("sandbox.python_packages"), err: err}
+	if m.Library != "" {
+		m.At = e.Position(librariesField)
+	}
+	return m
 }
 
-var noModule = regexp.MustCompile(`ModuleNotFoundError: No module named '([A-Za-z_][\w.]*)'`)
+const librariesField = "workspace.libraries"
 
-// ModuleMissing is the name of the module without which the traceback ended; empty where
-// it ended with something else.
-func ModuleMissing(traceback string) string {
-	found := noModule.FindStringSubmatch(traceback)
-	if found == nil {
+// libraryOf is what of a module lies beside the experiment; empty where there is nothing.
+func (e *Experiment) libraryOf(module string) string {
+	if e.File == "" {
 		return ""
 	}
-	top, _, _ := strings.Cut(found[1], ".")
-	return top
+	at := filepath.Join(filepath.Dir(e.File), module)
+	if info, err := os.Stat(at + ".py"); err == nil && info.Mode().IsRegular() {
+		return module + ".py"
+	}
+	if info, err := os.Stat(at); err == nil && info.IsDir() {
+		return module + "/"
+	}
+	return ""
+}
+
+var (
+	noModule = regexp.MustCompile(`(?:^|[\s:])ModuleNotFoundError: No module named '([A-Za-z_]\w*)'$`)
+	// raised is a line that says what was raised, also behind what was done.
+	raised = regexp.MustCompile(`^(?:\S.*: )?[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Group|Warning)(?::|$)`)
+	// heading begins a traceback of IPython: what was raised, then these words.
+	heading = regexp.MustCompile(`^([A-Za-z_][\w.]*)\s+Traceback \(most recent call last\)`)
+)
+
+// ModuleMissing is the name of the module without which the traceback ended; empty where
+// it ended with something else, and where only a part of a module is missing (a.b), which
+// another package would not mend.
+func ModuleMissing(traceback string) string {
+	line := lastRaised(strings.Split(strings.TrimRight(traceback, "\n"), "\n"))
+	if found := noModule.FindStringSubmatch(line); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// lastRaised is the line with the last exception of a traceback: others before it were
+// dealt with.
+func lastRaised(lines []string) string {
+	last, frames := "", false // in the frames of a traceback
+	for _, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		switch {
+		case heading.MatchString(line):
+			last = heading.FindStringSubmatch(line)[1]
+		case strings.HasSuffix(line, "Traceback (most recent call last):"):
+			frames = true
+		case frames && (line == "" || line[0] == ' '):
+		case frames || raised.MatchString(line):
+			last, frames = line, false
+		}
+	}
+	return last
 }
 
 // packageOf is the package that has a module, where that is not its name.

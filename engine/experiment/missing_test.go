@@ -11,13 +11,21 @@ import (
 
 func TestAModuleThatIsMissingIsToldWithItsPlace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seer.yaml")
-	if err := os.WriteFile(file, []byte("name: a\nsandbox:\n  timeout: 1m\n  python_packages: [numpy]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("name: a\nsandbox:\n  timeout: 1m\n  python_packages: [numpy]\nworkspace:\n  libraries: [other.py]\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{"helpers.py", "other.py", "probes/__init__.py"} {
+		path := filepath.Join(filepath.Dir(file), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	exp := load(t, file)
 	for text, want := range map[string]string{
-		"ModuleNotFoundError: No module named 'einops'":         "the sandbox has no module `einops`; add `einops` to sandbox.python_packages (" + file + ":4)",
-		"x\nModuleNotFoundError: No module named 'sklearn.svm'": "the sandbox has no module `sklearn`; add `scikit-learn` to sandbox.python_packages (" + file + ":4)",
+		"ModuleNotFoundError: No module named 'einops'":          "the sandbox has no module `einops`; add `einops` to sandbox.python_packages (" + file + ":4)",
+		"x\nModuleNotFoundError: No module named 'sklearn'":      "the sandbox has no module `sklearn`; add `scikit-learn` to sandbox.python_packages (" + file + ":4)",
+		"set-up: ModuleNotFoundError: No module named 'helpers'": "the sandbox has no module `helpers`; add `helpers.py` to workspace.libraries (" + file + ":6)",
+		"ModuleNotFoundError: No module named 'probes'":          "the sandbox has no module `probes`; add `probes/` to workspace.libraries (" + file + ":6)",
 	} {
 		cause := errors.New(text)
 		var missing *experiment.MissingModule
@@ -28,5 +36,31 @@ func TestAModuleThatIsMissingIsToldWithItsPlace(t *testing.T) {
 	other := errors.New("ImportError: cannot import name 'x'")
 	if exp.Explain(other) != other || exp.Explain(nil) != nil {
 		t.Error("another error was changed")
+	}
+}
+
+func TestOnlyTheLastExceptionIsTheModule(t *testing.T) {
+	const missing = "ModuleNotFoundError: No module named 'einops'"
+	frames := func(raised string) string {
+		return "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import einops\n" + raised + "\n"
+	}
+	during := "\nDuring handling of the above exception, another exception occurred:\n\n"
+	for text, want := range map[string]string{
+		missing:         "einops",
+		frames(missing): "einops",
+		"run set-up: " + frames(missing) + "\nexit code 1":                                                   "einops",
+		frames("ValueError: bad") + during + frames(missing):                                                 "einops",
+		frames(missing) + during + frames("ImportError: install the extra"):                                  "",
+		frames(missing) + during + frames("Oops: no"):                                                        "",
+		frames(missing) + during + frames("SystemExit"):                                                      "",
+		"ModuleNotFoundError: No module named 'sklearn.svm'":                                                 "",
+		"ModuleNotFoundError: No module named 'a.b'; 'a' is not a package":                                   "",
+		"ModuleNotFoundError   Traceback (most recent call last)\nCell In[1], line 1\n\n" + missing:          "einops",
+		missing + "\n\nOops      Traceback (most recent call last)\nCell In[1], line 1\n\nOops: another one": "",
+		"ValueError: " + missing + " was said":                                                               "",
+	} {
+		if got := experiment.ModuleMissing(text); got != want {
+			t.Errorf("%q of\n%s", got, text)
+		}
 	}
 }

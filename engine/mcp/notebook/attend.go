@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,9 +120,13 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	return front.Answer(answer, more...)
 }
 
+// partMissing is what is said where the module is there and has no such part, which no
+// package mends.
+var partMissing = regexp.MustCompile(`named '[^']*\.`)
+
 // missing says how to get a module that a cell has not found; "" where that was not it.
 func missing(e *notebook.Raised) string {
-	if e == nil || e.EName != "ModuleNotFoundError" {
+	if e == nil || e.EName != "ModuleNotFoundError" || partMissing.MatchString(e.EValue) {
 		return ""
 	}
 	return "A package is missing. `%pip install` gets it until the sandbox ends, where its network lets it; for good, the user adds it to sandbox.python_packages of the experiment."

@@ -44,14 +44,17 @@ func TestNobodyListens(t *testing.T) {
 // A cell that lacks a package says who can add it.
 func TestAPackageIsMissing(t *testing.T) {
 	t.Parallel()
-	raised := func(name string) string {
-		return `{"n":1000,"t":"end","execution":{"id":"e1","session":"s1","cell":"c1","state":"error","error":{"ename":"` + name + `","evalue":"No module named 'einops'","traceback":[]}}}` + "\n"
+	raised := func(name, module string) string {
+		return `{"n":1000,"t":"end","execution":{"id":"e1","session":"s1","cell":"c1","state":"error","error":{"ename":"` + name + `","evalue":"No module named '` + module + `'","traceback":[]}}}` + "\n"
 	}
-	for name, want := range map[string]bool{"ModuleNotFoundError": true, "ValueError": false} {
-		a := newAgent(t, (&fake{events: func(w http.ResponseWriter, _ int) { fmt.Fprint(w, raised(name)) }}).serve(t))
+	for _, tc := range []struct {
+		name, module string
+		want         bool
+	}{{"ModuleNotFoundError", "einops", true}, {"ModuleNotFoundError", "sklearn.svn", false}, {"ValueError", "einops", false}} {
+		a := newAgent(t, (&fake{events: func(w http.ResponseWriter, _ int) { fmt.Fprint(w, raised(tc.name, tc.module)) }}).serve(t))
 		a.do("start_new_session", nil)
-		if r := a.do("execute_code", map[string]any{"code": "import einops"}); strings.Contains(r.Next, "sandbox.python_packages") != want {
-			t.Errorf("%s: next is %q", name, r.Next)
+		if r := a.do("execute_code", map[string]any{"code": "import einops"}); strings.Contains(r.Next, "sandbox.python_packages") != tc.want {
+			t.Errorf("%s of %s: next is %q", tc.name, tc.module, r.Next)
 		}
 	}
 }
