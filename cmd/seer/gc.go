@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -32,7 +34,8 @@ are never touched.
 What starts have made on this computer to have it the next time (layers of packages,
 unpacked images, systems with packages, copies of hidden models) goes when it was not
 used for 30 days, which starts also see to once a day. What a sandbox or a snapshot
-needs stays. With --dry-run only this is looked at, and nothing is removed.`,
+needs stays. With --dry-run only this is looked at: what would go from this
+computer's disk. No provider is asked, and nothing is ended or removed.`,
 		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
 		Args:    args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,14 +43,15 @@ needs stays. With --dry-run only this is looked at, and nothing is removed.`,
 			if err != nil {
 				return err
 			}
+			disk.limited = cmd.Flags().Changed("keep")
 			report, err := disk.collect(cmd.Context(), e, providers)
-			if err != nil {
+			if err != nil && !told(report) {
 				return err
 			}
 			if err := a.print(report, func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
-			return gcFailure(report)
+			return cmp.Or(err, gcFailure(report))
 		},
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
@@ -57,28 +61,48 @@ needs stays. With --dry-run only this is looked at, and nothing is removed.`,
 	return c
 }
 
+const (
+	mostDays = 36500 // a century, which a time can hold
+	mostGB   = 1e9
+)
+
+// told reports whether there is anything in a report.
+func told(r machine.GCReport) bool {
+	return len(r.Ended)+len(r.Cleaned)+len(r.Forgotten)+len(r.Unrecorded)+len(r.Failed) > 0
+}
+
 // diskFlags say what is removed of what starts have made on this computer.
 type diskFlags struct {
-	unused int
-	keep   float64
-	dryRun bool
+	unused  int
+	keep    float64
+	limited bool // keep was given
+	dryRun  bool
 }
 
 // collect ends and removes what is to be. At other providers than this computer's there is
 // nothing of the disk.
 func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []string) (report machine.GCReport, err error) {
-	if f.unused < 1 || f.keep < 0 {
-		return report, &usageError{errors.New("--unused takes 1 day or more, and --keep a size in GB")}
+	if f.unused < 1 || f.unused > mostDays {
+		return report, usagef("--unused takes a number of days from 1 to %d", mostDays)
 	}
-	if !f.dryRun {
-		if report, err = e.GC(ctx, providers...); err != nil {
-			return report, err
-		}
+	if math.IsNaN(f.keep) || f.keep < 0 || f.keep > mostGB {
+		return report, usagef("--keep takes a size in GB, from 0 to %.0f", mostGB)
+	}
+	if f.dryRun {
+		err = e.CheckProviders(ctx, providers...)
+	} else {
+		report, err = e.GC(ctx, providers...)
+	}
+	if err != nil {
+		return report, err
 	}
 	if len(providers) > 0 && !slices.Contains(providers, "local") {
 		return report, nil
 	}
-	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, MaxBytes: int64(f.keep * 1e9), DryRun: f.dryRun}
+	o := engine.PruneOptions{Unused: time.Duration(f.unused) * 24 * time.Hour, DryRun: f.dryRun}
+	if f.limited {
+		o.MaxBytes = max(1, int64(f.keep*1e9))
+	}
 	gone, err := e.Prune(ctx, o)
 	report.Cleaned = append(report.Cleaned, gone...)
 	return report, err
@@ -103,7 +127,11 @@ func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
 		}
 	}
 	if n == 0 {
-		a.ui.tell("Nothing to clean up.")
+		text := "Nothing to clean up."
+		if dryRun {
+			text = "Nothing would go from this computer's disk; machines were not asked."
+		}
+		a.ui.tell("%s", text)
 	}
 	if bytes > 0 {
 		a.ui.tell("%s %s", freed, megabytes(bytes))
