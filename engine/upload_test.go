@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"archive/tar"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// A file that vanishes from a folder while that is uploaded does not cost the sandbox.
+func TestAStartOutlivesAVanishedFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, size := range map[string]int{"a": 16 << 20, "z": 1} { // a is more than waits on the way
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, err := os.MkdirTemp("", "s") // a socket's path may not be long
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(short)
+	listener, err := net.Listen("unix", filepath.Join(short, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := tar.NewReader(r.Body).Next(); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(filepath.Join(dir, "z")); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "{}")
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	client, err := protocol.NewClient("unix:"+listener.Addr().String(), "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	var warned []string
+	u := &up{exp: &experiment.Experiment{}, plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
+		report: reporter{time.Now, func(ev Event) {
+			if ev.Level == LevelWarn {
+				warned = append(warned, ev.Message)
+			}
+		}}}
+	if err := u.upload(t.Context(), &Sandbox{runtime: client}); err != nil {
+		t.Error(err)
+	}
+	if len(warned) != 1 || !strings.Contains(warned[0], "vanished while the folder was read: z; the rest was copied") {
+		t.Errorf("warnings: %q", warned)
+	}
+}
