@@ -56,7 +56,7 @@ func handleOf(r machine.Record) EnvironmentHandle {
 	if len(note.Config) > 0 {
 		h.Config = note.Config
 	}
-	if !r.Live() {
+	if !r.Live() || note.Verifying {
 		return h
 	}
 	if j := note.Jupyter; j != nil {

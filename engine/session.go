@@ -28,6 +28,9 @@ type sessionNote struct {
 	CodeServer *listener       `json:"code_server,omitempty"`
 	Prompt     string          `json:"prompt,omitempty"` // what an agent is told of the sandbox
 	Layer      string          `json:"layer,omitempty"`  // key of what it is shown of packages and repositories
+	// Verifying marks a sandbox of saved processes that nobody may have yet: whether they
+	// are what was saved is not known, or their keys are still the original's.
+	Verifying bool `json:"verifying,omitempty"`
 }
 
 // listener is a program of the sandbox that people and agents connect to.

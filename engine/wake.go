@@ -34,6 +34,7 @@ type waking struct {
 	verify func(context.Context) error
 	idle   time.Duration
 	report reporter
+	boot   time.Duration // what starting and verifying may take
 
 	rec     machine.Record
 	renewal protocol.Renewal
@@ -58,6 +59,9 @@ func (e *Engine) waken(ctx context.Context, dir string) (waking, error) {
 	}
 	if err != nil {
 		return w, fmt.Errorf("what was saved of the sandbox cannot be read: %w", err)
+	}
+	if w.boot, err = wakingTime(dir); err != nil {
+		return w, err
 	}
 	w.timeout = seconds(w.spec.TimeoutSeconds)
 	w.idle = seconds(w.saved.Record.Lease.IdleSeconds)
@@ -97,15 +101,15 @@ func (w *waking) start(ctx context.Context) error {
 	r := machine.NewRecord()
 	r.Name, r.Network, r.Owner = w.name, w.spec.Network, w.engine.ledger.Owner()
 	r.AdminToken, r.ExperimentFile, r.Models, r.Labels = protocol.NewToken(), from.ExperimentFile, from.Models, maps.Clone(from.Labels)
-	r.Lease = machine.NewLease(machine.Attached, w.ttl(), w.engine.now())
+	r.Lease = machine.NewLease(machine.Attached, max(w.ttl(), w.boot), w.engine.now())
 	r.Lease.IdleSeconds = int64(w.idle / time.Second)
-	w.renewal = protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(r.AdminToken), BootSeconds: bootTimeout.Seconds(), Services: map[string]string{}}
+	w.renewal = protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(r.AdminToken), BootSeconds: w.boot.Seconds(), Services: map[string]string{}}
 	for _, v := range from.Services {
 		v.Token, v.OutDir, v.Connection, v.ServedAt = protocol.NewToken(), "", "", w.engine.now()
 		w.renewal.Services[v.Name] = protocol.HashToken(v.Token)
 		r.Services = append(r.Services, v)
 	}
-	if err := setNote(&r, func(n *sessionNote) { *n = w.saved.Session }); err != nil {
+	if err := setNote(&r, func(n *sessionNote) { *n, n.Verifying = w.saved.Session, true }); err != nil {
 		return err
 	}
 	spec := w.spec
@@ -140,7 +144,11 @@ func (w *waking) settle(ctx context.Context) (*Sandbox, error) {
 		return nil, err
 	}
 	s.beat(ctx, w.rec, w.ttl(), w.idle)
-	if err := w.renew(ctx, s); err != nil {
+	err = w.renew(ctx, s)
+	if err == nil {
+		err = w.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Verifying = false })
+	}
+	if err != nil {
 		s.stopHeartbeat()
 		return nil, err
 	}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// A sandbox of saved processes is nobody's until they are verified, by none of its names.
+func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, err := New(Options{StateDir: filepath.Join(dir, "s"), CacheDir: filepath.Join(dir, "c"), RuntimeDir: filepath.Join(dir, "r")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := machine.NewRecord()
+	r.Name, r.Owner, r.Provider, r.Handle, r.AdminToken = "copy", e.ledger.Owner(), "elsewhere", "h", protocol.NewToken()
+	r.State, r.Port, r.Endpoints = sdk.Running, runtimePort, []sdk.Endpoint{{Port: runtimePort, URL: "http://127.0.0.1:1"}}
+	r.Lease = machine.NewLease(machine.Attached, time.Hour, time.Now())
+	err = setNote(&r, func(n *sessionNote) { n.Jupyter, n.Verifying = &listener{Port: 1, Secret: "of the original"}, true })
+	if err == nil {
+		err = e.ledger.Add(t.Context(), &r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{r.ID, r.ID[:8], "copy"} {
+		if s, err := e.Open(t.Context(), ref); protocol.CodeOf(err) != protocol.Unavailable || KindOf(err) != KindProvider {
+			t.Errorf("%s: %v, %v", ref, s, err)
+		}
+	}
+	if h := handleOf(r); h.JupyterToken != "" || h.JupyterPort != 0 {
+		t.Errorf("its handle is %+v", h)
+	}
+	if err := e.noteSession(t.Context(), r.ID, func(n *sessionNote) { n.Verifying = false }); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Open(t.Context(), "copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+}
+
+// The machine of a large memory waits until all of it has been read.
+func TestWakingTimeGrowsWithTheMemory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, sub := range []string{local.MemoryImages, local.MemoryTrees} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := filepath.Join(dir, local.MemoryImages, "pages.img")
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := wakingTime(dir); err != nil || got != bootTimeout {
+		t.Errorf("of nothing: %s, %v", got, err)
+	}
+	if err := os.Truncate(at, 100*verifyRate); err != nil { // with holes
+		t.Fatal(err)
+	}
+	if got, err := wakingTime(dir); err != nil || got != bootTimeout+100*time.Second {
+		t.Errorf("of 5 GB: %s, %v", got, err)
+	}
+}
