@@ -20,6 +20,13 @@ sys.exit(code or ("it took more than %s KiB" % sys.argv[1] if used > int(sys.arg
 P
 }
 
+copying=
+cleanup() {
+  [ -z "$copying" ] || { kill "$copying" && wait "$copying"; } || true
+  "$SEER" down lab 2>down.err || grep -q 'no sandbox' down.err || cat down.err
+} >&2
+trap cleanup EXIT
+
 printf 'name: files\nsandbox: {timeout: 30m}\n' >exp.yaml
 "$SEER" up exp.yaml --name lab -q
 in_lab() { [ "$("$SEER" exec lab -- sh -c 'sha256sum <"$0"' "$1")" = "$sum" ]; }
@@ -42,10 +49,17 @@ rm -r "got é/tree"
 # Stopped and killed in the middle.
 for signal in INT KILL; do
   "$SEER" cp data/zeros lab:half &
-  pid=$!
-  until "$SEER" exec lab -- ls -A | grep '^\.seer-' || ! kill -0 $pid; do :; done
-  kill -$signal $pid || true # it may have been faster
-  if wait $pid; then "$SEER" exec lab -- rm half; fi
+  copying=$!
+  until "$SEER" exec lab -- ls -A | grep '^\.seer-' || ! kill -0 $copying; do :; done
+  kill -$signal $copying || true # it may have been faster
+  code=0
+  wait $copying || code=$?
+  copying=
+  case $signal/$code in
+  */0) "$SEER" exec lab -- rm half ;;
+  INT/130 | KILL/137) ;;
+  *) echo "seer cp ended with $code after SIG$signal" >&2 && exit 1 ;;
+  esac
   "$SEER" exec lab -- sh -c 'while ls -A | grep "^\.seer-"; do sleep 0.1; done; test ! -e half'
 done
 "$SEER" down lab

@@ -10,7 +10,7 @@ trap '"$SEER" down --all >/dev/null' EXIT
 "$SEER_PYTHON" "$TOP/e2e/models/make.py"
 cells() { # cells SANDBOX SESSION [restart] <CODE
   local url
-  url=$("$SEER" show "$1" | awk '$1 == "jupyter" {print $2}')
+  url=$("$SEER" show "$1" --keys | awk '$1 == "jupyter" {print $2}')
   python3 "$TOP/e2e/models/cells.py" "$url" "${@:2}"
 }
 
