@@ -12,6 +12,7 @@ from typing import Any, Dict
 
 MB = 1 << 20
 MORE = 200 * MB  # than what a kernel has said and the service has not taken yet, which on a slow machine may be all of it
+LEFT = 200 * MB  # after lines, of what the service had had in memory
 LINES = 100_000  # of 10 kB: the limit of what is kept is 1 GiB
 CODE = """
 line = 'x' * 9999 + '\\n'
@@ -60,6 +61,13 @@ def main(url: str, token: str, pid: int) -> None:
         found = count(ended["id"], letter)
         assert found == size, "%s: %d bytes of %d are there" % (what, found, size)
         assert grown < bound, "%s: %d MB, more than %d" % (what, grown / MB, bound / MB)
+        if letter == b"x":  # lines are let go one by one; a text without an end is there in one piece
+            end = time.monotonic() + 300
+            while memory("VmRSS") - before > LEFT and time.monotonic() < end:
+                time.sleep(0.2)
+            left = memory("VmRSS") - before
+            print("1 GB %s: %d MB of it are left" % (what, left / MB), flush=True)
+            assert left <= LEFT, "%s: %d MB are left, more than %d" % (what, left / MB, LEFT / MB)
         ask("DELETE", "/sessions/" + session)
 
 
