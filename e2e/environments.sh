@@ -42,7 +42,7 @@ cat >wrong.yaml <<'Y'
 sandbox: {python_packages: [no-such-package-of-seer]}
 Y
 if "$SEER" up wrong.yaml >wrong.out 2>&1; then exit 1; fi
-grep -q "seer: installing Python packages failed with exit code 1: .*No matching distribution found for no-such-package-of-seer" wrong.out
+grep -q "seer: wrong.yaml:1: sandbox.python_packages.0: installing Python packages failed with exit code 1: .*No matching distribution found for no-such-package-of-seer" wrong.out
 
 cat >system.yaml <<'Y'
 sandbox: {system_packages: [tree], python_packages: [einops], image: {commands: ["python -c 'import einops' && tree --version > /usr/local/made"]}}

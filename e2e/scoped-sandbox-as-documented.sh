@@ -1,7 +1,7 @@
 # The guide's own interface code, unchanged, on a model of the name that it asks for.
 example=$TOP/examples/scoped-sandbox
 export SEER_PYTHON
-SEER_PYTHON=$("$example/prepare")
+SEER_PYTHON=$(flock "$TOP/.tools/scoped-sandbox.lock" "$example/prepare")
 cp "$example"/testdata/as-documented/* .
 mkdir google
 cp -aL "$example/model" google/gemma-2-9b

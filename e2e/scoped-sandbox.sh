@@ -1,7 +1,7 @@
 # Seed-style experiment on a real embedding model with the real transformers.
 cd "$TOP/examples/scoped-sandbox"
 export SEER_PYTHON
-SEER_PYTHON=$(./prepare)
+SEER_PYTHON=$(flock "$TOP/.tools/scoped-sandbox.lock" ./prepare) # two scripts share what it makes
 "$SEER_PYTHON" -m unittest # the interface and the agent, without Seer
 rm -rf outputs
 "$SEER" run seer.yaml

@@ -15,7 +15,7 @@ TOKEN = urllib.parse.parse_qs(URL.query)["token"][0]
 
 def ask(path: str, body: Optional[Dict[str, Any]] = None) -> bytes:
     data = None if body is None else json.dumps(body).encode()
-    where = "%s://%s/seer/v1%s" % (URL.scheme, URL.netloc, path)
+    where = "%s://%s%s/seer/v1%s" % (URL.scheme, URL.netloc, URL.path.rstrip("/"), path)
     request = urllib.request.Request(where, data=data, headers={"Authorization": "Bearer " + TOKEN})
     with urllib.request.urlopen(request, timeout=300) as answer:
         return answer.read()

@@ -170,7 +170,7 @@ func (m *machine) push() protocol.Health {
 func self(string, string) (string, error) { return os.Executable() }
 
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
