@@ -47,18 +47,17 @@ def main() -> None:
                 groups[title] = {"start": start, "calls": calls, "commands": commands}[name].measure(lab)
             print("bench: %s measured in %.0f s" % (name, time.monotonic() - begin), file=sys.stderr)
         figures = report.text(lab, groups, stages, notes)
+        print(figures)
+        if options.write:
+            path = report.write_some(lab, report.sections(groups, stages, notes)) if options.only else report.write(figures)
+            print("bench: written to %s" % os.path.relpath(str(path)), file=sys.stderr)
     finally:
         lab.close()
-    print(figures)
-    if options.write:
-        if options.only:
-            raise SystemExit("bench: --write needs all groups")
-        print("bench: written to %s" % os.path.relpath(str(report.write(figures))), file=sys.stderr)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md; with --only into their own sections")
     parser.add_argument("--only", action="append", choices=GROUPS, help="measure only this group; may be repeated")
     parser.add_argument("--requests", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--wheels", required=True, help=argparse.SUPPRESS)

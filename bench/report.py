@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from lab import TOP, Lab
 from measure import Row, median, p99, ratio, spread
@@ -16,13 +16,18 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 def text(lab: Lab, groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str, float]]],
          notes: Dict[str, List[str]]) -> str:
-    parts = [machine(lab)]
+    return "\n\n".join([machine(lab)] + list(sections(groups, stages, notes).values()))
+
+
+def sections(groups: Dict[str, List[Row]], stages: Dict[str, Dict[str, Dict[str, float]]], notes: Dict[str, List[str]]) -> Dict[str, str]:
+    """What is said of each group, by its title."""
+    found = {}
     for title, rows in groups.items():
-        parts.append("### %s\n\n%s" % (title, table(rows)))
+        parts = ["### %s" % title, table(rows)]
         if stages.get(title):
             parts.append(shares(stages[title]))
-        parts += notes.get(title, [])
-    return "\n\n".join(parts)
+        found[title] = "\n\n".join(parts + notes.get(title, []))
+    return found
 
 
 def table(rows: List[Row]) -> str:
@@ -91,11 +96,28 @@ def bubblewrap() -> str:
 
 def write(figures: str) -> Path:
     """Replaces what is between the markers of docs/benchmarks.md."""
-    path = TOP / "docs" / "benchmarks.md"
-    old = path.read_text()
-    head, _, rest = old.partition(BEGIN)
-    _, found, tail = rest.partition(END)
-    if not found:
-        raise SystemExit("bench: %s has lost the lines %s and %s" % (path, BEGIN, END))
+    path, head, _, tail = document()
     path.write_text("%s%s\n\n%s\n\n%s%s" % (head, BEGIN, figures, END, tail))
     return path
+
+
+def write_some(lab: Lab, found: Dict[str, str]) -> Path:
+    """Replaces the sections of some groups, each of which then says when and where it was measured."""
+    path, head, old, tail = document()
+    parts = old.strip().split("\n### ")
+    kept = {part.partition("\n")[0]: "### " + part.strip() for part in parts[1:]}
+    for title, section in found.items():
+        begin, rest = section.split("\n\n", 1)
+        kept[title] = "%s\n\nMeasured apart from the others:\n\n%s\n\n%s" % (begin, machine(lab), rest)
+    path.write_text("%s%s\n\n%s\n\n%s%s" % (head, BEGIN, "\n\n".join([parts[0].strip()] + list(kept.values())), END, tail))
+    return path
+
+
+def document() -> Tuple[Path, str, str, str]:
+    """The document: what is before the figures, they themselves, and what is after them."""
+    path = TOP / "docs" / "benchmarks.md"
+    head, _, rest = path.read_text().partition(BEGIN)
+    figures, found, tail = rest.partition(END)
+    if not found:
+        raise SystemExit("bench: %s has lost the lines %s and %s" % (path, BEGIN, END))
+    return path, head, figures, tail
