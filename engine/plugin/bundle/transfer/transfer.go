@@ -95,6 +95,8 @@ func (o Options) Read(ctx context.Context, body io.ReadCloser, want, limit int64
 	switch {
 	case ctx.Err() != nil:
 		return nil, Failure(ctx, context.Cause(ctx))
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled): // the request's own context was first
+		return nil, Failure(ctx, err)
 	case int64(len(data)) > limit:
 		return nil, sdk.Errorf(sdk.Invalid, "larger than %s", size(limit))
 	case err != nil && (want < 0 || int64(len(data)) >= want):
