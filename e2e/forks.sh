@@ -171,7 +171,7 @@ is "files in gVisor again" "$("$SEER" exec back -- sh -c 'cat link ~/kept/x new;
 
 # An ordinary user has forks and saved processes as well.
 if [ "$(id -u)" = 0 ]; then
-  own=$(mktemp -d /tmp/seer-XXXXXX)
+  own=$(mktemp -d /tmp/seer-XXXXXX) # where an ordinary user may look, and short enough for sockets
   mkdir -m 700 "$own/run" "$own/bin"
   cp -r "$TOP"/bin/{seer,runsc,runtime,plugins} "$own/bin"
   cp state.py forks.yaml "$own"
@@ -190,7 +190,7 @@ trap '"$SEER" down --all >/dev/null 2>&1' EXIT
 "$SEER" gc
 S
   chown -R 65534:65534 "$own"
-  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" HOME="$own" XDG_RUNTIME_DIR="$own/run" SEER="$own/bin/seer" SEER_E2E="$SEER_E2E" bash "$own/try.sh"
+  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" HOME="$own" XDG_RUNTIME_DIR="$own/run" SEER="$own/bin/seer" SEER_E2E="$SEER_E2E" bash "$own/try.sh" || { rm -rf "$own"; exit 1; }
   rm -rf "$own"
 fi
 
