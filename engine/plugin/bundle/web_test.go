@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
@@ -218,6 +220,22 @@ func TestFetchEnds(t *testing.T) {
 		time.AfterFunc(short, cancel)
 		if _, _, err := bundle.Fetch(ctx, base+"/x.wasm", o); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s, Ctrl-C: %v", name, err)
+		}
+	}
+}
+
+// A request may hear of its context's end before the one who reads its body does.
+func TestReadEndsWithItsRequest(t *testing.T) {
+	o := transfer.Options{}.Defaults()
+	for end, ok := range map[error]func(error) bool{
+		context.Canceled: func(err error) bool { return errors.Is(err, context.Canceled) },
+		context.DeadlineExceeded: func(err error) bool {
+			return sdk.CodeOf(err) == sdk.Unavailable && strings.Contains(err.Error(), "took too long")
+		},
+	} {
+		_, err := o.Read(t.Context(), io.NopCloser(iotest.ErrReader(end)), -1, 10)
+		if !ok(err) {
+			t.Errorf("%v: %v", end, err)
 		}
 	}
 }

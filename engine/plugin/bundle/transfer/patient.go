@@ -71,6 +71,10 @@ func (p patient) once(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := p.o.Transport.RoundTrip(req)
 	watch.Stop()
+	if err == nil && ctx.Err() != nil { // what a server says as the connection ends is no answer
+		resp.Body.Close()
+		err = ctx.Err()
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
 			err = cause

@@ -130,6 +130,9 @@ func Failure(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) && errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled
 	}
+	if ctx.Err() == nil && errors.Is(err, context.Canceled) { // the request heard of it first
+		return context.Canceled
+	}
 	var wrapped *url.Error
 	for errors.As(err, &wrapped) {
 		err = wrapped.Err
