@@ -6,6 +6,14 @@ not() { if "$@" >said 2>&1; then echo "this was not to succeed: $*"; cat said; e
 is() { [ "$2" = "$3" ] || { echo "$1: got \"$2\", not \"$3\""; exit 1; }; }
 other() { [ "$2" != "$3" ] || { echo "$1: both have \"$2\""; exit 1; }; }
 show() { "$SEER" show "$1" --json | python3 -c "import json,sys; print(json.load(sys.stdin)$2)"; }
+goes_on() { # SANDBOX AFTER-WHAT: its service answers again
+  local tries=0
+  until timeout 20 "$SEER" call "$1" state.count >/dev/null 2>&1; do
+    tries=$((tries + 1))
+    [ $tries -lt 100 ] || { echo "$2: the sandbox does not go on"; exit 1; }
+    sleep 2
+  done
+}
 token() { python3 -c "import json; print(json.load(open('$1'))['token'])"; }
 
 cat >state.py <<'P'
@@ -99,12 +107,7 @@ for pause in 0.15 0.4; do
   sleep $pause
   kill -9 $! 2>/dev/null || true
   wait $! 2>/dev/null || true
-  tries=0
-  until timeout 20 "$SEER" call killed state.count >/dev/null 2>&1; do
-    tries=$((tries + 1))
-    [ $tries -lt 100 ] || { echo "killed after $pause s, the sandbox does not go on"; exit 1; }
-    sleep 2
-  done
+  goes_on killed "killed after $pause s"
   "$SEER" snapshots rm half 2>/dev/null || true
 done
 "$SEER" gc
@@ -135,12 +138,7 @@ broken() { # SIGNAL SECONDS COMMAND…
   sleep "$2"
   kill "-$1" $! 2>/dev/null || true
   wait $! 2>/dev/null || true
-  tries=0
-  until timeout 20 "$SEER" call disk state.count >/dev/null 2>&1; do
-    tries=$((tries + 1))
-    [ $tries -lt 100 ] || { echo "$*: the sandbox does not go on"; exit 1; }
-    sleep 2
-  done
+  goes_on disk "$*"
   "$SEER" snapshots rm half >/dev/null 2>&1 || true
   for name in half-1 half-2; do "$SEER" down $name >/dev/null 2>&1 || true; done
   "$SEER" gc >/dev/null

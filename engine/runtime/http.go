@@ -14,98 +14,11 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/protocol/link"
 )
 
 // maxJSON is the most that is read of a request with JSON. Files and calls have
 // no such limit.
 const maxJSON = 64 << 20
-
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	handle := func(pattern string, a access, h func(http.ResponseWriter, *http.Request) error) {
-		mux.Handle(pattern, s.guard(a, func(w http.ResponseWriter, r *http.Request) {
-			if err := h(w, r); err != nil {
-				writeError(w, err)
-			}
-		}))
-	}
-	handle("GET /loader/v1", adminOnly, s.getLoader)
-	handle("GET /v1/link", anyToken, s.getLink)
-	handle("GET /v1/health", adminOnly, s.getHealth)
-	handle("PUT /v1/config", adminOnly, s.putConfig)
-	handle("GET /v1/config", adminOnly, s.getConfig)
-	handle("GET /v1/lease", adminOnly, s.getLease)
-	handle("PUT /v1/lease", adminOnly, s.putLease)
-	handle("POST /v1/shutdown", adminOnly, s.postShutdown)
-
-	handle("POST /v1/processes", ofSession, s.changing(s.postProcess))
-	handle("GET /v1/processes", ofSession, s.getProcesses)
-	handle("GET /v1/processes/{id}", ofSession, s.getProcess)
-	handle("GET /v1/processes/{id}/output", ofSession, s.getOutput)
-	handle("POST /v1/processes/{id}/stdin", ofSession, s.postStdin)
-	handle("POST /v1/processes/{id}/signal", ofSession, s.postSignal)
-	handle("POST /v1/processes/{id}/resize", ofSession, s.postResize)
-	handle("DELETE /v1/processes/{id}", ofSession, s.deleteProcess)
-
-	handle("GET /v1/files", ofSession, s.used(s.getFile))
-	handle("PUT /v1/files", ofSession, s.used(s.changing(s.putFile)))
-	handle("DELETE /v1/files", ofSession, s.used(s.changing(s.deleteFile)))
-	handle("GET /v1/files/stat", ofSession, s.used(s.statFile))
-	handle("GET /v1/files/list", ofSession, s.used(s.listFiles))
-	handle("POST /v1/files/mkdir", ofSession, s.used(s.changing(s.mkdir)))
-	handle("GET /v1/tree", ofSession, s.used(s.getTree))
-	handle("PUT /v1/tree", ofSession, s.used(s.changing(s.putTree)))
-
-	handle("GET /v1/ports/{port}", ofSession, s.getPort)
-	handle("GET /v1/watch", ofSession, s.getWatch)
-	handle("GET /v1/usage", ofSession, s.getUsage)
-	handle("GET /v1/sessions", adminOnly, s.getSessions)
-	handle("PUT /v1/sessions/{id}", adminOnly, s.putSession)
-	handle("DELETE /v1/sessions/{id}", adminOnly, s.deleteSession)
-	handle("POST /v1/freeze", adminOnly, s.used(s.postFreeze))
-	handle("POST /v1/park", adminOnly, s.used(s.postPark))
-	handle("POST /v1/thaw", adminOnly, s.postThaw)
-
-	handle("GET /v1/services", adminOnly, s.getServices)
-	handle("PUT /v1/services/{service}", adminOnly, s.used(s.changing(s.putService)))
-	handle("GET /v1/services/{service}", ownService, s.getService)
-	handle("DELETE /v1/services/{service}", adminOnly, s.deleteService)
-	handle("GET /v1/services/{service}/logs", adminOnly, s.getLogs)
-	handle("POST /v1/services/{service}/call/{function}", ownService, s.used(s.postCall))
-	handle("POST /v1/services/{service}/arguments/{id}", ownService, s.used(s.postArguments))
-	handle("GET /v1/services/{service}/calls", ownService, s.getCalls)
-	handle("GET /v1/services/{service}/calls/{id}", ownService, s.getCall)
-	handle("DELETE /v1/services/{service}/calls/{id}", ownService, s.deleteCall)
-	handle("GET /v1/services/{service}/tokens", adminOnly, s.getTokens)
-	handle("PUT /v1/services/{service}/tokens/{id}", adminOnly, s.putToken)
-	handle("DELETE /v1/services/{service}/tokens/{id}", adminOnly, s.deleteToken)
-	handle("GET /v1/services/{service}/journal", adminOnly, s.getJournal)
-	handle("GET /v1/services/{service}/connect", ownService, s.used(s.getConnect))
-
-	handle("/", adminOnly, func(_ http.ResponseWriter, r *http.Request) error {
-		return protocol.Errorf(protocol.NotFound, "the runtime has no %s %s", r.Method, r.URL.Path)
-	})
-	return marked(mux)
-}
-
-// marked has every answer say that it is ours, not one of a tunnel.
-func marked(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(link.Marker, "1")
-		next.ServeHTTP(w, r)
-	})
-}
-
-type handler = func(http.ResponseWriter, *http.Request) error
-
-// used counts a request as use of the machine.
-func (s *Server) used(h handler) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		defer s.lease.begin()()
-		return h(w, r)
-	}
-}
 
 func writeJSON(w http.ResponseWriter, status int, v any) error {
 	data, err := json.Marshal(v)
