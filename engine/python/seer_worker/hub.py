@@ -5,7 +5,7 @@ import socket
 import sys
 import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Set
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from .calls import QUEUED
 from .clock import Clock
@@ -79,9 +79,21 @@ class Hub:
         elif connection.deaf or connection.paused:
             connection.closed = True
         if not connection.paused and not connection.deaf and not connection.closed:
-            self._take(connection, connection.receive())
+            frames = connection.receive()
+            if connection.owner != "main":
+                frames = self._heed(connection, frames)
+            self._take(connection, frames)
         if connection.closed:
             self.drop(connection)
+
+    def _heed(self, connection: Connection, frames: Sequence[Frame]) -> Sequence[Frame]:
+        """Hears what the runtime has said before these were sent: a token that it has revoked opens nothing any more."""
+        connection.held.extend(frames)
+        while self._control is not None and self._hear(self._control):
+            pass
+        if self.connections.get(connection.fd) is not connection:
+            connection.held.clear()
+        return ()
 
     def _take(self, connection: Connection, frames: Any) -> None:
         desk, held = self._desk, connection.held

@@ -1,11 +1,13 @@
 """What the runtime says while calls run: other tokens, an edited file, how much of the record has been taken. And what a record has."""
 
 import json
+import os
+import signal
 import threading
 import unittest
 
 import numpy as np
-from harness import Failed, Worker, eventually, serve
+from harness import Failed, Worker, eventually, frame, serve
 
 from seer_worker.journal_scan import scan
 from seer_worker.values import decode, encode, value_parts
@@ -94,6 +96,24 @@ class Tokens(Case):
         self.assertEqual([c["id"] for c in worker.connect(runtime=True).calls() if c["state"] == "running"], [call])  # it goes on
         two.call("open_gate")
         self.assertEqual(two.call("f", 2), 2)
+
+    def test_what_is_asked_after_a_change_is_asked_under_it(self):
+        worker = self.serve(tokens=[{"id": "t-one", "functions": ["f"]}, {"id": "t-two", "functions": ["f"]}])
+        for token, changed, revoked in (("t-two", [{"id": "t-one", "functions": ["f"]}], True), ("t-one", [{"id": "t-one"}], False)):
+            peer = worker.connect(token=token)
+            self.assertEqual(peer.call("f", 1), 1)
+            worker.process.send_signal(signal.SIGSTOP)
+            os.waitpid(worker.process.pid, os.WUNTRACED)
+            call = frame({"t": "call", "id": "asked-" + token, "fn": "bump"}, b'{"args": [], "kwargs": {}}')
+            peer.sock.sendall(call[:5])  # what the worker is woken for
+            worker.tell({"t": "tokens", "tokens": changed})
+            peer.sock.sendall(call[5:])
+            worker.process.send_signal(signal.SIGCONT)
+            if revoked:
+                with self.assertRaises(EOFError):
+                    peer.answer("asked-" + token)
+            else:
+                self.assertEqual(peer.answer("asked-" + token)[0], 1)
 
 
 class Reload(Case):
