@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 )
 
@@ -84,6 +85,7 @@ func (v *validator) loading() {
 			v.onlyLoaded(at, m)
 			continue
 		}
+		v.words(at, m)
 		if m.IsPEFT && m.LoadAsPEFT {
 			v.fail(at+".load_as_peft", "an adapter is one already", "remove one of is_peft and load_as_peft")
 		}
@@ -94,6 +96,21 @@ func (v *validator) loading() {
 			}
 			variables[name] = m.Name
 		}
+	}
+}
+
+var (
+	dataTypes = regexp.MustCompile(`^(b?float16|float32|float64|half|float|double|float8_[a-z0-9]+)$`)
+	devices   = regexp.MustCompile(`^(cpu|mps|(cuda|xpu|hpu|npu|xla)(:\d{1,4})?)$`)
+)
+
+// words refuses a dtype and a device that no torch knows.
+func (v *validator) words(at string, m Model) {
+	if m.DType != "" && !dataTypes.MatchString(m.DType) {
+		v.fail(at+".dtype", quote(m.DType)+" is no dtype to load a model in", "use auto, bfloat16, float16, float32 or float64")
+	}
+	if m.Device != "" && !devices.MatchString(m.Device) {
+		v.fail(at+".device", quote(m.Device)+" is no device of torch", "use auto, cpu, cuda or cuda:1")
 	}
 }
 

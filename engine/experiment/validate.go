@@ -60,8 +60,11 @@ func (v *validator) models() {
 		if m.Source == SourceFolder && m.Revision != "" {
 			v.fail(at+".revision", "a folder has no revisions", "remove it")
 		}
-		if !identifier(m.VarName) || pythonKeyword(m.VarName) {
+		switch {
+		case !identifier(m.VarName):
 			v.fail(at+".var_name", quote(m.VarName)+" is not a Python identifier", "use letters, digits and `_`")
+		case pythonKeyword(m.VarName):
+			v.fail(at+".var_name", quote(m.VarName)+" is a Python keyword", "choose another name")
 		}
 		if other, taken := envs[m.EnvName()]; taken {
 			v.fail(at+".name", fmt.Sprintf("%s and %s would both be %s", quote(other), quote(m.Name), m.EnvName()), "rename one of them, or list it once")

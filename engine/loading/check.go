@@ -1,0 +1,135 @@
+package loading
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Fault is a reason for which a folder cannot be loaded.
+type Fault struct {
+	Message string // what is wrong
+	Hint    string // what to do
+}
+
+func (f *Fault) Error() string { return f.Message + "; " + f.Hint }
+
+const (
+	modelConfig   = "config.json"
+	adapterConfig = "adapter_config.json"
+	weightsIndex  = "model.safetensors.index.json"
+	again         = "fetch the model again"
+	// maxHeader is what safetensors itself allows for the header of a file.
+	maxHeader = 100_000_000
+)
+
+// Check looks whether the files of a model, or of an adapter, can be what they say,
+// without any library: before a machine is had. What is wrong is a [*Fault].
+func Check(dir string, adapter bool) error {
+	config, other := modelConfig, adapterConfig
+	if adapter {
+		config, other = adapterConfig, modelConfig
+	}
+	switch {
+	case isFile(filepath.Join(dir, config)):
+	case adapter:
+		return &Fault{"it has no " + config + ", so it is no PEFT adapter", "remove is_peft and base_model, or name the adapter's folder"}
+	case isFile(filepath.Join(dir, other)):
+		return &Fault{"it is a PEFT adapter and no whole model", "set is_peft: true, and base_model to the model that it was trained on"}
+	default:
+		return &Fault{"it has no " + config + ", so transformers cannot load it as a model", "name the folder that has it, or set workspace.preload_models: false and load it in your own way"}
+	}
+	var fields map[string]any
+	if err := readJSON(filepath.Join(dir, config), &fields); err != nil {
+		return damaged(config, err)
+	}
+	return checkWeights(dir)
+}
+
+func damaged(name string, err error) error {
+	return &Fault{fmt.Sprintf("its file %s is damaged: %v", name, err), again}
+}
+
+// checkWeights looks at the files of safetensors that transformers and peft would read.
+func checkWeights(dir string) error {
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	if err := readJSON(filepath.Join(dir, weightsIndex), &index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return damaged(weightsIndex, err)
+	}
+	names := slices.Compact(slices.Sorted(maps.Values(index.Files)))
+	there := func(name string) bool { return isFile(filepath.Join(dir, filepath.FromSlash(name))) }
+	if missing := slices.DeleteFunc(slices.Clone(names), there); len(missing) > 0 {
+		return &Fault{fmt.Sprintf("it lacks %d of its files of weights: %s", len(missing), strings.Join(missing[:min(3, len(missing))], ", ")), again}
+	}
+	for _, name := range append(names, "model.safetensors", "adapter_model.safetensors") {
+		if !there(name) {
+			continue
+		}
+		if err := checkTensors(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			return damaged(name, err)
+		}
+	}
+	return nil
+}
+
+// checkTensors compares what the header of a file of safetensors tells with its size.
+func checkTensors(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var length [8]byte
+	if _, err := io.ReadFull(f, length[:]); err != nil {
+		return fmt.Errorf("it has %d bytes", info.Size())
+	}
+	header := binary.LittleEndian.Uint64(length[:])
+	if header > maxHeader || header > uint64(info.Size())-8 {
+		return fmt.Errorf("its header would have %d bytes, and the file has %d", header, info.Size())
+	}
+	var tensors map[string]struct {
+		Offsets []uint64 `json:"data_offsets"`
+	}
+	if err := json.NewDecoder(io.LimitReader(f, int64(header))).Decode(&tensors); err != nil {
+		return fmt.Errorf("its header cannot be read: %w", err)
+	}
+	end := uint64(0)
+	for name, t := range tensors {
+		if len(t.Offsets) == 2 {
+			end = max(end, t.Offsets[1])
+		} else if name != "__metadata__" {
+			return fmt.Errorf("the tensor %s has no place in it", name)
+		}
+	}
+	if size := uint64(info.Size()) - 8 - header; end != size {
+		return fmt.Errorf("its tensors need %d bytes, and it has %d", end, size)
+	}
+	return nil
+}
+
+func readJSON(path string, to any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
