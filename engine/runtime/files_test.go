@@ -73,6 +73,7 @@ func TestFileErrors(t *testing.T) {
 		"remove none":   {m.client.Remove(ctx, "/workspace/none", true), protocol.NotFound},
 		"under a file":  {m.client.WriteFile(ctx, "/workspace/f/x", strings.NewReader(""), 0o644), protocol.Invalid},
 		"over a folder": {m.client.WriteFile(ctx, "/workspace/d", strings.NewReader(""), 0o644), protocol.Invalid},
+		"over a pipe":   {m.client.WriteFile(ctx, "/workspace/pipe", strings.NewReader(""), 0o644), protocol.Invalid},
 		"recursive":     {m.client.Remove(ctx, "/workspace/d", true), ""},
 	} {
 		if protocol.CodeOf(c.err) != c.code {

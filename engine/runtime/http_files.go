@@ -92,6 +92,9 @@ func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) 
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return 0, protocol.Errorf(protocol.Invalid, "%s is a folder", path)
 	}
+	if info, err := os.Lstat(path); err == nil && entryType(info.Mode()) == protocol.EntryOther {
+		return 0, protocol.Errorf(protocol.Invalid, "%s is no file but a pipe, a socket or a device, which no file replaces", path)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return 0, err
 	}

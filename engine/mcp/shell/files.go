@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -77,22 +76,6 @@ func (k *known) lock(path string) func() {
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-// resolve follows symlinks, so that a file is changed where it is.
-func resolve(ctx context.Context, c *protocol.Client, p string) (protocol.Entry, string, error) {
-	for range 20 {
-		e, err := c.Stat(ctx, p)
-		if err != nil || e.Type != protocol.EntrySymlink {
-			return e, p, err
-		}
-		if path.IsAbs(e.Target) {
-			p = e.Target
-		} else {
-			p = path.Join(path.Dir(p), e.Target)
-		}
-	}
-	return protocol.Entry{}, p, fmt.Errorf("%s: too many symbolic links", p)
 }
 
 type readArgs struct {

@@ -27,11 +27,17 @@ type downloadArgs struct {
 	To   string `json:"to"`
 }
 
+// maxPath is how long a path of this computer may be, so that other programs can use it.
+const maxPath = 4095
+
 // here is a path in the folder of this computer.
 func (s *server) here(name string) (string, error) {
 	name = strings.TrimPrefix(filepath.ToSlash(filepath.Clean(name)), "./")
 	if name == "" || strings.ContainsRune(name, 0) || !filepath.IsLocal(name) {
 		return "", fmt.Errorf("%q is no path in the folder for files, %s: it has to be relative and stay in it", name, s.opts.Files)
+	}
+	if len(s.opts.Files)+1+len(name) > maxPath {
+		return "", errors.New("the path is longer than one may be")
 	}
 	return name, nil
 }
@@ -46,13 +52,16 @@ func (s *server) upload(ctx context.Context, _ *mcp.CallToolRequest, a uploadArg
 		return front.BadArguments("upload", err)
 	}
 	info, err := s.files.Stat(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return front.Problem(fmt.Sprintf("upload: %v (in %s)", err, s.opts.Files))
+	}
+	_, real, err := resolve(ctx, c, p)
+	switch {
+	case err != nil && protocol.CodeOf(err) != protocol.NotFound:
 	case info.IsDir():
-		err = s.uploadTree(ctx, c, name, p)
+		err = s.uploadTree(ctx, c, name, real)
 	case info.Mode().IsRegular():
-		err = s.uploadFile(ctx, c, name, p)
+		err = s.uploadFile(ctx, c, name, real)
 	default:
 		err = fmt.Errorf("%s is neither a file nor a folder", a.From)
 	}
@@ -166,19 +175,19 @@ func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloa
 		return front.BadArguments("download", err)
 	}
 	e, real, err := resolve(ctx, c, p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return front.Failure(explain(err))
+	case e.Type != protocol.EntryFile && e.Type != protocol.EntryDir:
+		return front.Problem(fmt.Sprintf("download: %s is a %s", a.Path, kindOf(e)))
 	}
 	if err := s.files.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return front.Problem(fmt.Sprintf("download: %v", err))
 	}
-	switch e.Type {
-	case protocol.EntryFile:
+	if e.Type == protocol.EntryFile {
 		err = s.downloadFile(ctx, c, real, name, e)
-	case protocol.EntryDir:
+	} else {
 		err = s.downloadTree(ctx, c, real, name)
-	default:
-		err = fmt.Errorf("it is neither a file nor a folder")
 	}
 	out := map[string]any{"path": a.Path, "to": filepath.Join(s.opts.Files, name), "folder": e.Type == protocol.EntryDir, "size": e.Size}
 	if err := noteMissing(out, err); err != nil {
@@ -191,6 +200,9 @@ func (s *server) downloadFile(ctx context.Context, c *protocol.Client, from, nam
 	mode, err := modeOf("", e)
 	if err != nil {
 		return err
+	}
+	if there, err := s.files.Lstat(name); err == nil && !there.Mode().IsRegular() && there.Mode().Type() != fs.ModeSymlink {
+		return fmt.Errorf("%s is there in %s, and no file; give another name", name, s.opts.Files)
 	}
 	tmp := path.Join(path.Dir(name), newID(".seer-download-"))
 	f, err := s.files.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

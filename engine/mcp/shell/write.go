@@ -141,8 +141,11 @@ func (s *server) editFile(ctx context.Context, _ *mcp.CallToolRequest, a editArg
 		return front.BadArguments("edit_file", err)
 	}
 	e, real, err := resolve(ctx, c, p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return front.Failure(explain(err))
+	case e.Type != protocol.EntryFile:
+		return front.Problem(fmt.Sprintf("%s is a %s", a.Path, kindOf(e)))
 	}
 	defer s.known.lock(real)()
 	data, err := slurp(ctx, c, real)
