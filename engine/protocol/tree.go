@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,13 +19,13 @@ import (
 // Entries that would leave dir are left out; the rest is written, and then an [*Error]
 // with code [Invalid] names them. So it is with what the sender says it could not read,
 // which is a [*PartialError].
-func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false) }
+func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false, nil) }
 
 // RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they
 // led when it was saved. Still nothing is written through one out of dir.
-func RestoreTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, true) }
+func RestoreTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, true, nil) }
 
-func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
+func unpackTree(r io.Reader, dir string, links bool, told func(int64)) (TreeResult, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return TreeResult{}, err
 	}
@@ -33,7 +34,8 @@ func unpackTree(r io.Reader, dir string, links bool) (TreeResult, error) {
 		return TreeResult{}, err
 	}
 	defer root.Close()
-	u := &unpacker{root: root, links: links, buf: make([]byte, treeBuffer)}
+	u := &unpacker{root: root, links: links, told: told, buf: make([]byte, treeBuffer)}
+	defer u.leave()
 	r = bufio.NewReaderSize(r, treeBuffer)
 	tr := tar.NewReader(r)
 	for {
@@ -61,7 +63,10 @@ const treeBuffer = 256 << 10
 type unpacker struct {
 	buf     []byte
 	root    *os.Root
-	links   bool // symlinks may lead out
+	at      *os.Root // the folder of the last file, nil if it may not be there any more
+	dir     string   // its path
+	links   bool     // symlinks may lead out
+	told    func(int64)
 	result  TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
 	refused []string
@@ -90,6 +95,10 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
+	if h.Typeflag == tar.TypeReg {
+		return u.file(name, h, r)
+	}
+	u.leave()
 	if err := u.root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -98,8 +107,6 @@ func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
 		h.Name = name
 		u.dirs = append(u.dirs, h)
 		return u.mkdir(name)
-	case tar.TypeReg:
-		return u.file(name, h, r)
 	case tar.TypeSymlink:
 		if err := u.clear(name); err != nil {
 			return err
@@ -127,7 +134,7 @@ func (u *unpacker) mkdir(name string) error {
 	return u.root.Mkdir(name, 0o755)
 }
 
-// clear makes room for a file or link, but never removes a folder with content.
+// clear makes room for a link, but never removes a folder with content.
 func (u *unpacker) clear(name string) error {
 	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -135,20 +142,49 @@ func (u *unpacker) clear(name string) error {
 	return nil
 }
 
+// enter opens the folder dir and keeps it open: the files of a folder come one after the
+// other, and each way from the top costs system calls for every level.
+func (u *unpacker) enter(dir string) (*os.Root, error) {
+	if u.at != nil && u.dir == dir {
+		return u.at, nil
+	}
+	u.leave()
+	if err := u.root.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	at, err := u.root.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	u.at, u.dir = at, dir
+	return at, nil
+}
+
+func (u *unpacker) leave() {
+	if u.at != nil {
+		_ = u.at.Close()
+		u.at = nil
+	}
+}
+
 // file writes beside the target and renames: a stream that is cut leaves what was there,
 // and nothing half.
 func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
-	part := path.Join(path.Dir(name), newID(".seer-"))
-	f, err := u.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	at, err := u.enter(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	base, part := path.Base(name), newID(".seer-")
+	f, err := at.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = u.root.Remove(part)
+			_ = at.Remove(part)
 		}
 	}()
-	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, u.buf)
+	n, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{counting(r, u.told)}, u.buf)
 	if err == nil {
 		err = f.Chmod(fs.FileMode(h.Mode).Perm())
 	}
@@ -158,30 +194,30 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
-	if info, lerr := u.root.Lstat(name); lerr == nil && info.IsDir() {
-		if err := u.clear(name); err != nil {
-			return err
+	if err = at.Rename(part, base); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.EISDIR) {
+		if err = at.Remove(base); err == nil { // a folder without content
+			err = at.Rename(part, base)
 		}
 	}
-	if err := u.root.Rename(part, name); err != nil {
+	if err != nil {
 		return err
 	}
 	u.result.Files++
 	u.result.Bytes += n
-	return u.times(name, h)
+	return setTimes(at, base, h)
 }
 
-func (u *unpacker) times(name string, h *tar.Header) error {
+func setTimes(root *os.Root, name string, h *tar.Header) error {
 	if h.ModTime.IsZero() {
 		return nil
 	}
-	return u.root.Chtimes(name, time.Time{}, h.ModTime)
+	return root.Chtimes(name, time.Time{}, h.ModTime)
 }
 
 func (u *unpacker) finish() error {
 	for i := len(u.dirs) - 1; i >= 0; i-- {
 		h := u.dirs[i]
-		if err := u.times(h.Name, h); err != nil {
+		if err := setTimes(u.root, h.Name, h); err != nil {
 			return err
 		}
 		if err := u.root.Chmod(h.Name, fs.FileMode(h.Mode).Perm()); err != nil {

@@ -71,3 +71,29 @@ func TestUnpackTreeDoesNotFollowFolderLinks(t *testing.T) {
 		t.Errorf("written outside: %v", entries)
 	}
 }
+
+func TestUnpackTreeFoldersThatChange(t *testing.T) {
+	file := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeReg} }
+	link := func(name, to string) tar.Header {
+		return tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
+	}
+	dir := t.TempDir()
+	_, err := UnpackTree(bytes.NewReader(tarOf(
+		file("a/1"), file("b/1"), link("l", "a"), file("l/2"), link("l", "b"), file("l/3"),
+		tar.Header{Name: "e", Typeflag: tar.TypeDir}, file("e"),
+	)), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a/1", "a/2", "b/1", "b/3", "e"} {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s: %v %v", name, info, err)
+		}
+	}
+	if _, err := UnpackTree(bytes.NewReader(tarOf(file("b"))), dir); err == nil {
+		t.Error("a folder with content was replaced")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".seer-*")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
