@@ -7,9 +7,11 @@ of this one while they do not know its path: whoever does not name it is not tol
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from tornado import httputil, web
+
+from . import browsers
 
 HEADERS = {"Referrer-Policy": "same-origin"}
 BROKEN = ("favicon.ico", "robots.txt")  # jupyter_server's route of them has no folder: it drops the connection
@@ -38,6 +40,7 @@ class Door:
         self._find = self._web.find_handler
         self._made = str(app.base_url)  # the one in the routes
         self.base = self._made
+        self._browsers = browsers.Browsers(app, app.seer_later, self._at_first)
         self._web.find_handler = self._lead
 
     def move(self, base: str) -> None:
@@ -51,12 +54,23 @@ class Door:
             for extension in extensions:
                 extension.static_url_prefix = moved(extension.static_url_prefix, before, base)
 
+    def _at_first(self, do: Callable[[], None]) -> None:
+        """Does it with the path of the routes, so that more of them can be made."""
+        base = self.base
+        self.move(self._made)
+        try:
+            do()
+        finally:
+            self.move(base)
+
     def _lead(self, request: httputil.HTTPServerRequest, **kwargs: Any) -> Any:
         if not (request.path + "/").startswith(self.base):
             return self._web.get_handler_delegate(request, Nothing)
         asked, rest = request.path, request.path[len(self.base):]
         if rest in BROKEN:
             return self._web.get_handler_delegate(request, Nothing)
+        if self._browsers.needed(rest):
+            return browsers.Waiting(self._browsers.come, lambda: self._lead(request, **kwargs))
         request.path = self._made + rest
         try:
             found = self._find(request, **kwargs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import importlib.util
 import os
@@ -13,7 +14,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
-from . import door, places, renew
+from . import browsers, door, places, renew
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent
@@ -28,6 +29,13 @@ class Server(ServerApp):  # type: ignore[misc]
     seer_socket: Any = None
     seer_service: Any = None
     seer_tasks: List[Any] = []
+    seer_later: List[str] = []
+
+    def find_server_extensions(self) -> None:
+        super().find_server_extensions()
+        with contextlib.suppress(OSError):  # who needs it will say so
+            os.makedirs(self.data_dir, 0o700, exist_ok=True)  # extensions keep files there, and JupyterLab is who makes it
+        self.seer_later = browsers.take(self.jpserver_extensions)
 
     def _find_http_port(self) -> None:
         """It is known."""
