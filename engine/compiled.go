@@ -18,25 +18,52 @@ import (
 // interpreter. Without it they only start later.
 func (e *Engine) compiledWorker(ctx context.Context, with isolation.Interpreter) map[string]string {
 	name := python.CompiledName()
+	file := e.compiled(ctx, with, name, python.Compile)
+	if file == "" {
+		return nil
+	}
+	return map[string]string{name: file}
+}
+
+// compiledNotebook is that of the notebook service, a ZIP file; nil without one.
+func (e *Engine) compiledNotebook(ctx context.Context) []byte {
+	with, err := e.python()
+	if err != nil {
+		return nil
+	}
+	file := e.compiled(ctx, with, python.CompiledNotebookName(), python.CompileNotebook)
+	if file == "" {
+		return nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		e.log.Debug("the notebook service is not compiled in advance", "error", err)
+		return nil
+	}
+	return data
+}
+
+// compiled is the file of that name for an interpreter; empty where it cannot be made.
+func (e *Engine) compiled(ctx context.Context, with isolation.Interpreter, name string, compile func(context.Context, string) ([]byte, error)) string {
 	dir, err := e.store.Cache("worker")
 	if err != nil || with.Executable == "" {
-		return nil
+		return ""
 	}
 	file := filepath.Join(dir, interpreterMark(with.Executable)+"-"+name)
 	if _, err := os.Stat(file); err == nil {
-		return map[string]string{name: file}
+		return file
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	data, err := python.Compile(ctx, with.Executable)
+	data, err := compile(ctx, with.Executable)
 	if err == nil {
 		err = state.WriteFile(file, data, 0o600)
 	}
 	if err != nil {
-		e.log.Debug("the worker is not compiled in advance", "error", err)
-		return nil
+		e.log.Debug("it is not compiled in advance", "file", name, "error", err)
+		return ""
 	}
-	return map[string]string{name: file}
+	return file
 }
 
 // interpreterMark changes with the interpreter.

@@ -101,9 +101,13 @@ func (u *up) listenIP() string {
 func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting Jupyter")
 	base := newBase()
-	server, err := notebook.Start(ctx, s.runtime, notebook.Spec{
+	spec := notebook.Spec{
 		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
-	}, nil)
+	}
+	if u.chosen.HostMounts { // then its Python is this computer's
+		spec.Compiled = u.engine.compiledNotebook(ctx)
+	}
+	server, err := notebook.Start(ctx, s.runtime, spec, nil)
 	if err != nil {
 		return fmt.Errorf("start Jupyter: %w", err)
 	}

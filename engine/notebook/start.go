@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/python"
 )
 
 const (
@@ -59,6 +57,7 @@ type Spec struct {
 	Setup        []SetupCell       // in this order
 	Hide         map[string]string // texts → what is said in their place
 	KernelEnv    map[string]string // variables of kernels besides those of every process
+	Compiled     []byte            // by python.CompileNotebook, for the interpreter of the machine; without it, that one compiles
 }
 
 // Server is Jupyter on a machine.
@@ -77,7 +76,7 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(line strin
 	if s.Token == "" {
 		s.Token = protocol.NewToken()
 	}
-	if err := upload(ctx, rt); err != nil {
+	if err := s.upload(ctx, rt); err != nil {
 		return Server{}, fmt.Errorf("put the notebook service into the sandbox: %w", err)
 	}
 	const tries = 12
@@ -98,19 +97,6 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(line strin
 
 // errTaken is matched by errors.Is where another listens at the port.
 var errTaken = &protocol.Error{Code: protocol.Conflict}
-
-// upload puts the service's program on the machine.
-func upload(ctx context.Context, rt *protocol.Client) error {
-	dir, err := os.MkdirTemp("", "seer-notebook-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, python.Notebook); err != nil {
-		return err
-	}
-	return rt.Upload(ctx, dir, folder+"/python")
-}
 
 // config is the service's file, as docs/notebook.md has it.
 type config struct {

@@ -1,6 +1,7 @@
 package notebook_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
+	programs "github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 )
@@ -113,8 +115,13 @@ func TestStart(t *testing.T) {
 	}))
 	defer neighbour.Close()
 	port := neighbour.Listener.Addr().(*net.TCPAddr).Port
+	// What was compiled in advance cannot be read: it is compiled there.
+	compiled, err := programs.CompileNotebook(ctx, python)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var lines []string
-	_, err := notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: port}, func(line string) { lines = append(lines, line) })
+	_, err = notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: port, Compiled: compiled[:len(compiled)/2]}, func(line string) { lines = append(lines, line) })
 	if protocol.CodeOf(err) != protocol.Conflict || !strings.Contains(err.Error(), "is taken") {
 		t.Errorf("%v; printed %q", err, lines)
 	}
@@ -133,7 +140,8 @@ func TestStart(t *testing.T) {
 	if l, err := net.Listen("tcp", "127.0.0.1:8888"); err == nil {
 		defer l.Close()
 	}
-	server, err := notebook.Start(ctx, rt, notebook.Spec{Python: python, Setup: []notebook.SetupCell{{Name: "greeting", Code: "greeting = 'hi'"}}}, nil)
+	spec := notebook.Spec{Python: python, Compiled: compiled, Setup: []notebook.SetupCell{{Name: "greeting", Code: "greeting = 'hi'"}}}
+	server, err := notebook.Start(ctx, rt, spec, nil)
 	if err != nil || server.Port == 8888 || !strings.Contains(server.URL, server.Token) {
 		t.Fatalf("%+v, %v", server, err)
 	}
@@ -157,6 +165,7 @@ func TestStart(t *testing.T) {
 	if err != nil || e.Mode != "0600" {
 		t.Errorf("%+v, %v", e, err)
 	}
+	unchanged(t, compiled, filepath.Join(filepath.Dir(workspace), "home", ".seer", "notebook", "python"))
 	// Killed, it comes back on its own, under the same URL.
 	before, err := c.Info(ctx)
 	if err != nil || len(before.Sessions) == 0 {
@@ -209,6 +218,25 @@ func TestStart(t *testing.T) {
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
+	}
+}
+
+// unchanged checks that a service has used what was compiled in advance: it would have
+// put its own in the place of what it cannot use.
+func unchanged(t *testing.T, compiled []byte, dir string) {
+	t.Helper()
+	files, err := zip.NewReader(bytes.NewReader(compiled), int64(len(compiled)))
+	if err != nil || len(files.File) == 0 {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	for _, f := range files.File {
+		want, err := fs.ReadFile(files, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v, or it is another one", f.Name, err)
+		}
 	}
 }
 

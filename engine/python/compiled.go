@@ -15,11 +15,13 @@ import (
 )
 
 // Digest names the worker by its files: a hex SHA-256.
-func Digest() string {
+func Digest() string { return digest(Files) }
+
+func digest(files fs.FS) string {
 	sum := sha256.New()
-	_ = fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error { // embedded: nothing fails
+	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error { // embedded: nothing fails
 		if err == nil && !d.IsDir() {
-			data, _ := Files.ReadFile(name)
+			data, _ := fs.ReadFile(files, name)
 			fmt.Fprintf(sum, "%s %d\n%s", name, len(data), data)
 		}
 		return nil
@@ -31,23 +33,37 @@ func Digest() string {
 // [Compile] has made.
 func CompiledName() string { return "seer-worker-" + Digest() + ".zip" }
 
+// CompiledNotebookName changes with [Notebook].
+func CompiledNotebookName() string { return "seer-notebook-" + digest(Notebook) + ".zip" }
+
 const compile = `import compileall, py_compile, sys
-mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+mode = py_compile.PycInvalidationMode[sys.argv[2]]
 sys.exit(not compileall.compile_dir(sys.argv[1], quiet=2, invalidation_mode=mode))`
 
 // Compile has the worker compiled by an interpreter, as it would do itself in every new
 // sandbox, and returns a ZIP file with the results. It takes some tenths of a second.
 func Compile(ctx context.Context, interpreter string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "seer-worker-")
+	return compiled(ctx, interpreter, Files, "seer_worker", "UNCHECKED_HASH")
+}
+
+// CompileNotebook is [Compile] of [Notebook]. Its files belong beside the sources. An
+// interpreter of another version takes no notice of them, nor any that finds other
+// sources there, as a later start puts them into what was saved by an earlier one.
+func CompileNotebook(ctx context.Context, interpreter string) ([]byte, error) {
+	return compiled(ctx, interpreter, Notebook, "seer_notebook", "CHECKED_HASH")
+}
+
+func compiled(ctx context.Context, interpreter string, files fs.FS, pkg, mode string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "seer-compiled-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if _, err := Write(dir); err != nil {
+	if err := os.CopyFS(dir, files); err != nil {
 		return nil, err
 	}
-	if out, err := exec.CommandContext(ctx, interpreter, "-I", "-S", "-c", compile, filepath.Join(dir, "seer_worker")).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile the worker with %s: %w: %.200s", interpreter, err, out)
+	if out, err := exec.CommandContext(ctx, interpreter, "-I", "-S", "-c", compile, filepath.Join(dir, pkg), mode).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("compile %s with %s: %w: %.200s", pkg, interpreter, err, out)
 	}
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

@@ -1,7 +1,10 @@
 package python_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -112,5 +115,45 @@ print(seer_worker.values.encode.__code__.co_filename)`
 	out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-c", use, archive, dir).CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), filepath.Join(dir, "seer_worker")) {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// The notebook service, too; but sources that have changed since are compiled.
+func TestCompileNotebook(t *testing.T) {
+	data, err := python.CompileNotebook(t.Context(), interpreter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, from := range []fs.FS{python.Notebook, files} {
+		if err := os.CopyFS(dir, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const use = `import os, sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+from importlib.machinery import SourceFileLoader
+compiled, before = [], SourceFileLoader.source_to_code
+SourceFileLoader.source_to_code = lambda self, data, path: compiled.append(os.path.basename(path)) or before(self, data, path)
+from seer_notebook import settings, supervisor
+print(compiled, supervisor.main.__code__.co_filename == supervisor.__file__, getattr(settings, "CHANGED", 0))`
+	for _, want := range []string{"[] True 0\n", "['settings.py'] True 7\n"} {
+		out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-c", use, dir).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("%v: %s, want %s", err, out, want)
+		}
+		changed, err := os.OpenFile(filepath.Join(dir, "seer_notebook", "settings.py"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = changed.WriteString("\nCHANGED = 7\n")
+		if err := errors.Join(err, changed.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
