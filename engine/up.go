@@ -177,8 +177,11 @@ func (u *up) fetchModels(ctx context.Context) error {
 	for i, m := range u.exp.Sandbox.Weights() {
 		u.report.info(StageModel, "resolving %s", m.Name)
 		got, err := u.engine.fetchModel(ctx, m)
+		if err == nil {
+			err = u.checkModel(i, got.Dir)
+		}
 		if err != nil {
-			return fmt.Errorf("model %s: %w", m.Name, err)
+			return u.modelError(i, m, err)
 		}
 		p := u.plan.Models[i]
 		u.models = append(u.models, machine.Model{

@@ -129,12 +129,21 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 
 // setupError is that of set-up code: what fails in it is the experiment's.
 func (u *up) setupError(what string, err error) error {
-	err = u.exp.Explain(fmt.Errorf("%s: %w", what, err))
 	var call *protocol.CallError
-	if errors.As(err, &call) || protocol.CodeOf(err) == protocol.Failed {
-		return &Error{KindConfig, err}
+	said := err.Error()
+	if errors.As(err, &call) {
+		said += "\n" + call.Traceback
 	}
-	return err
+	found := u.exp.Explain(fmt.Errorf("%s: %w", what, err))
+	var missing *experiment.MissingModule
+	if !errors.As(found, &missing) {
+		found = u.exp.ExplainLoad(found, said)
+	}
+	var fault *experiment.LoadFault
+	if call != nil || errors.As(found, &fault) || protocol.CodeOf(err) == protocol.Failed {
+		return &Error{KindConfig, found}
+	}
+	return found
 }
 
 // interpreter prepares the Python of the session, as it does a kernel.
@@ -206,8 +215,11 @@ func (u *up) loadable(m experiment.Model) loading.Model {
 
 func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
 	u.report.info(StageSession, "starting VS Code")
-	base := newBase()
-	spec := codeserver.Spec{Base: base, Program: u.vscode, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
+	base, program := newBase(), u.vscode
+	if !u.chosen.HostMounts {
+		program = nil // the plan had choices of this computer, too
+	}
+	spec := codeserver.Spec{Base: base, Program: program, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
 	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)

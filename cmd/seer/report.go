@@ -89,12 +89,15 @@ func message(err error) string {
 func sentence(err error) string {
 	var mistakes experiment.Errors
 	var call *protocol.CallError
-	var missing *experiment.MissingModule
+	var hinted interface {
+		error
+		Hint() string
+	}
 	switch {
 	case errors.As(err, &mistakes) && len(mistakes) > 1:
 		return fmt.Sprintf("%d mistakes in the experiment", len(mistakes))
-	case errors.As(err, &missing) && errors.As(err, &call):
-		return missing.Hint() + ": " + call.Error()
+	case errors.As(err, &hinted) && errors.As(err, &call):
+		return hinted.Hint() + ": " + call.Error()
 	case errors.As(err, &call):
 		return call.Error()
 	}

@@ -145,7 +145,13 @@ func start(ctx context.Context, c *protocol.Client, p Python, id string) (Interp
 	case err != nil:
 		return i, err
 	}
-	return i, fmt.Errorf("the interpreter %s: %s\n%s", strings.Join(q.Argv[:1], ""), Fate(*end), strings.TrimSpace(raw.String()))
+	return i, fmt.Errorf("the interpreter %s: %s\n%s", strings.Join(q.Argv[:1], ""), Fate(*end), withoutMarks(raw.String()))
+}
+
+// withoutMarks is what an interpreter has said that ended before it was ready.
+func withoutMarks(said string) string {
+	lines := slices.DeleteFunc(strings.Split(said, "\n"), func(line string) bool { return strings.HasPrefix(line, "\x00seer-") })
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 // Submit hands code over, and rings.

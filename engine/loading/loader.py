@@ -1,4 +1,4 @@
-def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
+def _seer_load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
     """Load a model and its tokenizer from folders of this sandbox.
 
     path: folder of the model, or of an adapter, whose base model is in the folder base.
@@ -17,6 +17,24 @@ def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
             raise FileNotFoundError(f"{where} has no config.json, so transformers cannot load it as a model")
         return where
 
+    def look_for_device():
+        kind, _, number = device.partition(":")
+        if kind != "cuda":
+            return
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count <= int(number or 0):
+            raise RuntimeError(f"there is no device {device!r}: torch finds {count} GPUs here")
+
+    def adapted(whole):
+        import peft
+
+        try:
+            return peft.PeftModel.from_pretrained(whole, path, local_files_only=True)
+        except (RuntimeError, ValueError) as e:
+            if not any(words in str(e) for words in ("size mismatch", "not found in the base model")):
+                raise
+            raise ValueError(f"the adapter {path} does not fit the base model {base}") from e
+
     def data_type():
         if dtype == "auto":
             return "auto"
@@ -26,7 +44,7 @@ def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
         return kind
 
     def model_class(where):
-        config = transformers.AutoConfig.from_pretrained(where, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(where, **own)
         for name in config.architectures or []:
             if hasattr(transformers, name):
                 return getattr(transformers, name)
@@ -38,7 +56,10 @@ def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
         spread = device == "auto" and torch.cuda.is_available()
         if spread and importlib.util.find_spec("accelerate"):
             options["device_map"] = "auto"
-        loaded = model_class(where).from_pretrained(where, **options)
+        kind = model_class(where)
+        if kind is transformers.AutoModelForCausalLM:
+            options.update(own)
+        loaded = kind.from_pretrained(where, **options)
         if "device_map" in options:
             return loaded
         return loaded.to("cuda" if spread else "cpu" if device == "auto" else device)
@@ -47,15 +68,15 @@ def load(path, dtype="auto", device="auto", base=None, blank_adapter=False):
         for where in folders:
             names = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "tokenizer.model", "spiece.model")
             if any(os.path.isfile(os.path.join(where, name)) for name in names):
-                return transformers.AutoTokenizer.from_pretrained(where, local_files_only=True)
+                return transformers.AutoTokenizer.from_pretrained(where, **own)
         return None
 
+    own = {"local_files_only": True, "trust_remote_code": False}  # else it would ask whether to run a model's own code
+    look_for_device()
     if base is None:
         model, tokenizer = pretrained(folder(path)), tokenizer_of(path)
     else:
-        import peft
-
-        model = peft.PeftModel.from_pretrained(pretrained(folder(base)), path, local_files_only=True)
+        model = adapted(pretrained(folder(base)))
         for config in model.peft_config.values():
             config.base_model_name_or_path = base  # its own says where the base was when it was trained
         tokenizer = tokenizer_of(path, base)

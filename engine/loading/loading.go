@@ -36,7 +36,7 @@ type Model struct {
 func Code(m Model) string {
 	var b strings.Builder
 	b.WriteString(loader)
-	fmt.Fprintf(&b, "\n\n%s, %s = load(%s, dtype=%s, device=%s", m.Variable, m.Tokenizer,
+	fmt.Fprintf(&b, "\n\n%s, %s = _seer_load(%s, dtype=%s, device=%s", m.Variable, m.Tokenizer,
 		literal(m.Path), literal(orAuto(m.DType)), literal(orAuto(m.Device)))
 	if m.Base != "" {
 		fmt.Fprintf(&b, ", base=%s", literal(m.Base))
@@ -44,7 +44,7 @@ func Code(m Model) string {
 	if m.BlankAdapter {
 		b.WriteString(", blank_adapter=True")
 	}
-	b.WriteString(")\ndel load\n")
+	b.WriteString(")\ndel _seer_load\n")
 	return b.String()
 }
 

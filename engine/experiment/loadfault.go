@@ -1,0 +1,75 @@
+package experiment
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// LoadFault is an error of the Python that loads the models of a session.
+type LoadFault struct {
+	hint string
+	err  error
+}
+
+// Hint says which line of the experiment it is about, what was wrong and what to do.
+func (f *LoadFault) Hint() string { return f.hint }
+
+// Error is the hint, then what failed.
+func (f *LoadFault) Error() string { return f.hint + "\n" + f.err.Error() }
+
+// Unwrap is what failed.
+func (f *LoadFault) Unwrap() error { return f.err }
+
+const ownWay = "set workspace.preload_models: false and load it in workspace.init in your own way"
+
+// advices are what to do about what Python libraries say, the first that fits.
+var advices = []struct{ says, field, do string }{
+	{`trust_remote_code`, "", "Seer runs no code that a model brings; if you trust it, " + ownWay},
+	{`CUDA out of memory|OutOfMemoryError`, "", "choose a sandbox.gpu with more memory, or a smaller dtype"},
+	{`MemoryError|[Cc]an't allocate memory|Cannot allocate memory`, "", "set sandbox.memory to more than the models need, or choose a smaller dtype"},
+	{`there is no device|not compiled with CUDA|No CUDA GPUs`, ".device", "set sandbox.gpu (and gpu_count), or remove device"},
+	{`does not fit the base model`, ".base_model", "name the model that the adapter was trained on"},
+	{`dtype|not implemented for '(Half|BFloat16|Float8)`, ".dtype", "choose another dtype, or remove it"},
+	{``, "", "mend the model or what is said of it here, or " + ownWay},
+}
+
+// killed are the words of a kernel and of an interpreter that ended by SIGKILL.
+var killed = regexp.MustCompile(`the kernel was killed by signal 9|it was killed \(by somebody`)
+
+// ExplainLoad says of an error of what runs before an agent starts which model it was
+// about, or that the memory was full. said is what Python has said. Any other error is
+// returned as it is.
+func (e *Experiment) ExplainLoad(err error, said string) error {
+	if err == nil {
+		return nil
+	}
+	if killed.MatchString(said) {
+		return &LoadFault{e.memoryFull().Error(), err}
+	}
+	for i, m := range e.Sandbox.Models {
+		if !strings.Contains(said, "the set-up 'model "+m.VarName+"' has failed:") && !strings.Contains(said, `"<model `+m.VarName+`>", line`) {
+			continue
+		}
+		reason := strings.TrimRight(lastRaised(strings.Split(strings.TrimRight(said, "\n"), "\n")), ".")
+		for _, a := range advices {
+			if found, _ := regexp.MatchString(a.says, reason); !found {
+				continue
+			}
+			at := fmt.Sprintf("sandbox.models.%d%s", i, a.field)
+			return &LoadFault{e.Errorf(at, fmt.Sprintf("the model %s cannot be loaded: %s", quote(m.Name), reason), a.do).Error(), err}
+		}
+	}
+	return err
+}
+
+func (e *Experiment) memoryFull() *Error {
+	what, limit := "the Python that is prepared for the agent was killed", ""
+	if len(e.Sandbox.Models) > 0 && !e.Workspace.NoPreload {
+		what = "the Python that loads the models was killed"
+	}
+	if gb := e.Sandbox.MemoryGB; gb > 0 {
+		limit = fmt.Sprintf(" of %.4g GiB", gb)
+	}
+	return e.Errorf("sandbox.memory", what+": most likely the sandbox's memory"+limit+" was full", "set sandbox.memory to more than the models need, or choose a smaller dtype")
+}
