@@ -15,11 +15,15 @@ type MissingModule struct {
 	Package string // as it is installed
 	Library string // what lies beside the experiment and has the module; empty = nothing
 	At      Position
+	Python  string // the interpreter beside the sandbox that lacks it; empty = the sandbox's
 	err     error
 }
 
 // Hint says what to add where.
 func (m *MissingModule) Hint() string {
+	if m.Python != "" && m.Library == "" {
+		return fmt.Sprintf("the Python beside the sandbox, %s, has no module %s; install %s for it, or name one that has it with SEER_PYTHON", m.Python, quote(m.Module), quote(m.Package))
+	}
 	where := ""
 	switch {
 	case m.At.Set != "":
@@ -50,6 +54,22 @@ func (e *Experiment) Explain(err error) error {
 	if name == "" {
 		return err
 	}
+	return e.missing(name, err)
+}
+
+// ExplainBeside is [Experiment.Explain] of code that an interpreter of this computer has run
+// beside the sandbox, which python_packages are not for; said is what the code has printed.
+func (e *Experiment) ExplainBeside(err error, said, python string) error {
+	name := ModuleMissing(said)
+	if err == nil || name == "" {
+		return err
+	}
+	m := e.missing(name, err)
+	m.Python = python
+	return m
+}
+
+func (e *Experiment) missing(name string, err error) *MissingModule {
 	m := &MissingModule{Module: name, Package: packageOf(name), Library: e.libraryOf(name), At: e.Position("sandbox.python_packages"), err: err}
 	if m.Library != "" {
 		m.At = e.Position(librariesField)

@@ -158,9 +158,11 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	}
 	spec := a.spec(r.exp)
 	spec.Argv = []string{a.python.Executable, "-c", r.exp.Workspace.Init}
-	code, err := a.start(ctx, r, log, spec)
+	var said ending
+	code, err := a.start(ctx, r, io.MultiWriter(log, &said), spec)
 	if err == nil && code != 0 {
-		err = &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("workspace.init ended with exit code %d; what it said is above", code)}
+		err = fmt.Errorf("workspace.init ended with exit code %d; what it said is above", code)
+		err = &engine.Error{Kind: engine.KindConfig, Err: r.exp.ExplainBeside(err, said.String(), a.python.Executable)}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,6 +73,23 @@ func TestInitThatFails(t *testing.T) {
 	_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
 	if engine.KindOf(err) != engine.KindConfig || !strings.Contains(out.String(), "RuntimeError: no data") || strings.Contains(out.String(), "the agent") {
 		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// What the Python beside the sandbox lacks is told with what would help there: packages of
+// the sandbox would not.
+func TestInitThatLacksAModule(t *testing.T) {
+	e, exp := setup(t, "print('the agent')", "")
+	for code, want := range map[string]string{
+		"import nowhere_to_be_found": "has no module `nowhere_to_be_found`; install `nowhere_to_be_found` for it, or name one that has it with SEER_PYTHON: workspace.init ended with exit code 1",
+		"import beside":              "the sandbox has no module `beside`; add `beside.py` to workspace.libraries",
+	} {
+		write(t, filepath.Dir(exp.File), map[string]string{"beside.py": ""})
+		exp.Workspace.Init = "print('x' * 100000)\n" + code
+		_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: io.Discard, Stderr: io.Discard})
+		if engine.KindOf(err) != engine.KindConfig || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", code, err)
+		}
 	}
 }
 

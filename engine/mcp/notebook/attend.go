@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -120,16 +119,12 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	return front.Answer(answer, more...)
 }
 
-// partMissing is what is said where the module is there and has no such part, which no
-// package mends.
-var partMissing = regexp.MustCompile(`named '[^']*\.`)
-
 // missing says how to get a module that a cell has not found; "" where that was not it.
 func missing(e *notebook.Raised) string {
-	if e == nil || e.EName != "ModuleNotFoundError" || partMissing.MatchString(e.EValue) {
+	if e == nil {
 		return ""
 	}
-	return "A package is missing. `%pip install` gets it until the sandbox ends, where its network lets it; for good, the user adds it to sandbox.python_packages of the experiment."
+	return front.MissingPackage(e.EName, e.EValue, "`%pip install`")
 }
 
 func elapsed(e notebook.Execution, begun time.Time) float64 {

@@ -171,6 +171,7 @@ func codeAnswer(t *task, room int) *mcp.CallToolResult {
 	}
 	if run.Has["error"] {
 		r.Error = &codeFault{Type: run.Raised, Message: clipText(&run.Message, parts[3], ""), Traceback: clipText(&run.Trace, parts[4], whole)}
+		r.Next = front.MissingPackage(run.Raised, r.Error.Message, "`pip install` in run_command")
 	}
 	if t.ended.IsZero() {
 		r.Next = "It goes on. wait_process waits for its end, stop_process interrupts it; the variables stay."

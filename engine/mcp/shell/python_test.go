@@ -57,6 +57,13 @@ func TestErrorsHaveTheUsersTraceback(t *testing.T) {
 		}
 	}
 	use(t, s, "run_python", object{"code": "1"}).want(t, object{"state": "ok", "result": "1"})
+	// What no package mends is not told as if one would.
+	for code, missing := range map[string]bool{"import nowhere_to_be_found": true, "import json.nowhere": false, "raise ImportError('x')": false} {
+		next := use(t, s, "run_python", object{"code": code}).text("next")
+		if strings.Contains(next, "`pip install` in run_command") != missing || strings.Contains(next, "sandbox.python_packages") != missing {
+			t.Errorf("%s: next %q", code, next)
+		}
+	}
 }
 
 func TestPythonIsInterruptedAndKeepsItsVariables(t *testing.T) {
