@@ -216,7 +216,7 @@ func (m *machine) runtimePid() int {
 func eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}

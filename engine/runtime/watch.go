@@ -51,6 +51,7 @@ type treeWatch struct {
 	recursive bool            //
 	dirs      map[string]bool // that are watched
 	last      protocol.WatchEvent
+	missed    chan struct{} // filled when events were lost
 	tell      func(protocol.WatchEvent) error
 }
 
@@ -68,7 +69,8 @@ func watchTree(shown, path string, recursive bool) (*treeWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &treeWatch{w: w, root: path, shown: shown, recursive: recursive && info.IsDir(), dirs: map[string]bool{}}
+	t := &treeWatch{w: w, root: path, shown: shown, recursive: recursive && info.IsDir(), dirs: map[string]bool{}, missed: make(chan struct{}, 1)}
+	go t.hearErrors()
 	if !info.IsDir() { // by its folder: many programs write a new file in place of the old one
 		t.root, t.file, t.shown = filepath.Dir(path), filepath.Base(path), filepath.Dir(shown)
 	}
@@ -80,6 +82,20 @@ func watchTree(shown, path string, recursive bool) (*treeWatch, error) {
 }
 
 func (t *treeWatch) close() { _ = t.w.Close() }
+
+// hearErrors takes errors at once, until the watcher is closed: while it tells one it may
+// keep its lock, and who is about to add or remove a folder would wait for that for ever.
+func (t *treeWatch) hearErrors() {
+	for err := range t.w.Errors {
+		if errors.Is(err, syscall.EINVAL) { // a folder was gone before it could be forgotten
+			continue
+		}
+		select { // a queue of the kernel that is full, above all
+		case t.missed <- struct{}{}:
+		default:
+		}
+	}
+}
 
 // add watches a folder, and with recursive those below. What it finds there is told by
 // found, where there is one.
@@ -145,10 +161,7 @@ func (t *treeWatch) run(ctx context.Context, tell func(protocol.WatchEvent) erro
 				return nil
 			}
 			over, err = t.event(e)
-		case _, open := <-t.w.Errors: // a queue of the kernel that is full, above all
-			if !open {
-				return nil
-			}
+		case <-t.missed:
 			err = t.say(protocol.WatchEvent{Type: protocol.WatchLost})
 		}
 		var limit *protocol.Error

@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,12 +74,14 @@ func TestWatch(t *testing.T) {
 	m.shell("mkdir -p 'a é/b' flat/below; echo 1 > file")
 	t.Run("everything below", func(t *testing.T) {
 		w := m.watch(t, m.client, "/workspace/a é", true)
-		m.shell("cd 'a é/b' && echo x > new && chmod 600 new && mv new other && rm other && mkdir -p deep/er && sleep 0.2 && echo y > deep/er/leaf")
+		m.shell("cd 'a é/b' && echo x > new && chmod 600 new && mv new other && rm other && mkdir -p deep/er && echo y > deep/er/leaf")
 		w.expect(t, "created /workspace/a é/b/new", "written /workspace/a é/b/new", "attributes /workspace/a é/b/new", "renamed /workspace/a é/b/new",
 			"created /workspace/a é/b/other", "removed /workspace/a é/b/other", "created /workspace/a é/b/deep/", "created /workspace/a é/b/deep/er/",
 			"created /workspace/a é/b/deep/er/leaf")
-		m.shell("cd 'a é/b' && mv deep moved && echo z > moved/er/again && rm -r moved")
-		w.expect(t, "renamed /workspace/a é/b/deep/", "created /workspace/a é/b/moved/", "created /workspace/a é/b/moved/er/again", "removed /workspace/a é/b/moved/")
+		m.shell("cd 'a é/b' && mv deep moved && echo z > moved/er/again")
+		w.expect(t, "renamed /workspace/a é/b/deep/", "created /workspace/a é/b/moved/", "created /workspace/a é/b/moved/er/again")
+		m.shell("rm -r 'a é/b/moved'")
+		w.expect(t, "removed /workspace/a é/b/moved/")
 		m.shell("rm -r 'a é'")
 		w.expectError(t, protocol.NotFound)
 	})
@@ -131,6 +134,40 @@ func TestWatch(t *testing.T) {
 		w.expect(t, "lost ")
 		m.shell("echo x > after")
 		w.expect(t, "created /workspace/after")
+	})
+}
+
+// TestWatchOfFoldersThatGo moves and removes folders faster than a watch can follow: it
+// goes on.
+func TestWatchOfFoldersThatGo(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	root := filepath.Join(m.boot.Roots["/workspace"], "busy")
+	mustMkdir(t, root)
+	w := m.watch(t, m.client, "/workspace/busy", true)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			deep, moved := filepath.Join(root, fmt.Sprint("deep", i)), filepath.Join(root, fmt.Sprint("moved", i))
+			for range 200 {
+				if err := errors.Join(os.MkdirAll(filepath.Join(deep, "er"), 0o755), os.Rename(deep, moved), os.RemoveAll(moved)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "a new file", func() error { // more than one: the kernel's queue may have been full
+		last := filepath.Join(root, "last")
+		_ = os.Remove(last)
+		writeFile(t, last, "x")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !slices.Contains(w.events, "created /workspace/busy/last") {
+			return fmt.Errorf("not told after %d events: %v", len(w.events), w.err)
+		}
+		return nil
 	})
 }
 
