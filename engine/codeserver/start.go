@@ -94,15 +94,22 @@ func unused(ctx context.Context, rt *protocol.Client, port int) (bool, error) {
 	return false, err
 }
 
-const installer = `command -v code-server >/dev/null && exit 0
-[ -x "$HOME/.local/bin/code-server" ] && exit 0
-if command -v npm >/dev/null; then exec npm install --global --no-fund --no-audit --prefix "$HOME/.local" code-server; fi
-command -v curl >/dev/null || { echo "the image has neither npm nor curl to install code-server with; add one to system_packages, or code-server to the image"; exit 90; }
-curl -fsSL https://code-server.dev/install.sh | sh -s -- --method=standalone --prefix="$HOME/.local"`
+// releases is where the releases of code-server are, which bring all that they need. Its
+// npm package would need compilers and one version of Node.js.
+const releases = "https://github.com/coder/code-server/releases/download"
 
+//go:embed install.sh
+var installer string
+
+func installScript(releases string) string {
+	return strings.NewReplacer("RELEASES", releases, "VERSION", Version).Replace(installer)
+}
+
+// install brings code-server to a machine that is not this computer, unless its image has
+// one.
 func install(ctx context.Context, rt *protocol.Client, log func(string)) error {
 	var out bytes.Buffer
-	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installer, Name: "install code-server"}, nil, &out, &out)
+	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installScript(releases), Name: "install code-server"}, nil, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if log != nil && out.Len() > 0 {
 		for _, line := range lines {
@@ -113,7 +120,7 @@ func install(ctx context.Context, rt *protocol.Client, log func(string)) error {
 		return err
 	}
 	if p.ExitCode != 0 {
-		return sdk.Errorf(sdk.Unsupported, "code-server could not be installed on the machine: %s", strings.Join(lines[max(0, len(lines)-5):], "; "))
+		return sdk.Errorf(sdk.Unsupported, "code-server could not be installed on the machine: %s; let the machine reach github.com, or take a sandbox.image that has code-server in its PATH", strings.Join(lines[max(0, len(lines)-5):], "; "))
 	}
 	return nil
 }
