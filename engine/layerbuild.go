@@ -45,7 +45,8 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	if err := os.Mkdir(partial, 0o700); err != nil {
 		return err
 	}
-	u.report.info(StageBoot, "%s; it is kept, and the next start has it", u.layerText(l))
+	l.content = u.layerContent(l)
+	u.report.info(StageBoot, "%s; it is kept, and the next start has it", l.text())
 	err = u.buildLayer(ctx, l, partial)
 	if err == nil {
 		err = l.note(ctx, partial)
@@ -60,10 +61,23 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	return nil
 }
 
-// layerText says what is being made, and what for.
-func (u *up) layerText(l *layer) string {
-	if l.at == basePath {
+// text says what is being made, and what for.
+func (l *layer) text() string {
+	switch {
+	case l.at == basePath:
 		return "installing Jupyter for notebook mode, once for this Python"
+	case l.content == ownVenv:
+		return "making a virtual environment, once for this Python"
+	}
+	return "building the layer of " + l.content
+}
+
+const ownVenv = "a virtual environment"
+
+// layerContent is what is in it.
+func (u *up) layerContent(l *layer) string {
+	if l.at == basePath {
+		return "Jupyter for notebook mode"
 	}
 	var parts []string
 	_, own := ofMode(u.plan, l.packages, false)
@@ -78,9 +92,9 @@ func (u *up) layerText(l *layer) string {
 		parts = append(parts, fmt.Sprintf("%d repositories", n))
 	}
 	if len(parts) == 0 {
-		return "making a virtual environment, once for this Python"
+		return ownVenv
 	}
-	return "building the layer of " + strings.Join(parts, " and ")
+	return strings.Join(parts, " and ")
 }
 
 func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {

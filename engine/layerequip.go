@@ -17,16 +17,13 @@ const buildTimeout = 6 * time.Hour
 // install brings the machine what it needs of packages and clones: into the layer that is
 // being built, out of one, or onto the machine itself.
 func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) {
-	log := func(line string) { u.report.log(StageBoot, line) }
+	log := u.newInstallLog()
+	defer func() { err = log.end(ctx, err) }()
 	if u.making != nil {
 		return false, u.makeSystem(ctx, s, log)
 	}
 	if u.builds != nil {
-		below := ""
-		if u.builds.below != nil {
-			below = u.builds.below.at
-		}
-		return false, u.placed(environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log))
+		return false, u.makeLayer(ctx, s, log)
 	}
 	want := u.wanted()
 	if u.chosen.HostMounts && !u.chosen.BuildsImage { // they are in what it starts from
@@ -44,15 +41,32 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 		return changed, nil
 	}
 	u.report.info(StageBoot, "installing packages")
-	result, err := environment.Install(ctx, s.runtime, want, log)
+	result, err := environment.Install(ctx, s.runtime, want, log.line)
 	if result.Python != "" {
 		u.env = result
+	}
+	if err == nil {
+		u.report.done(StageBoot, "%s", log.text("packages"))
 	}
 	return true, u.placed(err)
 }
 
+// makeLayer installs into the layer that this machine is made for.
+func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
+	what, below := u.builds.content, ""
+	if u.builds.below != nil {
+		below = u.builds.below.at
+	}
+	u.report.info(StageBoot, "installing %s", what)
+	err := environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log.line)
+	if err == nil {
+		u.report.done(StageBoot, "%s", log.text(what))
+	}
+	return u.placed(err)
+}
+
 // makeSystem installs into the machine's own file system, which is saved then.
-func (u *up) makeSystem(ctx context.Context, s *Sandbox, log func(string)) error {
+func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error {
 	want := environment.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
 	if len(want.Commands) > 0 && u.layer != nil {
 		used, err := environment.Use(ctx, s.runtime, u.layer.paths()...)
@@ -62,7 +76,12 @@ func (u *up) makeSystem(ctx context.Context, s *Sandbox, log func(string)) error
 		want.Env = maps.Clone(want.Env)
 		maps.Copy(want.Env, used.Env)
 	}
-	_, err := environment.Install(ctx, s.runtime, want, log)
+	what := systemText(*u.making)
+	u.report.info(StageBoot, "installing %s into the system", what)
+	_, err := environment.Install(ctx, s.runtime, want, log.line)
+	if err == nil {
+		u.report.done(StageBoot, "%s", log.text(what))
+	}
 	return err
 }
 

@@ -41,6 +41,7 @@ type layer struct {
 	repos    bool
 	below    *layer // what it stands upon; nil = nothing
 	choice   plan.Choice
+	content  string // in words, when it is being made
 }
 
 // all are the layer and those below it.

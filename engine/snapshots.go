@@ -112,8 +112,12 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 		return snapshot.Snapshot{}, err
 	}
 	var sources []snapshot.Source
+	count, end := report.counter(StageSnapshot, 0)
+	defer end()
 	for _, t := range trees {
-		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) { return s.runtime.ReadTree(ctx, t.path) }})
+		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
+			return s.runtime.ReadTree(protocol.Counted(ctx, count), t.path)
+		}})
 	}
 	meta := snapshotMeta(r, note, o)
 	meta.Seer = s.engine.opts.Version
@@ -254,7 +258,9 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 		if err != nil {
 			return err
 		}
-		err = s.runtime.RestoreTree(ctx, dir, r)
+		counted, end := u.report.counted(ctx, StageSnapshot, t.Bytes)
+		err = s.runtime.RestoreTree(counted, dir, r)
+		end()
 		return errors.Join(err, r.Close())
 	}
 	return nil

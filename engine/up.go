@@ -176,7 +176,7 @@ func (u *up) prepare(ctx context.Context) error {
 func (u *up) fetchModels(ctx context.Context) error {
 	for i, m := range u.exp.Sandbox.Weights() {
 		u.report.info(StageModel, "resolving %s", m.Name)
-		got, err := u.engine.fetchModel(ctx, m)
+		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.moved(StageModel, done, total) })
 		if err == nil {
 			err = u.checkModel(i, got.Dir)
 		}
@@ -194,8 +194,8 @@ func (u *up) fetchModels(ctx context.Context) error {
 }
 
 // fetchModel finds a model's files and brings them to this computer, where they
-// are not here already.
-func (e *Engine) fetchModel(ctx context.Context, m experiment.Model) (fetch.Model, error) {
+// are not here already. moved is told how far that is.
+func (e *Engine) fetchModel(ctx context.Context, m experiment.Model, moved func(done, total int64)) (fetch.Model, error) {
 	var folders []string
 	if m.Path != "" {
 		folders = []string{m.Path}
@@ -208,7 +208,7 @@ func (e *Engine) fetchModel(ctx context.Context, m experiment.Model) (fetch.Mode
 	if err != nil {
 		return fetch.Model{}, err
 	}
-	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders})
+	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders, Progress: moved})
 }
 
 // furnish boots the runtime and puts everything into the sandbox. It is given up
@@ -305,7 +305,7 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 	if !u.chosen.HostMounts {
 		for _, m := range u.models {
 			u.report.info(StageUpload, "%s → %s", m.Name, m.Path)
-			if err := s.runtime.Upload(ctx, m.Local, m.Path); err != nil {
+			if err := u.send(ctx, s, m.Local, m.Path); err != nil {
 				return fmt.Errorf("upload the model %s: %w", m.Name, err)
 			}
 		}
@@ -315,7 +315,7 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 			continue
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
-		err := s.runtime.Upload(ctx, up.Local, up.Remote)
+		err := u.send(ctx, s, up.Local, up.Remote)
 		var partial *protocol.PartialError
 		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
 			u.report.warn(StageUpload, "upload %s: %v", up.Local, err)

@@ -23,6 +23,7 @@ type app struct {
 
 	jsonOut    bool
 	quiet      bool
+	verbose    bool
 	noColor    bool
 	logLevel   string
 	stateDir   string
@@ -100,7 +101,7 @@ func (a *app) setUp() error {
 			return usagef("--plugin-dir needs a folder")
 		}
 	}
-	a.ui.configure(a.jsonOut, a.quiet, a.noColor)
+	a.ui.configure(a.jsonOut, a.quiet, a.verbose, a.noColor)
 	a.started = true
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -100,7 +101,12 @@ func (c copier) upload(ctx context.Context, src, dst place) error {
 		if c.isFolder(ctx, dst.path) {
 			return usagef("%s is a folder; name the file that standard input becomes", dst.text)
 		}
-		return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
+		if term.IsTerminal(int(c.app.in.Fd())) { // somebody types
+			return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
+		}
+		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
+			return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
+		})
 	}
 	info, err := os.Stat(src.path)
 	if err != nil {
@@ -117,7 +123,19 @@ func (c copier) upload(ctx context.Context, src, dst place) error {
 		}
 		target = path.Join(target, filepath.Base(abs))
 	}
-	return c.sandbox.Upload(ctx, src.path, target)
+	total := int64(0)
+	if c.app.ui.live != nil {
+		total = protocol.SizeOf(ctx, src.path)
+	}
+	return c.metered(ctx, src, dst, total, func(ctx context.Context) error { return c.sandbox.Upload(ctx, src.path, target) })
+}
+
+// metered copies, and shows how far that is.
+func (c copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
+	m := c.app.ui.newMeter("cp", src.text+" → "+dst.text, total)
+	err := copying(protocol.Counted(ctx, m.add))
+	m.end(err)
+	return err
 }
 
 func (c copier) download(ctx context.Context, src, dst place) error {
@@ -145,7 +163,11 @@ func (c copier) download(ctx context.Context, src, dst place) error {
 	} else if strings.HasSuffix(target, "/") && !folder {
 		return fmt.Errorf("there is no folder %s: %w", target, fs.ErrNotExist)
 	}
-	return c.sandbox.Download(ctx, from, target)
+	total := int64(0)
+	if entry.Type == protocol.EntryFile {
+		total = entry.Size
+	}
+	return c.metered(ctx, src, dst, total, func(ctx context.Context) error { return c.sandbox.Download(ctx, from, target) })
 }
 
 func (c copier) isFolder(ctx context.Context, remote string) bool {

@@ -44,7 +44,9 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 				return err
 			}
 			disk.limited = cmd.Flags().Changed("keep")
+			done := a.ui.working("gc", "looking for what has no right to live and what nobody uses")
 			report, err := disk.collect(cmd.Context(), e, providers)
+			done()
 			if err != nil && !told(report) {
 				return err
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,15 +88,9 @@ func (a *app) registry(doing string, plainHTTP bool) oci.Client {
 // moving shows how far a transfer is.
 func (a *app) moving(doing string) transfer.Progress {
 	return func(done, total int64) {
-		text := doing
-		switch {
-		case total > 0:
-			text += fmt.Sprintf(": %s of %s", megabytes(done), megabytes(total))
-		case done > 0:
-			text += ": " + megabytes(done)
-		}
 		if a.ui.live != nil { // in a log, every piece would be a line
-			a.ui.progress(engine.Event{Time: time.Now(), Stage: engine.StagePlugin, Level: engine.LevelInfo, Message: text})
+			a.ui.live.show(string(engine.StagePlugin), doing)
+			a.ui.moved(string(engine.StagePlugin), done, total)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -56,6 +57,9 @@ func (a *app) report(err error, code int) {
 			fmt.Fprintf(a.ui.stderr(), "%s\n", data)
 		}
 		return
+	}
+	if kindText(err) != string(engine.KindCancelled) {
+		a.ui.reveal()
 	}
 	fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(red, "seer:"), harmless(message(err)))
 }

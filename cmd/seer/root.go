@@ -82,6 +82,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.SortFlags = false
 	f.BoolVar(&a.jsonOut, "json", false, "print one JSON value, or JSON lines where output streams")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress; warnings and results only")
+	f.BoolVar(&a.verbose, "verbose", false, "at a terminal, too, print each line of what installers say")
 	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
 	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
 	f.StringVar(&a.stateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")

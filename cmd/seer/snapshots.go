@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,7 +100,9 @@ func newSnapshotsVerify(a *app) *cobra.Command {
 			}
 			var errs []error
 			for _, name := range given {
-				if err := store.Verify(cmd.Context(), name); err != nil {
+				done := a.ui.working("snapshot", "verifying "+name)
+				err := store.Verify(cmd.Context(), name)
+				if done(); err != nil {
 					errs = append(errs, importError(err))
 				}
 			}
@@ -129,15 +130,10 @@ func newSnapshotsExport(a *app) *cobra.Command {
 			if given[1] == "-" {
 				return store.Export(cmd.Context(), given[0], a.ui.out) // not guarded: what waits for its reader keeps no word back
 			}
-			f, err := os.CreateTemp(filepath.Dir(given[1]), ".seer-*")
+			m := a.ui.newMeter("snapshot", "exporting "+given[0], 0)
+			err = store.ExportFile(cmd.Context(), given[0], given[1], m.writes)
+			m.end(err)
 			if err != nil {
-				return &engine.Error{Kind: engine.KindConfig, Err: err}
-			}
-			defer os.Remove(f.Name())
-			if err := errors.Join(store.Export(cmd.Context(), given[0], f), f.Chmod(0o644), f.Close()); err != nil {
-				return err
-			}
-			if err := os.Rename(f.Name(), given[1]); err != nil {
 				return err
 			}
 			return a.print(map[string]string{"file": given[1]}, func(io.Writer) error { return a.println(given[1]) })
@@ -162,7 +158,12 @@ func newSnapshotsImport(a *app) *cobra.Command {
 				}
 				defer in.Close()
 			}
-			saved, err := store.Import(cmd.Context(), in, name)
+			m := a.ui.newMeter("snapshot", "importing "+given[0], 0)
+			if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
+				m.total = info.Size()
+			}
+			saved, err := store.Import(cmd.Context(), m.reads(in), name)
+			m.end(err)
 			if err != nil {
 				return importError(err)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -16,6 +17,7 @@ type terminal struct {
 	out, err *os.File
 	json     bool
 	quiet    bool
+	verbose  bool // what installers print stays on the screen
 	colors   bool
 	live     *spinner // nil = plain lines
 	gone     bool     // nobody reads stdout any more
@@ -23,10 +25,10 @@ type terminal struct {
 
 func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
 
-func (t *terminal) configure(json, quiet, noColor bool) {
+func (t *terminal) configure(json, quiet, verbose, noColor bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.json, t.quiet = json, quiet
+	t.json, t.quiet, t.verbose = json, quiet, verbose
 	tty := term.IsTerminal(int(t.err.Fd()))
 	dumb := os.Getenv("TERM") == "dumb"
 	t.colors = tty && !json && !noColor && !dumb && os.Getenv("NO_COLOR") == ""
@@ -64,7 +66,7 @@ func (g *guarded) Write(p []byte) (int, error) {
 	if g.t.live != nil {
 		g.t.live.clear()
 		if g.hides {
-			g.t.live.text = ""
+			g.t.live.step = ""
 		}
 	}
 	n, err := g.f.Write(p)
@@ -88,6 +90,19 @@ func (t *terminal) finish() {
 	t.mu.Unlock()
 	if live != nil {
 		live.stop()
+	}
+}
+
+// reveal prints what was said and is not on the screen: it is why something failed.
+func (t *terminal) reveal() {
+	t.mu.Lock()
+	var said []string
+	if t.live != nil {
+		said, t.live.said = t.live.said, nil
+	}
+	t.mu.Unlock()
+	for _, line := range said {
+		fmt.Fprintln(t.stderr(), t.paint(dim, "  "+line))
 	}
 }
 

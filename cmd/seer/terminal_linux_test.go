@@ -70,8 +70,8 @@ func (p *program) onTerminal(columns uint16, env []string, args ...string) strin
 func visible(text string) []string {
 	var lines []string
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		if i := strings.LastIndex(line, "\r\x1b[K"); i >= 0 {
-			line = line[i+len("\r\x1b[K"):]
+		if i := strings.LastIndex(line, erase); i >= 0 {
+			line = line[i+len(erase):]
 		}
 		if line != "" {
 			lines = append(lines, line)
@@ -87,8 +87,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	if !strings.Contains(raw, "⠙") || !strings.Contains(raw, "\x1b[32m✓\x1b[0m") {
 		t.Errorf("no live line or no colour: %q", raw)
 	}
-	for _, frame := range strings.Split(raw, "\r\x1b[K") {
-		shown := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.SplitN(frame, "\r\n", 2)[0], "")
+	for _, frame := range strings.Split(raw, erase) {
+		shown := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(strings.SplitN(frame, "\r", 2)[0], "")
 		if strings.ContainsAny(shown, "⠋⠙⠹") && len([]rune(shown)) > 60 {
 			t.Errorf("a live line is wider than the terminal: %q", shown)
 		}

@@ -28,7 +28,7 @@ func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64,
 		return 0, err
 	}
 	defer resp.Body.Close()
-	n, err := io.Copy(w, resp.Body)
+	n, err := io.Copy(w, counting(resp.Body, counter(ctx)))
 	if err != nil {
 		return n, fmt.Errorf("read %s from the sandbox: %w", path, brokenOff(err))
 	}
@@ -67,7 +67,7 @@ func yielding(ctx context.Context, r io.Reader) (io.Reader, func()) {
 func (c *Client) writeFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
 	q := pathQuery(path)
 	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
-	return c.put(ctx, "/v1/files", q, r)
+	return c.put(ctx, "/v1/files", q, counting(r, counter(ctx)))
 }
 
 func (c *Client) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
@@ -113,7 +113,7 @@ func (c *Client) Remove(ctx context.Context, path string, recursive bool) error 
 // Nothing is written outside local, whatever the machine sends: an entry that
 // would leave it is left out and reported as the error, after the rest has been
 // written; so is, as a [*PartialError], what vanishes or may not be read on the machine. A file
-// appears as a whole or not at all.
+// appears as a whole or not at all, and never in the place of a pipe, a socket or a device.
 func (c *Client) Download(ctx context.Context, remote, local string) error {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(remote), nil)
 	if CodeOf(err) == Invalid { // not a folder
@@ -123,13 +123,16 @@ func (c *Client) Download(ctx context.Context, remote, local string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if _, err := UnpackTree(resp.Body, local); err != nil {
+	if _, err := unpackTree(resp.Body, local, false, counter(ctx)); err != nil {
 		return fmt.Errorf("download %s: %w", remote, err)
 	}
 	return nil
 }
 
 func (c *Client) downloadFile(ctx context.Context, remote, local string) (err error) {
+	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return Errorf(Invalid, "%s is there and no file but a pipe, a socket or a device, which no file replaces", local)
+	}
 	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(remote), nil)
 	if err != nil {
 		return err
@@ -147,7 +150,7 @@ func (c *Client) downloadFile(ctx context.Context, remote, local string) (err er
 		return err
 	}
 	defer os.Remove(f.Name())
-	_, err = io.Copy(f, resp.Body)
+	_, err = io.Copy(f, counting(resp.Body, counter(ctx)))
 	if err == nil {
 		err = f.Chmod(fs.FileMode(mode).Perm())
 	}

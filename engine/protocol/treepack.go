@@ -21,7 +21,7 @@ import (
 // a global header at the end of the stream, which [UnpackTree] makes an error of.
 func PackTree(w io.Writer, dir string) error {
 	tw := tar.NewWriter(w)
-	left, err := packFolder(tw, dir)
+	left, err := packFolder(tw, dir, nil)
 	if err == nil {
 		err = left.write(tw)
 	}
@@ -31,17 +31,18 @@ func PackTree(w io.Writer, dir string) error {
 	return tw.Close()
 }
 
-// packTree is [PackTree] for a receiver that need not know what is missing.
-func packTree(w io.Writer, dir string) (unread, error) {
+// packTree is [PackTree] for a receiver that need not know what is missing. The content of
+// files is counted.
+func packTree(w io.Writer, dir string, told func(int64)) (unread, error) {
 	tw := tar.NewWriter(w)
-	left, err := packFolder(tw, dir)
+	left, err := packFolder(tw, dir, told)
 	if err != nil {
 		return left, fmt.Errorf("pack the folder %s: %w", dir, err)
 	}
 	return left, tw.Close()
 }
 
-func packFolder(tw *tar.Writer, dir string) (left unread, err error) {
+func packFolder(tw *tar.Writer, dir string, told func(int64)) (left unread, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return left, err
@@ -49,7 +50,7 @@ func packFolder(tw *tar.Writer, dir string) (left unread, err error) {
 	defer root.Close()
 	return left, fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && name != "." {
-			err = packEntry(tw, root, name)
+			err = packEntry(tw, root, name, told)
 		}
 		return left.add(name, err)
 	})
@@ -162,7 +163,7 @@ func shownName(name string) string {
 	return name
 }
 
-func packEntry(tw *tar.Writer, root *os.Root, name string) error {
+func packEntry(tw *tar.Writer, root *os.Root, name string, told func(int64)) error {
 	info, err := root.Lstat(name)
 	if err != nil {
 		return err
@@ -170,7 +171,7 @@ func packEntry(tw *tar.Writer, root *os.Root, name string) error {
 	h := &tar.Header{Name: name, Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(), Format: tar.FormatPAX}
 	switch {
 	case info.Mode().IsRegular():
-		return packFile(tw, root, name, h)
+		return packFile(tw, root, name, h, told)
 	case info.IsDir():
 		h.Typeflag, h.Name = tar.TypeDir, name+"/"
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -186,7 +187,7 @@ func packEntry(tw *tar.Writer, root *os.Root, name string) error {
 
 // packFile takes the size from the open file, and no more than that: a log may
 // grow meanwhile.
-func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
+func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header, told func(int64)) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe in its place must not block
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header) error {
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, io.LimitReader(f, h.Size), make([]byte, min(h.Size+1, treeBuffer)))
+	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, counting(io.LimitReader(f, h.Size), told), make([]byte, min(h.Size+1, treeBuffer)))
 	if err == nil && n < h.Size {
 		err = io.EOF
 	}

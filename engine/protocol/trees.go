@@ -14,6 +14,12 @@ func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, erro
 	if err != nil {
 		return nil, err
 	}
+	if told := counter(ctx); told != nil {
+		return struct {
+			io.Reader
+			io.Closer
+		}{counting(resp.Body, told), resp.Body}, nil
+	}
 	return resp.Body, nil
 }
 
@@ -21,7 +27,7 @@ func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, erro
 // Entries that would leave the folder, hard links and devices are left out and are the
 // error, after the rest has been written.
 func (c *Client) WriteTree(ctx context.Context, path string, r io.Reader) error {
-	return c.put(ctx, "/v1/tree", pathQuery(path), r)
+	return c.put(ctx, "/v1/tree", pathQuery(path), counting(r, counter(ctx)))
 }
 
 // RestoreTree is [Client.WriteTree] of a tree of a machine's own: symlinks lead wherever
@@ -29,5 +35,5 @@ func (c *Client) WriteTree(ctx context.Context, path string, r io.Reader) error 
 func (c *Client) RestoreTree(ctx context.Context, path string, r io.Reader) error {
 	q := pathQuery(path)
 	q.Set("links", "1")
-	return c.put(ctx, "/v1/tree", q, r)
+	return c.put(ctx, "/v1/tree", q, counting(r, counter(ctx)))
 }

@@ -102,7 +102,7 @@ func (c *Client) uploadTree(ctx context.Context, local, remote string) error {
 	packed := make(chan error, 1)
 	go func() {
 		var err error
-		left, err = packTree(w, local)
+		left, err = packTree(w, local, counter(ctx))
 		w.CloseWithError(err)
 		packed <- err
 	}()

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+const (
+	meterBytes = 4 << 20 // from so much on, or
+	meterAfter = 2 * time.Second
+	meterEvery = 100 * time.Millisecond
+)
+
+// meter shows how far a copying is, where that takes longer than to be seen and there is a
+// terminal. Its methods may be called at any time.
+type meter struct {
+	ui    *terminal
+	stage string
+	what  string
+	total int64 // 0 = nobody knows it
+
+	mu          sync.Mutex
+	begun, told time.Time
+	bytes       int64
+	shown, over bool
+}
+
+func (t *terminal) newMeter(stage, what string, total int64) *meter {
+	return &meter{ui: t, stage: stage, what: what, total: total, begun: time.Now()}
+}
+
+func (m *meter) add(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += n
+	now := time.Now()
+	if m.over || m.ui.live == nil || now.Sub(m.told) < meterEvery {
+		return
+	}
+	if !m.shown && m.total < meterBytes && m.bytes < meterBytes && now.Sub(m.begun) < meterAfter {
+		return
+	}
+	if !m.shown {
+		m.ui.live.show(m.stage, m.what)
+	}
+	m.shown, m.told = true, now
+	m.ui.moved(m.stage, m.bytes, m.total)
+}
+
+// end leaves one line of what was shown and has succeeded.
+func (m *meter) end(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.over = true; !m.shown {
+		return
+	}
+	m.ui.live.hide()
+	if err == nil {
+		took := time.Since(m.begun)
+		fmt.Fprintf(m.ui.stderr(), "%s %s: %s in %.1f s%s\n", m.ui.paint(green, "✓"), plain(m.what), byteCount(m.bytes), took.Seconds(), rate(m.bytes, took))
+	}
+}
+
+// reads is r, metered.
+func (m *meter) reads(r io.Reader) io.Reader { return io.TeeReader(r, meterWriter{m, io.Discard}) }
+
+// writes is w, metered.
+func (m *meter) writes(w io.Writer) io.Writer { return meterWriter{m, w} }
+
+type meterWriter struct {
+	m *meter
+	w io.Writer
+}
+
+func (w meterWriter) Write(p []byte) (int, error) {
+	n, err := w.w.Write(p)
+	w.m.add(int64(n))
+	return n, err
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	logsDir      = "logs"
+	logsKept     = 30 * 24 * time.Hour
+	longestLog   = 16 << 20
+	quotedInFull = 5 // lines, of which an error has all that matters
+)
+
+// installLog takes what installers print: each line becomes an event, and all of them are
+// kept in a file on this computer. The file only helps to find out why something failed:
+// what prevents it from being written prevents nothing else.
+type installLog struct {
+	u        *up
+	start    time.Time
+	file     *os.File // nil before the first line, and where there can be none
+	lines    int
+	bytes    int
+	packages int // that pip and apt have installed
+}
+
+func (u *up) newInstallLog() *installLog { return &installLog{u: u, start: u.engine.now()} }
+
+// line is one of an installer's.
+func (l *installLog) line(text string) {
+	var upgraded, newly int
+	if names, ok := strings.CutPrefix(text, "Successfully installed "); ok {
+		l.packages += len(strings.Fields(names))
+	} else if n, _ := fmt.Sscanf(text, "%d upgraded, %d newly installed", &upgraded, &newly); n == 2 {
+		l.packages += newly
+	}
+	l.keep(text)
+	l.u.report.log(StageBoot, text)
+}
+
+func (l *installLog) keep(text string) {
+	if l.lines == 0 {
+		l.open()
+	}
+	l.lines++
+	if l.file == nil || l.bytes > longestLog {
+		return
+	}
+	if l.bytes += len(text) + 1; l.bytes > longestLog {
+		text = "… what came after this is not kept"
+	}
+	_, _ = fmt.Fprintln(l.file, text)
+}
+
+// open makes the file, named by the machine, and removes the old ones.
+func (l *installLog) open() {
+	dir, err := l.u.engine.store.Cache(logsDir)
+	if err != nil {
+		return
+	}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && l.u.engine.now().Sub(info.ModTime()) > logsKept {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	l.file, _ = os.OpenFile(filepath.Join(dir, l.u.rec.ID+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}
+
+// end closes the file, and names it in an error that does not say it all.
+func (l *installLog) end(ctx context.Context, err error) error {
+	if l.file == nil {
+		return err
+	}
+	name := l.file.Name()
+	_ = l.file.Close()
+	if err == nil || ctx.Err() != nil || l.lines <= quotedInFull {
+		return err
+	}
+	return fmt.Errorf("%w; all that was printed is in %s", err, name)
+}
+
+// text says what was done.
+func (l *installLog) text(what string) string {
+	took := l.u.engine.now().Sub(l.start).Seconds()
+	if l.packages == 0 {
+		return fmt.Sprintf("%s: installed in %.0f s", what, took)
+	}
+	return fmt.Sprintf("%s: %s installed in %.0f s", what, countText(l.packages, "package"), took)
+}

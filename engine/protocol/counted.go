@@ -1,0 +1,79 @@
+package protocol
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"path/filepath"
+)
+
+type countedKey struct{}
+
+// Counted is a context in which [Client.Upload], [Client.Download], [Client.WriteFile] and
+// [Client.ReadFile] tell told of each piece of a file's content how many bytes it has, one
+// piece at a time: what was sent, or what has come. Of [Client.ReadTree],
+// [Client.WriteTree] and [Client.RestoreTree] it is the stream as it is.
+func Counted(ctx context.Context, told func(bytes int64)) context.Context {
+	return context.WithValue(ctx, countedKey{}, told)
+}
+
+// counter is what the context counts with, or nil.
+func counter(ctx context.Context) func(int64) {
+	told, _ := ctx.Value(countedKey{}).(func(int64))
+	return told
+}
+
+// countedReader tells told of what is read.
+type countedReader struct {
+	io.Reader
+	told func(int64)
+}
+
+func (r countedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.told(int64(n))
+	}
+	return n, err
+}
+
+// counting is r, counted where told is not nil.
+func counting(r io.Reader, told func(int64)) io.Reader {
+	if told == nil {
+		return r
+	}
+	return countedReader{r, told}
+}
+
+// maxWeighed is of how many entries a folder is weighed; more take longer than it is worth.
+const maxWeighed = 100_000
+
+// SizeOf is how many bytes [Client.Upload] of a file or folder will count, as far as that
+// can be told soon; else 0.
+func SizeOf(ctx context.Context, local string) (bytes int64) {
+	entries := 0
+	err := filepath.WalkDir(resolved(local), func(_ string, d fs.DirEntry, err error) error {
+		if entries++; entries > maxWeighed {
+			return fs.ErrInvalid
+		}
+		if err != nil || !d.Type().IsRegular() {
+			return ctx.Err() // what cannot be read is not copied either
+		}
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return 0
+	}
+	return bytes
+}
+
+// resolved is where a symlink leads; Upload follows the one that it is given.
+func resolved(local string) string {
+	if path, err := filepath.EvalSymlinks(local); err == nil {
+		return path
+	}
+	return local
+}
