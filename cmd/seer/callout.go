@@ -166,6 +166,9 @@ func (p *printer) write(tagged bool, size int64, body io.Reader) error {
 	if p.flags.out == "-" {
 		return writeValue(p.app.ui.stdout(), ".raw", tagged, size, body)
 	}
+	if info, err := os.Stat(p.flags.out); err == nil && !info.Mode().IsRegular() {
+		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s is there and no file, so none takes its place; standard output is called -", p.flags.out)}
+	}
 	f, err := os.CreateTemp(filepath.Dir(p.flags.out), "."+filepath.Base(p.flags.out)+".*")
 	if err != nil {
 		return err
