@@ -20,8 +20,9 @@ ON_CLOUD = "name: bench\nsandbox: {provider: %s, timeout: 15m}\n"
 class Lab:
     """A copy of bin/, so that a build meanwhile changes nothing, and a HOME of its own."""
 
-    def __init__(self, python: str, requests: str, wheels: str) -> None:
-        self.python, self.requests, self.wheels = python, requests, wheels
+    def __init__(self, python: str, requests: str, wheels: str, change: str) -> None:
+        self.python, self.requests = python, requests
+        self.wheels, self.change = wheels, change  # folders: those of a notebook, and what makes a change of 1 GB
         self.root = Path(tempfile.mkdtemp(prefix="seer-bench-"))
         self.bin = self.root / "bin"
         shutil.copytree(TOP / "bin", self.bin)

@@ -33,7 +33,7 @@ def main() -> None:
     groups: Dict[str, List[Row]] = {}
     stages: Dict[str, Dict[str, Dict[str, float]]] = {}
     notes: Dict[str, List[str]] = {}
-    lab = Lab(sys.executable, options.requests, options.wheels)
+    lab = Lab(sys.executable, options.requests, options.wheels, options.change)
     try:
         lab.run(lab.seer, "version")
         for name in options.only or GROUPS:
@@ -61,6 +61,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=GROUPS, help="measure only this group; may be repeated")
     parser.add_argument("--requests", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--wheels", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--change", required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 

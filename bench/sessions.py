@@ -5,6 +5,7 @@ import statistics
 import time
 from typing import Any, Dict, List, Tuple
 
+import installed
 import processes
 import sandboxes
 from barejupyter import Bare
@@ -35,7 +36,7 @@ def measure(lab: Lab) -> Tuple[List[Row], List[str]]:
     lab.env.update(PIP_FIND_LINKS=lab.wheels, PIP_NO_INDEX="1")
     rows, notes = notebooks(lab)
     rows += packages(lab)
-    for more in (sandboxes.commands, sandboxes.snapshots, sandboxes.crowd, processes.measure):
+    for more in (sandboxes.commands, sandboxes.snapshots, installed.measure, sandboxes.crowd, processes.measure):
         found, said = more(lab)
         rows, notes = rows + found, notes + said
     return rows, notes
