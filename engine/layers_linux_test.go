@@ -131,6 +131,15 @@ func TestLayerOfPackages(t *testing.T) {
 		}
 	}
 
+	if n := b.counted("2 Python packages: 2 packages installed in "); n != 1 {
+		t.Errorf("%d lines say what was installed", n)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(b.cache, "logs", "sb-*.log")); len(kept) != 1 {
+		t.Errorf("kept of what was said: %q", kept)
+	} else if said, err := os.ReadFile(kept[0]); err != nil || !bytes.Contains(said, []byte("Successfully installed alpha-1.0")) || bytes.Contains(said, []byte(password)) {
+		t.Errorf("%v, what is kept has a password or lacks something: %s", err, said)
+	}
+
 	files := index.Fetched()
 	second := b.up(text)
 	if n := b.counted("building the layer"); n != 1 || index.Fetched() != files || len(b.layers()) != 1 {

@@ -52,10 +52,14 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	}
 	defer client.Close()
 	var warned []string
+	var moved []Event
 	u := &up{exp: &experiment.Experiment{}, plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
 		report: reporter{time.Now, func(ev Event) {
 			if ev.Level == LevelWarn {
 				warned = append(warned, ev.Message)
+			}
+			if ev.Level == LevelMoved {
+				moved = append(moved, ev)
 			}
 		}}}
 	if err := u.upload(t.Context(), &Sandbox{runtime: client}); err != nil {
@@ -63,5 +67,8 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "vanished while the folder was read: z; the rest was copied") {
 		t.Errorf("warnings: %q", warned)
+	}
+	if len(moved) == 0 || moved[0].Bytes == 0 || moved[0].Total != 16<<20+1 || moved[0].Stage != StageUpload {
+		t.Errorf("how far it was: %+v", moved)
 	}
 }

@@ -81,7 +81,7 @@ func TestInstallersAtATerminal(t *testing.T) {
 	y.seesAgain("held up", len(before)) // a line of before may come once more
 	p.touch(folder, "on")
 	y.ends(0)
-	after := y.screen()[len(before):]
+	after := y.all()[len(before):]
 	if got := wider(after[strings.Index(after, erase)+len(erase):], 70); len(got) > 0 {
 		t.Errorf("wider than the terminal: %q", got)
 	}
@@ -89,7 +89,7 @@ func TestInstallersAtATerminal(t *testing.T) {
 	if got := wider(last, 35); len(got) > 0 {
 		t.Errorf("wider than the smaller terminal: %q", got)
 	}
-	left := visible(y.screen())
+	left := visible(y.all())
 	if n := len(left); n > 8 || strings.Contains(strings.Join(left, "\n"), "noise") || strings.ContainsAny(strings.Join(left, ""), frames) {
 		t.Errorf("%d lines stay on the screen: %q", n, left)
 	}
@@ -105,7 +105,7 @@ func TestInstallersThatFail(t *testing.T) {
 	p.touch(p.noisy("failing", "echo it went wrong here >&2; exit 7"), "go", "on")
 	y := p.atTerminal(70, "up", "failing.yaml")
 	y.ends(3)
-	left := visible(y.screen())
+	left := visible(y.all())
 	all := strings.Join(left, "\n")
 	for _, want := range []string{"  noise 40 of many", "  green " + strings.Repeat("漢字", 15) + " to the very end", "  held up", "  it went wrong here"} {
 		if !slices.Contains(left, want) {
@@ -133,13 +133,27 @@ func TestInstallersThatAreStopped(t *testing.T) {
 	y.sees("  held up")
 	y.types("\x03")
 	y.ends(130)
-	left := visible(y.screen())
+	left := visible(y.all())
 	if !slices.Contains(left, "  noise 1 of many") || !slices.Contains(left, "  noise 40 of many") {
 		t.Errorf("lines are missing: %q", left)
 	}
 	if strings.ContainsAny(strings.Join(left, ""), frames) || !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "seer: interrupt") }) {
 		t.Errorf("what stays: %q", left)
 	}
+}
+
+// all is the whole screen of one that has ended: what was written may not have been read.
+func (y *typed) all() string {
+	y.t.Helper()
+	const last = "that was all"
+	if !strings.Contains(y.screen(), last) {
+		if _, err := y.tty.WriteString(last); err != nil {
+			y.t.Fatal(err)
+		}
+		y.sees(last)
+	}
+	text, _, _ := strings.Cut(y.screen(), last)
+	return text
 }
 
 // seesAgain waits for a text behind a place of the screen.

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+// TestLiveLineMakesWay: whoever else writes at the same time, each line is whole, in its
+// order, and no live line stays.
+func TestLiveLineMakesWay(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "1")
+	screen, tty := openTerminal(t, 60)
+	seen := make(chan string)
+	go func() {
+		text, _ := io.ReadAll(screen)
+		seen <- string(text)
+	}()
+	ui := newTerminal(tty, tty)
+	ui.configure(false, false, false, false)
+	const each = 200
+	var all sync.WaitGroup
+	m := ui.newMeter("cp", "a → b", 1<<30)
+	for _, write := range []func(int){
+		func(i int) { ui.tell("told %d", i) },
+		func(i int) { ui.note("warning", fmt.Sprint("note ", i)) },
+		func(i int) {
+			ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: fmt.Sprint("step ", i)})
+		},
+		func(i int) {
+			ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelLog, Message: fmt.Sprint("log ", i)})
+		},
+		func(int) {
+			ui.progress(engine.Event{Stage: engine.StageUpload, Level: engine.LevelMoved, Bytes: 5, Total: 7})
+		},
+		func(int) { m.add(1 << 20) },
+		func(i int) { fmt.Fprintf(ui.stdout(), "result %d\n", i) },
+	} {
+		all.Go(func() {
+			for i := range each {
+				write(i)
+			}
+		})
+	}
+	all.Wait()
+	m.end(nil)
+	m.add(1) // what comes late is not shown
+	ui.finish()
+	ui.reveal()
+	tty.Close()
+	left := visible(<-seen)
+	for _, prefix := range []string{"told ", "warning: note ", "result "} {
+		var got, want []string
+		for _, line := range left {
+			if strings.HasPrefix(line, prefix) {
+				got = append(got, line)
+			}
+		}
+		for i := range each {
+			want = append(want, fmt.Sprint(prefix, i))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d lines of %q: %q", len(got), prefix, got)
+		}
+	}
+	done := fmt.Sprintf("✓ a → b: %s in ", byteCount(each<<20))
+	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, done) }) || strings.ContainsAny(strings.Join(left, ""), frames) {
+		t.Errorf("what stays: %q", left)
+	}
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/machine"
+)
+
+// What installers say is kept for a month, so far as it may be large, and an error that
+// does not say it all names it.
+func TestInstallLog(t *testing.T) {
+	t.Parallel()
+	e, cache := bare(t)
+	dir := filepath.Join(cache, logsDir)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"old.log": logsKept + time.Hour, "young.log": logsKept - time.Hour} {
+		if err := errors.Join(os.WriteFile(filepath.Join(dir, name), nil, 0o600), os.Chtimes(filepath.Join(dir, name), now, now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lines []string
+	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: reporter{e.now, func(ev Event) { lines = append(lines, ev.Message) }}}
+	failed := errors.New("it failed")
+
+	silent := u.newInstallLog()
+	if err := silent.end(t.Context(), failed); !errors.Is(err, failed) || err.Error() != "it failed" {
+		t.Errorf("of one that said nothing: %v", err)
+	}
+	log := u.newInstallLog()
+	for i := range quotedInFull {
+		log.line(fmt.Sprint("line ", i))
+	}
+	log.line("Successfully installed alpha-1.0 beta-2.0")
+	log.line("2 upgraded, 3 newly installed, 0 to remove and 5 not upgraded.")
+	if got := log.text("what"); !strings.HasPrefix(got, "what: 5 packages installed in ") {
+		t.Errorf("%q", got)
+	}
+	err := log.end(t.Context(), failed)
+	file := filepath.Join(dir, "sb-1.log")
+	if !errors.Is(err, failed) || err.Error() != "it failed; all that was printed is in "+file {
+		t.Errorf("%v", err)
+	}
+	kept, rerr := os.ReadFile(file)
+	if rerr != nil || string(kept) != strings.Join(lines, "\n")+"\n" {
+		t.Errorf("kept: %q, %v; said: %q", kept, rerr, lines)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	if len(left) != 2 || filepath.Base(left[1]) != "young.log" {
+		t.Errorf("left: %q", left)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+
+	large := u.newInstallLog()
+	for range 20 {
+		large.line(strings.Repeat("x", 1<<20))
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := large.end(stopped, failed); err.Error() != "it failed" {
+		t.Errorf("of one that was stopped: %v", err)
+	}
+	if info, err = os.Stat(file); err != nil || info.Size() > longestLog+100 {
+		t.Errorf("%d bytes are kept, %v", info.Size(), err)
+	}
+}
+
+// Without a place for it nothing is kept, and nothing else is the worse for it.
+func TestInstallLogHasNoPlace(t *testing.T) {
+	t.Parallel()
+	e, cache := bare(t)
+	if err := os.WriteFile(filepath.Join(cache, logsDir), nil, 0o600); err != nil { // no folder
+		t.Fatal(err)
+	}
+	said := 0
+	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: reporter{e.now, func(Event) { said++ }}}
+	log := u.newInstallLog()
+	for range 9 {
+		log.line("a line")
+	}
+	if err := log.end(t.Context(), nil); err != nil || said != 9 {
+		t.Errorf("%v, %d lines", err, said)
+	}
+}
