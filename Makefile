@@ -59,7 +59,7 @@ COMPILED := $(BIN)/cache/wasm
 .PHONY: compiled
 compiled: plugins
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-	cp $(BIN)/plugins/expose-* $(BIN)/plugins/fetch-* "$$dir"; mkdir -p $(COMPILED); \
+	cp $(BIN)/plugins/* "$$dir"; mkdir -p $(COMPILED); \
 	SEER_HOSTTEST_CACHE="$(CURDIR)/$(COMPILED)" SEER_HOSTTEST_PLUGINS="$$dir" $(GO) test -vet off -count 1 ./engine/host/hosttest
 
 # The longest first, so that nothing else has ended when they begin. lint-quick has vetted.

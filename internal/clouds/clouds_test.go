@@ -27,7 +27,8 @@ import (
 // prepared is what all tests share: artifacts and compiled plugins.
 var prepared struct {
 	artifacts testbuild.Artifacts
-	compiled  string
+	cache     string // of an engine
+	compiled  string // the part of it that is a host's
 }
 
 func TestMain(m *testing.M) { os.Exit(runAll(m)) }
@@ -36,7 +37,8 @@ func runAll(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "clouds-")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		prepared.compiled = filepath.Join(dir, "compiled")
+		prepared.cache = filepath.Join(dir, "cache")
+		prepared.compiled = filepath.Join(prepared.cache, "wasm")
 		if prepared.artifacts, err = testbuild.Build(dir); err == nil {
 			err = hosttest.Prepare(prepared.compiled, "plugins/provider-modal", "plugins/provider-runpod", "plugins/expose-library")
 		}
@@ -97,7 +99,7 @@ func TestNoCredentialReachesAPlugin(t *testing.T) {
 			watched := &watched{Provider: provider, host: h, secrets: secrets, t: t}
 			dir := t.TempDir()
 			e, err := engine.New(engine.Options{
-				StateDir: filepath.Join(dir, "state"), CacheDir: filepath.Join(dir, "cache"), RuntimeDir: filepath.Join(dir, "run"),
+				StateDir: filepath.Join(dir, "state"), CacheDir: prepared.cache, RuntimeDir: filepath.Join(dir, "run"),
 				ArtifactsDir: prepared.artifacts.Runtime, PluginDirs: []string{prepared.artifacts.Plugins}, PluginAccess: host.GrantAll,
 				Providers: map[string]sdk.Provider{name: watched},
 			})
