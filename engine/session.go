@@ -192,7 +192,8 @@ func (s *Sandbox) notebookAddress(at listener) notebook.Address {
 }
 
 // Prompt is what an agent is told of the sandbox: its libraries, models and the way to
-// use it. Empty of a scoped one.
+// use it; of one that it may not use as a whole only the libraries. Empty where there is
+// nothing to tell.
 func (s *Sandbox) Prompt(ctx context.Context) (string, error) {
 	_, note, err := s.sessionOf(ctx)
 	return note.Prompt, err

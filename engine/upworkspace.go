@@ -105,8 +105,8 @@ func packFile(t *tar.Writer, f workspace.File) error {
 
 // prompt is what an agent is told of the sandbox.
 func (u *up) prompt() string {
-	if !u.exp.Sandbox.Whole() {
-		return ""
+	if !u.exp.Sandbox.Whole() { // its agent has the libraries in its own folder
+		return strings.TrimSpace(u.contents.Docs())
 	}
 	parts := []string{promptNotebook}
 	if u.exp.Sandbox.ExecutionMode == experiment.ModeCLI {

@@ -29,10 +29,15 @@ func (g *gathered) add(service string, w surface.Written) error {
 		}
 		g.env[name] = value
 	}
-	if w.Prompt != "" {
-		g.prompt += "\n\n" + w.Prompt
-	}
+	g.tell(w.Prompt)
 	return nil
+}
+
+// tell adds to the prompt.
+func (g *gathered) tell(text string) {
+	if text != "" {
+		g.prompt += "\n\n" + text
+	}
 }
 
 // free refuses a surface's file where this run has put one already: a library of the

@@ -104,6 +104,7 @@ type runner struct {
 	services  []served
 	recording *recording // nil = there is none
 	space     *workspace
+	docs      string   // of the libraries, for the prompt
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
 	result    Result

@@ -32,6 +32,7 @@ func (r *runner) contents() error {
 	if err != nil {
 		return err
 	}
+	r.docs = strings.TrimSpace(all.Docs())
 	for _, f := range all.Plan(workspaces.Kind(r.exp.Sandbox.ExecutionMode)).Agent {
 		if err := r.space.file(f); err != nil {
 			return fmt.Errorf("put %s into the workspace: %w", f.Path, err)
@@ -57,10 +58,11 @@ func (r *runner) servable() error {
 	return nil
 }
 
-// session adds what an agent gets of a sandbox that it may use as a whole: an MCP server,
-// and what it is told.
+// session adds what an agent is told of its libraries; of a sandbox that it may use as a
+// whole, also an MCP server and everything else that it is told of that.
 func (r *runner) session(ctx context.Context, all *gathered) error {
 	if r.sandbox == nil || !r.exp.Sandbox.Whole() {
+		all.tell(r.docs)
 		return nil
 	}
 	add := r.shellServer
@@ -74,9 +76,7 @@ func (r *runner) session(ctx context.Context, all *gathered) error {
 	}
 	all.servers[name] = server
 	text, err := r.sandbox.Prompt(ctx)
-	if text != "" {
-		all.prompt += "\n\n" + text
-	}
+	all.tell(text)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
 )
 
@@ -63,6 +64,38 @@ func TestLocalSession(t *testing.T) {
 	if err != nil || result.ExitCode != 0 || out.String() != want {
 		t.Errorf("%+v, %v:\n%s", result, err, out.String())
 	}
+}
+
+// An agent is told of the libraries in every kind of session, and in one that is played
+// again.
+func TestPromptHasLibraries(t *testing.T) {
+	e, exp := setup(t, "import helpers, steer, tools; tools.twice(1); print(open('prompt.md').read())", "")
+	dir := filepath.Dir(exp.File)
+	write(t, dir, map[string]string{
+		"skills/steer/SKILL.md": "---\nname: steer\ndescription: How to steer.\n---\nTurn the wheel.\n",
+		"skills/steer/code.py":  "def turn(): pass\n",
+	})
+	exp.Workspace.Libraries = append(exp.Workspace.Libraries, filepath.Join(dir, "skills/steer"))
+	var out bytes.Buffer
+	told := func(what string, err error) {
+		task, libraries, served := strings.Index(out.String(), "Do it."), strings.Index(out.String(), "## Libraries"), strings.Index(out.String(), "twice(")
+		if err != nil || task != 0 || libraries < 0 || served < libraries || strings.Count(out.String(), "### helpers") != 1 ||
+			!strings.Contains(out.String(), "shout(x)") || !strings.Contains(out.String(), "Turn the wheel.") {
+			t.Errorf("%s: %v:\n%s", what, err, out.String())
+		}
+		out.Reset()
+	}
+	result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
+	told("scoped", err)
+	folder, err := record.Open(filepath.Join(result.Outputs, "record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = run.Replay(t.Context(), e, exp, folder, run.Options{Stdout: &out, Stderr: &out})
+	told("replayed", err)
+	exp.Sandbox.ExecutionMode = experiment.ModeLocal
+	_, err = run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out})
+	told("local", err)
 }
 
 // Code before the agent that fails is an error, and the agent does not run.
