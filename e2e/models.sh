@@ -31,13 +31,57 @@ cells loaded one <"$TOP/e2e/models/loaded.py" | grep -x 'as asked'
 cells loaded two <"$TOP/e2e/models/loaded.py" | grep -x 'as asked'
 "$SEER" down loaded -q
 
-# What cannot be loaded is an error of the start, with the traceback.
-for broken in no-weights:OSError cut-weights:SafetensorError; do
-  echo "sandbox: {execution_mode: notebook, models: [./${broken%:*}]}" >broken.yaml
-  if "$SEER" up broken.yaml --name broken >broken.out 2>&1; then exit 1; fi
-  grep -q "${broken#*:}" broken.out || { cat broken.out && exit 1; }
+# What cannot be loaded is an error of the start with its line, the reason and what to do,
+# and leaves nothing: most of it before anything starts.
+refused() { # refused MODE CODE MODEL [MORE] <WORDS: each of them is said
+  printf 'sandbox:\n  execution_mode: %s%s\n  models:\n  - %s\n' "$1" "${4:+$'\n'  $4}" "$3" >broken.yaml
+  local code=0 words
+  "$SEER" up broken.yaml --name broken >broken.out 2>&1 </dev/null || code=$?
+  while read -r words; do
+    [ "$code" = "$2" ] && grep -qF -- "$words" broken.out || { echo "$3: ended with $code, not with $2 and: $words" && cat broken.out && exit 1; } >&2
+  done
   test "$("$SEER" ls --json)" = "[]"
+}
+before() {
+  refused "$@"
+  if grep '^machine:' broken.out >&2; then exit 1; fi
+}
+before notebook 3 '{name: ./quagmire-9b, dtype: blfoat16}' <<<'broken.yaml:4: sandbox.models.0.dtype: `blfoat16` is no dtype'
+before notebook 3 '{name: ./parrot-lora, is_peft: true}' <<<'broken.yaml:4: sandbox.models.0: is_peft needs base_model'
+before cli 4 '{name: ./parrot-lora, is_peft: true, base_model: ./nowhere}' <<<'broken.yaml:4: sandbox.models.0.base_model: model ./nowhere:'
+before notebook 3 '{name: ./parrot-lora, load_as_peft: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./parrot-lora` cannot be loaded: it is a PEFT adapter and no whole model; set is_peft'
+before notebook 3 '{name: ./bramble-2b, is_peft: true, base_model: ./quagmire-9b}' <<<'it has no adapter_config.json, so it is no PEFT adapter; remove is_peft'
+before notebook 3 '{name: ./cut-weights, hidden: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./cut-weights` cannot be loaded: its file model.safetensors is damaged'
+before cli 3 ./no-config <<<'broken.yaml:4: sandbox.models.0: the model `./no-config` cannot be loaded: it has no config.json'
+refused notebook 3 ./no-weights <<<'broken.yaml:4: sandbox.models.0: the model `./no-weights` cannot be loaded: OSError: Error no file named'
+refused cli 3 '{name: ./quagmire-9b, hidden: true, device: "cuda:1"}' <<'W'
+broken.yaml:4: sandbox.models.0.device: the model `./quagmire-9b` cannot be loaded: RuntimeError: there is no device 'cuda:1'
+set sandbox.gpu
+load("/models/model"
+W
+refused cli 3 '{name: ./quagmire-9b, dtype: float8_none}' <<<"broken.yaml:4: sandbox.models.0.dtype: the model \`./quagmire-9b\` cannot be loaded: ValueError: dtype 'float8_none' is no dtype of torch"
+refused notebook 3 '{name: ./parrot-lora, is_peft: true, base_model: ./osier-3b}' <<<'broken.yaml:4: sandbox.models.0.base_model: the model `./parrot-lora` cannot be loaded: ValueError: the adapter /models/parrot-lora does not fit'
+refused notebook 3 ./own-code <<<'Seer runs no code that a model brings; if you trust it, set workspace.preload_models: false'
+if grep "own code has run" broken.out; then exit 1; fi
+# Memory that is too small, where this computer can limit it.
+echo '{sandbox: {execution_mode: cli, memory: 512MB}}' >limited.yaml
+"$SEER" up limited.yaml --name limited 2>limited.err
+"$SEER" down limited -q
+for mode in notebook cli; do
+  if grep -q 'are not limited' limited.err; then break; fi
+  refused $mode 3 ./larch-70b 'memory: 512MB' <<<'broken.yaml:3: sandbox.memory: the Python that loads the models was killed: most likely the sandbox'
 done
+
+# Ctrl-C while a model is loaded: a torch that says so and waits for ever.
+mkdir slow && printf 'import os, time\nos.mkdir("/workspace/loading")\ntime.sleep(1e6)\n' >slow/__init__.py
+echo '{sandbox: {execution_mode: notebook, models: [./bramble-2b], local_dirs: [[./slow, /workspace/torch]]}}' >slow.yaml
+"$SEER" up slow.yaml --name slow >slow.out 2>&1 &
+up=$!
+until "$SEER" exec slow -- test -d /workspace/loading 2>/dev/null; do kill -0 $up && sleep 0.1; done
+kill -INT $up
+code=0
+wait $up || code=$?
+[ $code = 130 ] && [ "$("$SEER" ls --json)" = "[]" ] || { cat slow.out && exit 1; }
 
 # Who wants to load the models alone finds them where the variable says.
 echo "{sandbox: {execution_mode: notebook, models: [./bramble-2b]}, workspace: {preload_models: false}}" >alone.yaml

@@ -15,7 +15,7 @@ assert FOUND == {
     "parrot": ("PeftModel", "torch.float32", "cpu"),
     "blank": ("PeftModel", "torch.bfloat16", "cpu"),
 }, FOUND
-assert "load" not in globals()
+assert "_seer_load" not in globals()
 words = small_tokenizer("the fox walks over the stone", return_tensors="pt")["input_ids"]
 with torch.no_grad():
     for adapted, changes in [(blank, False), (parrot, True)]:

