@@ -77,7 +77,10 @@ mkdir slow && printf 'import os, time\nos.mkdir("/workspace/loading")\ntime.slee
 echo '{sandbox: {execution_mode: notebook, models: [./bramble-2b], local_dirs: [[./slow, /workspace/torch]]}}' >slow.yaml
 "$SEER" up slow.yaml --name slow >slow.out 2>&1 &
 up=$!
-until "$SEER" exec slow -- test -d /workspace/loading 2>/dev/null; do kill -0 $up && sleep 0.1; done
+until "$SEER" exec slow -- test -d /workspace/loading 2>/dev/null; do
+  kill -0 $up || { cat slow.out && exit 1; }
+  sleep 0.1
+done
 kill -INT $up
 code=0
 wait $up || code=$?
