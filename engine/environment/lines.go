@@ -20,7 +20,7 @@ const (
 // run gives each line that a program prints to the log, and returns its answer.
 func (i *installer) run(ctx context.Context, what string, program, args []string, env map[string]string) (string, error) {
 	out := &lines{emit: i.log, hidden: i.hidden}
-	spec := protocol.ProcessSpec{Argv: append(slices.Clone(program), args...), Env: env, Name: what}
+	spec := protocol.ProcessSpec{Argv: slices.Concat(oneStream, program, args), Env: env, Name: what}
 	p, err := i.runtime.Run(ctx, spec, nil, out, out)
 	out.flush()
 	if err != nil {
@@ -35,6 +35,10 @@ func (i *installer) run(ctx context.Context, what string, program, args []string
 		return "", &failure{what: what, code: p.ExitCode, out: out}
 	}
 }
+
+// oneStream is before a program whose errors are to stand where they belong in what it
+// prints: of two streams nobody knows the order, and an error quotes the end.
+var oneStream = []string{"sh", "-c", `exec "$@" 2>&1`, "sh"}
 
 // failure is a program that ended with another code than 0.
 type failure struct {
