@@ -44,7 +44,7 @@ test: setup-test build lint-quick unit cross
 .PHONY: lint-quick
 lint-quick:
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "gofmt would change: $$bad" >&2; exit 1; }
-	$(GO) vet ./...
+	$(GO) vet -trimpath ./...
 	$(GO) mod verify >/dev/null
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
@@ -60,20 +60,23 @@ COMPILED := $(BIN)/cache/wasm
 compiled: plugins
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	cp $(BIN)/plugins/* "$$dir"; mkdir -p $(COMPILED); \
-	SEER_HOSTTEST_CACHE="$(CURDIR)/$(COMPILED)" SEER_HOSTTEST_PLUGINS="$$dir" $(GO) test -vet off -count 1 ./engine/host/hosttest
+	SEER_HOSTTEST_CACHE="$(CURDIR)/$(COMPILED)" SEER_HOSTTEST_PLUGINS="$$dir" $(GO) test -trimpath -vet off -count 1 ./engine/host/hosttest
 
 # The longest first, so that nothing else has ended when they begin. lint-quick has vetted.
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+# Each of the many programs would sleep a second at its end.
+unit: export GORACE = atexit_sleep_ms=100
 unit: compiled
 	$(GO) test $(TESTFLAGS) -vet off -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
-# Everything must keep compiling where we cannot run it.
+# Everything must keep compiling where we cannot run it. With -trimpath, as `runtime` and
+# `seer`, so that what they have compiled is not compiled anew.
 cross:
 	@for p in linux/arm64 darwin/arm64; do \
 		echo "cross-build $$p"; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/seer; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./engine/runtime/seer-runtime; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./cmd/seer; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
 e2e: setup-e2e build long
