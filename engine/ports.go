@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"github.com/seer-engine/seer/engine/machine"
@@ -18,6 +19,15 @@ func (s *Sandbox) DialPort(ctx context.Context, port int) (net.Conn, error) {
 // Dialer is [Sandbox.DialPort] of one port.
 func (s *Sandbox) Dialer(port int) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) { return s.DialPort(ctx, port) }
+}
+
+// tellPorts tells where a port of the experiment is that is another one outside.
+func (u *up) tellPorts(r machine.Record) {
+	for _, port := range u.exp.Sandbox.Ports {
+		if at, ok := r.Endpoint(port); ok && r.Provider == localName && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
+			u.report.info(StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
+		}
+	}
 }
 
 // Usage is what the sandbox uses now: processor, memory, disks, GPUs.

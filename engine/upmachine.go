@@ -53,6 +53,7 @@ func (u *up) start(ctx context.Context) error {
 			u.chosen = c
 		}
 	}
+	u.tellPorts(u.rec)
 	return err
 }
 

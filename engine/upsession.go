@@ -70,10 +70,15 @@ func (u *up) noteMode(r *machine.Record) error {
 }
 
 // listen asks for the ports of Jupyter and VS Code. On a machine that shares this
-// computer's network a port that may be another one is looked for when it is needed.
+// computer's network a port that may be another one is looked for when it is needed; on
+// one of this computer with a network of its own, all may be others outside but those that
+// jupyter_port and debug_port name.
 func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) {
 	if u.building != "" {
 		return
+	}
+	if c.HostMounts && u.plan.Network != "open" {
+		spec.AnyPort = slices.Clone(spec.Ports)
 	}
 	ports, movable := listeners(u.exp.Sandbox)
 	for _, port := range ports {

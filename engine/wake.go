@@ -263,6 +263,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	w.name, w.attached, w.timeout, w.idle, w.report, w.verify = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verify
 	s, err := w.run(ctx)
 	if err == nil {
+		u.tellPorts(w.rec)
 		u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
 	}
 	return s, err

@@ -107,6 +107,9 @@ func TestGood(t *testing.T) {
 	if r.Provider.Name != "local" || r.Isolation != "bubblewrap" || r.AgentIsolation != "bubblewrap" || r.Secrets["TOKEN"] != ".env" {
 		t.Errorf("report %+v", r)
 	}
+	if r := l.check("sandbox: {network: none, ports: [81]}"); r.Err() != nil { // another one leads to it
+		t.Errorf("found %v", r.Findings)
+	}
 	l.env(map[string]string{"TOKEN": "from-environment"})
 	if r = l.check(good); r.Secrets["TOKEN"] != "environment" {
 		t.Errorf("the environment does not win: %v", r.Secrets)
@@ -138,6 +141,7 @@ func TestFindings(t *testing.T) {
 		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
 		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
+		{"jupyter_port", "sandbox: {network: none, execution_mode: notebook, jupyter_port: 81}", "sandbox.jupyter_port: port 81 is not free on this computer: address already in use"},
 		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: address already in use"},
 		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
 		{"folder as file", "sandbox: {local_files: [[./data, /workspace/x]]}", "sandbox.local_files.0.0: `DIR/data` is not a file"},

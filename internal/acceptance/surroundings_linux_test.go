@@ -102,6 +102,9 @@ func TestPortThatIsTaken(t *testing.T) {
 	if left := p.ls("--all"); len(left) > 0 {
 		t.Errorf("a record was made: %v", left)
 	}
+	// A network of its own has the port free, and another one outside leads to it.
+	p.write("own.yaml", "name: test\nsandbox:\n  network: none\n  ports: ["+port+"]\n")
+	p.exits(0, []string{"up", "own.yaml"}, "port "+port+" of the sandbox is at http://127.0.0.1:")
 	l.Close()
 	p.ok("up", "ports.yaml", "-q")
 }
