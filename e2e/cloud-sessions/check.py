@@ -1,4 +1,4 @@
-"""A notebook and a shell on one cloud: argv = its name, the port of the git server."""
+"""A notebook or a shell on one cloud: argv = its name, the port of the git server, notebook or shell."""
 import asyncio
 import glob
 import json
@@ -7,7 +7,8 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from urllib.parse import parse_qs, urlsplit
+from typing import Dict, Optional
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tools import MCP, SEER, experiment, free_port, run, seer, terminal, write
 from tornado.httpclient import HTTPClientError, HTTPRequest
@@ -121,9 +122,54 @@ def notebook() -> None:
     assert "no Jupyter" not in seer("show", "nb", "--json", ok=False)
 
 
+class Page:
+    """What code-server answers, without following where it sends a browser."""
+
+    class _Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *args: object) -> None:
+            return None
+
+    def __init__(self, url: str, body: Optional[Dict[str, str]] = None, cookie: str = "") -> None:
+        data = None if body is None else urlencode(body).encode()
+        try:
+            answer = urllib.request.build_opener(self._Stay).open(urllib.request.Request(url, data, {"Cookie": cookie} if cookie else {}), timeout=120)
+        except urllib.error.HTTPError as e:
+            answer = e
+        with answer:
+            self.code, self.headers, self.text = answer.status, answer.headers, answer.read().decode("utf-8", "replace")
+
+
+def vscode(ref: str, port: int) -> None:
+    """A person's way to VS Code, from another program than the one that started it: with its path and its password, and not without."""
+    step("VS Code through the provider's way to the port, and through the runtime")
+    opened = json.loads(seer("open", ref, "code", "--print", "--json"))
+    url, password = opened["url"], opened["password"]
+    shown = json.loads(seer("show", ref, "--json"))["environment"]
+    assert shown["code_server_url"] == url and shown["code_server_password"] == password, shown
+    assert password not in json.dumps(json.loads(seer("ls", "--json"))), "the password is shown to whoever lists sandboxes"
+    forward = subprocess.Popen([SEER, "forward", ref, "{}:0".format(port), "--json"], stdout=subprocess.PIPE, text=True)
+    local = json.loads(forward.stdout.readline())[0]["url"].rstrip("/") + shown["code_server_base"]
+    for way in (url, local):
+        elsewhere = Page(way[:-len(shown["code_server_base"])] + "/")
+        assert elsewhere.code == 404 and "Set-Cookie" not in elsewhere.headers, (elsewhere.code, elsewhere.text)
+        closed = Page(way)
+        assert closed.code == 302 and "login" in closed.headers["Location"], (closed.code, closed.text)
+        wrong = Page(way + "login", {"password": "wrong", "base": ".", "href": way + "login"})
+        assert wrong.code == 200 and "Incorrect password" in wrong.text and "Set-Cookie" not in wrong.headers, (wrong.code, wrong.text)
+        right = Page(way + "login", {"password": password, "base": ".", "href": way + "login"})
+        assert right.code == 302, (right.code, right.text)
+        cookie = right.headers["Set-Cookie"]
+        assert "path=" + urlsplit(way).path.rstrip("/") in cookie.replace("Path=", "path="), cookie
+        page = Page(way + "?folder=/workspace", cookie=cookie.partition(";")[0])
+        assert page.code == 200 and "workbench" in page.text, (page.code, page.text)
+    forward.terminate()
+    forward.wait(30)
+
+
 def shell() -> None:
-    step("up of a shell with the same things")
-    path = experiment("shell", sandbox("cli"), {"libraries": ["./helper.py"], "init": "import helper; READY = helper.double(21)", "preload_models": False})
+    step("up of a shell with the same things, and VS Code")
+    port = free_port()
+    path = experiment("shell", sandbox("cli", debug=True, debug_port=port), {"libraries": ["./helper.py"], "init": "import helper; READY = helper.double(21)", "preload_models": False})
     seer("up", path, "--name", "sh")
     refusal = seer("open", "sh", "jupyter", ok=False)
     assert "execution_mode" in refusal, refusal
@@ -140,6 +186,7 @@ def shell() -> None:
     assert agent.call("read_file", path="/workspace/new/é.bin")["content"] == "AP8="
     agent.close()
     token_is_gone("sh")
+    vscode("sh", port)
     seer("down", "sh")
 
 
@@ -148,5 +195,4 @@ write("note é.txt", "note")
 write("data é.txt", "data")
 write("tiny model/config.json", "{}")
 write("tiny model/weights.bin", "\0" * 100000)
-notebook()
-shell()
+{"notebook": notebook, "shell": shell}[sys.argv[3]]()
