@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -74,6 +75,25 @@ func (s *Sandbox) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	var b bytes.Buffer
 	_, err := s.runtime.ReadFile(ctx, path, &b)
 	return b.Bytes(), as(KindProvider, err)
+}
+
+// List lists a folder of the sandbox, sorted by name.
+func (s *Sandbox) List(ctx context.Context, path string) ([]protocol.Entry, error) {
+	entries, err := s.runtime.List(ctx, path)
+	return entries, as(KindProvider, err)
+}
+
+// Watch tells what happens in a folder of the sandbox, with recursive also in all below
+// it, until ctx ends or the caller has enough; see [protocol.Client.Watch]. The first
+// event is [protocol.WatchReady]: what is changed from then on is told.
+func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
+	return func(yield func(protocol.WatchEvent, error) bool) {
+		for event, err := range s.runtime.Watch(ctx, path, recursive) {
+			if !yield(event, as(KindProvider, err)) {
+				return
+			}
+		}
+	}
 }
 
 // EnsureDir makes a folder and its parents.

@@ -29,12 +29,12 @@ Ctrl-C. "lost" means that there was more than could be told.`,
 				return err
 			}
 			defer s.Close()
-			for event, err := range s.Runtime().Watch(cmd.Context(), path, recursive) {
+			for event, err := range s.Watch(cmd.Context(), path, recursive) {
 				if err != nil {
 					if a.stop.signal() != nil {
 						return nil
 					}
-					return providerError(err)
+					return err
 				}
 				if event.Type == protocol.WatchReady {
 					continue
