@@ -9,3 +9,4 @@ real=$(getent passwd "$(id -u)" | cut -d: -f6)
 GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)
 export GOMODCACHE GOCACHE
 SEER_TEST_GVISOR=1 go test -race -timeout 15m -run 'TestGVisor|TestAsOrdinaryUser|TestImage|TestNetwork|TestProgramThatEndsAtOnce|/^gvisor$' ./engine/isolation ./engine/machine/local
+SEER_TEST_BIN=$TOP/bin go test -timeout 15m -run TestGVisor ./examples/session

@@ -1,5 +1,7 @@
 """Words and their letters."""
 
+from collections.abc import Iterator
+
 
 @expose
 def count(word: str, letter: str) -> int:
@@ -11,3 +13,9 @@ def count(word: str, letter: str) -> int:
 def shout(word: str) -> str:
     """The word in capitals."""
     return word.upper()
+
+
+@expose
+def letters(word: str) -> Iterator[str]:
+    """The letters, one after the other."""
+    yield from word

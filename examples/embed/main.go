@@ -75,6 +75,9 @@ func run(ctx context.Context, out io.Writer, dir, runtime, plugins, file string)
 	if err := call(ctx, out, tools); err != nil {
 		return err
 	}
+	if err := follow(ctx, out, tools); err != nil {
+		return err
+	}
 	return write(ctx, out, tools, filepath.Join(dir, "agent"))
 }
 
@@ -91,6 +94,31 @@ func call(ctx context.Context, out io.Writer, tools *engine.Service) error {
 	fmt.Fprintf(out, "count: %d\n", n)
 	err = scoped.Call(ctx, "shout", []any{"strawberry"}, nil, nil)
 	fmt.Fprintf(out, "shout: %v\n", err)
+	return nil
+}
+
+// follow prints what a generator yields, as it comes, and lets another call go on by
+// itself until somebody asks for its answer.
+func follow(ctx context.Context, out io.Writer, tools *engine.Service) error {
+	request := protocol.CallRequest{Function: "letters", Args: []any{"seer"}}
+	_, err := tools.Do(ctx, request, protocol.CallHandler{Item: func(item protocol.Body) error {
+		_, err := fmt.Fprintf(out, "%s ", item.JSON())
+		return err
+	}})
+	fmt.Fprintln(out)
+	if err != nil {
+		return err
+	}
+
+	pending, err := tools.Submit(ctx, protocol.CallRequest{Function: "shout", Args: []any{"later"}})
+	if err != nil {
+		return err
+	}
+	answer, err := tools.Attach(ctx, pending.ID, 0, protocol.CallHandler{}).Wait(ctx) // here, or in another program
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "later: %s\n", answer.JSON())
 	return nil
 }
 
