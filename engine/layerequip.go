@@ -18,7 +18,7 @@ const buildTimeout = 6 * time.Hour
 // being built, out of one, or onto the machine itself.
 func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) {
 	log := u.newInstallLog()
-	defer func() { err = log.end(ctx, err) }()
+	defer func() { err = log.end(ctx, u.placed(err)) }()
 	if u.making != nil {
 		return false, u.makeSystem(ctx, s, log)
 	}
@@ -48,7 +48,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 	if err == nil {
 		u.report.done(StageBoot, "%s", log.text("packages"))
 	}
-	return true, u.placed(err)
+	return true, err
 }
 
 // makeLayer installs into the layer that this machine is made for.
@@ -62,7 +62,7 @@ func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
 	if err == nil {
 		u.report.done(StageBoot, "%s", log.text(what))
 	}
-	return u.placed(err)
+	return err
 }
 
 // makeSystem installs into the machine's own file system, which is saved then.

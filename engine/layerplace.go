@@ -4,32 +4,88 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
-var noDistribution = regexp.MustCompile(`No matching distribution found for ([A-Za-z0-9._-]+)`)
+var (
+	noDistribution = regexp.MustCompile(`No matching distribution found for ([A-Za-z0-9._-]+)`)
+	// noPackage is how apt says that it has none of that name, or not in this version.
+	noPackage    = regexp.MustCompile(`E: (?:Unable to locate package |Package '|Version '[^']*' for ')([a-z0-9][a-z0-9+.-]*)`)
+	ofRepository = regexp.MustCompile(`^the install command of (\S+) \(`)
+	ofField      = regexp.MustCompile(`^(?:sandbox\.)?(repos|image\.commands)\.(\d+)(: | \()`)
+)
 
-// placed says where the experiment names the package that pip has not found. What only a
-// package needs has no place.
+// placed says where the experiment asks for what could not be installed. What only a
+// package needs, and what Seer itself needs, has no place.
 func (u *up) placed(err error) error {
-	if err == nil {
-		return nil
-	}
-	found := noDistribution.FindStringSubmatch(err.Error())
-	if found == nil {
+	if err == nil || sdk.CodeOf(err) != sdk.Invalid {
 		return err
 	}
-	s := u.exp.Sandbox
-	i := slices.IndexFunc(s.PythonPackages[:len(s.PythonPackages)-s.Implied], sameAs(strings.TrimRight(found[1], ".")))
-	if i < 0 {
+	path, named := u.fieldOf(err.Error())
+	if path == "" {
 		return err
 	}
-	path := fmt.Sprintf("sandbox.python_packages.%d", i)
+	place := ""
 	switch at := u.exp.Position(path); {
 	case at.Set != "":
-		return fmt.Errorf("--set %s: %w", at.Set, err)
+		place = "--set " + at.Set + ": "
 	case at.Line > 0:
-		return fmt.Errorf("%s:%d: %s: %w", at.File, at.Line, path, err)
+		place = fmt.Sprintf("%s:%d: ", at.File, at.Line)
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	if !named {
+		place += path + ": "
+	}
+	if place == "" {
+		return err
+	}
+	return fmt.Errorf("%s%w", place, err)
+}
+
+// fieldOf is the field of the experiment that an error of installing is about, and
+// whether it names that itself.
+func (u *up) fieldOf(said string) (path string, named bool) {
+	s := u.exp.Sandbox
+	asked := s.PythonPackages[:len(s.PythonPackages)-s.Implied]
+	if f := ofField.FindStringSubmatch(said); f != nil {
+		return "sandbox." + f[1] + "." + f[2], strings.HasPrefix(said, "sandbox.")
+	}
+	if f := ofRepository.FindStringSubmatch(said); f != nil {
+		for i, r := range s.Repos {
+			if r.Name() == f[1] {
+				return "sandbox.repos." + strconv.Itoa(i) + ".install", false
+			}
+		}
+	}
+	if f := noDistribution.FindStringSubmatch(said); f != nil {
+		return item("sandbox.python_packages", slices.IndexFunc(asked, sameAs(strings.TrimRight(f[1], "."))), false), false
+	}
+	if strings.HasPrefix(said, "installing Python packages failed") {
+		return item("sandbox.python_packages", -1, len(asked) > 0), false
+	}
+	if strings.HasPrefix(said, "installing system packages failed") {
+		i := -1
+		if f := noPackage.FindStringSubmatch(said); f != nil {
+			i = slices.IndexFunc(s.SystemPackages, func(p string) bool {
+				name, _, _ := strings.Cut(p, "=")
+				return name == strings.TrimRight(f[1], ".")
+			})
+		}
+		return item("sandbox.system_packages", i, len(s.SystemPackages) > 0), false
+	}
+	return "", false
+}
+
+// item is one of a list, or the list itself where it is not known which; "" where the list
+// will not do.
+func item(list string, i int, whole bool) string {
+	switch {
+	case i >= 0:
+		return list + "." + strconv.Itoa(i)
+	case whole:
+		return list
+	}
+	return ""
 }
