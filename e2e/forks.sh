@@ -80,9 +80,9 @@ cat >bubble.yaml <<'Y'
 sandbox: {isolation: bubblewrap, network: none, timeout: 30m}
 Y
 not "$SEER" up open.yaml --snapshot again
-grep -q "have the network none" said
+grep -q "open.yaml:1: sandbox.network: .*have the network none.*set sandbox.network: none" said
 not "$SEER" up bubble.yaml --snapshot again
-grep -q "isolation gvisor only" said
+grep -q "bubble.yaml:1: sandbox.isolation: .*isolation gvisor only" said
 "$SEER" up open.yaml --name open
 not "$SEER" fork open
 grep -q "network: none" said

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/plan"
@@ -36,8 +37,25 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	if err == nil {
 		withoutPage(exp, &report)
 		e.syntax(ctx, exp, facts, &report)
+		e.debuggable(exp, &report)
 	}
 	return report, as(KindInternal, err)
+}
+
+// debuggable finds that VS Code is wanted and this computer, on which the sandbox may be,
+// has none.
+func (e *Engine) debuggable(exp *experiment.Experiment, report *preflight.Report) {
+	here := func(c preflight.Choice) bool { return c.Provider.Has(sdk.FeatureHostMounts) }
+	if !exp.Sandbox.Debug || !slices.ContainsFunc(report.Choices, here) {
+		return
+	}
+	tools, err := e.toolsDir()
+	if err == nil {
+		_, err = codeserver.Find(e.getenv, tools)
+	}
+	if err != nil {
+		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *exp.Errorf("sandbox.debug", err.Error(), "")})
+	}
 }
 
 // Plan says what the experiment will make, where and at what cost. It makes

@@ -115,7 +115,8 @@ func TestPythonSources(t *testing.T) {
 			t.Errorf("%s: %+v", mode, found)
 		}
 	}
-	for code, want := range map[string]bool{"ls": true, "\ncd data\n": true, "import a\nls": false, "import a\n%pip list": true} {
+	for code, want := range map[string]bool{"ls": true, "\ncd data\n": true, "import a\nls": false, "import a\n%pip list": true,
+		"def (": false, "x = (": false, "print(1": false, "import a b": false, "pip install a": true, "!ls": true} {
 		if magic(experiment.ModeNotebook, code) != want || magic(experiment.ModeCLI, code) {
 			t.Errorf("%q is magic: %v", code, !want)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,8 +71,21 @@ func pythonSources(exp *experiment.Experiment) []pythonSource {
 // magic reports whether code may be for a kernel that knows more than Python: %magic,
 // !command, help?, and in a single line a magic's name without %, such as pip install einops.
 func magic(mode, code string) bool {
-	return mode == experiment.ModeNotebook && (!strings.Contains(strings.TrimSpace(code), "\n") || special(code))
+	return mode == experiment.ModeNotebook && (automagic(strings.TrimSpace(code)) || special(code))
 }
+
+// automagic reports whether a kernel may take the only line of the code for a magic: it
+// begins with a word that is none of Python's and is not assigned to.
+func automagic(line string) bool {
+	word, rest, _ := strings.Cut(line, " ")
+	return !strings.Contains(line, "\n") && firstWord.MatchString(word) && !slices.Contains(keywords, word) && !strings.HasPrefix(strings.TrimSpace(rest), "=")
+}
+
+var (
+	firstWord = regexp.MustCompile(`^[A-Za-z_]\w*$`)
+	keywords  = strings.Fields("False None True and as assert async await break class continue def del elif else except finally for from global if import in is lambda " +
+		"nonlocal not or pass raise return try while with yield")
+)
 
 func special(code string) bool {
 	return slices.ContainsFunc(strings.Split(code, "\n"), func(line string) bool {

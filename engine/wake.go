@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
@@ -238,7 +239,7 @@ func (u *up) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot,
 func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
 	want := u.exp.Sandbox
 	if want.Isolation != "" && want.Isolation != isolation.Auto && want.Isolation != isolation.GVisor {
-		return nil, &Error{KindConfig, fmt.Errorf("the snapshot %s has processes, which go on in isolation gvisor only, and the experiment says %s", saved.Name, want.Isolation)}
+		return nil, u.unlike("sandbox.isolation", fmt.Sprintf("the snapshot %s has processes, which go on in isolation gvisor only, and the experiment says %s", saved.Name, want.Isolation), isolation.GVisor)
 	}
 	dir, done, err := u.engine.memoryWork(ctx)
 	if err != nil {
@@ -255,10 +256,14 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	if w.spec.Network != want.Network {
-		return nil, &Error{KindConfig, fmt.Errorf("the processes of %s have the network %s, and the experiment wants %s", saved.Name, w.spec.Network, want.Network)}
+		set := w.spec.Network
+		if set == "hosts" {
+			set = "[" + strings.Join(w.spec.NetworkHosts, ", ") + "]"
+		}
+		return nil, u.unlike("sandbox.network", fmt.Sprintf("the processes of %s have the network %s, and the experiment wants %s", saved.Name, w.spec.Network, want.Network), set)
 	}
 	if mode := w.saved.Session.Mode; mode != want.ExecutionMode {
-		return nil, &Error{KindConfig, fmt.Errorf("the processes of %s are those of the execution_mode %s, and the experiment has %s", saved.Name, orText(mode, "null"), orText(want.ExecutionMode, "null"))}
+		return nil, u.unlike("sandbox.execution_mode", fmt.Sprintf("the processes of %s are those of the execution_mode %s, and the experiment has %s", saved.Name, orText(mode, "null"), orText(want.ExecutionMode, "null")), orText(mode, "null"))
 	}
 	w.name, w.attached, w.timeout, w.idle, w.report, w.verify = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verify
 	s, err := w.run(ctx)
@@ -267,4 +272,10 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
 	}
 	return s, err
+}
+
+// unlike is the error of an experiment that wants another sandbox than the saved processes
+// are of; set is what would be the same.
+func (u *up) unlike(path, message, set string) error {
+	return &Error{KindConfig, u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
 }

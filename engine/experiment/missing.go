@@ -14,6 +14,7 @@ type MissingModule struct {
 	Module  string // as it is imported
 	Package string // as it is installed
 	Library string // what lies beside the experiment and has the module; empty = nothing
+	Listed  bool   // workspace.libraries has it already, and the sandbox has not
 	At      Position
 	Python  string // the interpreter beside the sandbox that lacks it; empty = the sandbox's
 	err     error
@@ -30,6 +31,10 @@ func (m *MissingModule) Hint() string {
 		where = " (--set " + m.At.Set + ")"
 	case m.At.Line > 0:
 		where = fmt.Sprintf(" (%s:%d)", m.At.File, m.At.Line)
+	}
+	if m.Listed && m.Python == "" {
+		return fmt.Sprintf("the sandbox has no module %s, though it is in %s%s: the files of a snapshot take the place of the experiment's libraries, and somebody in the sandbox may have removed it; "+
+			"start without --snapshot or from a snapshot that has it", quote(m.Module), librariesField, where)
 	}
 	what, field := m.Package, "sandbox.python_packages"
 	if m.Library != "" {
@@ -73,6 +78,12 @@ func (e *Experiment) missing(name string, err error) *MissingModule {
 	m := &MissingModule{Module: name, Package: packageOf(name), Library: e.libraryOf(name), At: e.Position("sandbox.python_packages"), err: err}
 	if m.Library != "" {
 		m.At = e.Position(librariesField)
+	}
+	for i, path := range e.Workspace.Libraries {
+		stem := strings.TrimSuffix(filepath.Base(path), ".py")
+		if strings.ReplaceAll(stem, "-", "_") == name { // a skill's name may have -
+			m.Listed, m.At = true, e.Position(fmt.Sprintf("%s.%d", librariesField, i))
+		}
 	}
 	return m
 }

@@ -169,6 +169,7 @@ func TestAbilities(t *testing.T) {
 		{"network", "sandbox: {provider: runpod, network: none}", "sandbox.network: provider `runpod` cannot keep the sandbox off the network; set network: open, or use another provider"},
 		{"isolation", "sandbox: {provider: [local, modal], isolation: bubblewrap}", "sandbox.isolation: provider `modal` has its own isolation; remove the key"},
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},
+		{"snapshot of a cloud here", "sandbox: {image: {snapshot: im-x}}", "sandbox.image.snapshot: `im-x` is no system that was saved on this computer: those are called local:sha256:…; name the provider"},
 		{"image without isolation", "sandbox: {isolation: none, image: {base: debian:12}}", "sandbox.image: without isolation a sandbox has the file system of this computer; set sandbox.isolation to auto, or remove the key"},
 		{"system packages here", "sandbox: {system_packages: [git, jq]}", "sandbox.system_packages: isolation `bubblewrap` does not let a sandbox change the system; gvisor does, which does not work here: runsc is not installed; set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider"},
 		{"commands here", "sandbox: {isolation: none, image: {commands: [ls]}}", "sandbox.image.commands: isolation `none` does not let a sandbox change the system; gvisor does"},
@@ -196,6 +197,7 @@ func TestWhatACloudCanDoIsAccepted(t *testing.T) {
 		"sandbox: {provider: modal, image: {snapshot: im-1}, timeout: 1d}",
 		"sandbox: {provider: modal, image: {base: 'debian:12'}, python_version: '3.12'}",
 		"sandbox: {image: {}}",
+		"sandbox: {image: {snapshot: 'local:sha256:" + strings.Repeat("a", 64) + "'}}",
 	} {
 		if err := l.check(text).Err(); err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -53,10 +53,19 @@ func (e *Env) Lookup(name string) (value, from string, ok bool) {
 	return value, ".env", value != ""
 }
 
+// minSecret is the fewest bytes of a secret that the runtime takes: a shorter one would be
+// replaced all over the outputs.
+const minSecret = 4
+
 // secrets checks that each has a value; an empty one is as good as none.
 func (c *check) secrets() {
 	for i, name := range c.exp.Sandbox.Secrets {
-		_, from, ok := c.facts.Env.Lookup(name)
+		value, from, ok := c.facts.Env.Lookup(name)
+		if ok && len(value) < minSecret {
+			c.fail(fmt.Sprintf("sandbox.secrets.%d", i), fmt.Sprintf("the secret `%s` is shorter than %d bytes and could not be kept out of outputs", name, minSecret),
+				"give it a longer value, or, if it is no secret, put it into sandbox.env")
+			continue
+		}
 		if ok {
 			if c.report.Secrets == nil {
 				c.report.Secrets = map[string]string{}

@@ -138,6 +138,7 @@ func TestFindings(t *testing.T) {
 		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put the model's files there"},
 		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
 		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
+		{"short secret", "sandbox: {secrets: [LONG, SHORT]}", "sandbox.secrets.1: the secret `SHORT` is shorter than 4 bytes and could not be kept out of outputs; give it a longer value"},
 		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
 		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
@@ -168,7 +169,7 @@ func TestFindings(t *testing.T) {
 			if err := os.Remove(filepath.Join(l.dir, "empty", "x")); err != nil {
 				t.Fatal(err)
 			}
-			l.env(map[string]string{"EMPTY": ""})
+			l.env(map[string]string{"EMPTY": "", "LONG": "abcd", "SHORT": "abc"})
 			err := l.check(c.text).Err()
 			want := filepath.Join(l.dir, "e.yaml") + ":1: " + strings.ReplaceAll(c.want, "DIR", l.dir)
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
