@@ -229,6 +229,10 @@ func TestFoldersAreListed(t *testing.T) {
 	}{
 		{object{}, "a.py b.txt src"}, {object{"recursive": true, "glob": "*.py"}, "a.py src/c.py src/deep/er/d.py"}, {object{"recursive": true, "glob": "src/*.py"}, "src/c.py"},
 		{object{"recursive": true, "glob": "src/**/*.py"}, "src/c.py src/deep/er/d.py"}, {object{"recursive": true, "glob": "**/deep/**"}, "src/deep src/deep/e.txt src/deep/er src/deep/er/d.py"}, {object{"glob": "[ab].*"}, "a.py b.txt"},
+		// What needs other folders looks into them without being told, and into no others.
+		{object{"glob": "**/*.py"}, "a.py src/c.py src/deep/er/d.py"}, {object{"glob": "src/*.py"}, "src/c.py"}, {object{"glob": "./src/**/*.py"}, "src/c.py src/deep/er/d.py"},
+		{object{"glob": "s*/deep/*"}, "src/deep/e.txt src/deep/er"}, {object{"glob": "**"}, "a.py b.txt src src/c.py src/deep src/deep/e.txt src/deep/er src/deep/er/d.py src/up"},
+		{object{"glob": "*.py"}, "a.py"}, {object{"glob": "./*.py", "recursive": true}, "a.py"}, {object{"glob": "src/"}, "src"}, {object{"glob": "none/*.py"}, ""}, {object{"glob": "src/up/*"}, ""},
 	} {
 		tt.args["path"] = there
 		if got := strings.Join(names(list(use(t, s, "list_files", tt.args), "entries"), "path"), " "); got != tt.want {

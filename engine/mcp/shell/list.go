@@ -51,6 +51,8 @@ func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listAr
 	if err != nil {
 		return front.BadArguments("list_files", err)
 	}
+	want := pattern(a.Glob)
+	deep := a.Recursive || len(want) > 0 || strings.Contains(a.Glob, "**")
 	r := listResult{Path: a.Path, Entries: []listedFile{}}
 	folders := []string{""}
 	for looked := 0; len(folders) > 0; looked++ {
@@ -70,10 +72,10 @@ func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listAr
 		}
 		for _, e := range entries {
 			name := path.Join(below, e.Name)
-			if a.Recursive && e.Type == protocol.EntryDir {
+			if deep && e.Type == protocol.EntryDir && leads(want, name) {
 				folders = append(folders, name)
 			}
-			if !matches(a.Glob, name) {
+			if !matches(a.Glob, want, name) {
 				continue
 			}
 			if len(r.Entries) == maxEntries {
@@ -102,17 +104,40 @@ func checkGlob(glob string) error {
 	return nil
 }
 
+// pattern is what the names on a path have to be; empty for a glob without a slash,
+// which is about names alone.
+func pattern(glob string) []string {
+	if !strings.Contains(glob, "/") {
+		return nil
+	}
+	return strings.Split(strings.Trim(path.Clean(glob), "/"), "/")
+}
+
 // matches reports whether a path below the folder fits: by its name where the glob has
 // no slash, as a whole otherwise, in which ** is any number of folders.
-func matches(glob, name string) bool {
-	if glob == "" {
-		return true
+func matches(glob string, want []string, name string) bool {
+	if len(want) > 0 {
+		return fits(want, strings.Split(name, "/"))
 	}
-	if !strings.Contains(glob, "/") {
-		ok, _ := path.Match(glob, path.Base(name))
-		return ok || glob == "**"
+	ok, _ := path.Match(glob, path.Base(name))
+	return ok || glob == "" || glob == "**"
+}
+
+// leads reports whether something below a folder may fit.
+func leads(want []string, folder string) bool {
+	names := strings.Split(folder, "/")
+	for i, name := range names {
+		switch {
+		case i == len(want):
+			return len(want) == 0
+		case want[i] == "**":
+			return true
+		}
+		if ok, _ := path.Match(want[i], name); !ok {
+			return false
+		}
 	}
-	return fits(strings.Split(strings.Trim(glob, "/"), "/"), strings.Split(name, "/"))
+	return len(want) > len(names)
 }
 
 func fits(glob, name []string) bool {

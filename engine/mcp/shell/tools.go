@@ -110,8 +110,8 @@ func (s *server) addFileTools() {
 	add(s, "edit_file", "Edit a file", "Replaces a text in a file by another one. old has to be in it exactly once, character by character, or as often as it likes with all: true.",
 		`{"path": {"type": "string"}, "old": {"type": "string"}, "new": {"type": "string"}, "all": {"type": "boolean"}}`,
 		[]string{"path", "old", "new"}, changes.annotations("", false), s.editFile)
-	add(s, "list_files", "List files", "Lists a folder, up to 1000 entries; symbolic links are not followed. glob fits names (*.py) or, with slashes, paths (src/**/*.py).",
-		`{"path": {"type": "string", "description": "default: the working folder"}, "recursive": {"type": "boolean"}, "glob": {"type": "string"}}`,
+	add(s, "list_files", "List files", "Lists a folder, up to 1000 entries; symbolic links are not followed. glob fits names (*.py) or, with a slash, paths below the folder (src/*.py, src/**/*.py); one with a slash or ** looks into folders by itself.",
+		`{"path": {"type": "string", "description": "default: the working folder"}, "recursive": {"type": "boolean", "description": "look into folders, too; a glob with a slash or ** does so anyway"}, "glob": {"type": "string", "description": "such as *.py, src/*.py, **/*.py; ** is any number of folders"}}`,
 		nil, reads.annotations("", false), s.listFiles)
 	if s.files == nil {
 		return
