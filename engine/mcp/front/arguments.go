@@ -48,6 +48,31 @@ func Strict(schema any, raw json.RawMessage, into any) error {
 	return known.typeError(d.Decode(into))
 }
 
+// Renamed gives the one argument among names that the tool's input schema has its name
+// where it was given under another one of them. What is wrong otherwise is left to [Strict].
+func Renamed(schema any, raw json.RawMessage, names ...string) json.RawMessage {
+	known, err := argumentsOf(schema)
+	if err != nil {
+		return raw
+	}
+	own := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := known.Properties[name]; return !ok })
+	var given map[string]json.RawMessage
+	if len(own) != 1 || json.Unmarshal(raw, &given) != nil {
+		return raw
+	}
+	under := slices.DeleteFunc(slices.Clone(names), func(name string) bool { _, ok := given[name]; return !ok })
+	if len(under) != 1 || under[0] == own[0] {
+		return raw
+	}
+	given[own[0]] = given[under[0]]
+	delete(given, under[0])
+	renamed, err := json.Marshal(given)
+	if err != nil {
+		return raw
+	}
+	return renamed
+}
+
 func argumentsOf(schema any) (a arguments, err error) {
 	data, err := json.Marshal(schema)
 	if err == nil {

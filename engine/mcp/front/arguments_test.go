@@ -81,12 +81,33 @@ func TestArgumentsThatFit(t *testing.T) {
 	}
 }
 
+func TestAnArgumentUnderAnotherName(t *testing.T) {
+	for given, want := range map[string]string{
+		`{"source": "1", "timeout": 2}`:    `{"code":"1","timeout":2}`,
+		`{"content": "\u003c", "x": 1.50}`: `{"code":"\u003c","x":1.50}`,
+		`{"code": "1", "source": "2"}`:     `{"code": "1", "source": "2"}`, // which is meant?
+		`{"source": "1", "content": "2"}`:  `{"source": "1", "content": "2"}`,
+		`{"code": "1"}`:                    `{"code": "1"}`,
+		`{"source": "1"} {}`:               `{"source": "1"} {}`,
+		`[1]`:                              `[1]`,
+		``:                                 ``,
+	} {
+		if got := string(front.Renamed(runSchema, json.RawMessage(given), "code", "source", "content")); got != want {
+			t.Errorf("%s: %s", given, got)
+		}
+	}
+	both := json.RawMessage(`{"type": "object", "properties": {"code": {}, "source": {}}}`)
+	if got := string(front.Renamed(both, json.RawMessage(`{"content": "1"}`), "code", "source", "content")); got != `{"content": "1"}` {
+		t.Errorf("a tool that has two of them: %s", got)
+	}
+}
+
 func FuzzStrict(f *testing.F) {
 	for _, seed := range []string{`{"code": "1"}`, `{"cell": 1}`, `{"code": {}}`, `[`, ``} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		var in runArguments
-		_ = front.Strict(runSchema, data, &in)
+		_ = front.Strict(runSchema, front.Renamed(runSchema, data, "code", "source"), &in)
 	})
 }

@@ -146,7 +146,7 @@ func (s *server) died(ctx context.Context, answer ran) *mcp.CallToolResult {
 
 // broken is a tool error that has what the cell had put out.
 func (s *server) broken(answer ran, err error) *mcp.CallToolResult {
-	r := front.Problem(err.Error())
+	r := front.Problem(told{err}.Error())
 	answer.Next = ""
 	if told := front.Answer(answer); len(answer.Outputs) > 0 && len(told.Content) > 0 {
 		r.Content = append(r.Content, told.Content...)

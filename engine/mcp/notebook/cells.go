@@ -143,7 +143,7 @@ func (s *server) waitFor(ctx context.Context, req *mcp.CallToolRequest, in waitA
 	}
 	j, err := s.find(ctx, in.Execution)
 	if err != nil {
-		return front.Failure(err)
+		return refusal(err)
 	}
 	return s.attendOther(ctx, req, j, in.Timeout)
 }

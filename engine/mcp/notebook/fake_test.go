@@ -30,7 +30,9 @@ import (
 type fake struct {
 	events func(w http.ResponseWriter, from int) // of every execution
 	state  string                                // of the session
+	refuse string                                // what is said of a session's variables, its restart and another session
 	cells  atomic.Int32                          // that were added
+	source atomic.Value                          // of the last of them
 }
 
 const fakeToken = "token-of-the-fake"
@@ -61,8 +63,16 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("X-Seer-Version", "1")
 		fmt.Fprint(w, `{"cells":[]}`)
+	case f.refuse != "" && (path == "/sessions/s1/variables" || path == "/sessions/s1/restart" || path == "/sessions/s2"):
+		w.WriteHeader(http.StatusConflict)
+		fmt.Fprint(w, f.refuse)
+	case path == "/executions/e1":
+		fmt.Fprint(w, `{"id":"e1","session":"s1","cell":"c1","state":"running"}`)
 	case path == "/sessions/s1/cells":
 		f.cells.Add(1)
+		var cell struct{ Source string }
+		_ = json.NewDecoder(r.Body).Decode(&cell) // an empty source is not what tests look for
+		f.source.Store(cell.Source)
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, `{"cell":{"id":"c1","index":0,"type":"code","source":"x"},"execution":{"id":"e1","session":"s1","cell":"c1","state":"running"}}`)
 	case path == "/executions/e1/events":

@@ -101,6 +101,9 @@ func (j *job) run(ctx context.Context, c *notebook.Client) {
 
 // take takes in an event.
 func (j *job) take(e notebook.Event) {
+	if e.Type == notebook.EventNote {
+		e.Text = inTools(e.Text)
+	}
 	prepared := prepare(e) // which may take long, and needs no lock
 	j.change(func() {
 		if j.exec.State == notebook.Queued {

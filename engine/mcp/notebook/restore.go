@@ -30,7 +30,7 @@ func (s *server) restorer(tool string, mode notebook.Mode) func(context.Context,
 		}
 		n, exec, err := s.startSession(ctx, req, notebook.NewSession{Mode: mode, Path: in.Path, Name: in.Name})
 		if err != nil {
-			return front.Failure(err)
+			return refusal(err)
 		}
 		if exec == nil {
 			return s.entered(ctx, req, n)

@@ -164,12 +164,16 @@ func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolReq
 	t.Annotations.Title = t.Title
 	s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in A
-		if err := front.Strict(t.InputSchema, req.Params.Arguments, &in); err != nil {
+		if err := front.Strict(t.InputSchema, front.Renamed(t.InputSchema, req.Params.Arguments, cellNames()...), &in); err != nil {
 			return front.BadArguments(t.Name, err), nil
 		}
 		return f(ctx, req, in), nil
 	})
 }
+
+// cellNames are the arguments that have a cell's content, in one tool or another: whoever
+// takes the one of another tool is understood.
+func cellNames() []string { return []string{"code", "source", "content"} }
 
 // badArgument is the failure of a tool that was called in a way that cannot work.
 func badArgument(tool, text string) *mcp.CallToolResult {

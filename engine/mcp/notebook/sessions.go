@@ -111,7 +111,7 @@ func (s *server) begin(ctx context.Context, req *mcp.CallToolRequest, n notebook
 	defer stop()
 	made, _, err := s.client.StartSession(ctx, n)
 	if err != nil {
-		return front.Failure(err)
+		return refusal(err)
 	}
 	return s.entered(ctx, req, made)
 }
@@ -138,7 +138,7 @@ func (s *server) attach(ctx context.Context, req *mcp.CallToolRequest, in sessio
 	}
 	all, err := s.client.Sessions(ctx)
 	if err != nil {
-		return front.Failure(err)
+		return refusal(err)
 	}
 	found := slices.DeleteFunc(all, func(n notebook.Session) bool { return !live(n) })
 	switch len(found) {
@@ -166,7 +166,7 @@ func describe(list []notebook.Session) string {
 func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, _ noArguments) *mcp.CallToolResult {
 	all, err := s.client.Sessions(ctx)
 	if err != nil {
-		return front.Failure(err)
+		return refusal(err)
 	}
 	found := sessions{Sessions: []session{}, URL: s.page()}
 	mine := s.usedBy(req)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -122,5 +124,75 @@ func TestNothingIsSaved(t *testing.T) {
 	a.end()
 	if found, err := os.ReadDir("."); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// An agent cannot make HTTP calls: whatever of them the service names in what it says is
+// told by the names of tools.
+func TestNoHTTPCallsAreTold(t *testing.T) {
+	files, err := filepath.Glob("../../python/seer_notebook/*.py")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	texts := regexp.MustCompile(`(?:Refused|Log)\(.*?"([^"]*(?:GET|POST|PUT|PATCH|DELETE) …[^"]*)"`)
+	var found []string
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range texts.FindAllStringSubmatch(string(data), -1) {
+			found = append(found, strings.ReplaceAll(m[1], "%s", "s1"))
+		}
+		if n := strings.Count(string(data), "…/"); n != len(texts.FindAllString(string(data), -1)) {
+			t.Errorf("%s names %d calls, of which the test sees not all", name, n)
+		}
+	}
+	if len(found) < 4 {
+		t.Errorf("%d texts with calls: %q", len(found), found)
+	}
+	for _, text := range found {
+		message, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fake{refuse: fmt.Sprintf(`{"error":{"code":"conflict","message":%s}}`, message), events: func(w http.ResponseWriter, _ int) {
+			fmt.Fprintf(w, `{"n":1,"t":"note","text":%s}`+"\n"+end("done"), message)
+		}}
+		a := newAgent(t, f.serve(t))
+		a.do("start_new_session", nil)
+		said := []string{a.do("wait_execution", map[string]any{"execution_id": "e1"}).text()}
+		for tool, args := range map[string]map[string]any{"variables": nil, "restart": nil, "attach_to_session": {"session_id": "s2"}} {
+			said = append(said, a.fail(tool, args))
+		}
+		for _, got := range said {
+			if strings.Contains(got, "…/") || !strings.Contains(got, "s1") && !strings.Contains(got, "start_new_session") {
+				t.Errorf("%q is told as %q", text, got)
+			}
+		}
+	}
+}
+
+// The content of a cell goes by another name in other tools, which is understood.
+func TestACellsContentUnderItsOtherNames(t *testing.T) {
+	f := &fake{events: func(w http.ResponseWriter, _ int) { fmt.Fprint(w, end("done")) }}
+	a := newAgent(t, f.serve(t))
+	a.do("start_new_session", nil)
+	n := int32(0)
+	for _, tool := range []string{"execute_code", "insert_cell", "add_markdown"} {
+		for _, name := range []string{"code", "source", "content"} {
+			a.do(tool, map[string]any{name: "print(1 < 2) # é"})
+			if n++; f.cells.Load() != n || f.source.Load() != "print(1 < 2) # é" {
+				t.Errorf("%s with %s: %d cells, the last %q", tool, name, f.cells.Load(), f.source.Load())
+			}
+		}
+	}
+	for tool, want := range map[string]string{"execute_code": "did you mean `code`?", "insert_cell": "did you mean `source`?", "add_markdown": "did you mean `content`?"} {
+		if got := a.fail(tool, map[string]any{"text": "1"}); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+	if got := a.fail("insert_cell", map[string]any{"source": "1", "code": "2"}); !strings.Contains(got, "there is no argument `code`") {
+		t.Errorf("%s", got)
 	}
 }

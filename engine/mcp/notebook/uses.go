@@ -90,15 +90,15 @@ func (s *server) failure(err error, req *mcp.CallToolRequest, id string) *mcp.Ca
 	if protocol.CodeOf(err) == protocol.NotFound {
 		if n, e := s.client.Session(s.ctx, id); protocol.CodeOf(e) == protocol.NotFound || e == nil && n.State == notebook.SessionClosed {
 			s.leave(id)
-			return front.Problem(fmt.Sprintf("the session %s is not there any more (%v); start_session_resume_notebook opens its notebook again, start_new_session starts a new one%s", id, err, s.running(s.ctx)))
+			return front.Problem(fmt.Sprintf("the session %s is not there any more (%v); start_session_resume_notebook opens its notebook again, start_new_session starts a new one%s", id, told{err}, s.running(s.ctx)))
 		}
 	}
 	if protocol.CodeOf(err) == protocol.Conflict {
 		if n, e := s.client.Session(s.ctx, id); e == nil && n.State == notebook.SessionDead {
-			return front.Problem(fmt.Sprintf("%v\nThe kernel is dead: %s. The tool restart gives the notebook a new one; its variables are gone, its cells stay.", err, n.Message))
+			return front.Problem(fmt.Sprintf("the kernel of the session %s is dead: %s. The tool restart gives the notebook a new one; its variables are gone, its cells stay.", id, n.Message))
 		}
 	}
-	return front.Failure(err)
+	return refusal(err)
 }
 
 // mirror is a notebook that is kept on the user's computer.
@@ -140,7 +140,7 @@ func (s *server) save(ctx context.Context, id string) (saved, warning string) {
 	ctx, stop := context.WithTimeout(ctx, savePatience)
 	defer stop()
 	if err := m.Save(ctx); err != nil {
-		return "", fmt.Sprintf("the notebook could not be saved on the user's computer: %v; it is in the sandbox and will be tried again", err)
+		return "", fmt.Sprintf("the notebook could not be saved on the user's computer: %v; it is in the sandbox and will be tried again", told{err})
 	}
 	saved = m.Path()
 	if whole, err := filepath.Abs(saved); err == nil && saved != "" {
