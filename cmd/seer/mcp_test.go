@@ -236,6 +236,31 @@ func TestMCPRefusesAFileThatIsNoConnection(t *testing.T) {
 	}
 }
 
+// A file that is missing is not taken for the name of a sandbox.
+func TestMCPSaysThatAFileIsMissing(t *testing.T) {
+	p := newProgram(t)
+	for _, c := range []struct {
+		flag, given, want string
+		code              int
+	}{
+		{"--shell", "nope.json", "there is no session file nope.json", exitNotFound},
+		{"--shell", "no/where", "there is no session file no/where", exitNotFound},
+		{"--shell", "./", "is a directory", exitConfig},
+		{"--shell", "lab", "there is no sandbox", exitNotFound},
+		{"--notebook", "nope.json", "--notebook nope.json: that looks like a file, and is not there", exitUsage},
+		{"--notebook", "localhost:8888/lab?token=secret", "--notebook localhost:8888/lab: ", exitUsage},
+		{"--notebook", "lab", "there is no sandbox", exitNotFound},
+	} {
+		cmd := p.command("mcp", c.flag, c.given)
+		var said strings.Builder
+		cmd.Stderr = &said
+		_ = cmd.Run() // its code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(said.String(), c.want) || strings.Contains(said.String(), "secret") {
+			t.Errorf("%s %s: exit code %d, %s", c.flag, c.given, code, said.String())
+		}
+	}
+}
+
 // TestMCPEndsWithItsClient covers the ways in which clients end a server.
 func TestMCPEndsWithItsClient(t *testing.T) {
 	p := newProgram(t)

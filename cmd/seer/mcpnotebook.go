@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -55,6 +57,9 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 		return a, os.Getenv(pageVariable), nothing, err
 	}
 	s, err := m.app.open(ctx, text)
+	if engine.KindOf(err) == engine.KindNotFound && namesFile(text) {
+		err = noNotebook(text)
+	}
 	if err != nil {
 		return notebook.Address{}, "", nothing, err
 	}
@@ -68,4 +73,15 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 		page = "" // no browser gets there without `seer forward`
 	}
 	return client.Address(), page, func() { s.Close() }, nil
+}
+
+// noNotebook says of what looks like a file, or like a URL without its beginning, that it
+// is neither a sandbox nor a URL. What may be a token is not said.
+func noNotebook(text string) error {
+	name, _, _ := strings.Cut(text, "?")
+	missing := ""
+	if _, err := os.Stat(text); errors.Is(err, fs.ErrNotExist) {
+		missing = ", and is not there"
+	}
+	return usagef("--notebook %s: that looks like a file%s; give a sandbox, its jupyter_url with the token (http://…), or env:NAME for a variable that holds one", name, missing)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -25,6 +27,11 @@ func (m *mcpCommand) runShell(ctx context.Context) error {
 	return providerError(shell.Serve(ctx, source, m.transport(), o))
 }
 
+// namesFile reports whether what is no sandbox was meant to be a file.
+func namesFile(ref string) bool {
+	return strings.HasSuffix(ref, ".json") || strings.Contains(ref, "/")
+}
+
 // shellSource is a session file, or a new key to a sandbox, which is revoked at the end.
 func (m *mcpCommand) shellSource(ctx context.Context) (shell.Source, func(), error) {
 	if info, err := os.Stat(m.shell); err == nil && !info.IsDir() {
@@ -34,6 +41,11 @@ func (m *mcpCommand) shellSource(ctx context.Context) (shell.Source, func(), err
 		return shell.FromFile(m.shell), func() {}, nil
 	}
 	s, err := m.app.open(ctx, m.shell)
+	if engine.KindOf(err) == engine.KindNotFound && namesFile(m.shell) {
+		if _, missing := protocol.ReadSession(m.shell); missing != nil {
+			err = connectionError(missing)
+		}
+	}
 	if err != nil {
 		return nil, nil, err
 	}
