@@ -132,7 +132,12 @@ func (v *validator) repos() {
 	for i, r := range v.exp.Sandbox.Repos {
 		at := fmt.Sprintf("sandbox.repos.%d", i)
 		name := r.Name()
-		if r.URL == "" || name == "" {
+		if last := r.lastPart(); last != "" && name == "" {
+			v.fail(at+".url", fmt.Sprintf("%s ends with %s, which cannot be the folder's name in /workspace", quote(r.URL), quote(last)),
+				fmt.Sprintf("rename the repository: a-z, A-Z, 0-9, `.`, `_` and `-`, a letter or digit first, at most %d of them", maxName))
+			continue
+		}
+		if name == "" {
 			v.fail(at+".url", quote(r.URL)+" names no repository", "write org/repo, or a URL that ends with the repository's name")
 			continue
 		}

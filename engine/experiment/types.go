@@ -105,12 +105,16 @@ type Repo struct{ URL, Ref, Install string }
 
 // Name is the folder of the clone under /workspace; empty where the URL has none.
 func (r Repo) Name() string {
-	name := strings.TrimSuffix(strings.TrimRight(r.URL, "/"), ".git")
-	name = name[strings.LastIndexAny(name, "/:")+1:]
-	if !validName(name) {
-		return ""
+	if name := r.lastPart(); validName(name) {
+		return name
 	}
-	return name
+	return ""
+}
+
+// lastPart is the part of the URL that names the repository.
+func (r Repo) lastPart() string {
+	name := strings.TrimSuffix(strings.TrimRight(r.URL, "/"), ".git")
+	return name[strings.LastIndexAny(name, "/:")+1:]
 }
 
 // Image is the file system to start from.
