@@ -3,6 +3,7 @@ package engine_test
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -129,5 +131,26 @@ func TestHiddenModelInNotebook(t *testing.T) {
 	sessions, err := client.Sessions(t.Context())
 	if err != nil || len(sessions) != 1 || sessions[0].State != "prepared" || sessions[0].ExecutionCount != 0 {
 		t.Errorf("the kernel is not as it was: %+v, %v", sessions, err)
+	}
+
+	// What is hidden is written nowhere, so that this Jupyter does not come back. Whoever
+	// has its port afterwards gets no token.
+	kill := protocol.ProcessSpec{Shell: `kill -9 $(grep -l "[s]eer_notebook" /proc/[0-9]*/cmdline | cut -d/ -f3)`}
+	if _, err := s.Exec(t.Context(), kill, nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		again, err := s.Notebook(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = again.Info(t.Context())
+		again.Close()
+		if err != nil && strings.Contains(err.Error(), "has ended and does not come back") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after its end: %v", err)
+		}
 	}
 }

@@ -187,8 +187,24 @@ func (s *Sandbox) Notebook(ctx context.Context) (*notebook.Client, error) {
 
 func (s *Sandbox) notebookAddress(at listener) notebook.Address {
 	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d%s", at.Port, at.path()), Token: at.Secret}
-	a.Dial = func(ctx context.Context) (net.Conn, error) { return s.runtime.DialPort(ctx, at.Port) }
+	a.Dial = func(ctx context.Context) (net.Conn, error) {
+		if err := s.jupyterRuns(ctx); err != nil {
+			return nil, err
+		}
+		return s.runtime.DialPort(ctx, at.Port)
+	}
 	return a
+}
+
+// jupyterRuns is asked before the token goes to whoever listens at the port: another
+// program may, once Jupyter has ended.
+func (s *Sandbox) jupyterRuns(ctx context.Context) error {
+	p, err := s.runtime.Process(ctx, notebook.ProcessID)
+	if protocol.CodeOf(err) == protocol.NotFound || (err == nil && p.State != protocol.ProcessRunning) {
+		return &notebook.EndedError{Why: protocol.Errorf(protocol.Unavailable,
+			"Jupyter of %s has ended and does not come back; its files are there: keep them with `seer snapshot %s NAME` and go on with `seer up FILE --snapshot NAME`", s.id, s.id)}
+	}
+	return err
 }
 
 // Prompt is what an agent is told of the sandbox: its libraries, models and the way to

@@ -132,6 +132,10 @@ func (c *Client) try(ctx context.Context, r request, body []byte) (*http.Respons
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := c.http.Do(req)
+	var ended *EndedError
+	if errors.As(err, &ended) {
+		return nil, ended.Why
+	}
 	if err != nil {
 		return nil, &unreachable{err}
 	}
@@ -166,6 +170,12 @@ func (c *Client) refusal(resp *http.Response) error {
 	}
 	return protocol.Errorf(protocol.Internal, "the Jupyter server at %s answers %s", c.address, resp.Status)
 }
+
+// EndedError is what [Address].Dial returns where the server is known not to come back.
+type EndedError struct{ Why *protocol.Error }
+
+func (e *EndedError) Error() string { return e.Why.Message }
+func (e *EndedError) Unwrap() error { return e.Why }
 
 // unreachable is a request that the service did not answer.
 type unreachable struct{ err error }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +17,8 @@ import (
 const (
 	// DefaultPort is where Jupyter listens unless it is said.
 	DefaultPort = 8888
-	// processID is the process of Jupyter on its machine.
-	processID = "jupyter"
+	// ProcessID is that of Jupyter on its machine.
+	ProcessID = "jupyter"
 	// startPatience is how long Jupyter may take to answer. Extensions that are
 	// imported for the first time on a slow disk take a minute.
 	startPatience = 3 * time.Minute
@@ -56,6 +55,7 @@ type Spec struct {
 	Lab          bool              // with JupyterLab
 	Setup        []SetupCell       // in this order
 	Hide         map[string]string // texts → what is said in their place
+	Secret       bool              // nothing of this is written down on the machine, so that a Jupyter that is killed does not come back; Hide asks for it, too
 	KernelEnv    map[string]string // variables of kernels besides those of every process
 	Compiled     []byte            // by python.CompileNotebook, for the interpreter of the machine; without it, that one compiles
 }
@@ -138,15 +138,13 @@ func (s Spec) process(interpreter string) protocol.ProcessSpec {
 		file = "-"
 	}
 	return protocol.ProcessSpec{
-		ID: processID, Name: "jupyter", Shell: "set -- " + file + "\n" + command, Cwd: s.Root,
+		ID: ProcessID, Name: "jupyter", Shell: "set -- " + file + "\n" + command, Cwd: s.Root,
 		Background: true, Restart: !s.secret(), Stdin: s.secret(), Activity: folder + "/activity",
 		Env: map[string]string{"SEER_NOTEBOOK_PYTHON": interpreter},
 	}
 }
 
-func (s Spec) secret() bool {
-	return len(s.Hide) > 0 || slices.ContainsFunc(s.Setup, func(c SetupCell) bool { return c.Hidden })
-}
+func (s Spec) secret() bool { return s.Secret || len(s.Hide) > 0 }
 
 func start(ctx context.Context, rt *protocol.Client, s Spec, port int, log func(string)) (Server, error) {
 	p, err := s.launch(ctx, rt, port)
@@ -189,7 +187,7 @@ func (s Spec) launch(ctx context.Context, rt *protocol.Client, port int) (protoc
 	if err != nil {
 		return protocol.Process{}, err
 	}
-	if err := rt.DeleteProcess(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	if err := rt.DeleteProcess(ctx, ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return protocol.Process{}, err
 	}
 	p, err := rt.StartProcess(ctx, s.process(interpreter))
