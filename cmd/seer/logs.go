@@ -20,7 +20,8 @@ func newLogs(a *app) *cobra.Command {
 		Use:   "logs ID [--service NAME] [-f]",
 		Short: "Show what served functions have printed",
 		Long: `Show what the workers of a sandbox's services have printed: of one service, or of
-all of them with the service's name before each line.`,
+all of them with the service's name before each line. --service jupyter and
+--service code-server show the log of those, in a sandbox that has them.`,
 		Example:           "  seer logs lab\n  seer logs lab --service model_tools -f",
 		Args:              args(1, 1, "the ID or name of a sandbox"),
 		ValidArgsFunction: a.completeSandbox,
@@ -28,7 +29,7 @@ all of them with the service's name before each line.`,
 			return a.logs(cmd.Context(), given[0], service, follow)
 		},
 	}
-	c.Flags().StringVar(&service, "service", "", "only the service of this `NAME`")
+	c.Flags().StringVar(&service, "service", "", "only the service of this `NAME`, or jupyter, or code-server")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as more is printed, until Ctrl-C")
 	_ = c.RegisterFlagCompletionFunc("service", a.completeService)
 	return c
@@ -67,7 +68,11 @@ func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []st
 	for _, name := range names {
 		w, flush := a.logWriter(mu, name, len(names) > 1)
 		g.Go(func() error {
-			if _, err := runtime.ServiceLogs(ctx, name, 0, follow, w, w); err != nil {
+			_, err := runtime.ServiceLogs(ctx, name, 0, follow, w, w)
+			if protocol.CodeOf(err) == protocol.NotFound && (name == "jupyter" || name == "code-server") {
+				_, _, err = runtime.Output(ctx, name, 0, follow, w, w)
+			}
+			if err != nil {
 				return err
 			}
 			return flush()

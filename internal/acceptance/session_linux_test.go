@@ -23,6 +23,12 @@ func TestNotebookFaults(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
 	p.up("lab")
+	if log := p.ok("logs", "lab", "--service", "jupyter"); !strings.Contains(log, "listening at") {
+		t.Errorf("the log of Jupyter: %s", clip(log))
+	}
+	if r := p.seer("logs", "lab", "--service", "code-server").wait(); r.code != 4 || !strings.Contains(r.err, "code-server") {
+		t.Errorf("the log of what is not there: %d, %s", r.code, clip(r.err))
+	}
 
 	// The agent's program is killed in the middle of a cell: the cell goes on, and who
 	// comes next sees what it said.
