@@ -86,9 +86,18 @@ func (s *simulator) await(ctx context.Context, lines <-chan string) error {
 		if s.url = urlInLine.FindString(line); s.url != "" {
 			return nil
 		}
-		err = fmt.Errorf("the first line of the simulator is %q, and should be the URL of its API", line)
+		err = noURL(line)
 	case <-s.ended:
 		err = errors.New("the simulator ended before it wrote the URL of its API in its first line; run its command by hand")
+		select {
+		case line := <-lines: // all that it wrote is here before its end is
+			if urlInLine.FindString(line) == "" {
+				err = noURL(line)
+			} else {
+				err = fmt.Errorf("the simulator ended after its first line %q; run its command by hand", line)
+			}
+		default:
+		}
 	case <-limit.C:
 		err = fmt.Errorf("the simulator wrote no URL of its API within %v", simulatorStart)
 	case <-ctx.Done():
@@ -96,6 +105,10 @@ func (s *simulator) await(ctx context.Context, lines <-chan string) error {
 	}
 	s.close()
 	return err
+}
+
+func noURL(line string) error {
+	return fmt.Errorf("the first line of the simulator is %q, and should be the URL of its API", line)
 }
 
 func (s *simulator) startGuard() error {
