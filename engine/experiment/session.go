@@ -101,7 +101,9 @@ func (v *validator) loading() {
 
 var (
 	dataTypes = regexp.MustCompile(`^(b?float16|float32|float64|half|float|double|float8_[a-z0-9]+)$`)
-	devices   = regexp.MustCompile(`^(cpu|mps|(cuda|xpu|hpu|npu|xla)(:\d{1,4})?)$`)
+	// devices are the kinds of torch, and the names that makers of hardware gave to its privateuseone.
+	devices = regexp.MustCompile(`^(cpu|cuda|ipu|xpu|mkldnn|opengl|opencl|ideep|hip|ve|fpga|maia|xla|lazy|vulkan|mps|meta|hpu|mtia|` +
+		`privateuseone|npu|mlu|musa|gcu|sdaa)(:\d{1,4})?$`)
 )
 
 // words refuses a dtype and a device that no torch knows.

@@ -83,3 +83,18 @@ func TestConfig(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// What torch takes as a device is not refused before it is asked.
+func TestDevicesOfTorch(t *testing.T) {
+	for _, device := range []string{"auto", "cpu", "cpu:0", "cuda", "cuda:1", "mps:0", "meta", "xpu:2", "mtia", "mlu:0", "musa", "npu:7", "privateuseone:1"} {
+		e, err := parse("sandbox: {execution_mode: cli, models: [{name: o/m, device: '" + device + "'}]}")
+		if err != nil || device != "auto" && e.Sandbox.Models[0].Device != device {
+			t.Errorf("%s: %v", device, err)
+		}
+	}
+	for _, device := range []string{"gpu", "cuda:", "cuda:x", "cuda:-1", "cpu0", "CPU", "mps:0 "} {
+		if _, err := parse("sandbox: {execution_mode: cli, models: [{name: o/m, device: '" + device + "'}]}"); err == nil || !strings.Contains(err.Error(), "is no device of torch") {
+			t.Errorf("%q: %v", device, err)
+		}
+	}
+}
