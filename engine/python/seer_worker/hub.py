@@ -82,6 +82,8 @@ class Hub:
             frames = connection.receive()
             if connection.owner != "main":
                 frames = self._heed(connection, frames)
+                if self.connections.get(connection.fd) is not connection:
+                    return  # it was dropped, and its number may be that of another one by now
             self._take(connection, frames)
         if connection.closed:
             self.drop(connection)
@@ -91,8 +93,6 @@ class Hub:
         connection.held.extend(frames)
         while self._control is not None and self._hear(self._control):
             pass
-        if self.connections.get(connection.fd) is not connection:
-            connection.held.clear()
         return ()
 
     def _take(self, connection: Connection, frames: Any) -> None:
@@ -132,13 +132,15 @@ class Hub:
         return connection.ahead
 
     def drop(self, connection: Connection) -> None:
-        """Its client has gone."""
+        """Its client has gone. Nothing if it was dropped before."""
+        if self.connections.get(connection.fd) is not connection:
+            return
         if connection.lost:  # a call or a cancel that its client sent as its last word counts
             self._take(connection, connection.leftovers())
         self._paused.discard(connection)
-        if self.connections.pop(connection.fd, None) is not None:
-            self.poller.forget(connection.fd)
-            self._room.give(connection.owner)
+        del self.connections[connection.fd]
+        self.poller.forget(connection.fd)
+        self._room.give(connection.owner)
         if self._desk is not None:
             self._desk.gone(connection)
         connection.close()

@@ -184,9 +184,9 @@ class Worker:
         while self.fds:
             os.close(self.fds.pop())
 
-    def tell(self, message: Dict[str, Any], fd: Optional[int] = None) -> None:
+    def tell(self, *messages: Dict[str, Any], fd: Optional[int] = None) -> None:
         rights = [] if fd is None else [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))]
-        self.control.sendmsg([json.dumps(message).encode() + b"\n"], rights)
+        self.control.sendmsg([json.dumps(m).encode() + b"\n" for m in messages], rights)
 
     def heard(self) -> Dict[str, Any]:
         while b"\n" not in self._lines:
@@ -214,10 +214,10 @@ class Worker:
             raise AssertionError("it was loaded")
         return Failed(message["error"])
 
-    def connect(self, **message: Any) -> Peer:
-        """A client's connection; message: token, client, runtime."""
+    def connect(self, *after: Dict[str, Any], **message: Any) -> Peer:
+        """A client's connection; message: token, client, runtime. after: what is told in one piece with it."""
         ours, theirs = socket.socketpair()
-        self.tell({"t": "conn", "hello": "", **message}, theirs.fileno())
+        self.tell({"t": "conn", "hello": "", **message}, *after, fd=theirs.fileno())
         theirs.close()
         self._peers.append(Peer(ours))
         return self._peers[-1]

@@ -115,6 +115,22 @@ class Tokens(Case):
             else:
                 self.assertEqual(peer.answer("asked-" + token)[0], 1)
 
+    def test_a_client_that_gets_the_number_of_one_dropped_before_it(self):
+        worker = self.serve(tokens=[{"id": "main"}, {"id": "t-one"}, {"id": "t-two"}])
+        old = worker.connect(token="t-one")
+        self.assertEqual(old.call("f", 1), 1)
+        worker.process.send_signal(signal.SIGSTOP)
+        os.waitpid(worker.process.pid, os.WUNTRACED)
+        old.sock.sendall(b"x")  # what the worker is woken for
+        tokens = {"t": "tokens", "tokens": [{"id": "main"}, {"id": "t-two"}]}
+        first = worker.connect(tokens)  # one read, as a second descriptor ends it
+        second = worker.connect(token="t-two")  # and another one
+        worker.process.send_signal(signal.SIGCONT)
+        for peer, token in ((first, "main"), (second, "t-two")):
+            self.assertEqual(peer.call("f", token), token)
+        with self.assertRaises((EOFError, ConnectionResetError)):
+            old.read()
+
 
 class Reload(Case):
     def test_between_two_calls(self):
