@@ -16,13 +16,14 @@ import (
 
 // UnpackTree writes a tar stream of [PackTree] into the folder dir, which is
 // made if need be. Nothing is written outside dir, and each file appears as a whole.
-// Entries that would leave dir are left out; the rest is written, and then an [*Error]
-// with code [Invalid] names them. So it is with what the sender says it could not read,
-// which is a [*PartialError].
+// Entries that would leave dir, or take the place of a pipe, a socket or a device, are left
+// out; the rest is written, and then an [*Error] with code [Invalid] names them. So it is
+// with what the sender says it could not read, which is a [*PartialError].
 func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false, nil) }
 
 // RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they
-// led when it was saved. Still nothing is written through one out of dir.
+// led when it was saved, and what was saved takes the place of whatever is there but a
+// folder with content. Still nothing is written through a link out of dir.
 func RestoreTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, true, nil) }
 
 func unpackTree(r io.Reader, dir string, links bool, told func(int64)) (TreeResult, error) {
@@ -70,6 +71,7 @@ type unpacker struct {
 	result  TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
 	refused []string
+	kept    string // what was a folder in the stream and is none here, "" = nothing yet
 	unread  unread // what the sender could not read
 }
 
@@ -87,7 +89,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	err := u.write(name, h, r)
-	if isEscape(err) {
+	if isEscape(err) || errors.Is(err, errKept) {
 		u.refused = append(u.refused, h.Name)
 		return nil
 	}
@@ -95,6 +97,9 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 }
 
 func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
+	if u.below(name) {
+		return errKept
+	}
 	if h.Typeflag == tar.TypeReg {
 		return u.file(name, h, r)
 	}
@@ -104,9 +109,12 @@ func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
+		if err := u.mkdir(name); err != nil {
+			return err
+		}
 		h.Name = name
 		u.dirs = append(u.dirs, h)
-		return u.mkdir(name)
+		return nil
 	case tar.TypeSymlink:
 		if err := u.clear(name); err != nil {
 			return err
@@ -115,30 +123,6 @@ func (u *unpacker) write(name string, h *tar.Header, r io.Reader) error {
 		return u.root.Symlink(h.Linkname, name)
 	}
 	u.refused = append(u.refused, h.Name)
-	return nil
-}
-
-// mkdir makes a folder that can be written into until finish sets its mode. A
-// symlink in its place is replaced, not followed.
-func (u *unpacker) mkdir(name string) error {
-	info, err := u.root.Lstat(name)
-	switch {
-	case err != nil:
-		return u.root.MkdirAll(name, 0o755)
-	case info.IsDir():
-		return u.root.Chmod(name, info.Mode().Perm()|0o700)
-	}
-	if err := u.root.Remove(name); err != nil {
-		return err
-	}
-	return u.root.Mkdir(name, 0o755)
-}
-
-// clear makes room for a link, but never removes a folder with content.
-func (u *unpacker) clear(name string) error {
-	if err := u.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	return nil
 }
 
@@ -194,6 +178,9 @@ func (u *unpacker) file(name string, h *tar.Header, r io.Reader) (err error) {
 	if err != nil {
 		return err
 	}
+	if err = u.free(at, base); err != nil {
+		return err
+	}
 	if err = at.Rename(part, base); errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.EISDIR) {
 		if err = at.Remove(base); err == nil { // a folder without content
 			err = at.Rename(part, base)
@@ -225,7 +212,7 @@ func (u *unpacker) finish() error {
 		}
 	}
 	if n := len(u.refused); n > 0 {
-		return Errorf(Invalid, "%d entries were left out because they are no plain files or would leave the folder: %s",
+		return Errorf(Invalid, "%d entries were left out because they are no plain files, would leave the folder, or would take the place of a pipe, a socket or a device: %s",
 			n, shownNames(u.refused))
 	}
 	if u.links { // nobody misses what was not saved
