@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/pyjson"
 )
 
 // Fault is a reason for which a folder cannot be loaded.
@@ -47,7 +49,7 @@ func Check(dir string, adapter bool) error {
 	default:
 		return &Fault{"it has no " + config + ", so transformers cannot load it as a model", "name the folder that has it, or set workspace.preload_models: false and load it in your own way"}
 	}
-	var fields map[string]any
+	var fields map[string]json.RawMessage
 	if err := readJSON(filepath.Join(dir, config), &fields); err != nil {
 		return damaged(config, err)
 	}
@@ -126,6 +128,7 @@ func readJSON(path string, to any) error {
 	if err != nil {
 		return err
 	}
+	data, _ = pyjson.Strict(data)
 	return json.Unmarshal(data, to)
 }
 

@@ -52,6 +52,8 @@ func TestCheck(t *testing.T) {
 		"an adapter as a model": {adapter, false, "it is a PEFT adapter and no whole model; set is_peft: true"},
 		"a model as an adapter": {good, true, "it has no adapter_config.json, so it is no PEFT adapter; remove is_peft"},
 		"half a configuration":  {with("config.json", `{"a":`), false, "config.json is damaged: unexpected end of JSON input; fetch the model again"},
+		"words of Python":       {with("config.json", `{"time_step_limit":[0.0,Infinity],"a":[-Infinity,NaN,1e400]}`), false, ""},
+		"words of nobody":       {with("config.json", `{"a":[nan]}`), false, "config.json is damaged"},
 		"a list":                {with("config.json", "[]"), false, "config.json is damaged"},
 		"an empty file":         {with("model.safetensors", ""), false, "model.safetensors is damaged: it has 0 bytes"},
 		"a pointer":             {with("model.safetensors", "version https://git-lfs.github.com/spec/v1\n"), false, "its header would have"},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/seer-engine/seer/engine/pyjson"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -46,7 +47,8 @@ func (m *maker) json(ctx context.Context, name, from, to string) error {
 }
 
 func (m *maker) cleanJSON(data []byte) (clean []byte, changed bool, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
+	strict, back := pyjson.Strict(data)
+	d := json.NewDecoder(bytes.NewReader(strict))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
@@ -60,7 +62,7 @@ func (m *maker) cleanJSON(data []byte) (clean []byte, changed bool, err error) {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	err = e.Encode(v)
-	return out.Bytes(), true, err
+	return back(out.Bytes()), true, err
 }
 
 // clean takes the telling keys out, and the words out of texts.

@@ -103,6 +103,19 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// Python's words for numbers that are none stay as Python reads them.
+func TestWordsOfPython(t *testing.T) {
+	src := folder(t, map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "note": "NaN"}`})
+	dst := filepath.Join(t.TempDir(), "m")
+	if _, err := veil.Make(context.Background(), src, dst, words(t)); err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(dst, "config.json"))
+	if got, want := strings.Join(strings.Fields(string(config)), ""), `{"note":"NaN","time_step_limit":[0.0,Infinity,-Infinity,NaN]}`; got != want || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestWhatCannotBeHidden(t *testing.T) {
 	for file, text := range map[string]string{
 		"great-model-7b.gguf":   "x",
@@ -175,6 +188,7 @@ func TestInFileAtEdges(t *testing.T) {
 func FuzzClean(f *testing.F) {
 	f.Add(`{"_name_or_path": "acme/great-model-7b", "a": ["great model 7B", 1.5, null]}`)
 	f.Add(`"great-model-7b"`)
+	f.Add(`[NaN, {"great-model-7b": "x"}, "great-model-7b", -Infinity]`)
 	f.Add(`[{"x": {"name_or_path": {}}}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
