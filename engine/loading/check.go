@@ -25,10 +25,12 @@ type Fault struct {
 func (f *Fault) Error() string { return f.Message + "; " + f.Hint }
 
 const (
-	modelConfig   = "config.json"
-	adapterConfig = "adapter_config.json"
-	weightsIndex  = "model.safetensors.index.json"
-	again         = "fetch the model again"
+	modelConfig    = "config.json"
+	adapterConfig  = "adapter_config.json"
+	weightsIndex   = "model.safetensors.index.json"
+	modelWeights   = "model.safetensors"
+	adapterWeights = "adapter_model.safetensors"
+	again          = "fetch the model again"
 	// maxHeader is what safetensors itself allows for the header of a file.
 	maxHeader = 100_000_000
 )
@@ -53,35 +55,54 @@ func Check(dir string, adapter bool) error {
 	if err := readJSON(filepath.Join(dir, config), &fields); err != nil {
 		return damaged(config, err)
 	}
-	return checkWeights(dir)
+	return checkWeights(dir, adapter)
 }
 
 func damaged(name string, err error) error {
 	return &Fault{fmt.Sprintf("its file %s is damaged: %v", name, err), again}
 }
 
-// checkWeights looks at the files of safetensors that transformers and peft would read.
-func checkWeights(dir string) error {
-	var index struct {
-		Files map[string]string `json:"weight_map"`
-	}
-	if err := readJSON(filepath.Join(dir, weightsIndex), &index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return damaged(weightsIndex, err)
-	}
-	names := slices.Compact(slices.Sorted(maps.Values(index.Files)))
-	there := func(name string) bool { return isFile(filepath.Join(dir, filepath.FromSlash(name))) }
-	if missing := slices.DeleteFunc(slices.Clone(names), there); len(missing) > 0 {
-		return &Fault{fmt.Sprintf("it lacks %d of its files of weights: %s", len(missing), strings.Join(missing[:min(3, len(missing))], ", ")), again}
-	}
-	for _, name := range append(names, "model.safetensors", "adapter_model.safetensors") {
-		if !there(name) {
-			continue
+// checkWeights looks at the files of safetensors that transformers and peft would read:
+// for one file of a whole model there may still be an index of its parts, which nobody
+// reads then.
+func checkWeights(dir string, adapter bool) error {
+	var names []string
+	switch there := isFile(filepath.Join(dir, modelWeights)); {
+	case adapter:
+	case there:
+		names = []string{modelWeights}
+	default:
+		parts, err := partsOf(dir)
+		if err != nil {
+			return err
 		}
+		names = parts
+	}
+	if isFile(filepath.Join(dir, adapterWeights)) && isFile(filepath.Join(dir, adapterConfig)) {
+		names = append(names, adapterWeights)
+	}
+	for _, name := range names {
 		if err := checkTensors(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			return damaged(name, err)
 		}
 	}
 	return nil
+}
+
+// partsOf are the files that an index names, which are all there.
+func partsOf(dir string) ([]string, error) {
+	var index struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	if err := readJSON(filepath.Join(dir, weightsIndex), &index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged(weightsIndex, err)
+	}
+	names := slices.Compact(slices.Sorted(maps.Values(index.Files)))
+	there := func(name string) bool { return isFile(filepath.Join(dir, filepath.FromSlash(name))) }
+	if missing := slices.DeleteFunc(slices.Clone(names), there); len(missing) > 0 {
+		return nil, &Fault{fmt.Sprintf("it lacks %d of its files of weights: %s", len(missing), strings.Join(missing[:min(3, len(missing))], ", ")), again}
+	}
+	return names, nil
 }
 
 // checkTensors compares what the header of a file of safetensors tells with its size.

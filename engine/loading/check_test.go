@@ -40,6 +40,14 @@ func TestCheck(t *testing.T) {
 		all[name] = text
 		return all
 	}
+	beside := func(name, text string) map[string]string {
+		all := maps.Clone(adapter)
+		all[name] = text
+		return all
+	}
+	parts := func(index string) map[string]string {
+		return map[string]string{"config.json": "{}", "part.safetensors": tensors(header, 8), "model.safetensors.index.json": index}
+	}
 	for name, c := range map[string]struct {
 		files   map[string]string
 		adapter bool
@@ -63,10 +71,17 @@ func TestCheck(t *testing.T) {
 		"no header":             {with("model.safetensors", tensors("no JSON", 8)), false, "its header cannot be read"},
 		"a tensor nowhere":      {with("model.safetensors", tensors(`{"w":{"data_offsets":[0]}}`, 8)), false, "the tensor w has no place in it"},
 		"a stranger is cut":     {with("other.safetensors", tensors(header, 1)), false, ""},
-		"a part is cut":         {with("model.safetensors.index.json", `{"weight_map":{"w":"config.json"}}`), false, "config.json is damaged: it has 2 bytes"},
-		"an index":              {with("model.safetensors.index.json", `{"weight_map":{"w":"model.safetensors"}}`), false, ""},
-		"a part lacks":          {with("model.safetensors.index.json", `{"weight_map":{"a":"b","c":"b","w":"model.safetensors"}}`), false, "it lacks 1 of its files of weights: b; fetch"},
-		"half an index":         {with("model.safetensors.index.json", `{`), false, "index.json is damaged"},
+		"a part is cut":         {parts(`{"weight_map":{"w":"config.json"}}`), false, "config.json is damaged: it has 2 bytes"},
+		"an index":              {parts(`{"weight_map":{"w":"part.safetensors"}}`), false, ""},
+		"a part lacks":          {parts(`{"weight_map":{"a":"b","c":"b","w":"part.safetensors"}}`), false, "it lacks 1 of its files of weights: b; fetch"},
+		"half an index":         {parts(`{`), false, "index.json is damaged"},
+		"an old index":          {with("model.safetensors.index.json", `{"weight_map":{"a":"b"}}`), false, ""},
+		"half an old index":     {with("model.safetensors.index.json", `{`), false, ""},
+		"an old index, and cut": {map[string]string{"config.json": "{}", "model.safetensors": tensors(header, 4), "model.safetensors.index.json": "{"}, false, "model.safetensors is damaged"},
+		"an adapter's index":    {beside("model.safetensors.index.json", `{"weight_map":{"a":"b"}}`), true, ""},
+		"beside an adapter":     {beside("model.safetensors", ""), true, ""},
+		"an adapter is cut":     {beside("adapter_model.safetensors", ""), true, "adapter_model.safetensors is damaged: it has 0 bytes"},
+		"an adapter is left":    {with("adapter_model.safetensors", ""), false, ""},
 	} {
 		err := loading.Check(folder(t, c.files), c.adapter)
 		var fault *loading.Fault
