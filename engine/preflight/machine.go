@@ -1,9 +1,11 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/sdk"
@@ -172,11 +174,9 @@ func (c *check) ports() {
 			c.fail("sandbox."+at, fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, leave it out for one that is free, or end the program that has it")
 		}
 	}
-	if c.exp.Sandbox.Network != "open" { // then what is taken is another one outside
-		return
-	}
+	moves := c.exp.Sandbox.Network != "open" // what is taken is another one outside
 	for i, port := range c.exp.Sandbox.Ports {
-		if err := c.facts.PortFree(port); err != nil {
+		if err := c.facts.PortFree(port); err != nil && (!moves || !errors.Is(err, syscall.EADDRINUSE)) {
 			c.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, or end the program that has it")
 		}
 	}

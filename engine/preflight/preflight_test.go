@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
@@ -41,8 +43,11 @@ func newLab(t *testing.T) *lab {
 			Distributions: map[string]string{"numpy": "1.24.2", "torch": "2.1.0+cpu"}},
 		AgentPath: "/usr/bin:/bin",
 		PortFree: func(port int) error {
-			if port == 81 {
-				return errors.New("address already in use")
+			switch port {
+			case 81:
+				return fmt.Errorf("listen: %w", syscall.EADDRINUSE)
+			case 82:
+				return fmt.Errorf("listen: %w", syscall.EACCES)
 			}
 			return nil
 		},
@@ -142,8 +147,9 @@ func TestFindings(t *testing.T) {
 		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
 		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
-		{"jupyter_port", "sandbox: {network: none, execution_mode: notebook, jupyter_port: 81}", "sandbox.jupyter_port: port 81 is not free on this computer: address already in use"},
-		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: address already in use"},
+		{"jupyter_port", "sandbox: {network: none, execution_mode: notebook, jupyter_port: 81}", "sandbox.jupyter_port: port 81 is not free on this computer: listen: address already in use"},
+		{"port of root", "sandbox: {network: none, ports: [81, 82]}", "sandbox.ports.1: port 82 is not free on this computer: listen: permission denied"},
+		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: listen: address already in use"},
 		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
 		{"folder as file", "sandbox: {local_files: [[./data, /workspace/x]]}", "sandbox.local_files.0.0: `DIR/data` is not a file"},
 		{"no isolation", "sandbox: {isolation: none, local_files: [[./agent.py, /root/agent.py]]}", "sandbox.local_files.0.1: without isolation `/root/agent.py` would be written on this computer itself; use a place under /workspace"},

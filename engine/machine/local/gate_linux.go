@@ -41,8 +41,9 @@ func (s *sockets) close() {
 	s.files = nil
 }
 
-// listen opens the ports of this computer, and writes down which they are.
-func (g *gateNote) listen() (s *sockets, err error) {
+// listen opens the ports of this computer, and writes down which they are. other: another
+// one will do where that is allowed and the wished one is taken.
+func (g *gateNote) listen(other bool) (s *sockets, err error) {
 	s = &sockets{config: gate.Config{Hosts: g.Hosts}}
 	defer func() {
 		if err != nil {
@@ -51,7 +52,7 @@ func (g *gateNote) listen() (s *sockets, err error) {
 	}()
 	for i := range g.Ports {
 		port := &g.Ports[i]
-		l, err := listenOutside(port)
+		l, err := listenOutside(port, other)
 		if err != nil {
 			return s, err
 		}
@@ -65,9 +66,9 @@ func (g *gateNote) listen() (s *sockets, err error) {
 	return s, nil
 }
 
-func listenOutside(port *gatePort) (*net.TCPListener, error) {
+func listenOutside(port *gatePort, other bool) (*net.TCPListener, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port.Outside})
-	if err != nil && port.Any {
+	if errors.Is(err, syscall.EADDRINUSE) && port.Any && other {
 		l, err = net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	}
 	if err != nil {
@@ -171,9 +172,7 @@ func (p *provider) mendGate(ctx context.Context, handle string, f folder) error 
 		n.Gate.Process = found[0]
 		return f.write(n)
 	}
-	var s *sockets
-	// What was killed may hold its ports for a moment after it counts as dead.
-	until(ctx, 2*time.Second, func() bool { s, err = n.Gate.listen(); return err == nil })
+	s, err := n.Gate.again(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,6 +187,26 @@ func (p *provider) mendGate(ctx context.Context, handle string, f folder) error 
 	if err := p.openGate(f, n, s, machine...); err != nil {
 		return err
 	}
-	p.Logger.Warn("the gate of a machine had died and was started again", "key", n.Key)
+	p.Logger.Warn("the gate of a machine had died and was started again", "key", n.Key, "ports", n.Gate.ways())
 	return f.write(n)
+}
+
+// again opens the ports that a gate had. What was killed may hold them for a moment after
+// it counts as dead, and so may somebody else; another one is taken only of those that
+// stay taken.
+func (g *gateNote) again(ctx context.Context) (s *sockets, err error) {
+	until(ctx, 2*time.Second, func() bool { s, err = g.listen(false); return err == nil })
+	if err != nil && ctx.Err() == nil {
+		s, err = g.listen(true)
+	}
+	return s, err
+}
+
+// ways are the ports with where they are now.
+func (g *gateNote) ways() []string {
+	var all []string
+	for _, port := range g.Ports {
+		all = append(all, fmt.Sprintf("%d at 127.0.0.1:%d", port.Port, port.Outside))
+	}
+	return all
 }

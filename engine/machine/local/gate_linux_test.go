@@ -172,6 +172,7 @@ func TestGateThatDies(t *testing.T) {
 			pl := newPlace(t)
 			spec := pl.spec("gate", kind)
 			spec.Network, spec.Ports = "none", []int{freePort(t)}
+			spec.AnyPort = spec.Ports
 			b := pl.up(spec)
 			b.run(serve, spec.Ports[0], "still me")
 			first := b.gate()
@@ -179,7 +180,7 @@ func TestGateThatDies(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "the gate to be gone", func() bool { return !alive(first) })
-			if o := pl.observe(b.handle); o.State != sdk.Running || o.Message != "" || len(o.Endpoints) != 2 {
+			if o := pl.observe(b.handle); o.State != sdk.Running || o.Message != "" || len(o.Endpoints) != 2 || o.Endpoints[1] != b.seen.Endpoints[1] {
 				t.Errorf("it is %+v", o)
 			}
 			if got := fetch(b.seen.Endpoints[1].URL); got != "still me" {
@@ -189,6 +190,37 @@ func TestGateThatDies(t *testing.T) {
 				t.Error("the note has the old gate")
 			}
 		})
+	}
+}
+
+// TestPortThatWasTakenMeanwhile: a port moves only when it stays taken.
+func TestPortThatWasTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := taken.Addr().(*net.TCPAddr).Port
+	g := &gateNote{Ports: []gatePort{{Port: 80, Outside: port, Any: true}}}
+	if s, err := g.listen(false); sdk.CodeOf(err) != sdk.Invalid || g.Ports[0].Outside != port {
+		s.close()
+		t.Fatalf("%v, %v", err, g.ways())
+	}
+	s, err := g.again(context.Background())
+	if err != nil || g.Ports[0].Outside == port || g.ways()[0] != fmt.Sprintf("80 at 127.0.0.1:%d", g.Ports[0].Outside) {
+		t.Fatalf("kept: %v, %v", err, g.ways())
+	}
+	s.close()
+	_ = taken.Close()
+	g.Ports[0].Outside = port
+	if s, err = g.again(context.Background()); err != nil || g.Ports[0].Outside != port {
+		t.Errorf("free again: %v, %v", err, g.ways())
+	}
+	s.close()
+	g.Ports[0].Outside = 1 << 17
+	if s, err := g.listen(true); err == nil || g.Ports[0].Outside != 1<<17 {
+		s.close()
+		t.Errorf("one that nobody can have: %v, %v", err, g.ways())
 	}
 }
 

@@ -110,7 +110,7 @@ func reserve(n *note) (*sockets, error) {
 	if n.Gate == nil {
 		return nil, checkPorts(n.Ports)
 	}
-	return n.Gate.listen()
+	return n.Gate.listen(true)
 }
 
 func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error {
