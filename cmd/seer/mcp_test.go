@@ -249,9 +249,14 @@ func TestMCPSaysThatAFileIsMissing(t *testing.T) {
 		{"--shell", "lab", "there is no sandbox", exitNotFound},
 		{"--notebook", "nope.json", "--notebook nope.json: that looks like a file, and is not there", exitUsage},
 		{"--notebook", "localhost:8888/lab?token=secret", "--notebook localhost:8888/lab: ", exitUsage},
+		{"--notebook", "localhost:8888?token=secret", "--notebook localhost:8888: that is neither a sandbox nor a URL", exitUsage},
+		{"--notebook", "lab?token=secret", "--notebook lab: ", exitUsage},
+		{"--notebook", "env:NO_SCHEME", "--notebook env:NO_SCHEME: the variable holds neither", exitUsage},
+		{"--notebook", "env:ONLY_TOKEN", "--notebook env:ONLY_TOKEN: ", exitUsage},
 		{"--notebook", "lab", "there is no sandbox", exitNotFound},
 	} {
 		cmd := p.command("mcp", c.flag, c.given)
+		cmd.Env = append(cmd.Env, "NO_SCHEME=127.0.0.1:8888?token=secret", "ONLY_TOKEN=secret")
 		var said strings.Builder
 		cmd.Stderr = &said
 		_ = cmd.Run() // its code is looked at

@@ -57,8 +57,8 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 		return a, os.Getenv(pageVariable), nothing, err
 	}
 	s, err := m.app.open(ctx, text)
-	if engine.KindOf(err) == engine.KindNotFound && namesFile(text) {
-		err = noNotebook(text)
+	if engine.KindOf(err) == engine.KindNotFound {
+		err = noNotebook(m.notebook, text, err)
 	}
 	if err != nil {
 		return notebook.Address{}, "", nothing, err
@@ -75,13 +75,24 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 	return client.Address(), page, func() { s.Close() }, nil
 }
 
-// noNotebook says of what looks like a file, or like a URL without its beginning, that it
-// is neither a sandbox nor a URL. What may be a token is not said.
-func noNotebook(text string) error {
-	name, _, _ := strings.Cut(text, "?")
+// noNotebook is err of what is no sandbox. Of what looks like a file, or like a URL without
+// its beginning, it says so instead. What may be a token is not said, nor what a variable
+// holds.
+func noNotebook(given, text string, err error) error {
+	const give = "give a sandbox, its jupyter_url with the token (http://…), or env:NAME for a variable that holds one"
+	if given != text {
+		return usagef("--notebook %s: the variable holds neither a sandbox nor a URL; %s", given, give)
+	}
+	if strings.ContainsAny(text, "?:") {
+		name, _, _ := strings.Cut(text, "?")
+		return usagef("--notebook %s: that is neither a sandbox nor a URL; %s", name, give)
+	}
+	if !namesFile(text) {
+		return err
+	}
 	missing := ""
-	if _, err := os.Stat(text); errors.Is(err, fs.ErrNotExist) {
+	if _, serr := os.Stat(text); errors.Is(serr, fs.ErrNotExist) {
 		missing = ", and is not there"
 	}
-	return usagef("--notebook %s: that looks like a file%s; give a sandbox, its jupyter_url with the token (http://…), or env:NAME for a variable that holds one", name, missing)
+	return usagef("--notebook %s: that looks like a file%s; %s", text, missing, give)
 }
