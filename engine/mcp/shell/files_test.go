@@ -239,6 +239,23 @@ func TestFoldersAreListed(t *testing.T) {
 			t.Errorf("%v: %s", tt.args, got)
 		}
 	}
+	// A whole path is one, below the folder that was asked for or without one.
+	for _, tt := range []struct {
+		path, glob, from, want string
+	}{
+		{there, there + "/src/*.py", there, "src/c.py"}, {there + "/", there + "/*.py", there + "/", "a.py"}, {"/", "/etc/passwd", "/", "etc/passwd"},
+		{"", there + "/src/*.py", there + "/src", "c.py"}, {"", there + "/s*/deep/*", there, "src/deep/e.txt src/deep/er"}, {"", there + "/src/**/*.py", there + "/src", "c.py deep/er/d.py"},
+		{"", there + "/a.py", there, "a.py"}, {"", there + "/none*", there, ""},
+	} {
+		r := use(t, s, "list_files", object{"path": tt.path, "glob": tt.glob, "recursive": true})
+		if got := strings.Join(names(list(r, "entries"), "path"), " "); got != tt.want || r.text("path") != tt.from {
+			t.Errorf("%s in %q: %s in %s", tt.glob, tt.path, got, r.text("path"))
+		}
+	}
+	for _, glob := range []string{"/src/*.py", there, there + "x/*.py", "/"} {
+		refused(t, s, "list_files", object{"path": there, "glob": glob}, "not below the path")
+	}
+	refused(t, s, "list_files", object{"path": "src", "glob": "/workspace/src/*.py"}, `path "/workspace/src" and glob "*.py"`)
 	refused(t, s, "list_files", object{"path": there, "glob": "[a"}, "brackets")
 	refused(t, s, "list_files", object{"path": there + "/none"}, "none")
 	use(t, s, "run_command", object{"command": "mkdir -p many && cd many && seq 1 1100 | xargs touch", "cwd": there})

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -41,11 +42,11 @@ type listResult struct {
 }
 
 func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listArgs) *mcp.CallToolResult {
+	if err := cmp.Or(checkGlob(a.Glob), a.relative()); err != nil {
+		return front.BadArguments("list_files", err)
+	}
 	if a.Path == "" {
 		a.Path = "."
-	}
-	if err := checkGlob(a.Glob); err != nil {
-		return front.BadArguments("list_files", err)
 	}
 	c, root, err := s.open(a.Path)
 	if err != nil {
@@ -102,6 +103,37 @@ func checkGlob(glob string) error {
 		}
 	}
 	return nil
+}
+
+// relative makes a glob that begins with / one below the folder: below path, or where none
+// is given below the folders that it names before it leaves something open.
+func (a *listArgs) relative() error {
+	if !path.IsAbs(a.Glob) {
+		return nil
+	}
+	glob := path.Clean(a.Glob)
+	folder, rest := named(glob)
+	if a.Path != "" {
+		top := strings.TrimSuffix(path.Clean(a.Path), "/") + "/"
+		if !strings.HasPrefix(glob, top) || glob == top {
+			return fmt.Errorf("the glob %q is not below the path %s; leave the path out, or give path %q and glob %q", a.Glob, a.Path, folder, rest)
+		}
+		folder, rest = a.Path, strings.TrimPrefix(glob, top)
+	}
+	a.Path, a.Glob = folder, "./"+rest // still about paths, not about names
+	return nil
+}
+
+// named is the folder that an absolute glob names, and what is left of the glob.
+func named(glob string) (folder, rest string) {
+	rest = glob
+	for {
+		next := strings.Index(rest[1:], "/") + 1
+		if next == 0 || strings.ContainsAny(rest[:next], `*?[\`) {
+			return cmp.Or(strings.TrimSuffix(glob, rest), "/"), rest[1:]
+		}
+		rest = rest[next:]
+	}
 }
 
 // pattern is what the names on a path have to be; empty for a glob without a slash,
