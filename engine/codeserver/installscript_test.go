@@ -4,14 +4,18 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // release is an archive as the project publishes it, with a program that says its name.
@@ -41,7 +45,7 @@ func release(t *testing.T, top string) []byte {
 func image(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, tool := range append([]string{"sh", "uname", "mkdir", "rm", "mv", "ln", "tar", "gzip"}, more...) {
+	for _, tool := range append([]string{"sh", "uname", "mkdir", "rm", "mv", "ln", "tar", "tr", "gzip"}, more...) {
 		found, err := exec.LookPath(tool)
 		if tool == "python3" && err == nil { // not a program that only chooses one
 			var itself []byte
@@ -58,16 +62,16 @@ func image(t *testing.T, more ...string) string {
 	return dir
 }
 
-// A machine gets a release with whatever its image has to fetch it; one that cannot be
-// fetched leaves nothing.
-func TestInstallScript(t *testing.T) {
+// site serves a release whole, cut, or half of it and then nothing more.
+func site(t *testing.T) (address string, asked *atomic.Int32) {
+	t.Helper()
 	machine, err := exec.Command("uname", "-m").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name := "code-server-" + Version + "-linux-" + strings.NewReplacer("x86_64", "amd64", "aarch64", "arm64").Replace(strings.TrimSpace(string(machine)))
 	data := release(t, name)
-	var asked atomic.Int32
+	asked = new(atomic.Int32)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/good/v" + Version + "/" + name + ".tar.gz":
@@ -75,20 +79,49 @@ func TestInstallScript(t *testing.T) {
 			_, _ = w.Write(data)
 		case "/cut/v" + Version + "/" + name + ".tar.gz":
 			_, _ = w.Write(data[:len(data)/2])
+		case "/stalled/v" + Version + "/" + name + ".tar.gz":
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+			_, _ = w.Write(data[:len(data)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
 		default:
 			http.NotFound(w, r)
 		}
 	}))
-	defer web.Close()
+	t.Cleanup(func() {
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return web.URL, asked
+}
+
+// installation is the script as it runs in a machine. What it starts ends with it.
+func installation(t *testing.T, script, home, path string) *exec.Cmd {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(stop)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd.Env = []string{"HOME=" + home, "PATH=" + path}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+// A machine gets a release with whatever its image has to fetch it; one that cannot be
+// fetched leaves nothing.
+func TestInstallScript(t *testing.T) {
+	address, asked := site(t)
 	install := func(home, path, from string) (string, error) {
-		cmd := exec.Command("/bin/sh", "-c", installScript(web.URL+from))
-		cmd.Env = []string{"HOME=" + home, "PATH=" + path}
-		out, err := cmd.CombinedOutput()
+		script := installScript(address + from)
+		if from != "/good" { // so that it gives up at once
+			script = strings.NewReplacer("limit=60", "limit=1", "again=3", "again=0").Replace(script)
+		}
+		out, err := installation(t, script, home, path).CombinedOutput()
 		return string(out), err
 	}
 	for _, fetcher := range []string{"curl", "python3"} {
 		home, path := filepath.Join(t.TempDir(), "home é"), image(t, fetcher)
-		for _, from := range []string{"/nowhere", "/cut"} {
+		for _, from := range []string{"/nowhere", "/cut", "/stalled"} {
 			if out, err := install(home, path, from); err == nil {
 				t.Errorf("%s: no error of %s: %s", fetcher, from, out)
 			}
@@ -121,5 +154,67 @@ func TestInstallScript(t *testing.T) {
 	}
 	if out, err := install(t.TempDir(), has, "/nowhere"); err != nil || out != "" {
 		t.Errorf("an image that has it: %v: %s", err, out)
+	}
+}
+
+// An installation that was killed leaves nothing for ever; one that is at work is let be.
+func TestInstallScriptTidies(t *testing.T) {
+	address, _ := site(t)
+	home, path := filepath.Join(t.TempDir(), "home é"), image(t, "curl")
+	lib := filepath.Join(home, ".local", "lib")
+	parts := func(pid string) []string {
+		t.Helper()
+		found, err := filepath.Glob(filepath.Join(lib, ".code-server-*."+pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	other := exec.Command("sleep", "3600")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	for _, pid := range []int{other.Process.Pid, 1 << 30} { // another's by now, nobody's
+		put := filepath.Join(lib, ".code-server-1.2.3-linux-amd64."+strconv.Itoa(pid), "release")
+		if err := os.MkdirAll(put, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := installation(t, installScript(address+"/stalled"), home, path)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Cancel() }()
+	mine := strconv.Itoa(first.Process.Pid)
+	for deadline := time.Now().Add(time.Minute); len(parts(mine)) == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not begin")
+		}
+	}
+	if left := parts("*"); len(left) != 1 {
+		t.Errorf("left by those before: %v", left)
+	}
+	if out, err := installation(t, installScript(address+"/good"), home, path).CombinedOutput(); err != nil {
+		t.Errorf("beside another: %v: %s", err, out)
+	}
+	if len(parts(mine)) != 1 {
+		t.Error("one that was at work has lost its folder")
+	}
+	if err := first.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait()
+	if len(parts(mine)) != 1 {
+		t.Error("the one that was killed left nothing")
+	}
+	if out, err := installation(t, installScript(address+"/nowhere"), home, path).CombinedOutput(); err != nil {
+		t.Errorf("where it is installed: %v: %s", err, out)
+	}
+	if left, err := os.ReadDir(lib); len(left) != 1 || err != nil {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
