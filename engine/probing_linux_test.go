@@ -153,4 +153,15 @@ func TestHiddenModelInNotebook(t *testing.T) {
 			t.Fatalf("after its end: %v", err)
 		}
 	}
+	env, err := s.Environment(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dialed := s.JupyterDialer(env.JupyterPort)(t.Context())
+	_, forked := b.Fork(t.Context(), s.ID(), 1, engine.ForkOptions{})
+	for what, err := range map[string]error{"the agent's way": dialed, "a fork": forked} {
+		if err == nil || !strings.Contains(err.Error(), "Jupyter of "+s.ID()+" has ended and does not come back") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

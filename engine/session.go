@@ -187,13 +187,19 @@ func (s *Sandbox) Notebook(ctx context.Context) (*notebook.Client, error) {
 
 func (s *Sandbox) notebookAddress(at listener) notebook.Address {
 	a := notebook.Address{URL: fmt.Sprintf("http://127.0.0.1:%d%s", at.Port, at.path()), Token: at.Secret}
-	a.Dial = func(ctx context.Context) (net.Conn, error) {
+	a.Dial = s.JupyterDialer(at.Port)
+	return a
+}
+
+// JupyterDialer is [Sandbox.Dialer] of Jupyter's port. Once Jupyter has ended for good, it
+// connects to nobody else there: who does would be sent the token.
+func (s *Sandbox) JupyterDialer(port int) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
 		if err := s.jupyterRuns(ctx); err != nil {
 			return nil, err
 		}
-		return s.runtime.DialPort(ctx, at.Port)
+		return s.runtime.DialPort(ctx, port)
 	}
-	return a
 }
 
 // jupyterRuns is asked before the token goes to whoever listens at the port: another

@@ -117,6 +117,11 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (
 	if err != nil {
 		return err
 	}
+	if note.Jupyter != nil { // processes without it would not be woken
+		if err := s.jupyterRuns(ctx); err != nil {
+			return err
+		}
+	}
 	if r.Isolation != isolation.GVisor {
 		return &Error{KindUnsupported, fmt.Errorf("the processes of a sandbox in isolation %s cannot be saved; start it with isolation: gvisor", r.Isolation)}
 	}
