@@ -10,10 +10,9 @@ import (
 )
 
 const (
-	logsDir      = "logs"
-	logsKept     = 30 * 24 * time.Hour
-	longestLog   = 16 << 20
-	quotedInFull = 5 // lines, of which an error has all that matters
+	logsDir    = "logs"
+	logsKept   = 30 * 24 * time.Hour
+	longestLog = 16 << 20
 )
 
 // installLog takes what installers print: each line becomes an event, and all of them are
@@ -71,14 +70,14 @@ func (l *installLog) open() {
 	l.file, _ = os.OpenFile(filepath.Join(dir, l.u.rec.ID+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
-// end closes the file, and names it in an error that does not say it all.
+// end closes the file, and names it in an error: what that quotes may lack what matters.
 func (l *installLog) end(ctx context.Context, err error) error {
 	if l.file == nil {
 		return err
 	}
 	name := l.file.Name()
 	_ = l.file.Close()
-	if err == nil || ctx.Err() != nil || l.lines <= quotedInFull {
+	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	return fmt.Errorf("%w; all that was printed is in %s", err, name)

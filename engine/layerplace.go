@@ -48,6 +48,9 @@ func (u *up) placed(err error) error {
 // whether it names that itself.
 func (u *up) fieldOf(said string) (path string, named bool) {
 	s := u.exp.Sandbox
+	if u.builds != nil && u.builds.at == basePath {
+		return "", false // nobody asked for any of it
+	}
 	asked := s.PythonPackages[:len(s.PythonPackages)-s.Implied]
 	if f := ofField.FindStringSubmatch(said); f != nil {
 		return "sandbox." + f[1] + "." + f[2], strings.HasPrefix(said, "sandbox.")
@@ -66,14 +69,16 @@ func (u *up) fieldOf(said string) (path string, named bool) {
 		return item("sandbox.python_packages", -1, len(asked) > 0), false
 	}
 	if strings.HasPrefix(said, "installing system packages failed") {
-		i := -1
+		i, whole := -1, len(s.SystemPackages) > 0
 		if f := noPackage.FindStringSubmatch(said); f != nil {
+			missing := strings.TrimRight(f[1], ".")
 			i = slices.IndexFunc(s.SystemPackages, func(p string) bool {
 				name, _, _ := strings.Cut(p, "=")
-				return name == strings.TrimRight(f[1], ".")
+				return name == missing
 			})
+			whole = whole && missing != "git" && missing != "ca-certificates" // which repositories need
 		}
-		return item("sandbox.system_packages", i, len(s.SystemPackages) > 0), false
+		return item("sandbox.system_packages", i, whole), false
 	}
 	return "", false
 }

@@ -40,10 +40,11 @@ func TestPlaceOfWhatCannotBeInstalled(t *testing.T) {
 		"installing system packages failed with exit code 100: E: Unable to locate package libgl1":                                     "e.yaml:6: sandbox.system_packages.0: ",
 		"installing system packages failed with exit code 100: E: Version '1.0' for 'nothing' was not found":                           "e.yaml:7: sandbox.system_packages.1: ",
 		"installing system packages failed with exit code 100: E: Unable to correct problems":                                          "e.yaml:5: sandbox.system_packages: ",
+		"installing system packages failed with exit code 100: E: Unable to locate package git":                                        "",
 		"the install command of lib (make it) failed with exit code 2: ERROR: No matching distribution found for torch":                "e.yaml:10: sandbox.repos.1.install: ",
-		"sandbox.repos.0: there is no repository": "e.yaml:9: ",
-		"image.commands.1 (make) failed":          "e.yaml:13: sandbox.image.commands.1: ",
-		"the image has no apt-get":                "",
+		"sandbox.repos.0: there is no repository":                                                                                      "e.yaml:9: ",
+		"image.commands.1 (make) failed": "e.yaml:13: sandbox.image.commands.1: ",
+		"the image has no apt-get":       "",
 	} {
 		got := u.placed(sdk.Errorf(sdk.Invalid, "%s", said))
 		if place, ok := strings.CutSuffix(got.Error(), said); !ok || place != want || sdk.CodeOf(got) != sdk.Invalid {
@@ -52,5 +53,13 @@ func TestPlaceOfWhatCannotBeInstalled(t *testing.T) {
 	}
 	if lost := errors.New("installing Python packages: the connection is lost"); u.placed(lost) != lost || u.placed(nil) != nil {
 		t.Error("not what the experiment asks for")
+	}
+	said := sdk.Errorf(sdk.Invalid, "installing Python packages failed with exit code 1: ERROR: In --require-hashes mode, all requirements must have their versions pinned with ==")
+	if got := u.placed(said); !strings.HasPrefix(got.Error(), "e.yaml:2: sandbox.python_packages: ") {
+		t.Errorf("%q", got)
+	}
+	u.builds = &layer{at: basePath}
+	if got := u.placed(said); got != said {
+		t.Errorf("of what only Seer asks for: %q", got)
 	}
 }
