@@ -16,7 +16,8 @@ class Mistake(Exception):
 
 @dataclass(frozen=True)
 class SetupCell:
-    """Code that runs in every kernel before anything else. Of a hidden one no source is left in the kernel."""
+    """Code that runs in every kernel before anything else. Of a hidden one no source is left in the kernel; it stays in the file of the
+    configuration, if there is one."""
 
     name: str
     code: str
