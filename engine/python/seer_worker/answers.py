@@ -107,9 +107,10 @@ class Answers:
         connection.drain()
         with self._desk.lock:
             connection.writing = False
-            if connection.closed:
+            if connection.shut:
                 connection.close()
-                return
+            if connection.closed:
+                return  # it is the hub's to drop, which hears of it from the poller
             connection.own()
             if connection.out:
                 self._post.watch(connection)

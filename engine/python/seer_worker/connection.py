@@ -24,7 +24,7 @@ class Connection:
 
     __slots__ = (
         "_sock", "fd", "token", "client", "runtime", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
-        "held", "owed", "listed", "out", "borrowed", "writing", "watched", "_decoder")
+        "held", "owed", "listed", "out", "borrowed", "writing", "shut", "watched", "_decoder")
 
     def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
         sock.setblocking(True)
@@ -47,6 +47,7 @@ class Connection:
         self.out: Deque[memoryview] = deque()  # what could not be sent yet
         self.borrowed = False  # some of that is memory of the user's objects
         self.writing = False  # a thread is in drain
+        self.shut = False  # close was called meanwhile: that thread is to call it once more
         self.watched = False  # the poller tells when there is room
         self._decoder = Decoder()
 
@@ -202,6 +203,7 @@ class Connection:
     def close(self) -> None:
         """Ends it for both sides; a thread that writes finds out."""
         self.closed = True
+        self.shut = self.writing
         if self.writing:
             try:
                 self._sock.shutdown(socket.SHUT_RDWR)
