@@ -147,7 +147,7 @@ func TestPluginFaults(t *testing.T) {
 	p.up("lab")
 	p.write("f.py", "@expose\ndef f():\n    return 1\n")
 	for name, words := range map[string][]string{
-		"panics": {"expose-unruly"}, "endless": {"expose-unruly", "2s"}, "hungry": {"expose-unruly", "64"}, "exits": {"expose-unruly"}, "leaves": {"../../left.txt"},
+		"panics": {"expose-unruly"}, "endless": {"expose-unruly", "8s"}, "hungry": {"expose-unruly", "64"}, "exits": {"expose-unruly"}, "leaves": {"../../left.txt"},
 	} {
 		r := p.exits(5, []string{"serve", "lab", "f.py", "--as", "unruly", "--name", name, "--out", "out", "-q"}, words...)
 		if n := strings.Count(strings.TrimSpace(r.err), "\n"); n > 0 {
