@@ -39,7 +39,7 @@ class Real:
         return self.worker.connect(token="main").sock
 
     def serve(self, sock, hello=b""):
-        self.worker.tell({"t": "conn", "hello": hello.decode(), "token": "main"}, sock.fileno())
+        self.worker.tell({"t": "conn", "hello": hello.decode(), "token": "main"}, fd=sock.fileno())
         sock.close()
 
 
