@@ -147,7 +147,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := a.init(ctx, r, log); err != nil {
 		return 0, err
 	}
-	return a.start(ctx, r, log, a.spec(r.exp))
+	return a.start(ctx, r, log, io.Discard, a.spec(r.exp))
 }
 
 // init runs workspace.init beside the agent, where there is no kernel or interpreter of
@@ -158,8 +158,8 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	}
 	spec := a.spec(r.exp)
 	spec.Argv = []string{a.python.Executable, "-c", r.exp.Workspace.Init}
-	var said ending
-	code, err := a.start(ctx, r, io.MultiWriter(log, &said), spec)
+	var said ending // a traceback; what is printed has another way, and may overtake it
+	code, err := a.start(ctx, r, log, &said, spec)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("workspace.init ended with exit code %d; what it said is above", code)
 		err = &engine.Error{Kind: engine.KindConfig, Err: r.exp.ExplainBeside(err, said.String(), a.python.Executable)}
@@ -167,14 +167,15 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 	return err
 }
 
-// start runs a program in the agent's place to its end.
-func (a *agentSetup) start(ctx context.Context, r *runner, log io.Writer, spec isolation.Spec) (int, error) {
+// start runs a program in the agent's place to its end. What it says of errors goes to
+// failures, too.
+func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writer, spec isolation.Spec) (int, error) {
 	cmd, err := isolation.Command(a.isolation, spec)
 	if err != nil {
 		return 0, err
 	}
 	defer isolation.Release(cmd)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log)
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log, failures)
 	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
 	return await(ctx, cmd, r.opts.Grace)
 }
