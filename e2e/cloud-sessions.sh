@@ -26,8 +26,13 @@ cp "$name/bin/code-server" on-runpod/
 tar -czf release.tar.gz "$name"
 cat >on-modal/curl <<S
 #!/bin/sh
-[ "\$8" = "https://github.com/coder/code-server/releases/download/v$version/$name.tar.gz" ] && [ "\$6" = -o ] || { echo "curl: \$*" >&2; exit 22; }
-exec cp "$PWD/release.tar.gz" "\$7"
+[ "\$1" = -fsSL ] || exit 2
+while [ \$# -gt 1 ]; do
+  [ "\$1" != -o ] || to=\$2
+  shift
+done
+[ "\$1" = "https://github.com/coder/code-server/releases/download/v$version/$name.tar.gz" ] || { echo "curl: no page at \$1" >&2; exit 22; }
+exec cp "$PWD/release.tar.gz" "\$to"
 S
 chmod +x on-modal/curl
 
