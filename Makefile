@@ -39,7 +39,7 @@ sdk:
 demo: build
 	scripts/demo
 
-test: setup-test build lint-quick unit cross
+test: setup-test build lint-quick cross unit
 
 .PHONY: lint-quick
 lint-quick:
