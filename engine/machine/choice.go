@@ -17,6 +17,7 @@ type Choice struct {
 	Region      string          // of the offer
 	CostPerHour float64         // USD, as offered; 0 = not known, or nothing
 	Poll        time.Duration   // shortest useful time between two looks; see [sdk.ProviderInfo].PollSeconds
+	LongestPoll time.Duration   // longest time between two looks, where a look costs nothing; 0 = 3 s
 	Label       string          // for people; empty = made from the rest
 
 	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix

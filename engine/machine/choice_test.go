@@ -306,3 +306,15 @@ func TestPollIsAsSlowAsTheProviderWants(t *testing.T) {
 		t.Errorf("it looked %d times in 5 minutes", n)
 	}
 }
+
+func TestPollIsAsFastAsTheChoiceWants(t *testing.T) {
+	m := newMarket(t, enginetest.Script{Boot: 10 * time.Second}, enginetest.Script{})
+	from := choices()
+	from[0].LongestPoll = 10 * time.Millisecond
+	if _, err := m.rent(context.Background(), nil, from...); err != nil {
+		t.Fatal(err)
+	}
+	if n := m.cloud.Calls(enginetest.OpObserve); n < 1000 {
+		t.Errorf("it looked %d times in 10 seconds", n)
+	}
+}

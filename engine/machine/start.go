@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,7 +218,7 @@ func (s *start) await(ctx context.Context) error {
 			return err
 		}
 		if s.d.Clock.Now().Sub(began) > impatience {
-			poll = min(poll*3/2, maxPoll)
+			poll = min(poll*3/2, cmp.Or(s.at.LongestPoll, maxPoll))
 		}
 	}
 }
