@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -196,76 +194,4 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 	}
 	report.info(StageSnapshot, "the sandbox goes on; storing what was saved")
 	return store.Save(ctx, meta, sources)
-}
-
-// memoryFiles are the files of a folder with saved processes: name in a snapshot → path.
-// Trees are under their names.
-func memoryFiles(dir string) (map[string]string, error) {
-	files := map[string]string{}
-	for sub, prefix := range map[string]string{local.MemoryImages: memoryPrefix, local.MemoryTrees: "", "": memoryPrefix} {
-		entries, err := os.ReadDir(filepath.Join(dir, sub))
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			if entry.Type().IsRegular() {
-				files[prefix+entry.Name()] = filepath.Join(dir, sub, entry.Name())
-			}
-		}
-	}
-	return files, nil
-}
-
-func memorySources(dir string) ([]snapshot.Source, error) {
-	files, err := memoryFiles(dir)
-	if err != nil {
-		return nil, err
-	}
-	var sources []snapshot.Source
-	for name, path := range files {
-		sources = append(sources, snapshot.Source{
-			Name: strings.TrimSuffix(name, ".tar"), Opaque: strings.HasPrefix(name, memoryPrefix), File: path,
-			Open: func(context.Context) (io.ReadCloser, error) { return os.Open(path) },
-		})
-	}
-	slices.SortFunc(sources, func(a, b snapshot.Source) int { return strings.Compare(a.Name, b.Name) })
-	return sources, nil
-}
-
-// unpackMemory puts a snapshot into a folder as [Sandbox.saveMemory] has filled it. What
-// is in there is verified once verify has returned nil.
-func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot, dir string) (verify func(context.Context) error, err error) {
-	for _, sub := range []string{local.MemoryImages, local.MemoryTrees} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return nil, err
-		}
-	}
-	places := map[string]string{}
-	for _, t := range saved.Trees {
-		places[t.Name] = filepath.Join(local.MemoryTrees, t.Name+".tar")
-	}
-	for _, b := range saved.Blobs {
-		name := strings.TrimPrefix(b.Name, memoryPrefix)
-		if strings.HasSuffix(name, ".img") {
-			name = filepath.Join(local.MemoryImages, name)
-		}
-		places[b.Name] = name
-	}
-	var checks []func(context.Context) error
-	for name, place := range places {
-		if !filepath.IsLocal(place) {
-			return nil, fmt.Errorf("the snapshot %s has a part %q, which no snapshot of memory has", saved.Name, name)
-		}
-		check, err := store.Place(ctx, saved.ID, name, filepath.Join(dir, place))
-		if err != nil {
-			return nil, err
-		}
-		checks = append(checks, check)
-	}
-	return func(ctx context.Context) (err error) {
-		for _, check := range checks {
-			err = errors.Join(err, check(ctx))
-		}
-		return err
-	}, nil
 }

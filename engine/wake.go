@@ -30,12 +30,12 @@ type waking struct {
 	name     string
 	attached time.Duration // 0 = detached
 	timeout  time.Duration // 0 = as the original had
-	// verify tells whether what is in dir is what was saved; nil where it has just been. It
-	// runs while the machine starts, and nobody gets the sandbox before.
-	verify func(context.Context) error
-	idle   time.Duration
-	report reporter
-	boot   time.Duration // what starting and verifying may take
+	idle     time.Duration
+	report   reporter
+	boot     time.Duration // what starting and verifying may take
+	// verified tells whether what is in dir is what was saved; nil where it has just been.
+	// It waits until that is known, and nobody gets the sandbox before.
+	verified func() error
 
 	rec     machine.Record
 	renewal protocol.Renewal
@@ -71,16 +71,11 @@ func (e *Engine) waken(ctx context.Context, dir string) (waking, error) {
 
 // run starts the sandbox. What was started of one that fails is ended.
 func (w waking) run(ctx context.Context) (*Sandbox, error) {
-	verified := make(chan error, 1)
-	go func() {
-		var err error
-		if w.verify != nil {
-			err = w.verify(ctx)
-		}
-		verified <- err
-	}()
 	err := w.start(ctx)
-	damage := <-verified
+	var damage error
+	if w.verified != nil {
+		damage = w.verified()
+	}
 	if err != nil {
 		return nil, cmp.Or(damage, err) // what is damaged does not start
 	}
@@ -251,10 +246,11 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	}
 	defer done()
 	u.report.info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
-	verify, err := unpackMemory(ctx, store, saved, dir)
+	verification, err := unpackMemory(ctx, store, saved, dir)
 	if err != nil {
 		return nil, err
 	}
+	defer verification.stop()
 	w, err := u.engine.waken(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -269,7 +265,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	if mode := w.saved.Session.Mode; mode != want.ExecutionMode {
 		return nil, u.unlike("sandbox.execution_mode", fmt.Sprintf("the processes of %s are those of the execution_mode %s, and the experiment has %s", saved.Name, orText(mode, "null"), orText(want.ExecutionMode, "null")), orText(mode, "null"))
 	}
-	w.name, w.attached, w.timeout, w.idle, w.report, w.verify = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verify
+	w.name, w.attached, w.timeout, w.idle, w.report, w.verified = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verification.result
 	s, err := w.run(ctx)
 	if err == nil {
 		u.tellPorts(w.rec)

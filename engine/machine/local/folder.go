@@ -121,6 +121,7 @@ func (f folder) make() error {
 	if err := f.clear(); err != nil {
 		return err
 	}
+	spread(filepath.Dir(f.root))
 	dirs := []string{"socket", "run/ports", "gvisor"}
 	for _, dir := range writable {
 		dirs = append(dirs, dir)

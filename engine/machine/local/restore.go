@@ -3,9 +3,11 @@ package local
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"sync"
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/state"
@@ -37,10 +39,14 @@ func (r *restored) fill(ctx context.Context, f folder) error {
 	if r == nil {
 		return nil
 	}
-	for _, name := range savedTrees {
-		if err := unpackTree(ctx, filepath.Join(r.Dir, MemoryTrees, name+".tar"), f.path(name)); err != nil {
-			return noSpace(f.root, err)
-		}
+	var errs [len(savedTrees)]error
+	var all sync.WaitGroup
+	for i, name := range savedTrees {
+		all.Go(func() { errs[i] = unpackTree(ctx, filepath.Join(r.Dir, MemoryTrees, name+".tar"), f.path(name)) })
+	}
+	all.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return noSpace(f.root, err)
 	}
 	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), r.Renewal, 0o600)
 }

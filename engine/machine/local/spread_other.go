@@ -1,0 +1,6 @@
+//go:build !linux
+
+package local
+
+// spread is for file systems of Linux.
+func spread(string) {}
