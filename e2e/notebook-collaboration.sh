@@ -3,6 +3,7 @@
 # JupyterLab with jupyter-collaboration, and a second client of the shared document.
 python=$TOP/.tools/jupyterlab-4.6.6/bin/python
 [ -x "$python" ] || "$TOP/scripts/setup" e2e
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$TOP/engine/python timeout 300 "$python" "$TOP/e2e/notebook/kept.py" 15
 mkdir work
 cat >config.json <<EOF
 {"root":"$PWD/work","notebooks_dir":"notebooks","ip":"127.0.0.1","port":0,"token":"a-token-of-the-test","lab":true}

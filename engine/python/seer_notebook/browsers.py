@@ -8,6 +8,8 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional
 
 from tornado import httputil
 
+from . import assets
+
 LATER = {"jupyterlab": "jupyterlab.labapp", "notebook_shim": "notebook_shim.nbserver"}  # extensions → what of theirs takes long to import
 SERVICE = "seer/v1"
 
@@ -38,6 +40,10 @@ class Browsers:
 
     async def _load(self) -> None:
         loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(None, assets.link)
+        except OSError:
+            self._app.log.exception("JupyterLab's files could not be linked")
         for name in self._names:  # in a thread: a cold disk takes long, and cells run meanwhile
             try:
                 await loop.run_in_executor(None, importlib.import_module, LATER[name])

@@ -6,7 +6,9 @@ import asyncio
 import uuid
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
+from .hide import Hider
 from .outputs import Output
+from .saving import as_jupyter_writes
 
 TYPES = ("code", "markdown", "raw")
 SAVE = 0.5  # seconds between two savings, at least
@@ -111,6 +113,11 @@ class Document:
 
     def notebook(self) -> Dict[str, Any]:
         raise NotImplementedError
+
+    async def text(self, hider: Hider) -> str:
+        """The notebook as Jupyter writes it, without hidden words."""
+        content = hider.tree(self.notebook())
+        return await asyncio.get_running_loop().run_in_executor(None, as_jupyter_writes, content)
 
     def ids(self) -> List[str]:
         raise NotImplementedError

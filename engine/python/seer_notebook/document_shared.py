@@ -5,10 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from jupyter_ydoc.utils import cast_all
 from pycrdt import Map, Text
 
 from .document import Document
+from .document_cells import SharedCells
+from .hide import Hider
 from .outputs import Output
+from .saving import joined
 
 
 class SharedDocument(Document):
@@ -20,6 +24,7 @@ class SharedDocument(Document):
         self._nb: Any = None
         self._room: Any = None
         self._watch: Any = None
+        self._cells: Any = None
         self._shown: Dict[str, List[Tuple[Output, int, int]]] = {}  # of each cell, which outputs in which state it shows
 
     @property
@@ -35,9 +40,17 @@ class SharedDocument(Document):
                 self._room = room
         if empty:
             del self._nb.ycells[:]
-        self._watch = self._nb.ycells.observe_deep(lambda events, *more: self.touched())
+        self._cells = SharedCells(self._nb.ycells, lambda at: _plain(self._nb.get_cell(at)))
+        self._watch = self._nb.ycells.observe_deep(self._changed)
+
+    def _changed(self, events: Any) -> None:
+        self._cells.follow(events)
+        self.touched()
 
     async def save(self) -> None:
+        store = getattr(self._room, "ystore", None)
+        if store is not None:
+            await store.flush()
         await self._room._maybe_save_document(None, save_now=True)
 
     async def close(self) -> None:
@@ -50,11 +63,23 @@ class SharedDocument(Document):
         found: Dict[str, Any] = self._nb.get()
         return {**found, "nbformat": 4, "nbformat_minor": 5, "cells": [_plain(c) for c in found["cells"]]}
 
+    async def text(self, hider: Hider) -> str:
+        ids = self.ids()
+        if hider or self._cells.large() or len(set(ids)) != len(ids):  # which the library puts right
+            return await super().text(hider)
+        return joined(self._cells.texts(), self._metadata())
+
+    def _metadata(self) -> Dict[str, Any]:
+        found = {"metadata": self._nb.ydoc.get("meta", type=Map).get("metadata", {})}
+        found["metadata"] = found["metadata"].to_py() if isinstance(found["metadata"], Map) else found["metadata"]
+        cast_all(found, float, int)  # browsers know no whole numbers
+        return found["metadata"]
+
     def ids(self) -> List[str]:
-        return [str(c["id"]) for c in self._nb.ycells]
+        return self._cells.ids()
 
     def cell(self, name: str) -> Dict[str, Any]:
-        return _plain(self._nb.get_cell(self._at(name)))
+        return self._cells.cell(self._at(name))
 
     def insert(self, index: int, cell: Dict[str, Any]) -> None:
         self._nb.ycells.insert(index, self._nb.create_ycell(_trusted(cell)))
@@ -121,10 +146,10 @@ class SharedDocument(Document):
         return [(item, item.rev, len(item.data.get("text", ""))) for item in items]
 
     def _at(self, name: str) -> int:
-        for n, cell in enumerate(self._nb.ycells):
-            if cell["id"] == name:
-                return n
-        raise KeyError(name)
+        try:
+            return self._cells.ids().index(name)
+        except ValueError:
+            raise KeyError(name) from None
 
 
 def _trusted(cell: Dict[str, Any]) -> Dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import API, __version__, cells, keys
@@ -10,7 +9,6 @@ from .document import TYPES, new_cell, of_type
 from .errors import Refused
 from .execution import Execution
 from .handler import Handler, answers
-from .saving import as_jupyter_writes
 from .session import Session
 from .variables import variables
 
@@ -67,10 +65,9 @@ class Notebook(Handler):
             self.set_status(304)
             self.finish()
             return
-        self.set_header("X-Seer-Version", document.version)
+        self.set_header("X-Seer-Version", document.version)  # before it is read: what comes meanwhile is another
         self.set_header("Content-Type", "application/json")
-        content = self.service.hider.tree(document.notebook())
-        self.finish(await asyncio.get_running_loop().run_in_executor(None, as_jupyter_writes, content))
+        self.finish(await document.text(self.service.hider))
 
 
 class Cells(Handler):

@@ -35,6 +35,7 @@ class Kernel:
         self._tasks: List[asyncio.Task] = []
         self._requests: Dict[str, Request] = {}
         self._process: Any = None
+        self._began = (0, "")  # the process, and when
         self._counter, self._heard = messages.Counter(), 0
         self._ends = False  # its process has ended, and what it said last is heard
 
@@ -44,7 +45,9 @@ class Kernel:
 
     @property
     def begin(self) -> str:
-        return began(self.pid)
+        if self._began[0] != self.pid:
+            self._began = (self.pid, began(self.pid))
+        return self._began[1]
 
     async def start(self, kernel_id: str = "") -> None:
         """Starts it, under an id that it had before if there is one, and returns when it answers."""

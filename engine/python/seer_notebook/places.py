@@ -81,11 +81,9 @@ def configure(config: Any, private: str) -> None:
     config.YDocExtension.session_store_path = os.path.join(private, "collaboration.json")
     if importlib.util.find_spec("jupyter_server_ydoc") is None:
         return
-    from jupyter_server_ydoc.stores import SQLiteYStore
-    from traitlets import Unicode
+    from .history import kept_at
 
-    # A class of its own: the extension makes stores without its configuration, too.
-    config.YDocExtension.ystore_class = type("Store", (SQLiteYStore,), {"db_path": Unicode(os.path.join(private, "shared.db"))})
+    config.YDocExtension.ystore_class = kept_at(os.path.join(private, "shared.db"))
 
 
 def _lock(folder: str, more: int = 0) -> int:
@@ -109,7 +107,7 @@ def _remove_if_left(folder: str) -> None:
         fd = _lock(folder)
     except OSError:  # in use, or not made by us
         return
-    for lost in store.load(os.path.join(folder, "state.json")).get("sessions", []):
+    for lost in store.load(os.path.join(folder, store.FILE)).get("sessions", []):
         store.end_kernel(lost)
     remove(folder)
     os.close(fd)

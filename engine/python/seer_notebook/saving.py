@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Tuple
+from typing import Any, Dict, List, Tuple
 
 import nbformat
 
@@ -19,7 +19,29 @@ def stat_of(s: os.stat_result) -> Stat:
 def as_jupyter_writes(content: Any) -> str:
     """The text of a notebook's file, byte for byte as Jupyter would save it."""
     node = nbformat.from_dict(content)
-    return nbformat.writes(node, version=nbformat.NO_CONVERT) + "\n"
+    return str(nbformat.v4.writes_json(node)) + "\n"  # nbformat.writes looks whether it is valid, and writes it all the same
+
+
+_HEAD, _CELLS, _TAIL = '{\n "cells": ', "[\n", "\n ],"
+
+
+def cell_text(cell: Dict[str, Any]) -> str:
+    """What the text of a notebook has of one cell."""
+    alone = as_jupyter_writes(_notebook([cell], {}))
+    begin, end = len(_HEAD + _CELLS), len(_TAIL) + len(as_jupyter_writes(_notebook([], {}))) - len(_HEAD + "[],")
+    return alone[begin:len(alone) - end]
+
+
+def joined(cells: List[str], metadata: Dict[str, Any]) -> str:
+    """The text of a notebook, as_jupyter_writes, from those of its cells."""
+    empty = as_jupyter_writes(_notebook([], metadata))
+    if not cells:
+        return empty
+    return _HEAD + _CELLS + ",\n".join(cells) + _TAIL + empty[len(_HEAD + "[],"):]
+
+
+def _notebook(cells: List[Dict[str, Any]], metadata: Dict[str, Any]) -> Dict[str, Any]:
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
 
 
 def write(full: str, content: Any) -> Stat:

@@ -104,5 +104,6 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     app.runtime_dir = sockets or app.runtime_dir
     app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
     app.initialize(argv=[], find_extensions=s.lab)
+    app.log.setLevel(app.log_level)  # every message is made otherwise, and then thrown away
     app.web_app.settings["seer_door"] = door.Door(app)
     app.start()

@@ -36,7 +36,7 @@ class Service:
         self._budget = Budget()
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._activity = os.environ.get("SEER_ACTIVITY", "")
-        self._lost = store.load(os.path.join(private, "state.json"))
+        self._lost, self._keeper = store.load(os.path.join(private, store.FILE)), store.Keeper(private)
 
     # -- sessions
 
@@ -216,7 +216,7 @@ class Service:
         return {**env, **self.settings.kernel_env}
 
     def store(self) -> None:
-        store.save(os.path.join(self.private, "state.json"), self.sessions.values(), self.executions.values())
+        self._keeper.save(self.sessions.values(), self.executions.values())
 
     async def restore(self) -> None:
         """After the server has ended unexpectedly: the notebooks are there, the kernels are dead, and that is said."""

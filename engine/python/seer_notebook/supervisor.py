@@ -119,7 +119,7 @@ class Supervisor:
             child.wait()
         from . import store  # not before: it needs nothing, but the kernels' file
 
-        for lost in store.load(os.path.join(self._private, "state.json")).get("sessions", []):
+        for lost in store.load(os.path.join(self._private, store.FILE)).get("sessions", []):
             store.end_kernel(lost)
 
 

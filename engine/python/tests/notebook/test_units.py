@@ -2,19 +2,22 @@
 
 import asyncio
 import json
+import os
 import random
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 import jupyter_client
+import nbformat
 import zmq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook import merge, messages, paths, settings
+from seer_notebook import merge, messages, paths, saving, settings, store
 from seer_notebook.events import Budget, Log
 from seer_notebook.execution import Execution
 from seer_notebook.hide import Hider
@@ -211,6 +214,58 @@ class Merging(unittest.TestCase):
             for c in ours:
                 if c["source"] == "ours":
                     self.assertIn(found[c["id"]], ("ours", "theirs"))
+
+
+class Texts(unittest.TestCase):
+    def test_a_notebook_is_joined_from_its_cells_as_jupyter_writes_it(self) -> None:
+        rnd = random.Random(5)
+        words = ["", "a\n", "\u2028\r\n", '"\\\x00', "é\x1b[31m", '\n ],\n "metadata": {}']
+        for _ in range(300):
+            cells = []
+            for n in range(rnd.randrange(4)):
+                text = "".join(rnd.choice(words) for _ in range(rnd.randrange(5)))
+                data = {"text/html": text, "image/png": "aGk=\n", "application/json": {"cells": [text]}}
+                outputs = [{"output_type": "stream", "name": "stdout", "text": text},
+                           {"output_type": "display_data", "metadata": {}, "data": data}]
+                common = {"id": "c%d" % n, "metadata": {"trusted": True, text: [text]}, "source": text}
+                cells.append(rnd.choice([
+                    {**common, "cell_type": "code", "execution_count": n, "outputs": outputs},
+                    {**common, "cell_type": "markdown", "attachments": {"a.png": {"image/png": text}}}]))
+            whole = {"cells": cells, "metadata": {"kernelspec": {"name": "é"}, "cells": []}, "nbformat": 4, "nbformat_minor": 5}
+            said = saving.joined([saving.cell_text(c) for c in cells], whole["metadata"])
+            self.assertEqual(said, nbformat.writes(nbformat.from_dict(whole), version=nbformat.NO_CONVERT) + "\n")
+
+
+class Known(unittest.TestCase):
+    def test_a_file_that_was_cut_says_what_was_before(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="n é ") as folder:
+            path, keeper = Path(folder) / store.FILE, store.Keeper(folder)
+            for n in range(4000):  # several files one after the other
+                kernel = SimpleNamespace(id="k%d" % n, pid=n, begin="1")
+                session = SimpleNamespace(id="s", title="é", path="p", document=None, created=1.0, kernel=kernel)
+                keeper.save([session], [SimpleNamespace(id="e", session="s", cell=None, queued=1.0, started=0.0, state="running")])
+                if n % 97 == 0:
+                    self.assertEqual(store.load(str(path))["sessions"][0]["pid"], n)
+            self.assertLess(path.stat().st_size, 2 * store.MOST)
+            written = path.read_bytes()
+            for cut in range(len(written) - 400, len(written)):
+                path.write_bytes(written[:cut])
+                self.assertGreaterEqual(store.load(str(path))["sessions"][0]["pid"], 3990)
+            path.write_bytes(b"")
+            self.assertEqual(store.load(str(path)), {})
+            keeper.close()
+
+    def test_a_full_disk_is_survived(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            keeper = store.Keeper(folder)
+            keeper.save([], [])
+            full = os.open("/dev/full", os.O_WRONLY)
+            os.dup2(full, keeper._fd)
+            os.close(full)
+            keeper.save([], [])
+            keeper.save([], [SimpleNamespace(id="later", session="s", cell=None, queued=1.0, started=0.0, state="running")])
+            self.assertEqual(store.load(str(Path(folder) / store.FILE))["executions"][0]["id"], "later")
+            keeper.close()
 
 
 class Parsing(unittest.TestCase):
