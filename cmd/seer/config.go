@@ -71,8 +71,7 @@ func newConfigSchema(a *app) *cobra.Command {
 		Example: "  seer config schema > experiment.schema.json",
 		Args:    args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.ui.stdout().Write(experiment.Schema())
-			return err
+			return a.document(experiment.Schema())
 		},
 	}
 }

@@ -82,11 +82,23 @@ func (a *app) cp(ctx context.Context, src, dst place, recursive bool) error {
 		return err
 	}
 	defer s.Close()
-	c := copier{app: a, sandbox: s, runtime: s.Runtime(), recursive: recursive}
+	c := &copier{app: a, sandbox: s, runtime: s.Runtime(), recursive: recursive}
 	if src.sandbox == "" {
-		return providerError(c.upload(ctx, src, dst))
+		err = c.upload(ctx, src, dst)
+	} else {
+		err = c.download(ctx, src, dst)
 	}
-	return providerError(c.download(ctx, src, dst))
+	if err != nil || !a.jsonOut || dst.stream() {
+		return providerError(err)
+	}
+	return a.printJSON(c.done)
+}
+
+// copied is the result of cp under --json.
+type copied struct {
+	Source string `json:"source"` // as it was written
+	Target string `json:"target"` // where it is now: a path of this computer, or of the sandbox
+	Bytes  int64  `json:"bytes"`  // that were sent
 }
 
 type copier struct {
@@ -94,18 +106,17 @@ type copier struct {
 	sandbox   *engine.Sandbox
 	runtime   *protocol.Client
 	recursive bool
+	done      copied
 }
 
-func (c copier) upload(ctx context.Context, src, dst place) error {
+func (c *copier) upload(ctx context.Context, src, dst place) error {
 	if src.stream() {
 		if c.isFolder(ctx, dst.path) {
 			return usagef("%s is a folder; name the file that standard input becomes", dst.text)
 		}
-		if term.IsTerminal(int(c.app.in.Fd())) { // somebody types
-			return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
-		}
+		c.done.Target = strings.TrimSuffix(dst.path, "/")
 		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
-			return c.runtime.WriteFile(ctx, strings.TrimSuffix(dst.path, "/"), c.app.in, 0o644)
+			return c.runtime.WriteFile(ctx, c.done.Target, c.app.in, 0o644)
 		})
 	}
 	info, err := os.Stat(src.path)
@@ -123,22 +134,42 @@ func (c copier) upload(ctx context.Context, src, dst place) error {
 		}
 		target = path.Join(target, filepath.Base(abs))
 	}
-	total := int64(0)
-	if c.app.ui.live != nil {
-		total = protocol.SizeOf(ctx, src.path)
+	c.done.Target = target
+	total := info.Size()
+	if info.IsDir() {
+		total = c.weigh(ctx, src)
 	}
 	return c.metered(ctx, src, dst, total, func(ctx context.Context) error { return c.sandbox.Upload(ctx, src.path, target) })
 }
 
-// metered copies, and shows how far that is.
-func (c copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
+// weigh is the size of a folder, as far as it can be told soon. At a terminal it shows that
+// it counts.
+func (c *copier) weigh(ctx context.Context, src place) int64 {
+	live := c.app.ui.live
+	if live == nil {
+		return 0
+	}
+	live.show("cp", "counting what is in "+src.text)
+	defer live.hide()
+	return protocol.Weigh(ctx, src.path, func(files int) { live.counted("cp", plural(files, "file")) })
+}
+
+// metered copies, and shows how far that is, unless somebody types what is copied.
+func (c *copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
 	m := c.app.ui.newMeter("cp", src.text+" → "+dst.text, total)
-	err := copying(protocol.Counted(ctx, m.add))
+	typed := src.stream() && term.IsTerminal(int(c.app.in.Fd()))
+	err := copying(protocol.Counted(ctx, func(n int64) {
+		c.done.Bytes += n
+		if !typed {
+			m.add(n)
+		}
+	}))
+	c.done.Source = src.text
 	m.end(err)
 	return err
 }
 
-func (c copier) download(ctx context.Context, src, dst place) error {
+func (c *copier) download(ctx context.Context, src, dst place) error {
 	from := strings.TrimSuffix(src.path, "/")
 	if from == "" {
 		from = "/"
@@ -163,6 +194,7 @@ func (c copier) download(ctx context.Context, src, dst place) error {
 	} else if strings.HasSuffix(target, "/") && !folder {
 		return fmt.Errorf("there is no folder %s: %w", target, fs.ErrNotExist)
 	}
+	c.done.Target = target
 	total := int64(0)
 	if entry.Type == protocol.EntryFile {
 		total = entry.Size
@@ -170,7 +202,7 @@ func (c copier) download(ctx context.Context, src, dst place) error {
 	return c.metered(ctx, src, dst, total, func(ctx context.Context) error { return c.sandbox.Download(ctx, from, target) })
 }
 
-func (c copier) isFolder(ctx context.Context, remote string) bool {
+func (c *copier) isFolder(ctx context.Context, remote string) bool {
 	_, err := c.runtime.List(ctx, strings.TrimSuffix(remote, "/"))
 	return err == nil
 }

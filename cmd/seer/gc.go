@@ -50,7 +50,7 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 			if err != nil && !told(report) {
 				return err
 			}
-			if err := a.print(report, func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
+			if err := a.print(listed(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
 			return cmp.Or(err, gcFailure(report))
@@ -67,6 +67,25 @@ const (
 	mostDays = 36500 // a century, which a time can hold
 	mostGB   = 1e9
 )
+
+// listedReport is a report with all its lists, also those that are empty.
+type listedReport struct {
+	Ended      []machine.GCItem `json:"ended"`
+	Cleaned    []machine.GCItem `json:"cleaned"`
+	Forgotten  []machine.GCItem `json:"forgotten"`
+	Unrecorded []machine.GCItem `json:"unrecorded"`
+	Failed     []machine.GCItem `json:"failed"`
+}
+
+func listed(r machine.GCReport) listedReport {
+	l := listedReport(r)
+	for _, items := range []*[]machine.GCItem{&l.Ended, &l.Cleaned, &l.Forgotten, &l.Unrecorded, &l.Failed} {
+		if *items == nil {
+			*items = []machine.GCItem{}
+		}
+	}
+	return l
+}
 
 // told reports whether there is anything in a report.
 func told(r machine.GCReport) bool {

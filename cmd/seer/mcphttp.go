@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -44,11 +45,31 @@ func (m *mcpCommand) serveHTTP(ctx context.Context, handlerOf func(mcp.Guard) (h
 		return providerError(err)
 	}
 	defer end()
-	if made {
-		fmt.Fprintf(m.app.ui.err, "token: %s\n", token)
+	if err := m.tellAddress(fmt.Sprintf("http://%s/", listener.Addr()), token, made); err != nil {
+		return err
 	}
-	fmt.Fprintf(m.app.ui.out, "http://%s/\n", listener.Addr())
 	return serveUntil(ctx, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, listener)
+}
+
+// httpServer is where the tools are, under --json. Token is set where it is in no file.
+type httpServer struct {
+	URL   string `json:"url"`
+	Token string `json:"token,omitempty"`
+}
+
+// tellAddress prints where the tools are, with the token if it was made for this run.
+func (m *mcpCommand) tellAddress(url, token string, made bool) error {
+	told := httpServer{URL: url}
+	if made {
+		told.Token = token
+	}
+	return m.app.print(told, func(w io.Writer) error {
+		if made {
+			fmt.Fprintf(m.app.ui.stderr(), "token: %s\n", token)
+		}
+		_, err := fmt.Fprintln(w, url)
+		return err
+	})
 }
 
 // serveUntil serves until ctx ends. Streams that are open then are cut: their calls

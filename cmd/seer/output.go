@@ -24,6 +24,14 @@ func (a *app) print(v any, text func(w io.Writer) error) error {
 	return text(a.ui.stdout())
 }
 
+// document prints a JSON document as it is written, under --json on one line.
+func (a *app) document(text []byte) error {
+	return a.print(json.RawMessage(text), func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
 func (a *app) println(args ...any) error {
 	_, err := fmt.Fprintln(a.ui.stdout(), args...)
 	return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -91,7 +90,7 @@ func refusalsText(w io.Writer, refused []store.Refusal, below bool) error {
 func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error {
 	return s.Follow(ctx, id, func(e store.Event) error {
 		if a.jsonOut {
-			return json.NewEncoder(a.ui.stdout()).Encode(e)
+			return a.printJSON(e)
 		}
 		what := fmt.Sprintf("%s %s%s", e.Method, e.Destination, e.Path)
 		end := fmt.Sprint(e.Status)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -54,19 +55,36 @@ func (a *app) pluginDev(ctx context.Context, o scaffold.BuildOptions, untested b
 	if err != nil {
 		return err
 	}
-	o.Output = a.ui.stderr()
+	if !a.jsonOut {
+		o.Output = a.ui.stderr()
+	}
 	d := &development{app: a, store: s, folder: o.Dir, untested: untested}
 	err = scaffold.Watch(ctx, o, func(built scaffold.Result, err error) { d.built(ctx, built, err) })
 	return authorError(err)
 }
 
+// attempt is a build under --json. Passed and Failed are there where it was tried.
+type attempt struct {
+	Built  *scaffold.Result `json:"built"` // nil = it does not build
+	Error  string           `json:"error,omitempty"`
+	Passed *int             `json:"passed,omitempty"`
+	Failed *int             `json:"failed,omitempty"`
+}
+
 // built is told of every build.
 func (d *development) built(ctx context.Context, built scaffold.Result, err error) {
 	ui := d.app.ui
+	one := attempt{Built: &built}
+	defer func() {
+		if d.app.jsonOut && ctx.Err() == nil {
+			_ = d.app.printJSON(one) // nobody reads it any more: Ctrl-C will come
+		}
+	}()
 	switch {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
+		one = attempt{Error: err.Error()}
 		ui.note("error", err.Error())
 		return
 	}
@@ -77,7 +95,7 @@ func (d *development) built(ctx context.Context, built scaffold.Result, err erro
 		ui.note("warning", err.Error())
 	}
 	if !d.untested {
-		d.try(ctx, built)
+		d.try(ctx, built, &one)
 	}
 }
 
@@ -105,7 +123,9 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 		return errors.New("not granted; " + allow)
 	}
 	d.asked = true
-	fmt.Fprintf(d.app.ui.stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
+	if !d.app.jsonOut {
+		fmt.Fprintf(d.app.ui.stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
+	}
 	yes, err := d.app.confirm(ctx, "Allow this to whatever is built here?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
 		return errors.New("not granted; " + allow)
@@ -117,12 +137,16 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 }
 
 // try runs the quick checks.
-func (d *development) try(ctx context.Context, built scaffold.Result) {
+func (d *development) try(ctx context.Context, built scaffold.Result, one *attempt) {
 	ui := d.app.ui
 	ui.progress(trying("trying it …"))
-	log := &labelled{label: "simulator: ", out: ui.stderr()}
+	said := ui.stderr()
+	if d.app.jsonOut {
+		said = io.Discard
+	}
+	log := &labelled{label: "simulator: ", out: said}
 	report, err := plugintest.Run(ctx, plugintest.Options{
-		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: ui.stderr(), SimulatorLog: log,
+		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: said, SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
 			if r.Status == sdktest.Failed && ctx.Err() == nil {
 				ui.note("failed", r.Check+": "+r.Detail)
@@ -139,9 +163,12 @@ func (d *development) try(ctx context.Context, built scaffold.Result) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
+		one.Error = err.Error()
 		ui.note("error", err.Error())
 	default:
-		ui.tell("%d passed, %d failed", report.Count(sdktest.Passed), report.Count(sdktest.Failed))
+		passed, failed := report.Count(sdktest.Passed), report.Count(sdktest.Failed)
+		one.Passed, one.Failed = &passed, &failed
+		ui.tell("%d passed, %d failed", passed, failed)
 	}
 }
 

@@ -184,6 +184,9 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 
 // showAccess writes the permissions with their reasons to stderr, for it is a question.
 func (a *app) showAccess(p host.Plugin, lines access.Set) {
+	if a.jsonOut { // nobody is asked; plugin info tells it
+		return
+	}
 	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, harmless(p.File))
 	fmt.Fprint(a.ui.stderr(), askedFor(p, lines, ""))
 	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())

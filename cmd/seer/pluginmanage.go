@@ -109,6 +109,9 @@ configuration file; see docs/plugins/trust.md.`,
 			if err != nil {
 				return &engine.Error{Kind: engine.KindConfig, Err: err}
 			}
+			for _, list := range []*[]string{&p.Signers, &p.Destinations, &p.Registries} {
+				*list = append([]string{}, *list...) // under --json none is a list, too
+			}
 			return a.print(p, func(w io.Writer) error { return policyText(w, p) })
 		},
 	}

@@ -172,8 +172,7 @@ definitions NAME.input and NAME.result.`,
 			if !ok {
 				return usagef("there is no schema %q; there are manifest and contract", given[0])
 			}
-			_, err := a.ui.stdout().Write(document())
-			return err
+			return a.document(document())
 		},
 	}
 }

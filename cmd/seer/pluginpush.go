@@ -65,7 +65,7 @@ func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
 		return err
 	}
 	if p.key != "" {
-		if err := a.sign(ctx, file, p.key); err != nil {
+		if _, err := a.sign(ctx, file, p.key); err != nil {
 			return err
 		}
 	}
@@ -161,27 +161,41 @@ your hardware has.`,
 			if key == "" {
 				return usagef("--key is missing: an SSH key file, such as ~/.ssh/id_ed25519; ssh-keygen -t ed25519 makes one")
 			}
-			return a.sign(cmd.Context(), given[0], key)
+			made, err := a.sign(cmd.Context(), given[0], key)
+			if err != nil {
+				return err
+			}
+			return a.print(made, func(io.Writer) error { return nil })
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "SSH key `file`")
 	return c
 }
 
-func (a *app) sign(ctx context.Context, file, key string) error {
+// signed is the result of plugin sign.
+type signed struct {
+	ID      string `json:"id"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	Signer  string `json:"signer"`
+	Type    string `json:"type"`
+	File    string `json:"file"` // the signature
+}
+
+func (a *app) sign(ctx context.Context, file, key string) (signed, error) {
 	b, _, err := readBundle(file)
 	if err != nil {
-		return err
+		return signed{}, err
 	}
 	signature, signer, err := sign.Sign(ctx, b.Statement(), key, sign.Options{Agent: os.Getenv("SSH_AUTH_SOCK"), Passphrase: a.passphrase})
 	if err != nil {
-		return pluginError(err)
+		return signed{}, pluginError(err)
 	}
 	if err := state.WriteFile(file+".sig", signature, 0o644); err != nil {
-		return err
+		return signed{}, err
 	}
 	a.ui.tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
-	return nil
+	return signed{b.ID, b.Version, b.Digest(), signer.Fingerprint, signer.Type, file + ".sig"}, nil
 }
 
 // passphrase asks for that of a key.
@@ -211,8 +225,10 @@ ssh-keygen -Y.`,
 				return err
 			}
 			if statement {
-				_, err := a.ui.stdout().Write(b.Statement())
-				return err
+				return a.print(map[string]string{"statement": string(b.Statement())}, func(w io.Writer) error {
+					_, err := w.Write(b.Statement())
+					return err
+				})
 			}
 			return a.verify(b)
 		},

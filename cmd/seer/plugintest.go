@@ -92,7 +92,7 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 		return err
 	}
 	t.Seer, t.Env = version, environment
-	if t.verbose {
+	if t.verbose && !a.jsonOut {
 		t.Log = a.ui.raw(os.Stderr)
 		log := &labelled{label: "simulator: ", out: t.Log}
 		defer log.flush()
@@ -123,7 +123,8 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 func (a *app) module(ctx context.Context, what string, o *plugintest.Options) error {
 	if strings.HasSuffix(what, ".wasm") {
 		o.Wasm = what
-		return nil
+		_, err := os.Stat(what)
+		return authorError(err)
 	}
 	built, err := a.pluginBuild(ctx, scaffold.BuildOptions{Dir: what})
 	o.Wasm, o.Folder = built.Wasm, what
@@ -141,7 +142,9 @@ func (a *app) simulates(ctx context.Context, t trial) error {
 	if err != nil || len(config.Simulator.Command) == 0 {
 		return err
 	}
-	fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, oneLine(fmt.Sprintf("%q", config.Simulator.Command)))
+	if !a.jsonOut {
+		fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, oneLine(fmt.Sprintf("%q", config.Simulator.Command)))
+	}
 	yes, err := a.confirm(ctx, "Run it?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
 		return usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)

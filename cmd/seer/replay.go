@@ -151,7 +151,7 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 	defer stage.Close()
 	names := stage.Services()
 	slices.Sort(names)
-	var files []string
+	files := []string{}
 	for _, name := range names {
 		v, err := stage.Service(name)
 		if err != nil {

@@ -23,6 +23,9 @@ connection is lost for good, the shell and what it has started in the foreground
 		Args:              args(1, -1, "a sandbox"),
 		ValidArgsFunction: a.completeSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
+			if a.jsonOut {
+				return usagef("seer shell is a terminal and has no --json; run a command with: seer exec %s --json -- CMD", given[0])
+			}
 			if !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(os.Stdout.Fd())) {
 				return usagef("seer shell needs a terminal; run a command without one with: seer exec %s -- CMD", given[0])
 			}

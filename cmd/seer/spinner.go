@@ -92,6 +92,13 @@ func (s *spinner) moved(stage string, bytes, total int64) {
 	s.details(stage, text)
 }
 
+// counted is how much of something a step has found.
+func (s *spinner) counted(stage, text string) {
+	s.t.mu.Lock()
+	defer s.t.mu.Unlock()
+	s.details(stage, text)
+}
+
 // rate is the mean speed, once it means something.
 func rate(bytes int64, took time.Duration) string {
 	if took < time.Second {

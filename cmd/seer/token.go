@@ -122,7 +122,7 @@ func (a *app) tokenNew(ctx context.Context, f tokenFlags, ref, name string) erro
 }
 
 func functionNames(v *engine.Service) []string {
-	var names []string
+	names := []string{}
 	for _, f := range v.Interface().Functions {
 		names = append(names, f.Name)
 	}

@@ -48,16 +48,27 @@ func counting(r io.Reader, told func(int64)) io.Reader {
 // maxWeighed is of how many entries a folder is weighed; more take longer than it is worth.
 const maxWeighed = 100_000
 
+// toldEach is of how many files each it is told that they were weighed.
+const toldEach = 100
+
 // SizeOf is how many bytes [Client.Upload] of a file or folder will count, as far as that
 // can be told soon; else 0.
-func SizeOf(ctx context.Context, local string) (bytes int64) {
-	entries := 0
+func SizeOf(ctx context.Context, local string) int64 {
+	return Weigh(ctx, local, func(int) {})
+}
+
+// Weigh is [SizeOf]. It tells told now and then how many files it has seen.
+func Weigh(ctx context.Context, local string, told func(files int)) (bytes int64) {
+	entries, files := 0, 0
 	err := filepath.WalkDir(resolved(local), func(_ string, d fs.DirEntry, err error) error {
 		if entries++; entries > maxWeighed {
 			return fs.ErrInvalid
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return ctx.Err() // what cannot be read is not copied either
+		}
+		if files++; files%toldEach == 0 {
+			told(files)
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()

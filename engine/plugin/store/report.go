@@ -119,7 +119,7 @@ func (s *Store) Report(ctx context.Context, id string, asked access.Set) (Report
 	if err != nil {
 		return Report{}, fmt.Errorf("the audit of %s: %w", id, err)
 	}
-	out := Report{ID: id}
+	out := Report{ID: id, Used: []LineUse{}, Never: access.Set{}, Unseen: access.Set{}, Refused: []Refusal{}}
 	for _, line := range slices.Sorted(maps.Keys(c.Used)) {
 		out.Used = append(out.Used, LineUse{line, *c.Used[line]})
 	}
