@@ -1,9 +1,21 @@
 # gVisor as an isolation: what scripts/setup built does all that bubblewrap promises,
 # for root and for an ordinary user, and what only it can. `make test` leaves these
 # tests out, because building runsc takes minutes.
-cd "$TOP"
+trap '"$SEER" down --all >/dev/null 2>&1' EXIT
 [[ $("$TOP"/bin/runsc --version) == "runsc version"* ]]
 
+# A system that a sandbox has changed is saved, and another one starts from it.
+printf 'name: made\nsandbox: {timeout: 10m, isolation: gvisor, image: {commands: ["echo hello > /etc/é"]}}\n' >made.yaml
+"$SEER" up made.yaml --name made -q
+saved=$("$SEER" snapshot made)
+"$SEER" down made
+printf 'name: again\nsandbox: {timeout: 10m, isolation: gvisor, image: {snapshot: "%s"}}\n' "$saved" >again.yaml
+"$SEER" plan again.yaml
+"$SEER" up again.yaml --name again -q
+[ "$("$SEER" exec again -- cat /etc/é)" = hello ]
+"$SEER" down again
+
+cd "$TOP"
 # The home of this script is empty: what Go has compiled is not to be compiled again.
 real=$(getent passwd "$(id -u)" | cut -d: -f6)
 GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)

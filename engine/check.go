@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
@@ -105,6 +106,9 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 		ExposeModes: append(slices.Collect(maps.Keys(e.opts.Exposers)), provided(plugins, "expose")...),
 		PluginDirs:  e.PluginDirs(), PortFree: portFree,
 	}
+	if _, replaced := e.opts.Providers[localName]; !replaced {
+		f.Saved = e.saved
+	}
 	names := append(slices.Collect(maps.Keys(e.opts.Providers)), localName)
 	f.Providers, err = e.describe(ctx, exp, append(names, provided(plugins, "provider")...))
 	if err != nil {
@@ -189,6 +193,15 @@ func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *pref
 			f.OfferErrors[a.provider] = a.err
 		}
 	}
+}
+
+// saved looks for a system that was saved on this computer.
+func (e *Engine) saved(ref string) error {
+	dir, err := e.store.Dir("local")
+	if err != nil {
+		return err
+	}
+	return local.FindSaved(dir, ref)
 }
 
 // portFree tries the port on loopback, where a local sandbox would have it.

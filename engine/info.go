@@ -45,13 +45,17 @@ type Lease struct {
 	IdleSeconds int64             `json:"idle_seconds"` // 0 = no idle end
 }
 
-// ModelInfo is a model of a sandbox. Name is empty for a hidden one.
+// ModelInfo is a model of a sandbox, for its user: also a hidden one has its name here.
 type ModelInfo struct {
-	Name     string `json:"name"`
-	Path     string `json:"path"` // in the sandbox
-	Source   string `json:"source"`
-	Revision string `json:"revision"`
-	EnvName  string `json:"env_name"`
+	Name      string `json:"name"` // as the user wrote it
+	Path      string `json:"path"` // in the sandbox
+	Source    string `json:"source"`
+	Revision  string `json:"revision"`
+	EnvName   string `json:"env_name"`
+	VarName   string `json:"var_name"` // empty for a base model that is there only for its adapter
+	Hidden    bool   `json:"hidden"`
+	IsPEFT    bool   `json:"is_peft"`
+	BaseModel string `json:"base_model,omitempty"` // of an adapter
 }
 
 // ServiceInfo is an interface that a sandbox serves. State is only known after
@@ -78,7 +82,8 @@ func infoOf(r machine.Record, now time.Time) Info {
 		info.Ended = &r.EndedAt
 	}
 	for _, m := range r.Models {
-		info.Models = append(info.Models, ModelInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName})
+		info.Models = append(info.Models, ModelInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName,
+			VarName: m.VarName, Hidden: m.Hidden, IsPEFT: m.IsPEFT, BaseModel: m.Base})
 	}
 	for _, s := range r.Services {
 		info.Services = append(info.Services, ServiceInfo{Name: s.Name, File: s.File, Functions: functionNames(s.Interface)})

@@ -186,7 +186,7 @@ func (u *up) fetchModels(ctx context.Context) error {
 		p := u.plan.Models[i]
 		u.models = append(u.models, machine.Model{
 			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
-			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden,
+			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 		})
 		u.report.done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
 	}

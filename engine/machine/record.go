@@ -76,6 +76,8 @@ type Model struct {
 	VarName  string `json:"var_name,omitempty"`
 	EnvName  string `json:"env_name,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`
+	IsPEFT   bool   `json:"is_peft,omitempty"`
+	Base     string `json:"base_model,omitempty"` // of an adapter, as the user wrote it
 }
 
 // Attempt is a choice that gave no machine.

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -68,9 +67,6 @@ func changesSystem(s experiment.Sandbox) bool {
 	return len(s.SystemPackages) > 0 || s.Image != nil && len(s.Image.Commands) > 0
 }
 
-// savedHere is how the local provider calls the systems that it has saved.
-var savedHere = regexp.MustCompile(`^local:sha256:[0-9a-f]{64}$`)
-
 // imageHere checks what the isolation on this computer can make of a system.
 func (c *check) imageHere(p *candidate) {
 	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
@@ -90,12 +86,29 @@ func (c *check) imageHere(p *candidate) {
 		c.fail(at, fmt.Sprintf("isolation `%s` does not let a sandbox change the system; gvisor does%s", p.isolation, why),
 			"set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider")
 	}
-	if image != nil && image.Snapshot != "" && p.Name == localProvider && !savedHere.MatchString(image.Snapshot) {
-		c.fail("sandbox.image.snapshot", fmt.Sprintf("`%s` is no system that was saved on this computer: those are called local:sha256:…", image.Snapshot),
-			"name the provider that it is of, or start from a snapshot of files with: seer up FILE --snapshot NAME")
-	}
+	c.savedHere(p)
 	if p.isolation == "none" && image != nil && (image.Base != "" || image.Snapshot != "") {
 		c.fail("sandbox.image", "without isolation a sandbox has the file system of this computer", "set sandbox.isolation to auto, or remove the key")
+	}
+}
+
+// savedHere checks that a system to start from was saved on this computer and is still there.
+func (c *check) savedHere(p *candidate) {
+	const at, instead = "sandbox.image.snapshot", "start from a snapshot of files with: seer up FILE --snapshot NAME"
+	image := c.exp.Sandbox.Image
+	if image == nil || image.Snapshot == "" || p.Name != localProvider {
+		return
+	}
+	if !strings.HasPrefix(image.Snapshot, "local:sha256:") {
+		c.fail(at, fmt.Sprintf("`%s` is no system that was saved on this computer: those are called local:sha256:…", image.Snapshot),
+			"name the provider that it is of, or "+instead)
+		return
+	}
+	if c.facts.Saved == nil {
+		return
+	}
+	if err := c.facts.Saved(image.Snapshot); err != nil {
+		c.fail(at, err.Error(), "save the system again with `seer snapshot ID` and write what that prints, or "+instead)
 	}
 }
 

@@ -197,7 +197,7 @@ func TestWhatACloudCanDoIsAccepted(t *testing.T) {
 		"sandbox: {provider: modal, image: {snapshot: im-1}, timeout: 1d}",
 		"sandbox: {provider: modal, image: {base: 'debian:12'}, python_version: '3.12'}",
 		"sandbox: {image: {}}",
-		"sandbox: {image: {snapshot: 'local:sha256:" + strings.Repeat("a", 64) + "'}}",
+		"sandbox: {image: {snapshot: 'local:sha256:" + strings.Repeat("a", 80) + "'}}",
 	} {
 		if err := l.check(text).Err(); err != nil {
 			t.Errorf("%s: %v", text, err)

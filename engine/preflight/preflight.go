@@ -27,6 +27,7 @@ type Facts struct {
 	Pythons         []Python           // other interpreters of this computer, only their paths and versions; empty = not looked for
 	Repos           []RepoState        // of sandbox.repos, one each; empty = not asked
 	PortFree        func(port int) error
+	Saved           func(ref string) error // finds a system that was saved on this computer; nil = not looked for
 
 	// Offers are those of each provider of [Candidates], of all GPUs that the experiment
 	// names or, where it names none, without one. A provider that is neither here nor

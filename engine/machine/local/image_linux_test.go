@@ -196,6 +196,9 @@ print(open("/etc/image").read(), open("/opt/new").read(), os.path.exists("/etc/g
 		}
 		b.down()
 	}
+	if err := FindSaved(pl.p.Dir, step.Image); err != nil {
+		t.Errorf("what was saved is not found: %v", err)
+	}
 	id := strings.TrimPrefix(step.Image, savedPrefix)
 	file := filepath.Join(pl.p.savedDir(), id+".tar")
 	for what, damage := range map[string]func() error{

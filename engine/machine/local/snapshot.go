@@ -123,12 +123,26 @@ func noSpace(path string, err error) error {
 	return err
 }
 
+// FindSaved looks whether a provider with this folder has a saved system, as its Snapshot
+// has called it. It does not read the content. Errors: [sdk.NotFound], and [sdk.Invalid] for
+// one that is damaged and for what is no such name.
+func FindSaved(dir, ref string) error {
+	s, err := (&provider{Options: Options{Dir: dir}}).readSaved(ref)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(s.file); err != nil {
+		return sdk.Errorf(sdk.Invalid, "the snapshot %s is damaged: %v", ref, err)
+	}
+	return nil
+}
+
 // readSaved finds a saved system. Its content is checked by openSaved.
 func (p *provider) readSaved(ref string) (savedRoot, error) {
 	var s savedRoot
 	id, ok := strings.CutPrefix(ref, savedPrefix)
 	if !ok || len(id) != 80 || strings.Trim(id, "0123456789abcdef") != "" {
-		return s, sdk.Errorf(sdk.Invalid, "%q is not a snapshot of this computer; those begin with %s", ref, savedPrefix)
+		return s, sdk.Errorf(sdk.Invalid, "%q is not a snapshot of this computer; those begin with %s, and 80 digits follow", ref, savedPrefix)
 	}
 	data, err := os.ReadFile(filepath.Join(p.savedDir(), id+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
