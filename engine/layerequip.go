@@ -53,12 +53,12 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 
 // makeLayer installs into the layer that this machine is made for.
 func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
-	what, below := u.builds.content, ""
+	what, layer := u.builds.content, environment.Layer{Folder: u.builds.at, Shared: u.builds.at == basePath}
 	if u.builds.below != nil {
-		below = u.builds.below.at
+		layer.Below = u.builds.below.at
 	}
 	u.report.info(StageBoot, "installing %s", what)
-	err := environment.Build(ctx, s.runtime, u.wanted(), u.builds.at, below, log.line)
+	err := environment.Build(ctx, s.runtime, u.wanted(), layer, log.line)
 	if err == nil {
 		u.report.done(StageBoot, "%s", log.text(what))
 	}

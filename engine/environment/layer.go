@@ -17,24 +17,39 @@ var useScript string
 
 // Recipe is the version of the way in which a layer is made; another one makes another
 // layer of the same things.
-const Recipe = "3"
+const Recipe = "4"
 
-// Build installs the Python packages and repositories of a spec into the folder layer of
-// the machine, which is writable, empty and shown to nobody else. What [Use] needs is
-// there when it returns without an error. Of what the layer below has already, which is
-// shown read-only, nothing is installed again; it is empty where there is none.
+// Layer is a folder of a machine into which others are to look.
+type Layer struct {
+	// Folder is writable, empty and shown to nobody else while it is built.
+	Folder string
+	// Below is a layer that it stands upon, shown read-only; of what that has nothing is
+	// installed again. Empty = none.
+	Below string
+	// Shared tells that it is what notebooks need, whatever the experiment, as one below always
+	// is: JupyterLab's files of it are left to the notebook's service, which links them when
+	// the first browser comes.
+	Shared bool
+}
+
+// Build installs the Python packages and repositories of a spec into a layer. What [Use]
+// needs is there when it returns without an error.
 //
 // ~/.seer/python is a link into the layer while it is built: programs that are installed
 // then name the machine's own environment as their interpreter, and find there what an
 // agent installs later.
-func Build(ctx context.Context, runtime *protocol.Client, s Spec, layer, below string, log func(line string)) error {
+func Build(ctx context.Context, runtime *protocol.Client, s Spec, layer Layer, log func(line string)) error {
 	i := &installer{runtime: runtime, log: log, hidden: s.Hidden}
-	s.Venv, s.layer, s.below = true, layer, below
+	s.Venv, s.layer, s.below = true, layer.Folder, layer.Below
 	result, err := Install(ctx, runtime, s, log)
 	if err != nil {
 		return err
 	}
-	args := []string{layer, below}
+	shared := "own"
+	if layer.Shared {
+		shared = "shared"
+	}
+	args := []string{layer.Folder, layer.Below, shared}
 	for _, r := range s.Repos {
 		args = append(args, r.Name)
 	}

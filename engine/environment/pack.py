@@ -1,5 +1,5 @@
-"""Leaves a layer ready to be shown: its arguments are the layer, the one below it or nothing,
-and the clones that belong into it. What a machine needs of its own, a small virtual environment that
+"""Leaves a layer ready to be shown: its arguments are the layer, the one below it or nothing, whether
+it is shared, and the clones that belong into it. What a machine needs of its own, a small virtual environment that
 looks into the layer, is made here once, to be copied. Python >= 3.8."""
 import os
 import shutil
@@ -9,12 +9,18 @@ LAYER = sys.argv[1]
 PACKAGES = os.path.join(LAYER, "python")
 OWN = os.path.join(LAYER, "venv")
 BELOW = sys.argv[2]
+SHARED = sys.argv[3] == "shared"
+# Three quarters of the files beside lib are JupyterLab's own. The notebook's service links
+# them when the first browser comes (seer_notebook/assets.py); nobody else waits for it.
+LATER = {os.path.join("jupyter", "lab", name) for name in ("schemas", "static", "themes")}
 
 
-def link(source, target):
+def link(source, target, without=frozenset()):
     """The same folders with links to the files, so that others can be put beside them."""
-    for folder, _, names in os.walk(source):
-        there = os.path.join(target, os.path.relpath(folder, source))
+    for folder, folders, names in os.walk(source):
+        inside = os.path.relpath(folder, source)
+        folders[:] = [name for name in folders if os.path.normpath(os.path.join(inside, name)) not in without]
+        there = os.path.join(target, inside)
         os.makedirs(there, exist_ok=True)
         for name in names:
             path = os.path.join(there, name)
@@ -23,15 +29,16 @@ def link(source, target):
             os.symlink(os.path.join(folder, name), path)
 
 
-def data(packages):
-    """What programs look for beside lib: share and etc of Jupyter, for example."""
+def data(packages, shared):
+    """What programs look for beside lib: share and etc of Jupyter, for example. A layer that is
+    shared is what a notebook needs, whatever the experiment."""
     for name in os.listdir(packages):
         path = os.path.join(packages, name)
         if name == "lib64" and os.path.islink(path):
             if not os.path.lexists(os.path.join(OWN, name)):
                 os.symlink(os.readlink(path), os.path.join(OWN, name))
         elif name not in ("bin", "lib", "include") and os.path.isdir(path):
-            link(path, os.path.join(OWN, name))
+            link(path, os.path.join(OWN, name), LATER if shared and name == "share" else frozenset())
 
 
 def own():
@@ -48,10 +55,10 @@ def own():
     with open(os.path.join(OWN, site, "_seer_layer.pth"), "w", encoding="utf-8") as f:
         f.write("import site; site.addsitedir({!r})\n".format(os.path.join(PACKAGES, site)))
     if BELOW:
-        data(os.path.join(BELOW, "python"))
-    data(PACKAGES)
+        data(os.path.join(BELOW, "python"), shared=True)
+    data(PACKAGES, shared=SHARED)
 
 
 own()
-for name in sys.argv[3:]:
+for name in sys.argv[4:]:
     shutil.copytree(name, os.path.join(LAYER, "repos", name), symlinks=True)

@@ -16,8 +16,8 @@ func stacked(t *testing.T, client *protocol.Client) {
 	index := testsource.NewIndex(t, "",
 		testsource.Package{Name: "service", Version: "2.0", Needs: []string{"kernel", "wire>=1"}, Script: "service-says", Data: "share/jupyter/service.txt"},
 		testsource.Package{Name: "kernel", Version: "6.0", Data: "share/jupyter/kernel.txt"}, testsource.Package{Name: "kernel", Version: "7.0", Data: "share/jupyter/kernel.txt"},
-		testsource.Package{Name: "wire", Version: "0.9"}, testsource.Package{Name: "wire", Version: "1.1"},
-		testsource.Package{Name: "own", Version: "3.0", Needs: []string{"wire"}, Script: "own-says"})
+		testsource.Package{Name: "wire", Version: "0.9"}, testsource.Package{Name: "wire", Version: "1.1", Data: "share/jupyter/lab/static/wire.txt"},
+		testsource.Package{Name: "own", Version: "3.0", Needs: []string{"wire"}, Script: "own-says", Data: "share/jupyter/lab/static/own.txt"})
 	sh := func(script string) (string, int) {
 		t.Helper()
 		var out bytes.Buffer
@@ -34,7 +34,7 @@ func stacked(t *testing.T, client *protocol.Client) {
 	}
 	lower, upper, wrong := at+"/lower", at+"/upper", at+"/wrong"
 	build := func(layer, below string, packages ...string) error {
-		err := environment.Build(t.Context(), client, environment.Spec{PythonPackages: packages, Env: map[string]string{"PIP_INDEX_URL": index.URL}}, layer, below, nil)
+		err := environment.Build(t.Context(), client, environment.Spec{PythonPackages: packages, Env: map[string]string{"PIP_INDEX_URL": index.URL}}, environment.Layer{Folder: layer, Below: below, Shared: layer == lower}, nil)
 		aside()
 		return err
 	}
@@ -64,6 +64,9 @@ service-says; own-says; cd ~/.seer/python/share/jupyter; cat service.txt; cat ke
 	want := "2.0 6.0 3.0 1.1\n2.0\n3.0\ndata of service\ndata of kernel\n" + upper + "/python/share/jupyter/kernel.txt\nkernel==6.0\nown==3.0\nservice==2.0\nwire==1.1"
 	if got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got, _ := sh("ls ~/.seer/python/share/jupyter/lab/static " + lower + "/python/share/jupyter/lab/static"); !strings.Contains(got, ":\nown.txt\n") || !strings.HasSuffix(got, ":\nwire.txt") {
+		t.Errorf("JupyterLab's files, of which those of a shared layer come with the first browser: %q", got)
 	}
 	aside()
 }

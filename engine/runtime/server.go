@@ -50,7 +50,7 @@ type Options struct {
 type Server struct {
 	options     Options
 	scratch     string
-	workerEntry string
+	storing     sync.Mutex // of the worker's files
 	handler     http.Handler
 	spawner     *spawner
 	life        *os.File // the end of a pipe that workers watch
@@ -125,11 +125,6 @@ func (s *Server) prepare() error {
 			return err
 		}
 	}
-	if s.options.Worker != nil {
-		if err := s.storeWorker(); err != nil {
-			return fmt.Errorf("store the worker: %w", err)
-		}
-	}
 	if err := s.openGates(); err != nil {
 		return err
 	}
@@ -151,25 +146,31 @@ func (s *Server) settle(before string) error {
 	return err
 }
 
-// storeWorker writes the worker's files, unless an earlier runtime has: a worker that
-// runs may still import from there.
-func (s *Server) storeWorker() error {
+// storeWorker writes the worker's files when the first one is to start, unless an earlier
+// runtime has: a worker that runs may still import from there. It returns the one to start.
+func (s *Server) storeWorker() (string, error) {
+	s.storing.Lock()
+	defer s.storing.Unlock()
 	dir := filepath.Join(s.scratch, "worker")
-	s.workerEntry = filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
+	entry := filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
 	if _, err := os.Stat(dir); err == nil {
-		return nil
+		return entry, nil
 	}
 	part, err := os.MkdirTemp(s.scratch, "worker-*")
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := os.CopyFS(part, s.options.Worker); err != nil {
-		return err
+	err = os.CopyFS(part, s.options.Worker)
+	if err == nil {
+		if err := unpackCompiled(part, s.options.WorkerCompiled); err != nil {
+			s.options.Logger.Debug("the worker is compiled anew", "error", err)
+		}
+		err = os.Rename(part, dir)
 	}
-	if err := unpackCompiled(part, s.options.WorkerCompiled); err != nil {
-		s.options.Logger.Debug("the worker is compiled anew", "error", err)
+	if err != nil { // as a full disk, which may have room later
+		return "", errors.Join(err, os.RemoveAll(part))
 	}
-	return os.Rename(part, dir)
+	return entry, nil
 }
 
 // resume takes up the life of a runtime that was killed.

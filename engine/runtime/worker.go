@@ -128,12 +128,16 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 		defer out.Close()
 		files, writing[i] = append(files, r), out
 	}
+	entry, err := s.storeWorker()
+	if err != nil {
+		return fmt.Errorf("store the worker: %w", err)
+	}
 	env := s.environment(cfg, w.id)
 	python, err := lookPath(s.python(cfg), "/", env)
 	if err != nil {
 		return err
 	}
-	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", s.workerEntry}, Env: env, Dir: s.workdir(cfg),
+	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", entry}, Env: env, Dir: s.workdir(cfg),
 		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life), SysProcAttr: workerAttr()}
 	if err := w.spawner.start(w.cmd); err != nil {
 		w.cmd = nil
