@@ -48,34 +48,34 @@ type Options struct {
 // Server is the runtime. It is an http.Handler; [Server.Serve] also keeps the
 // lease.
 type Server struct {
-	options     Options
-	scratch     string
-	storing     sync.Mutex // of the worker's files
-	handler     http.Handler
-	spawner     *spawner
-	life        *os.File // the end of a pipe that workers watch
-	alive       *os.File // its other one, where it is ours
-	arguments   arguments
-	memory      memory
-	lease       lease
-	processes   processes
-	services    services
-	sessions    sessions
-	watches     watches
-	freezer     freezer
-	door        door
-	gate        sync.Mutex
-	gates       []net.Listener // the ends of ports and of the proxy that are inside
-	admin       atomic.Pointer[string]
-	renewed     bool // it is a copy
-	parked      atomic.Bool
-	links       *link.Server
-	started     int64     // of the first runtime of the machine
-	born        time.Time // of this one
-	configured  atomic.Pointer[protocol.Config]
-	saving      sync.Mutex
-	over        chan struct{} // closed when the machine is to end
-	endOnce     sync.Once
+	options    Options
+	scratch    string
+	storing    sync.Mutex // of the worker's files
+	handler    http.Handler
+	spawner    *spawner
+	life       *os.File // the end of a pipe that workers watch
+	alive      *os.File // its other one, where it is ours
+	arguments  arguments
+	memory     memory
+	lease      lease
+	processes  processes
+	services   services
+	sessions   sessions
+	watches    watches
+	freezer    freezer
+	door       door
+	gate       sync.Mutex
+	gates      []net.Listener // the ends of ports and of the proxy that are inside
+	admin      atomic.Pointer[string]
+	renewed    bool // it is a copy
+	parked     atomic.Bool
+	links      *link.Server
+	started    int64     // of the first runtime of the machine
+	born       time.Time // of this one
+	configured atomic.Pointer[protocol.Config]
+	saving     sync.Mutex
+	over       chan struct{} // closed when the machine is to end
+	endOnce    sync.Once
 }
 
 // New makes a runtime. What one before it remembered in o.Memory is taken up:
