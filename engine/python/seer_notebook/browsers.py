@@ -10,7 +10,8 @@ from tornado import httputil
 
 from . import assets
 
-LATER = {"jupyterlab": "jupyterlab.labapp", "notebook_shim": "notebook_shim.nbserver"}  # extensions → what of theirs takes long to import
+# Extensions → what of theirs takes long to import. jupyter_lsp also looks for language servers when it is loaded, with npm.
+LATER = {"jupyter_lsp": "jupyter_lsp.serverextension", "jupyterlab": "jupyterlab.labapp", "notebook_shim": "notebook_shim.nbserver"}
 SERVICE = "seer/v1"
 
 
