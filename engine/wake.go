@@ -9,15 +9,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -135,147 +132,4 @@ const wakingPoll = 10 * time.Millisecond
 
 func (w *waking) ttl() time.Duration {
 	return cmp.Or(w.attached, min(furnishing, w.timeout))
-}
-
-// settle gives the sandbox its lease, and what runs in it keys of its own.
-func (w *waking) settle(ctx context.Context) (*Sandbox, error) {
-	s, err := w.engine.open(w.rec)
-	if err != nil {
-		return nil, err
-	}
-	s.beat(ctx, w.rec, w.ttl(), w.idle)
-	err = w.renew(ctx, s)
-	if err == nil {
-		err = w.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Verifying = false })
-	}
-	if err != nil {
-		s.stopHeartbeat()
-		return nil, err
-	}
-	if w.attached > 0 {
-		return s, nil
-	}
-	return s, s.Detach(ctx, w.timeout)
-}
-
-func (w *waking) renew(ctx context.Context, s *Sandbox) error {
-	boot, cancel := context.WithTimeout(ctx, bootTimeout)
-	defer cancel()
-	if err := s.putLease(boot, w.rec, machine.Attached, w.ttl(), w.idle); err != nil {
-		return err
-	}
-	s.booted.Store(true)
-	if at := w.saved.Session.Jupyter; at != nil {
-		own := listener{Port: at.Port, Secret: protocol.NewToken(), Base: newBase()}
-		client := notebook.NewClient(s.notebookAddress(*at))
-		err := client.Renew(ctx, own.Secret, own.Base)
-		client.Close()
-		if err != nil {
-			return fmt.Errorf("give Jupyter a token of its own: %w", err)
-		}
-		if err := s.noteNotebook(ctx, own); err != nil {
-			return err
-		}
-		if err := w.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Jupyter = &own }); err != nil {
-			return err
-		}
-	}
-	if at := w.saved.Session.CodeServer; at != nil {
-		own := listener{Port: at.Port, Secret: protocol.NewToken(), Base: newBase()}
-		if err := s.startCodeServer(ctx, own); err != nil {
-			return err
-		}
-		return w.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.CodeServer = &own })
-	}
-	return nil
-}
-
-const notebookConfig = "~/.seer/notebook/config.json"
-
-// noteNotebook has a notebook service that is started again know its new token and path.
-func (s *Sandbox) noteNotebook(ctx context.Context, own listener) error {
-	data, err := s.ReadFile(ctx, notebookConfig)
-	if KindOf(err) == KindNotFound || protocol.CodeOf(err) == protocol.NotFound {
-		return nil // it was not written down
-	}
-	config := map[string]json.RawMessage{}
-	if err == nil {
-		err = json.Unmarshal(data, &config)
-	}
-	if err == nil {
-		config["token"], err = json.Marshal(own.Secret)
-	}
-	if err == nil {
-		config["base_url"], err = json.Marshal(own.Base)
-	}
-	if err == nil {
-		data, err = json.Marshal(config)
-	}
-	if err != nil {
-		return fmt.Errorf("note the new token of Jupyter: %w", err)
-	}
-	return s.WriteFile(ctx, notebookConfig, data, 0o600)
-}
-
-// processes finds the snapshot that the sandbox is to begin with, if it has processes;
-// otherwise the store is nil.
-func (u *up) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot, error) {
-	if err := u.checkSnapshot(ctx); u.opts.Snapshot == "" || err != nil {
-		return nil, snapshot.Snapshot{}, err
-	}
-	store, err := u.engine.Snapshots()
-	if err != nil {
-		return nil, snapshot.Snapshot{}, err
-	}
-	saved, err := store.Get(ctx, u.opts.Snapshot)
-	if err != nil || saved.Kind != snapshot.Memory {
-		return nil, saved, as(KindNotFound, err)
-	}
-	return store, saved, nil
-}
-
-// wake is [Engine.Up] from a snapshot with processes.
-func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
-	want := u.exp.Sandbox
-	if want.Isolation != "" && want.Isolation != isolation.Auto && want.Isolation != isolation.GVisor {
-		return nil, u.unlike("sandbox.isolation", fmt.Sprintf("the snapshot %s has processes, which go on in isolation gvisor only, and the experiment says %s", saved.Name, want.Isolation), isolation.GVisor)
-	}
-	dir, done, err := u.engine.memoryWork(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	u.report.info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
-	verification, err := unpackMemory(ctx, store, saved, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer verification.stop()
-	w, err := u.engine.waken(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	if w.spec.Network != want.Network {
-		set := w.spec.Network
-		if set == "hosts" {
-			set = "[" + strings.Join(w.spec.NetworkHosts, ", ") + "]"
-		}
-		return nil, u.unlike("sandbox.network", fmt.Sprintf("the processes of %s have the network %s, and the experiment wants %s", saved.Name, w.spec.Network, want.Network), set)
-	}
-	if mode := w.saved.Session.Mode; mode != want.ExecutionMode {
-		return nil, u.unlike("sandbox.execution_mode", fmt.Sprintf("the processes of %s are those of the execution_mode %s, and the experiment has %s", saved.Name, orText(mode, "null"), orText(want.ExecutionMode, "null")), orText(mode, "null"))
-	}
-	w.name, w.attached, w.timeout, w.idle, w.report, w.verified = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verification.result
-	s, err := w.run(ctx)
-	if err == nil {
-		u.tellPorts(w.rec)
-		u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
-	}
-	return s, err
-}
-
-// unlike is the error of an experiment that wants another sandbox than the saved processes
-// are of; set is what would be the same.
-func (u *up) unlike(path, message, set string) error {
-	return &Error{KindConfig, u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
 }

@@ -135,7 +135,7 @@ func (p *provider) binaries() (map[string]string, error) {
 		case len(rest) == 2*sha256.Size && strings.Trim(rest, "0123456789abcdef") == "":
 			out[rest] = entry.Name()
 		case rest == "linux-"+runtime.GOARCH || rest == runtime.GOOS+"-"+runtime.GOARCH:
-			digest, err := digestOf(filepath.Join(p.ArtifactsDir, entry.Name()))
+			digest, err := p.runtimeDigest(entry)
 			if err != nil {
 				return nil, err
 			}
@@ -143,6 +143,30 @@ func (p *provider) binaries() (map[string]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// runtimeFile tells a binary from one that has taken its place.
+type runtimeFile struct {
+	name    string
+	size    int64
+	changed int64
+}
+
+// runtimeDigest is that of a binary of the runtime, which is read once.
+func (p *provider) runtimeDigest(entry fs.DirEntry) (string, error) {
+	info, err := entry.Info()
+	if err != nil {
+		return "", err
+	}
+	file := runtimeFile{info.Name(), info.Size(), info.ModTime().UnixNano()}
+	if known, ok := p.digests.Load(file); ok {
+		return known.(string), nil
+	}
+	digest, err := digestOf(filepath.Join(p.ArtifactsDir, entry.Name()))
+	if err == nil {
+		p.digests.Store(file, digest)
+	}
+	return digest, err
 }
 
 func digestOf(file string) (string, error) {

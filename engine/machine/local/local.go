@@ -69,9 +69,10 @@ func New(o Options) sdk.Provider {
 
 type provider struct {
 	Options
-	at     func(step string) // tests die here
-	proven sync.Map          // kinds of isolation that have been seen to work here
-	pulls  pulls
+	at      func(step string) // tests die here
+	proven  sync.Map          // kinds of isolation that have been seen to work here
+	digests sync.Map          // runtimeFile → digest
+	pulls   pulls
 
 	patience time.Duration // [pullStep]
 }
