@@ -44,15 +44,18 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 }
 
 // debuggable finds that VS Code is wanted and this computer, on which the sandbox may be,
-// has none.
+// has none, or that the release for others is pinned to what is no SHA-256.
 func (e *Engine) debuggable(exp *experiment.Experiment, report *preflight.Report) {
 	here := func(c preflight.Choice) bool { return c.Provider.Has(sdk.FeatureHostMounts) }
-	if !exp.Sandbox.Debug || !slices.ContainsFunc(report.Choices, here) {
+	if !exp.Sandbox.Debug {
 		return
 	}
-	tools, err := e.toolsDir()
-	if err == nil {
-		_, err = codeserver.Find(e.getenv, tools)
+	err := codeserver.CheckPinned(e.getenv(codeserver.PinnedIn))
+	if err == nil && slices.ContainsFunc(report.Choices, here) {
+		var tools string
+		if tools, err = e.toolsDir(); err == nil {
+			_, err = codeserver.Find(e.getenv, tools)
+		}
 	}
 	if err != nil {
 		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *exp.Errorf("sandbox.debug", err.Error(), "")})

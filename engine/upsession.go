@@ -225,7 +225,7 @@ func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
 	if !u.chosen.HostMounts {
 		program = nil // the plan had choices of this computer, too
 	}
-	spec := codeserver.Spec{Base: base, Program: program, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP()}
+	spec := codeserver.Spec{Base: base, Program: program, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP(), SHA256: u.engine.getenv(codeserver.PinnedIn)}
 	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)

@@ -5,17 +5,22 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // release is an archive as the project publishes it, with a program that says its name.
@@ -41,11 +46,30 @@ func release(t *testing.T, top string) []byte {
 	return data.Bytes()
 }
 
+// aboutRelease is what GitHub answers, shortened.
+const aboutRelease = `{
+  "url": "https://api.github.com/repos/coder/code-server/releases/1", "author": {"login": "a", "type": "Bot"},
+  "name": "%s", "body": "has {\"name\": \"code-server\", \"digest\": \"sha256:22\"}",
+  "assets": [
+    {"id": 1, "name": "%s.tar.gz", "label": "", "uploader": {"login": "a"}, "state": "uploaded", "digest": "sha256:%s", "size": 1},
+    {
+      "id": 2,
+      "name": "%s.tar.gz",
+      "label": "",
+      "uploader": {
+        "login": "a"
+      },
+      "digest": "sha256:%s",
+      "size": 2
+    }
+  ]
+}`
+
 // image is a folder for the PATH with what is in every image, and what else is named.
 func image(t *testing.T, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, tool := range append([]string{"sh", "uname", "mkdir", "rm", "mv", "ln", "tar", "tr", "gzip"}, more...) {
+	for _, tool := range append([]string{"sh", "uname", "mkdir", "rm", "mv", "ln", "tar", "tr", "gzip", "sha256sum"}, more...) {
 		found, err := exec.LookPath(tool)
 		if tool == "python3" && err == nil { // not a program that only chooses one
 			var itself []byte
@@ -62,7 +86,8 @@ func image(t *testing.T, more ...string) string {
 	return dir
 }
 
-// site serves a release whole, cut, or half of it and then nothing more.
+// site serves a release whole, cut, or half of it and then nothing more, and at /tags what
+// GitHub tells of it, at /others of releases that are not this one.
 func site(t *testing.T) (address string, asked *atomic.Int32) {
 	t.Helper()
 	machine, err := exec.Command("uname", "-m").Output()
@@ -73,7 +98,14 @@ func site(t *testing.T) (address string, asked *atomic.Int32) {
 	data := release(t, name)
 	asked = new(atomic.Int32)
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sum := fmt.Sprintf("%x", sha256.Sum256(data))
 		switch r.URL.Path {
+		case "/tags/v" + Version:
+			fmt.Fprintf(w, aboutRelease, "v"+Version, strings.ReplaceAll(name, "linux", "macos"), strings.Repeat("0", 64), name, sum)
+		case "/others/v" + Version:
+			fmt.Fprintf(w, aboutRelease, "v"+Version, strings.ReplaceAll(name, "linux", "macos"), strings.Repeat("0", 64), name, strings.Repeat("1", 64))
+		case "/older/v" + Version: // before GitHub had digests
+			fmt.Fprintf(w, strings.ReplaceAll(aboutRelease, `"sha256:%s"`, "null%.0s"), "v"+Version, strings.ReplaceAll(name, "linux", "macos"), "", name, "")
 		case "/good/v" + Version + "/" + name + ".tar.gz":
 			asked.Add(1)
 			_, _ = w.Write(data)
@@ -112,7 +144,7 @@ func installation(t *testing.T, script, home, path string) *exec.Cmd {
 func TestInstallScript(t *testing.T) {
 	address, asked := site(t)
 	install := func(home, path, from string) (string, error) {
-		script := installScript(address + from)
+		script := installScript(address+from, address+"/tags", "")
 		if from != "/good" { // so that it gives up at once
 			script = strings.NewReplacer("limit=60", "limit=1", "again=3", "again=0").Replace(script)
 		}
@@ -184,7 +216,7 @@ func TestInstallScriptTidies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := installation(t, installScript(address+"/stalled"), home, path)
+	first := installation(t, installScript(address+"/stalled", address+"/tags", ""), home, path)
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +230,7 @@ func TestInstallScriptTidies(t *testing.T) {
 	if left := parts("*"); len(left) != 1 {
 		t.Errorf("left by those before: %v", left)
 	}
-	if out, err := installation(t, installScript(address+"/good"), home, path).CombinedOutput(); err != nil {
+	if out, err := installation(t, installScript(address+"/good", address+"/tags", ""), home, path).CombinedOutput(); err != nil {
 		t.Errorf("beside another: %v: %s", err, out)
 	}
 	if len(parts(mine)) != 1 {
@@ -211,10 +243,56 @@ func TestInstallScriptTidies(t *testing.T) {
 	if len(parts(mine)) != 1 {
 		t.Error("the one that was killed left nothing")
 	}
-	if out, err := installation(t, installScript(address+"/nowhere"), home, path).CombinedOutput(); err != nil {
+	if out, err := installation(t, installScript(address+"/nowhere", address+"/tags", ""), home, path).CombinedOutput(); err != nil {
 		t.Errorf("where it is installed: %v: %s", err, out)
 	}
 	if left, err := os.ReadDir(lib); len(left) != 1 || err != nil {
 		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// What comes is compared with what GitHub tells, or with what the user has pinned, and
+// what was done is said. Where there is nothing to compare with, that is said.
+func TestInstallScriptCompares(t *testing.T) {
+	address, _ := site(t)
+	ours := regexp.MustCompile(`SHA-256 \(?([0-9a-f]{64})`)
+	sum := ""
+	for _, c := range []struct {
+		tags, pinned string
+		tools        []string
+		code         int
+		says         string
+	}{
+		{"/nobody", "", []string{"curl"}, 0, "was not compared: GitHub did not tell which it is"},
+		{"/older", "", []string{"curl"}, 0, "was not compared: GitHub did not tell which it is"},
+		{"/tags", "", []string{"curl"}, 0, "is what GitHub tells: "},
+		{"/tags", "", []string{"python3"}, 0, "is what GitHub tells: "},
+		{"/others", "", []string{"curl"}, 95, "and GitHub tells 1111"},
+		{"/others", "OURS", []string{"curl"}, 0, "is what SEER_CODE_SERVER_SHA256 says: "},
+		{"/others", "sha256:" + strings.Repeat("3", 64) + ",OURS", []string{"curl"}, 0, "is what SEER_CODE_SERVER_SHA256 says: "},
+		{"/tags", strings.Repeat("3", 64), []string{"curl"}, 95, "and SEER_CODE_SERVER_SHA256 says 3333"},
+	} {
+		pinned, err := digests(strings.ReplaceAll(c.pinned, "OURS", sum))
+		if err != nil {
+			t.Fatal(err)
+		}
+		home := filepath.Join(t.TempDir(), "home é")
+		cmd := installation(t, installScript(address+"/good", address+c.tags, pinned), home, image(t, c.tools...))
+		out, _ := cmd.CombinedOutput() // its code is looked at
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(string(out), c.says) {
+			t.Errorf("%s, pinned %q: code %d, says %s", c.tags, c.pinned, code, out)
+		}
+		if found := ours.FindSubmatch(out); sum == "" && found != nil {
+			sum = string(found[1])
+		}
+		_, err = os.Stat(filepath.Join(home, ".local", "bin", "code-server"))
+		if (err == nil) != (c.code == 0) {
+			t.Errorf("%s, pinned %q: there: %v", c.tags, c.pinned, err)
+		}
+	}
+	for _, bad := range []string{"abc", strings.Repeat("g", 64), strings.Repeat("0", 64) + " 1", `"; rm`} {
+		if _, err := digests(bad); sdk.CodeOf(err) != sdk.Invalid {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }

@@ -34,6 +34,7 @@ type Spec struct {
 	IP       string   // it listens at; empty = 127.0.0.1
 	Password string   // empty = a new one
 	Base     string   // path of all its pages, with a slash at both ends; empty = "/"
+	SHA256   string   // of the release that is installed on a machine, in hex, or several with spaces between; empty = what GitHub tells
 }
 
 // Server is VS Code on a machine.
@@ -56,7 +57,7 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(string)) (
 	command := []string{"code-server"}
 	if s.Program != nil {
 		command = s.Program.command(s.Shown)
-	} else if err := install(ctx, rt, log); err != nil {
+	} else if err := install(ctx, rt, s.SHA256, log); err != nil {
 		return Server{}, err
 	}
 	const tries = 12
@@ -98,18 +99,46 @@ func unused(ctx context.Context, rt *protocol.Client, port int) (bool, error) {
 // npm package would need compilers and one version of Node.js.
 const releases = "https://github.com/coder/code-server/releases/download"
 
+// tags is where GitHub tells of each release which files it has, with their SHA-256.
+const tags = "https://api.github.com/repos/coder/code-server/releases/tags"
+
 //go:embed install.sh
 var installer string
 
-func installScript(releases string) string {
-	return strings.NewReplacer("RELEASES", releases, "VERSION", Version).Replace(installer)
+func installScript(releases, tags, pinned string) string {
+	return strings.NewReplacer("RELEASES", releases, "TAGS", tags, "PINNED", pinned, "VERSION", Version).Replace(installer)
+}
+
+// PinnedIn is the variable with the SHA-256 of the release, for [Spec].SHA256.
+const PinnedIn = "SEER_CODE_SERVER_SHA256"
+
+// CheckPinned tells what cannot be a [Spec].SHA256: an error of the code invalid.
+func CheckPinned(text string) error {
+	_, err := digests(text)
+	return err
+}
+
+// digests checks what a user has pinned and brings it into the script's form.
+func digests(text string) (string, error) {
+	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == ',' || r == '\n' || r == '\t' })
+	for i, one := range all {
+		one = strings.TrimPrefix(one, "sha256:")
+		if all[i] = one; len(one) != 64 || strings.Trim(one, "0123456789abcdef") != "" {
+			return "", sdk.Errorf(sdk.Invalid, "%s has %q, which is no SHA-256; write the 64 digits that sha256sum prints, one for each kind of machine", PinnedIn, one)
+		}
+	}
+	return strings.Join(all, " "), nil
 }
 
 // install brings code-server to a machine that is not this computer, unless its image has
 // one.
-func install(ctx context.Context, rt *protocol.Client, log func(string)) error {
+func install(ctx context.Context, rt *protocol.Client, pinned string, log func(string)) error {
+	pinned, err := digests(pinned)
+	if err != nil {
+		return err
+	}
 	var out bytes.Buffer
-	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installScript(releases), Name: "install code-server"}, nil, &out, &out)
+	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installScript(releases, tags, pinned), Name: "install code-server"}, nil, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if log != nil && out.Len() > 0 {
 		for _, line := range lines {
