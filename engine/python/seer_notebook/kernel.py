@@ -133,10 +133,12 @@ class Kernel:
         context = self._client.context
         before = context.getsockopt(zmq.RCVHWM) if zmq.RCVHWM in getattr(context, "sockopts", {}) else 1000
         context.setsockopt(zmq.RCVHWM, 0)  # a kernel drops what nobody takes: better that it waits here
+        context.setsockopt(zmq.RECONNECT_IVL, 20)  # milliseconds: it does not listen yet
         try:
             self._client.start_channels(hb=False)
         finally:
             context.setsockopt(zmq.RCVHWM, before)
+            context.setsockopt(zmq.RECONNECT_IVL, 100)  # as it is by itself
         self.alive, self.foreign_busy, self._ends = True, False, False
         self._tasks = [asyncio.ensure_future(t) for t in (self._hear_iopub(self._client), self._hear_shell(self._client), self._watch())]
         try:
@@ -152,11 +154,13 @@ class Kernel:
         while self.alive:
             sent, request = self._ask(self._client.kernel_info())
             try:
-                await asyncio.wait_for(asyncio.shield(request.done), 1.0)
-                return
-            except asyncio.TimeoutError:
-                if request.reply is not None:
-                    continue  # the subscription was later than the message: once more
+                for _ in range(10):
+                    await asyncio.wait([request.done], timeout=0.1)
+                    if request.done.done():
+                        await request.done
+                        return
+                    if request.reply is not None:
+                        break  # the subscription may have been later than the message: once more
             finally:
                 if not request.done.done():
                     request.done.cancel()

@@ -14,7 +14,7 @@ from typing import Any, List
 from jupyter_server.serverapp import ServerApp
 from traitlets.config import Config
 
-from . import browsers, door, places, renew
+from . import browsers, door, places, renew, starting
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent
@@ -104,6 +104,7 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     app.runtime_dir = sockets or app.runtime_dir
     app.seer_settings, app.seer_private, app.seer_socket = s, private, listening
     app.initialize(argv=[], find_extensions=s.lab)
+    starting.prepare(app)
     app.log.setLevel(app.log_level)  # every message is made otherwise, and then thrown away
     app.web_app.settings["seer_door"] = door.Door(app)
     app.start()

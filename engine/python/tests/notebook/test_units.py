@@ -144,6 +144,32 @@ class Late(unittest.TestCase):
             subprocess.run([sys.executable, "-B", "-c", code], check=True, timeout=300)
 
 
+class FirstKernel(unittest.TestCase):
+    def test_kernels_are_found_as_jupyter_finds_them_and_nothing_else_is_read(self) -> None:
+        code = """if True:
+            import sys
+            from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+            from jupyter_client.provisioning import KernelProvisionerFactory
+            from traitlets.config import Application
+            from seer_notebook import starting
+            app = Application()
+            app.kernel_spec_manager = KernelSpecManager()
+            starting.prepare(app)
+            factory = KernelProvisionerFactory.instance(parent=app)
+            assert type(factory) is starting.Provisioners
+            assert app.kernel_spec_manager.get_kernel_spec("python3").language == "python"
+            assert factory.is_provisioner_available(KernelSpec(metadata={}))
+            assert "IPython" not in sys.modules
+            assert app.kernel_spec_manager.kernel_dirs == KernelSpecManager().kernel_dirs
+            assert not factory.is_provisioner_available(KernelSpec(metadata={"kernel_provisioner": {"provisioner_name": "none"}}))
+            assert factory.provisioners["local-provisioner"].load().__name__ == "LocalProvisioner"
+        """
+        for more in ({}, {"IPYTHONDIR": tempfile.gettempdir()}):
+            env = {**os.environ, **more, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+            done = subprocess.run([sys.executable, "-B", "-c", code], env=env, stderr=subprocess.PIPE, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr.decode())
+
+
 class Lost(unittest.TestCase):
     def test_what_is_missing_is_said(self) -> None:
         counter, session = messages.Counter(), jupyter_client.session.Session()
