@@ -53,21 +53,21 @@ LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsTh
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 
-# What plugins become, where the tests' engines look for it: under the race detector,
-# compiling one takes minutes.
-COMPILED := $(BIN)/cache/wasm
+# The plugins for tests, and what all plugins become, for the engines inside the tests and
+# for the program: under the race detector, compiling one takes minutes.
 .PHONY: compiled
-compiled: plugins
-	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-	cp $(BIN)/plugins/* "$$dir"; mkdir -p $(COMPILED); \
-	SEER_HOSTTEST_CACHE="$(CURDIR)/$(COMPILED)" SEER_HOSTTEST_PLUGINS="$$dir" $(GO) test -trimpath -vet off -count 1 ./engine/host/hosttest
+compiled: seer
+	@scripts/compiled $(BIN)
 
-# The longest first, so that nothing else has ended when they begin. lint-quick has vetted.
+# Three packages at a time, as most of them wait for other processes; the longest first,
+# so that nothing else has ended when they begin. lint-quick has vetted. Linking is half as
+# dear without symbols that only a debugger reads; reports of races name their lines all the same.
+GOTEST := $(GO) test $(TESTFLAGS) -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit: export GORACE = atexit_sleep_ms=100
 unit: compiled
-	$(GO) test $(TESTFLAGS) -vet off -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
+	$(GOTEST) -vet off -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it. With -trimpath, as `runtime` and
@@ -79,13 +79,13 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
-e2e: setup-e2e build long
+e2e: setup-e2e build compiled long
 	scripts/e2e
 
 .PHONY: long
 long: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
-long: setup-e2e build
-	$(GO) test $(TESTFLAGS) -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+long: setup-e2e build compiled
+	$(GOTEST) -vet off -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.

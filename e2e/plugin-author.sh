@@ -2,7 +2,7 @@
 # folder of each kind and language builds and passes its tests at once, those in Go
 # without any network; and it is built at every save.
 PATH="$(cd "$TOP" && go env GOROOT)/bin:$PATH" # a Go that is new enough
-export GOCACHE=$TOP/bin/cache/go-build GOFLAGS= npm_config_cache=$TOP/bin/cache/npm
+export GOCACHE=${GOCACHE:-$TOP/bin/cache/go-build} GOFLAGS= npm_config_cache=$TOP/bin/cache/npm
 unset GOPROXY GOWORK SEER_SDK_DIR SEER_PLUGIN_DIR
 mkdir "un dossier é" && cd "un dossier é"
 

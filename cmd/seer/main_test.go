@@ -46,7 +46,8 @@ var installed = sync.OnceValues(func() (installation, error) {
 	}
 	if bin := filepath.Dir(built.Runtime); bin != dir { // a finished build
 		i.bin = bin
-		return i, nil
+		_, err := testbuild.Warm(i.cache)
+		return i, err
 	}
 	return i, built.Seer(filepath.Join(dir, "seer"))
 })

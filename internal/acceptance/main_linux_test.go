@@ -63,6 +63,9 @@ func install(dir string) error {
 	if err := program(built); err != nil {
 		return err
 	}
+	if done, err := testbuild.Warm(installed.cache); done || err != nil {
+		return err
+	}
 	return warm()
 }
 

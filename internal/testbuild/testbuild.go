@@ -5,7 +5,9 @@ package testbuild
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +45,18 @@ func Build(dir string) (Artifacts, error) {
 		}
 	}
 	return a, nil
+}
+
+// Warm puts what the built-in plugins become into a cache folder of the program, where
+// `make compiled` has made that in a finished build ($SEER_TEST_BIN). It reports whether
+// there was some; without it, the program compiles each plugin when it first needs it.
+func Warm(cache string) (bool, error) {
+	bin := os.Getenv("SEER_TEST_BIN")
+	from := filepath.Join(bin, "cache", "installed")
+	if _, err := os.Stat(from); bin == "" || errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return true, os.CopyFS(cache, os.DirFS(from))
 }
 
 // Builtins are the digests of the built-in plugins, by id, as the program knows them.

@@ -11,19 +11,25 @@ import (
 // finishedVariable names the bin folder of a finished build, as `make test` sets it.
 const finishedVariable = "SEER_TEST_BIN"
 
-// readBuilt gives a built-in plugin of a finished build; nil where src is no such plugin
-// or there is no such build.
+// readBuilt gives a plugin of a finished build, a built-in one or one that is there for
+// tests; nil where src is no such plugin or there is no such build.
 func readBuilt(src string) (map[string][]byte, error) {
 	bin := os.Getenv(finishedVariable)
 	top, err := root()
-	if err != nil {
+	if err != nil || bin == "" {
 		return nil, err
 	}
-	if bin == "" || filepath.Dir(src) != filepath.Join(top, "plugins") {
-		return nil, nil
+	name := filepath.Base(src)
+	switch parent := filepath.Dir(src); parent {
+	case filepath.Join(top, "plugins"):
+		return readFiles(filepath.Join(bin, "plugins"), name+".wasm", name+".yaml")
+	case filepath.Join(top, "engine", "host", "testdata", "guests"), filepath.Join(top, "internal", "acceptance", "testdata", "guests"):
+		dir := filepath.Join(bin, "cache", "guests", name) // by `make compiled`
+		if _, err := os.Stat(dir); err == nil {
+			return readFolder(dir)
+		}
 	}
-	id := filepath.Base(src)
-	return readFiles(filepath.Join(bin, "plugins"), id+".wasm", id+".yaml")
+	return nil, nil
 }
 
 // copyCompiled copies a plugin's compiled code from a finished build. It reports whether
@@ -43,7 +49,11 @@ func (r *result) copyCompiled(cache string) (bool, error) {
 		if _, err := os.Stat(filepath.Join(from, "seal")); err != nil {
 			return false, nil
 		}
-		return true, os.CopyFS(filepath.Join(cache, folder), os.DirFS(from))
+		err := os.CopyFS(filepath.Join(cache, folder), os.DirFS(from))
+		if err == nil && name == naivePlugin {
+			err = os.CopyFS(filepath.Join(cache, naiveFolder), os.DirFS(filepath.Join(bin, "cache", "wasm", naiveFolder)))
+		}
+		return true, err
 	}
 	return false, nil
 }

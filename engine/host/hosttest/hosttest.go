@@ -40,6 +40,9 @@ const (
 	PluginsVariable = "SEER_HOSTTEST_PLUGINS"
 )
 
+// The plugin that a naive host runs, too, and where below a cache that one's code is.
+const naivePlugin, naiveFolder = "expose-escape.wasm", "naive"
+
 // Prepare builds the plugins in the given source folders (below Root) and fills the
 // cache of a host with their compiled code. Call it in TestMain: without it, each
 // plugin is compiled in the test, which is slow under the race detector. What a
@@ -71,7 +74,7 @@ func Prepare(cache string, sources ...string) error {
 	if left, err := os.ReadDir(dir); err != nil || len(left) == 0 {
 		return err
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "./engine/host/hosttest")
+	cmd := exec.Command("go", "test", "-trimpath", "-count=1", "-vet=off", "./engine/host/hosttest")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), CacheVariable+"="+cache, PluginsVariable+"="+dir, "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -160,6 +163,10 @@ func build(src string) (map[string][]byte, error) {
 	if _, err := pack.Go(context.Background(), src, dir); err != nil {
 		return nil, err
 	}
+	return readFolder(dir)
+}
+
+func readFolder(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
