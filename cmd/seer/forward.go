@@ -36,7 +36,7 @@ in; without LOCAL a free port is taken where its own is not.`,
 			_, err := parseForwards(given[1:])
 			return err
 		},
-		ValidArgsFunction: a.completeSandbox,
+		ValidArgsFunction: a.completeSandboxThenPorts,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			pairs, err := parseForwards(given[1:])
 			if err != nil {

@@ -57,6 +57,7 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 		},
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("provider", a.completeProvider)
 	c.Flags().IntVar(&disk.unused, "unused", 30, "`days` after which what nobody has used goes")
 	c.Flags().Float64Var(&disk.keep, "keep", 0, "most `GB` of it that may stay; what was used in the last day stays (default: any)")
 	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only say what would be removed from this computer's disk, and how much that is")

@@ -31,7 +31,7 @@ all of them with the service's name before each line. --service jupyter and
 	}
 	c.Flags().StringVar(&service, "service", "", "only the service of this `NAME`, or jupyter, or code-server")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as more is printed, until Ctrl-C")
-	_ = c.RegisterFlagCompletionFunc("service", a.completeService)
+	_ = c.RegisterFlagCompletionFunc("service", a.completeLogs)
 	return c
 }
 

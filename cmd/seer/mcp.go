@@ -64,6 +64,11 @@ none; without the flag a token is made for this run and shown on stderr.`,
 	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs); - for none")
 	f.StringVar(&m.session, "session", "", "`ID` of a session of the notebook service to be attached to from the start")
 	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
+	for _, flag := range []string{"notebook", "shell"} {
+		_ = c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return m.app.sandboxRefs(cmd.Context(), nil), cobra.ShellCompDirectiveDefault
+		})
+	}
 	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")
 	f.DurationVar(&m.wait, "wait", 0, "how long a tool is waited for before its call goes on by itself (default: what the client is known to wait, otherwise 45s)")
 	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "size in `BYTES` of a result that stays in the sandbox")

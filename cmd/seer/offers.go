@@ -32,6 +32,7 @@ A100; H100-SXM is no other form.`,
 	var cpu bool
 	f := c.Flags()
 	f.StringArrayVar(&providers, "provider", nil, "ask only this `provider`; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("provider", a.completeProvider)
 	f.StringArrayVar(&gpus, "gpu", nil, "only this `GPU`; may be repeated (default: every GPU)")
 	f.BoolVar(&cpu, "cpu", false, "machines without a GPU")
 	f.IntVar(&q.GPUCount, "gpu-count", 1, "`number` of GPUs in one machine")

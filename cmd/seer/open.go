@@ -22,9 +22,9 @@ func newOpen(a *app) *cobra.Command {
 browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL,
 which is printed with --print, or where there is no browser: whoever has it can do
 everything in the sandbox. Where the provider leads to no such port, use seer forward.`,
-		Example:   "  seer open lab jupyter\n  seer open lab code --print",
-		Args:      cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
-		ValidArgs: []string{"jupyter", "code"},
+		Example:           "  seer open lab jupyter\n  seer open lab code --print",
+		Args:              cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
+		ValidArgsFunction: a.completeSandboxThenPage,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			s, err := a.open(cmd.Context(), given[0])
 			if err != nil {

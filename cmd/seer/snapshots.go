@@ -121,7 +121,7 @@ func newSnapshotsExport(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "export NAME FILE", Short: "Write a snapshot as one file", Long: "Write a snapshot as one file, a tar with an OCI image layout, to be imported elsewhere.\nThe FILE - is standard output.",
 		Example: "  seer snapshots export after-setup after-setup.tar\n  seer snapshots export after-setup - | ssh lab seer snapshots import -",
-		Args:    args(2, 2, "a snapshot and a file"), ValidArgsFunction: a.completeSnapshot,
+		Args:    args(2, 2, "a snapshot and a file"), ValidArgsFunction: a.completeSnapshotThenFile,
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
 			store, err := a.snapshotStore()
 			if err != nil {
@@ -184,17 +184,4 @@ func importError(err error) error {
 		return &engine.Error{Kind: engine.KindConfig, Err: err}
 	}
 	return err
-}
-
-func (a *app) completeSnapshot(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	store, err := a.snapshotStore()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, _ := store.List(cmd.Context())
-	var names []string
-	for _, s := range all {
-		names = append(names, s.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
