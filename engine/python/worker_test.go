@@ -52,7 +52,8 @@ func TestWriteMakesAProgramThatStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without its descriptors it gets no further than the first of them.
-	out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-B", main).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `exec "$0" "$@" 3>&- 4>&- 5>&- 6>&- 7>&-`, interpreter(), "-I", "-B", main)
+	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "Bad file descriptor") {
 		t.Fatalf("it said %q, %v", out, err)
 	}

@@ -20,7 +20,7 @@ func (m *machine) ended() int {
 	m.t.Helper()
 	select {
 	case <-m.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		m.t.Fatalf("the machine does not end; its log:\n%s", m.log)
 	}
 	return m.cmd.ProcessState.ExitCode()
@@ -107,26 +107,48 @@ func TestLeaseIsRenewedAndTold(t *testing.T) {
 
 func TestHardEnd(t *testing.T) {
 	t.Parallel()
-	soon := func(b *loader.Boot) { b.EndUnix = time.Now().Add(4 * time.Second).Unix() }
-	for name, prepare := range map[string]func(m *machine){
-		"before the runtime": func(*machine) {},
-		"with the runtime": func(m *machine) {
-			m.push()
-			_, _ = m.client.PutLease(testContext(m.t), protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600})
+	for name, prepare := range map[string]func(m *machine) error{
+		"before the runtime": func(*machine) error { return nil },
+		"with the runtime": func(m *machine) error {
+			err := m.tryPush()
+			if err == nil {
+				_, err = m.client.PutLease(m.living(), protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600})
+			}
+			return err
 		},
-		"with a runtime that hangs": func(m *machine) {
-			m.push()
-			_ = syscall.Kill(m.runtimePid(), syscall.SIGSTOP)
+		"with a runtime that hangs": func(m *machine) error {
+			pid, err := 0, m.tryPush()
+			if err == nil {
+				pid, err = m.findRuntime()
+			}
+			if err == nil {
+				err = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := start(t, soon)
-			prepare(m)
-			if code := m.ended(); code != 0 {
-				t.Errorf("exit %d", code)
-			}
+			endsWhile(t, prepare)
 		})
+	}
+}
+
+// endsWhile gives a machine a few seconds, and more where it has ended before it is prepared.
+func endsWhile(t *testing.T, prepare func(m *machine) error) {
+	t.Helper()
+	for seconds := 4 * time.Second; ; seconds *= 3 {
+		m := start(t, func(b *loader.Boot) { b.EndUnix = time.Now().Add(seconds).Unix() })
+		err := prepare(m)
+		if code := m.ended(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		if err == nil {
+			return
+		}
+		if seconds > 2*time.Minute {
+			t.Fatal(err)
+		}
 	}
 }
 

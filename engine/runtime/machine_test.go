@@ -6,6 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -129,7 +130,7 @@ func (m *machine) end() {
 	_ = m.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-m.exited:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		m.t.Errorf("the loader does not end; its log:\n%s", m.log)
 		_ = m.cmd.Process.Kill()
 	}
@@ -167,6 +168,37 @@ func (m *machine) push() protocol.Health {
 	return h
 }
 
+// tryPush is push on a machine that may end under it.
+func (m *machine) tryPush() error {
+	_, err := m.client.Boot(m.living(), protocol.BootOptions{Binary: self})
+	return err
+}
+
+// living is a context that ends with the machine.
+func (m *machine) living() context.Context {
+	ctx, cancel := context.WithCancel(testContext(m.t))
+	go func() {
+		defer cancel()
+		select {
+		case <-m.exited:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+// listens waits until the loader takes connections.
+func (m *machine) listens() {
+	m.t.Helper()
+	eventually(m.t, "the loader", func() error {
+		conn, err := net.Dial("unix", strings.TrimPrefix(m.boot.Listen, "unix:"))
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+}
+
 func self(string, string) (string, error) { return os.Executable() }
 
 func testContext(t testing.TB) context.Context {
@@ -195,24 +227,29 @@ func marked(pair string) []string {
 func (m *machine) runtimePid() int {
 	m.t.Helper()
 	var pid int
-	eventually(m.t, "the runtime to run", func() error {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
-		if err != nil {
-			return err
-		}
-		for child := range strings.FieldsSeq(string(data)) {
-			env, err := os.ReadFile("/proc/" + child + "/environ")
-			if err == nil && len(env) > 0 && !bytes.Contains(env, []byte("SEER_PROCESS=")) {
-				_, err = fmt.Sscan(child, &pid)
-				return err
-			}
-		}
-		return fmt.Errorf("only %q", data)
+	eventually(m.t, "the runtime to run", func() (err error) {
+		pid, err = m.findRuntime()
+		return err
 	})
 	return pid
 }
 
-// eventually repeats a check until it holds, or 20 seconds have passed.
+func (m *machine) findRuntime() (pid int, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for child := range strings.FieldsSeq(string(data)) {
+		env, err := os.ReadFile("/proc/" + child + "/environ")
+		if err == nil && len(env) > 0 && !bytes.Contains(env, []byte("SEER_PROCESS=")) {
+			_, err = fmt.Sscan(child, &pid)
+			return pid, err
+		}
+	}
+	return 0, fmt.Errorf("only %q", data)
+}
+
+// eventually repeats a check until it holds, or two minutes have passed.
 func eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var err error

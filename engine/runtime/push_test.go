@@ -49,10 +49,7 @@ func (m *machine) piece(data []byte, offset, n, breakOff int) int {
 func TestPushIsResumed(t *testing.T) {
 	t.Parallel()
 	m := start(t, nil)
-	eventually(t, "the loader", func() error {
-		_, err := os.Stat(strings.TrimPrefix(m.boot.Listen, "unix:"))
-		return err
-	})
+	m.listens()
 	data := noise(7, 3<<20)
 	if have := m.piece(data, 0, 0, 0); have != 0 {
 		t.Errorf("it has %d of nothing", have)
@@ -102,10 +99,7 @@ func TestPushIsResumed(t *testing.T) {
 func TestLoaderMarksItsAnswers(t *testing.T) {
 	t.Parallel()
 	m := start(t, nil)
-	eventually(t, "the loader", func() error {
-		_, err := os.Stat(strings.TrimPrefix(m.boot.Listen, "unix:"))
-		return err
-	})
+	m.listens()
 	for _, token := range []string{m.token, "wrong"} {
 		for _, path := range []string{"/loader/v1", "/v1/health"} {
 			if resp := m.raw(http.MethodGet, path, token, nil); resp.Header.Get("Seer") != "1" {

@@ -67,7 +67,7 @@ func (x *terminal) ended() protocol.Process {
 	select {
 	case p := <-x.end:
 		return p
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		x.t.Fatalf("it does not end; the terminal shows %q", x.out.String())
 		return protocol.Process{}
 	}
