@@ -70,6 +70,8 @@ func parsePlace(text string) place {
 func (a *app) cp(ctx context.Context, src, dst place, recursive bool) error {
 	remote := src
 	switch {
+	case src.text == "" || dst.text == "":
+		return usagef("SRC and DST are paths, and one of them is empty; . is the folder in which you are")
 	case src.sandbox == "" && dst.sandbox == "":
 		return usagef("neither %s nor %s is in a sandbox; write one of them as ID:PATH", src.text, dst.text)
 	case src.sandbox != "" && dst.sandbox != "":

@@ -13,6 +13,9 @@ import (
 // loadExperiment reads an experiment. The plugins of this program are from then on
 // those of the seer.lock beside it.
 func (a *app) loadExperiment(ctx context.Context, file string, set []string) (*experiment.Experiment, error) {
+	if file == "" {
+		return nil, usagef("the name of the experiment FILE is empty; seer init writes one, seer.yaml")
+	}
 	a.lockDir = filepath.Dir(file)
 	return experiment.Load(ctx, file, experiment.LoadOptions{Set: set})
 }

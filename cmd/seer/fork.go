@@ -26,6 +26,9 @@ It has to be a sandbox of this computer with isolation: gvisor, a network of its
 		Args:              args(1, 1, "the sandbox"),
 		ValidArgsFunction: a.completeSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
+			if n < 1 {
+				return usagef("-n %d makes no copy; give at least 1", n)
+			}
 			e, err := a.engine()
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,9 @@ commands, files and Python. No existing file is overwritten.`,
 			dir := "."
 			if len(given) == 1 {
 				dir = given[0]
+			}
+			if dir == "" {
+				return usagef("the name of the folder is empty; . is the folder in which you are")
 			}
 			return a.init(dir, mode)
 		},
@@ -82,7 +86,11 @@ func existing(dir string, names []string) []string {
 
 // writeNew refuses to overwrite also what appeared just now.
 func writeNew(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s cannot be a folder: a file is there; choose another folder: seer init DIR", filepath.Dir(path))}
+	}
+	if err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -28,6 +28,9 @@ get_model_path; here the path of a model is in the variable MODEL_…_PATH.
   seer python lab < analysis.py`,
 		Args: args(1, 2, "a sandbox"),
 		RunE: func(cmd *cobra.Command, given []string) error {
+			if err := soon(timeout); err != nil {
+				return err
+			}
 			text, inline := code, cmd.Flags().Changed("code")
 			switch {
 			case inline && len(given) == 2:

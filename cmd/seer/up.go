@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -28,7 +29,17 @@ Its ID is printed on stdout.`,
   seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
-		RunE:              func(cmd *cobra.Command, given []string) error { return a.up(cmd.Context(), given[0], set, o) },
+		RunE: func(cmd *cobra.Command, given []string) error {
+			for _, flag := range []string{"name", "snapshot"} {
+				if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
+					return usagef("--%s is empty; give a name, or leave the flag out", flag)
+				}
+			}
+			if err := machine.CheckName(o.Name); err != nil {
+				return usagef("--name: %w", err)
+			}
+			return a.up(cmd.Context(), given[0], set, o)
+		},
 	}
 	addSet(c, &set)
 	addUnguarded(c, &o.CheckOptions)

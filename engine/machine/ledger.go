@@ -60,11 +60,19 @@ func (l *Ledger) readOwner() (string, error) {
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
+// CheckName tells what cannot be the name of a sandbox. Empty is none, which is allowed.
+func CheckName(name string) error {
+	if name != "" && (!validName.MatchString(name) || strings.HasPrefix(name, "sb-")) {
+		return fmt.Errorf("%.80q cannot be the name of a sandbox; use letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit, and not with sb-", name)
+	}
+	return nil
+}
+
 // Add writes a new record before anything is rented for it. A name that a live
 // sandbox has is a [ConflictError].
 func (l *Ledger) Add(ctx context.Context, r *Record) error {
-	if r.Name != "" && (!validName.MatchString(r.Name) || strings.HasPrefix(r.Name, "sb-")) {
-		return fmt.Errorf("%q cannot be the name of a sandbox; use letters, digits, '.', '_' and '-', and do not begin with sb-", r.Name)
+	if err := CheckName(r.Name); err != nil {
+		return err
 	}
 	lock, err := l.lock(ctx)
 	if err != nil {
