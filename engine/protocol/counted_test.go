@@ -3,6 +3,8 @@ package protocol
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -28,5 +30,20 @@ func TestSizeOf(t *testing.T) {
 		if got := SizeOf(t.Context(), filepath.Join(dir, path)); got != want {
 			t.Errorf("%s: %d bytes, not %d", path, got, want)
 		}
+	}
+}
+
+// Weigh tells how many files it has seen while it goes on.
+func TestWeighTells(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 2*toldEach + 1 {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte("ab"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []int
+	bytes := Weigh(t.Context(), dir, func(files int) { told = append(told, files) })
+	if bytes != 2*(2*toldEach+1) || !slices.Equal(told, []int{toldEach, 2 * toldEach}) {
+		t.Errorf("%d bytes, told %v", bytes, told)
 	}
 }
