@@ -79,13 +79,15 @@ cross:
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
-e2e: setup-e2e build compiled long
+# With the long tests among its scripts.
+e2e: setup-e2e build compiled
 	scripts/e2e
 
-.PHONY: long
-long: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
-long: setup-e2e build compiled
-	$(GOTEST) -vet off -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
+.PHONY: long long-built
+long: setup-e2e build compiled long-built
+long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+long-built:
+	$(GOTEST) -vet off -parallel 4 -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.

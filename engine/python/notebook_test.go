@@ -17,8 +17,9 @@ import (
 const jupyter = "../../.tools/jupyter-2.21.1/bin/python"
 
 // The tests of the notebook service drive a real Jupyter server and real kernels, one
-// file after the other: each of them has some of both.
+// file after the other, beside those of TestPython: each of them has some of both.
 func TestNotebook(t *testing.T) {
+	t.Parallel()
 	interpreter, err := filepath.Abs(jupyter)
 	if err != nil {
 		t.Fatal(err)

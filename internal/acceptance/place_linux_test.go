@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long something may take that must come.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // place is a user of this computer with a home of their own. Everything that is
 // started from it can be told by base: it is in its arguments, its environment or

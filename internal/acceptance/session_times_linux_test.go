@@ -12,18 +12,18 @@ import (
 func TestNotebookIdle(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 10m, idle_timeout: 4s")
+	p.notebook("timeout: 10m, idle_timeout: 20s")
 	p.up("lab")
 	a := p.agent("--notebook", "lab")
 	a.ok("start_new_session", map[string]any{})
-	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(12)\nopen('/workspace/done', 'w').close()"})
+	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(45)\nopen('/workspace/done', 'w').close()"})
 	p.exists("lab", "begun")
 	begun := time.Now()
 	a.signal(syscall.SIGKILL)
 	_ = a.cmd.Wait()
 	p.exists("lab", "done")
 	p.eventually("the end of an idle sandbox", func() bool { return len(p.ls()) == 0 })
-	if lived := time.Since(begun); lived < 12*time.Second {
+	if lived := time.Since(begun); lived < 45*time.Second {
 		t.Errorf("it ended under a running cell, after %v", lived)
 	}
 	p.nothingRuns()
@@ -33,7 +33,7 @@ func TestNotebookIdle(t *testing.T) {
 func TestNotebookTimeout(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 35s")
+	p.notebook("timeout: 90s")
 	p.up("lab")
 	a := p.agent("--notebook", "lab")
 	a.ok("start_new_session", map[string]any{})
@@ -60,7 +60,7 @@ func TestNotebookStartIsBrokenOff(t *testing.T) {
 	p.nothingRuns()
 	p.nothingLies()
 
-	p.notebook("timeout: 35s")
+	p.notebook("timeout: 90s")
 	j = p.seer("up", "exp.yaml", "--name", "lab")
 	p.eventually("a kernel is prepared", func() bool { return strings.Contains(j.said(), "preparing a kernel") })
 	j.signal(syscall.SIGKILL)
