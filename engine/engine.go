@@ -32,6 +32,9 @@ type Options struct {
 	// ArtifactsDir holds seer-runtime-<os>-<arch>; default $SEER_ARTIFACTS_DIR, or
 	// else the folder "runtime" beside the executable.
 	ArtifactsDir string
+	// ToolDirs are searched first for gVisor's runsc. Then come the executable's folder, the
+	// one into which [Engine.Fix] installs it (DataDir/tools) and the system's.
+	ToolDirs []string
 	// PluginDirs are searched first, in order. Then come $SEER_PLUGIN_DIR, the plugins
 	// that are installed, $XDG_DATA_HOME/seer/plugins and the folder "plugins" beside
 	// the executable.
@@ -88,7 +91,8 @@ type Engine struct {
 	local  func() (sdk.Provider, error)
 	host   func() (*host.Host, error)
 	shelf  func() (*store.Store, error)
-	used   sync.Mutex // guards hosted and audit
+	used   sync.Mutex // guards hosted, audit and closed
+	closed bool
 	hosted *host.Host
 	audit  *store.Recorder
 }
@@ -136,10 +140,12 @@ func New(o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close lets go of the plugins. Sandboxes live on as their leases say.
+// Close lets go of the plugins. Sandboxes live on as their leases say, and those of this
+// computer can still be ended; a new one is refused with [os.ErrClosed].
 func (e *Engine) Close() error {
 	e.used.Lock()
 	defer e.used.Unlock()
+	e.closed = true
 	if e.hosted == nil {
 		return nil
 	}
@@ -149,6 +155,16 @@ func (e *Engine) Close() error {
 		e.audit.Close()
 	}
 	return err
+}
+
+// usable is an error once the engine has been closed.
+func (e *Engine) usable() error {
+	e.used.Lock()
+	defer e.used.Unlock()
+	if e.closed {
+		return &Error{KindInternal, fmt.Errorf("the engine: %w", os.ErrClosed)}
+	}
+	return nil
 }
 
 // engineClock is the caller's clock with real waiting.

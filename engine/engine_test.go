@@ -348,3 +348,34 @@ func TestTwoEnginesInOneProcess(t *testing.T) {
 		}
 	}
 }
+
+func TestClosedEngine(t *testing.T) {
+	e := newEngine(t)
+	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
+	s := up(t, e, exp, engine.UpOptions{})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Up(t.Context(), exp, engine.UpOptions{}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a new sandbox: %v", err)
+	}
+	if err := s.Terminate(t.Context()); err != nil {
+		t.Errorf("the old one cannot be ended: %v", err)
+	}
+}
+
+// TestEndedWhileStarted: who waits for a start is told that somebody else has ended it.
+func TestEndedWhileStarted(t *testing.T) {
+	e := newEngine(t)
+	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
+	_, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
+		if ev.Stage == engine.StageBoot && ev.Message == "booting the runtime" {
+			if err := e.Terminate(t.Context(), "lab"); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "while it was started, the sandbox ended: ended by the user") {
+		t.Errorf("%v", err)
+	}
+}

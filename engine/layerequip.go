@@ -40,13 +40,17 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 	if want.Empty() {
 		return changed, nil
 	}
-	u.report.info(StageBoot, "installing packages")
+	what := "packages"
+	if want.OnlyVenv() {
+		what = "the Python environment"
+	}
+	u.report.info(StageBoot, "installing %s", what)
 	result, err := environment.Install(ctx, s.runtime, want, log.line)
 	if result.Python != "" {
 		u.env = result
 	}
 	if err == nil {
-		u.report.done(StageBoot, "%s", log.text("packages"))
+		u.report.done(StageBoot, "%s", log.text(what))
 	}
 	return true, err
 }

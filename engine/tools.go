@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 )
 
 // toolsDir is where programs are that Seer has installed for itself, such as code-server
@@ -15,10 +16,10 @@ func (e *Engine) toolsDir() (string, error) {
 	return filepath.Join(data, "tools"), nil
 }
 
-// places are where runsc is looked for before the system's own folders: beside this
-// program, and where Seer installs what it needs.
+// places are where runsc is looked for before the system's own folders: where the caller
+// says, beside this program, and where Seer installs what it needs.
 func (e *Engine) places() []string {
-	places := []string{beside("")}
+	places := append(slices.Clone(e.opts.ToolDirs), beside(""))
 	if dir, err := e.toolsDir(); err == nil {
 		places = append(places, dir)
 	}

@@ -60,6 +60,9 @@ type UpOptions struct {
 // Everything that can be checked is checked first. When Up fails or ctx ends, what
 // was rented has been ended.
 func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
+	if err := e.usable(); err != nil {
+		return nil, err
+	}
 	u := &up{engine: e, exp: withMode(exp), opts: o, report: reporter{e.now, o.Progress}}
 	if store, saved, err := u.processes(ctx); err != nil || store != nil {
 		if err != nil {
@@ -98,6 +101,7 @@ type up struct {
 	models  []machine.Model
 	rec     machine.Record
 	chosen  plan.Choice        // whose machine it became
+	spared  bool               // which has no way to Jupyter's port but the runtime's
 	env     environment.Result // what was installed on it
 
 	settings settings          // of the user, for what installs

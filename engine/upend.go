@@ -40,9 +40,24 @@ func (u *up) explain(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := u.ended(ctx); err != nil {
-		return err
+		return u.whoEnded(ctx, err)
 	}
 	return cause
+}
+
+// whoEnded is what the ledger says, where somebody else has ended the machine: that is
+// written a moment later.
+func (u *up) whoEnded(ctx context.Context, seen error) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for {
+		if r, err := u.engine.ledger.Get(u.rec.ID); err == nil && !r.Live() {
+			return &Error{KindProvider, fmt.Errorf("while it was started, the sandbox ended: %s", r.Message)}
+		}
+		if (machine.SystemClock{}).Sleep(ctx, 50*time.Millisecond) != nil {
+			return seen
+		}
+	}
 }
 
 // ended is nil unless the machine is known to have ended.
@@ -56,13 +71,14 @@ func (u *up) ended(ctx context.Context) error {
 // undo ends a sandbox whose start has failed. The start's own context may be the
 // reason of the failure, so it is not used.
 func (u *up) undo(ctx context.Context, cause error) error {
-	u.report.info(StageEnd, "the start failed; ending what was rented")
+	said, why := "the start failed", cause.Error()
+	if errors.Is(cause, context.Canceled) {
+		said = "the start was cancelled"
+		why = said
+	}
+	u.report.info(StageEnd, "%s; ending the machine", said)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	why := cause.Error()
-	if errors.Is(cause, context.Canceled) {
-		why = "the start was cancelled"
-	}
 	_, err := u.engine.driver.End(ctx, u.rec, why)
 	return errors.Join(cause, err)
 }

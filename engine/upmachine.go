@@ -13,6 +13,10 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// localPoll is short: a machine of this computer is there within a second, and a look at it
+// costs nothing.
+const localPoll = 10 * time.Millisecond
+
 // start rents the machine.
 func (u *up) start(ctx context.Context) error {
 	e := u.engine
@@ -42,9 +46,13 @@ func (u *up) start(ctx context.Context) error {
 		if ev.Text == "" {
 			return
 		}
-		if ev.Kind == machine.EventLog {
+		switch ev.Kind {
+		case machine.EventLog:
 			u.report.log(StageMachine, ev.Text)
-		} else {
+		case machine.EventSpared:
+			u.spared = true
+			u.report.warn(StageMachine, "%s", ev.Text)
+		default:
 			u.report.info(StageMachine, "%s", ev.Text)
 		}
 	})
@@ -90,7 +98,7 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		}
 	}
 	spec := u.plan.Spec(c)
-	u.listen(&spec, c)
+	spared := u.listen(&spec, c)
 	hostPython := spec.Image == nil
 	if c.HostMounts && !c.BuildsImage {
 		spec.Image = u.startsFrom(spec.Image)
@@ -107,9 +115,14 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	}
 	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), runtimePort
 	spec.Mounts = mounts
+	longest := time.Duration(0)
+	if c.Provider == localName { // a look costs nothing here
+		longest = localPoll
+	}
 	return machine.Choice{
-		Provider: c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
-		Poll: time.Duration(c.PollSeconds * float64(time.Second)),
+		LongestPoll: longest,
+		Provider:    c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
+		Poll: time.Duration(c.PollSeconds * float64(time.Second)), Spared: spared,
 		Prepare: func(spec *sdk.MachineSpec) (err error) {
 			boot.EndUnix, boot.Machine = spec.EndUnix, spec.Key
 			if spec.Env, err = loader.BootEnv(boot); err == nil && search != "" {

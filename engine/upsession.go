@@ -72,10 +72,11 @@ func (u *up) noteMode(r *machine.Record) error {
 // listen asks for the ports of Jupyter and VS Code. On a machine that shares this
 // computer's network a port that may be another one is looked for when it is needed; on
 // one of this computer with a network of its own, all may be others outside but those that
-// jupyter_port and debug_port name.
-func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) {
+// jupyter_port and debug_port name. What a rented machine can do without is returned: the way
+// through the runtime is always there.
+func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) (spared []int) {
 	if u.building != "" {
-		return
+		return nil
 	}
 	if c.HostMounts && u.plan.Network != "open" {
 		spec.AnyPort = slices.Clone(spec.Ports)
@@ -86,19 +87,23 @@ func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) {
 		if c.HostMounts && u.plan.Network == "open" && may {
 			continue
 		}
+		if !c.HostMounts && !slices.Contains(spec.Ports, port) {
+			spared = append(spared, port)
+		}
 		spec.Ports = append(slices.Clone(spec.Ports), port)
 		if c.HostMounts && may {
 			spec.AnyPort = append(spec.AnyPort, port)
 		}
 	}
+	return spared
 }
 
 // everywhere is where programs listen on a machine whose ports are led to from outside.
 const everywhere = "0.0.0.0"
 
 func (u *up) listenIP() string {
-	if u.chosen.HostMounts {
-		return "" // only this computer
+	if u.chosen.HostMounts || u.spared {
+		return "" // only the machine itself
 	}
 	return everywhere
 }

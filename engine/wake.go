@@ -107,7 +107,7 @@ func (w *waking) start(ctx context.Context) error {
 	}
 	spec := w.spec
 	spec.Name, spec.TimeoutSeconds = r.Name, int64(w.timeout/time.Second)
-	choice := machine.Choice{Provider: localName, Spec: spec, Isolation: isolation.GVisor, LongestPoll: wakingPoll, Prepare: func(spec *sdk.MachineSpec) error {
+	choice := machine.Choice{Provider: localName, Spec: spec, Isolation: isolation.GVisor, LongestPoll: localPoll, Prepare: func(spec *sdk.MachineSpec) error {
 		w.renewal.EndUnix = spec.EndUnix
 		told, err := json.Marshal(w.renewal)
 		if err != nil {
@@ -125,10 +125,6 @@ func (w *waking) start(ctx context.Context) error {
 	})
 	return err
 }
-
-// wakingPoll is short: processes are there again within a second, and a look at this
-// computer's own machines takes less than a millisecond.
-const wakingPoll = 10 * time.Millisecond
 
 func (w *waking) ttl() time.Duration {
 	return cmp.Or(w.attached, min(furnishing, w.timeout))

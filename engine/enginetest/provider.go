@@ -49,8 +49,9 @@ type Script struct {
 	CostPerHour float64       // of a machine, whatever its offer says
 	PollSeconds float64       // as Describe tells
 
-	Offers []sdk.Offer // what can be rented; nil = one machine without a GPU, at CostPerHour
-	Sold   []string    // IDs of offers, or GPUs, of which Create says that none is free
+	Offers  []sdk.Offer // what can be rented; nil = one machine without a GPU, at CostPerHour
+	Sold    []string    // IDs of offers, or GPUs, of which Create says that none is free
+	NoPorts bool        // it makes no machine with further ports
 
 	Before Fault // the call fails without an effect
 	After  Fault // the call has its effect, but its answer is lost
@@ -164,6 +165,9 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 		m := p.machines[spec.Key]
 		if m == nil && p.script.sold(spec) {
 			return sdk.Errorf(sdk.NoCapacity, "no %s is free", cmp.Or(spec.GPU, spec.Offer))
+		}
+		if p.script.NoPorts && len(spec.Ports) > 0 {
+			return sdk.Errorf(sdk.Unsupported, "%s has no further ports", p.name)
 		}
 		if m == nil {
 			m = &Machine{Handle: fmt.Sprintf("%s-%d", p.name, len(p.machines)+1), Key: spec.Key, Owner: spec.Owner, Spec: spec, State: sdk.Pending}

@@ -33,8 +33,13 @@ type Spec struct {
 }
 
 // Empty reports whether there is nothing to do.
-func (s Spec) Empty() bool {
-	return !s.Venv && len(s.SystemPackages)+len(s.PythonPackages)+len(s.Repos)+len(s.Commands) == 0
+func (s Spec) Empty() bool { return !s.Venv && s.installsNothing() }
+
+// OnlyVenv reports whether there is nothing to do but an empty virtual environment.
+func (s Spec) OnlyVenv() bool { return s.Venv && s.installsNothing() }
+
+func (s Spec) installsNothing() bool {
+	return len(s.SystemPackages)+len(s.PythonPackages)+len(s.Repos)+len(s.Commands) == 0
 }
 
 // Result is what the machine's configuration must say from now on.

@@ -19,6 +19,7 @@ type Choice struct {
 	Poll        time.Duration   // shortest useful time between two looks; see [sdk.ProviderInfo].PollSeconds
 	LongestPoll time.Duration   // longest time between two looks, where a look costs nothing; 0 = 3 s
 	Label       string          // for people; empty = made from the rest
+	Spared      []int           // those of Spec.Ports without which the machine does as well, where the provider has none
 
 	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix
 	// are known.

@@ -3,6 +3,8 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,5 +318,43 @@ func TestPollIsAsFastAsTheChoiceWants(t *testing.T) {
 	}
 	if n := m.cloud.Calls(enginetest.OpObserve); n < 1000 {
 		t.Errorf("it looked %d times in 10 seconds", n)
+	}
+}
+
+// TestSparedPorts: what listens at a port is reached through the runtime too, so a provider
+// without ports makes the machine all the same, unless the user has asked for one.
+func TestSparedPorts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		none  bool
+		asked []int
+		want  string // ports of the machine; empty = none is made
+	}{
+		{"a provider with ports", false, []int{9000}, "[9000 8888]"},
+		{"one without", true, nil, "[]"},
+		{"one without, and a port that was asked for", true, []int{9000}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMarket(t, enginetest.Script{NoPorts: c.none}, enginetest.Script{})
+			choice := choices()[0]
+			choice.Spec.Ports, choice.Spared = append(slices.Clone(c.asked), 8888), []int{8888}
+			_, err := m.rent(t.Context(), nil, choice)
+			live := m.live()
+			if c.want == "" {
+				if sdk.CodeOf(err) != sdk.Unsupported || len(live) != 0 {
+					t.Errorf("%v, %d machines", err, len(live))
+				}
+				return
+			}
+			if err != nil || len(live) != 1 || fmt.Sprint(live[0].Spec.Ports) != c.want {
+				t.Fatalf("%v, machines %+v", err, live)
+			}
+			told := slices.ContainsFunc(m.events, func(e machine.Event) bool {
+				return e.Kind == machine.EventSpared && strings.Contains(e.Text, "8888 is reached with seer forward")
+			})
+			if told != c.none {
+				t.Errorf("events %+v", m.events)
+			}
+		})
 	}
 }

@@ -11,6 +11,7 @@ const (
 	EventLog     EventKind = "log"     // a line from the provider
 	EventRetry   EventKind = "retry"   // a passing fault; it is tried again
 	EventChoice  EventKind = "choice"  // a choice gave no machine, and why; the next is tried
+	EventSpared  EventKind = "spared"  // the provider made the machine without what it can spare
 	EventCleanup EventKind = "cleanup" // what was rented is ended again
 )
 

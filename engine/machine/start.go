@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -134,7 +136,7 @@ func (s *start) attempt(ctx context.Context, i int) (err error) {
 	if s.spec, err = s.at.spec(&s.rec); err != nil {
 		return err
 	}
-	if err := s.create(ctx); err != nil {
+	if err := s.createSparing(ctx); err != nil {
 		return err
 	}
 	return s.await(ctx)
@@ -166,6 +168,28 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 }
 
 // create repeats the provider's step until there is a handle.
+// createSparing asks again, without the ports that the machine can spare, where the provider
+// cannot make what was asked for.
+func (s *start) createSparing(ctx context.Context) error {
+	err := s.create(ctx)
+	if sdk.CodeOf(err) != sdk.Unsupported || len(s.at.Spared) == 0 {
+		return err
+	}
+	s.spec.Ports = slices.DeleteFunc(slices.Clone(s.spec.Ports), func(p int) bool { return slices.Contains(s.at.Spared, p) })
+	if err = s.create(ctx); err == nil {
+		s.tell(EventSpared, fmt.Sprintf("%s leads to no port but the runtime's; what listens at %s is reached with seer forward", s.rec.Provider, ports(s.at.Spared)))
+	}
+	return err
+}
+
+func ports(list []int) string {
+	texts := make([]string, len(list))
+	for i, port := range list {
+		texts[i] = strconv.Itoa(port)
+	}
+	return strings.Join(texts, " and ")
+}
+
 func (s *start) create(ctx context.Context) error {
 	var cursor json.RawMessage
 	for {
@@ -310,19 +334,22 @@ func (s *start) record(ctx context.Context, change func(*Record)) error {
 // undo ends what a failed start has rented. The start's own context may be the
 // reason of the failure, so it is not used.
 func (s *start) undo(ctx context.Context, cause error) error {
-	s.tell(EventCleanup, "the start failed; ending what was rented")
+	said, message := "the start failed", cause.Error()
+	if errors.Is(cause, context.Canceled) {
+		said = "the start was cancelled"
+		message = said
+	}
+	s.tell(EventCleanup, said+"; ending what there is of the machine")
 	ctx, cancel := s.d.ending(ctx)
 	defer cancel()
 	leftover := s.d.release(ctx, s.p, &s.rec, true)
-	message := cause.Error()
-	if errors.Is(cause, context.Canceled) {
-		message = "the start was cancelled"
-	}
 	r, err := s.d.finish(ctx, s.rec, sdk.Failed, message, leftover)
 	if r.ID != "" {
 		s.rec = r
 	}
-	s.tell(EventState, message)
+	if message != said {
+		s.tell(EventState, message)
+	}
 	return errors.Join(cause, err)
 }
 
