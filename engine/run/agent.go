@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -136,7 +135,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {
 		return 0, err
 	}
-	log, err := openLog(filepath.Join(r.exp.Outputs, agentLog))
+	log, err := openLog(filepath.Join(r.exp.Outputs, agentLog), r.warn)
 	if err != nil {
 		return 0, err
 	}
@@ -178,13 +177,6 @@ func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writ
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log, failures)
 	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
 	return await(ctx, cmd, r.opts.Grace)
-}
-
-func openLog(path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	return os.Create(path)
 }
 
 func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {

@@ -37,7 +37,7 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 		return r.result, err
 	}
 	err = r.replay(ctx, stage)
-	err = errors.Join(err, r.cleanup(ctx), stage.Close())
+	err = once(err, r.cleanup(ctx), stage.Close())
 	r.result.Duration = time.Since(r.started)
 	r.result.Seconds = r.result.Duration.Seconds()
 	return r.result, err
@@ -50,9 +50,8 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 	if r.agent.warning != "" {
 		r.warn("%s", r.agent.warning)
 	}
-	var err error
-	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
-		return kindOf(err)
+	if err := r.folders(); err != nil {
+		return err
 	}
 	r.id = filepath.Base(stage.dir)
 	for _, s := range r.exp.Serve {
@@ -71,6 +70,7 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 		return err
 	}
 	r.tell(engine.LevelInfo, engine.StageAgent, false, "replaying %s: running the agent, isolation %s", stage.folder.Dir(), r.agent.isolation)
+	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	return err
 }

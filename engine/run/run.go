@@ -65,10 +65,10 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
 	r.result.Outputs = exp.Outputs
 	err := r.run(ctx)
-	err = errors.Join(err, r.cleanup(ctx))
+	err = once(err, r.cleanup(ctx))
 	r.result.Duration = time.Since(r.started)
 	r.result.Seconds = r.result.Duration.Seconds()
-	return r.result, errors.Join(err, r.record(err))
+	return r.result, once(err, r.record(err))
 }
 
 func (o Options) withDefaults() Options {
@@ -128,10 +128,10 @@ func (r *runner) run(ctx context.Context) error {
 	if r.agent.warning != "" {
 		r.warn("%s", r.agent.warning)
 	}
-	var err error
-	if r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn); err != nil {
-		return kindOf(err)
+	if err := r.folders(); err != nil {
+		return err
 	}
+	var err error
 	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
 	if err != nil {
 		return err
@@ -281,6 +281,7 @@ func (r *runner) cleanup(stop context.Context) error {
 	r.agent.close()
 	stopped := stop.Err() != nil
 	if r.space != nil {
+		errs = append(errs, r.unsaved())
 		n, err := collect(r.space.root, r.exp.Outputs, r.warn)
 		r.result.Files = n
 		errs = append(errs, err)
@@ -300,7 +301,7 @@ func (r *runner) cleanup(stop context.Context) error {
 		}
 		errs = append(errs, r.space.save(), r.space.close())
 	}
-	return errors.Join(errs...)
+	return once(errs...)
 }
 
 // keepTimeout is how long a run that was stopped waits for an answer.
@@ -326,12 +327,4 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	}
 	r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s has ended", id)
 	return r.sandbox.Close()
-}
-
-func kindOf(err error) error {
-	var busy *BusyError
-	if errors.As(err, &busy) {
-		return &engine.Error{Kind: engine.KindConflict, Err: err}
-	}
-	return err
 }

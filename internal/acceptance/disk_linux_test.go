@@ -39,7 +39,9 @@ func TestFullDisk(t *testing.T) {
 	p := newPlace(t)
 	p.write("big.bin", strings.Repeat("0123456789abcdef", 1<<17)) // 2 MB
 	p.write("tools.py", "@expose\ndef write():\n    with open('/workspace/x', 'wb') as f:\n        f.write(bytes(20_000_000))\n")
-	p.write("agent.py", "with open('outputs/big', 'wb') as f:\n    f.write(bytes(3_000_000))\n")
+	p.write("agent.py", "print('x' * 2_000_000, flush=True)\nprint('goes on', flush=True)\nwith open('outputs/big', 'wb') as f:\n    f.write(bytes(3_000_000))\n")
+	p.write("fills.py", "try:\n    with open('data', 'wb', buffering=0) as f:\n        while True: f.write(bytes(4096))\nexcept OSError as e: print(e)\n")
+	p.write("whole.yaml", "name: test\nsandbox: {timeout: 10m, execution_mode: cli}\nworkspace: {files: [fills.py]}\nagent: {command: [python3, fills.py]}\n")
 	p.write("run.yaml", "name: test\nsandbox: {timeout: 10m}\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\n")
 
 	// The state folder, before the start.
@@ -63,11 +65,24 @@ func TestFullDisk(t *testing.T) {
 	// The workspace, and the outputs: what the agent made stays where it is.
 	r = p.small(p.path("workspace"), "64k", fill+`"$SEER" run run.yaml`)
 	p.check(r, 14, "space", "workspace")
+	r = p.small(p.path("outputs"), "64k", fill+`"$SEER" run run.yaml`)
+	p.check(r, 14, "space", "results")
+	if strings.Contains(r.err, "ready") || strings.Count(r.err, "no space") != 1 {
+		t.Errorf("a sandbox was made for results without a place, or it is said more than once:\n%s", r.err)
+	}
 	r = p.small(p.path("outputs"), "1m", `"$SEER" run run.yaml`)
-	p.check(r, 14, "space", "still there")
+	p.check(r, 14, "goes on", "space", "still there", "agent.log lacks")
 	if info, err := os.Stat(p.path("workspace/outputs/big")); err != nil || info.Size() != 3_000_000 {
 		t.Errorf("the agent's result: %v, %v", info, err)
 	}
+	p.nothingRuns()
+	// Where an agent works in the sandbox itself, that stays with what is nowhere else.
+	r = p.small(p.path("workspace"), "1m", `"$SEER" run whole.yaml`)
+	p.check(r, 14, "is kept", "space")
+	if left := p.ls(); len(left) != 1 {
+		t.Errorf("left: %v", left)
+	}
+	p.ok("down", "--all")
 	// The cache only makes things slower.
 	r = p.small(installed.cache, "64k", fill+`"$SEER" up exp.yaml --name lab -q && "$SEER" serve lab tools.py --out "$TMPDIR/out" -q && "$SEER" down lab; echo "code $?"; rm -rf "$TMPDIR/out"`)
 	p.check(r, 0, "code 0")

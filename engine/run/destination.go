@@ -1,0 +1,164 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/seer-engine/seer/engine"
+)
+
+// tried is how much must fit into the folder of the results: enough that a disk with room
+// for names only is found.
+const tried = 64 << 10
+
+// folders makes the two folders of this computer that a run writes to, and tries them.
+func (r *runner) folders() error {
+	if err := openOutputs(r.exp.Outputs); err != nil {
+		return err
+	}
+	var err error
+	r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn)
+	return kindOf(err, r.exp.Workspace.Dir)
+}
+
+// openOutputs makes the folder of the results and writes to it for a trial, before
+// anything is rented for results that would have no place.
+func openOutputs(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = try(dir)
+	}
+	return unwritable("the folder of the results", "outputs", dir, err)
+}
+
+// unwritable says which of the experiment's folders cannot be written, and how to name
+// another one. A full disk stays one.
+func unwritable(what, field, dir string, err error) error {
+	if err == nil {
+		return nil
+	}
+	next := "name another folder with"
+	if engine.KindOf(err) == engine.KindNoSpace {
+		next = "make room, or name another folder with"
+	}
+	err = fmt.Errorf("%s cannot be written: %s: %w; %s --set %s=FOLDER", what, dir, reason(err), next, field)
+	if engine.KindOf(err) == engine.KindNoSpace {
+		return &engine.Error{Kind: engine.KindNoSpace, Err: err}
+	}
+	return &engine.Error{Kind: engine.KindConfig, Err: err}
+}
+
+// reason is an error without the file that it was about, which may be one for a trial.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+func try(dir string) error {
+	f, err := os.CreateTemp(dir, ".seer-trial-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, tried))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// unsaved keeps a sandbox that the agent used as a whole, where the workspace cannot be
+// written any more: what it made, as a notebook, may be nowhere else.
+func (r *runner) unsaved() error {
+	if r.sandbox == nil || !r.exp.Sandbox.Whole() {
+		return nil
+	}
+	err := try(r.exp.Workspace.Dir)
+	if err == nil {
+		return nil
+	}
+	r.opts.Keep = true
+	return unwritable("the workspace (so the sandbox is kept with what the agent made in it)", "workspace.dir", r.exp.Workspace.Dir, err)
+}
+
+// kindOf gives what keeps the workspace dir from being used its kind.
+func kindOf(err error, dir string) error {
+	var busy *BusyError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &busy):
+		return &engine.Error{Kind: engine.KindConflict, Err: err}
+	case errors.As(err, &path):
+		return unwritable("the workspace", "workspace.dir", dir, err)
+	}
+	return err
+}
+
+// once joins errors, and tells of a full disk only once: every file that comes after it
+// fails, too.
+func once(errs ...error) error {
+	var all []error
+	full := false
+	for _, err := range errs {
+		again := engine.KindOf(err) == engine.KindNoSpace
+		if err == nil || full && again {
+			continue
+		}
+		full = full || again
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// logFile keeps what the agent prints. Where that cannot be written, the agent goes on: it
+// is said once, and what came meanwhile is missing from the file.
+type logFile struct {
+	mu    sync.Mutex
+	file  *os.File
+	warn  func(format string, args ...any)
+	lost  int64 // bytes
+	tells sync.Once
+}
+
+func openLog(path string, warn func(string, ...any)) (*logFile, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return &logFile{file: f, warn: warn}, nil
+}
+
+// Write never fails: the agent's output would end with it.
+func (l *logFile) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, err := l.file.Write(p)
+	if err != nil {
+		l.lost += int64(len(p) - n)
+		l.tells.Do(func() {
+			next := "look at the disk"
+			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+				next = "make room now, so that the results can be collected"
+			}
+			l.warn("outputs: what the agent prints is not kept in %s at the moment: %v; %s", l.file.Name(), reason(err), next)
+		})
+	}
+	return len(p), nil
+}
+
+// Close tells what is missing.
+func (l *logFile) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost > 0 {
+		l.warn("outputs: %s lacks %d bytes of what the agent printed", l.file.Name(), l.lost)
+	}
+	return l.file.Close()
+}
