@@ -32,7 +32,12 @@ func TestDebugWithoutVSCodeIsFound(t *testing.T) {
 	t.Parallel()
 	dir, asked := t.TempDir(), ""
 	e, err := New(Options{StateDir: filepath.Join(dir, "s"), CacheDir: filepath.Join(dir, "c"), RuntimeDir: filepath.Join(dir, "r"), DataDir: filepath.Join(dir, "d"),
-		LookupEnv: func(name string) (string, bool) { return asked, name == "SEER_CODE_SERVER" }})
+		LookupEnv: func(name string) (string, bool) {
+			if name != "SEER_CODE_SERVER" {
+				return "", false
+			}
+			return asked, true
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,8 +193,9 @@ func TestCopiesAtATerminal(t *testing.T) {
 			t.Errorf("%s is not shown while it is copied: %q", c.what, raw)
 		}
 	}
-	for _, flag := range []string{"--quiet", "--json"} {
-		if raw := p.onTerminal(80, term, "cp", flag, "lab:big", "back"); raw != "" {
+	result := `{"source":"lab:big","target":"back","bytes":8000000}` + "\r\n"
+	for flag, want := range map[string]string{"--quiet": "", "--json": result} {
+		if raw := p.onTerminal(80, term, "cp", flag, "lab:big", "back"); raw != want {
 			t.Errorf("%s: %q", flag, raw)
 		}
 	}
