@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"slices"
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/experiment"
@@ -20,7 +22,7 @@ type Kind string
 // The kinds of error.
 const (
 	KindInternal     Kind = "internal"     // a defect of Seer
-	KindConfig       Kind = "config"       // the experiment, or a file that it names
+	KindConfig       Kind = "config"       // the experiment, or a file or folder that cannot be read or written
 	KindNotFound     Kind = "not_found"    // no such sandbox, service, file, plugin
 	KindConflict     Kind = "conflict"     // a name or port is taken
 	KindPlugin       Kind = "plugin"       // a plugin is missing, broken or misbehaves
@@ -44,6 +46,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, fs.ErrNotExist) match everything that is not there.
+func (e *Error) Is(target error) bool { return target == fs.ErrNotExist && e.Kind == KindNotFound }
 
 // KindOf reports the kind of err, also of errors that come from the packages
 // below the façade. It is empty for nil.
@@ -86,8 +91,22 @@ func KindOf(err error) Kind {
 		return KindTimeout
 	case errors.Is(err, fs.ErrNotExist):
 		return KindNotFound
+	case cannotBe(err):
+		return KindConfig
 	}
 	return KindInternal
+}
+
+// cannotBe reports whether a file or folder that somebody has named cannot be read or
+// written there.
+func cannotBe(err error) bool {
+	var path *fs.PathError
+	var link *os.LinkError
+	if !errors.As(err, &path) && !errors.As(err, &link) {
+		return false
+	}
+	return slices.ContainsFunc([]error{fs.ErrPermission, syscall.EROFS, syscall.ENOTDIR, syscall.EISDIR, syscall.ENAMETOOLONG, syscall.ELOOP},
+		func(why error) bool { return errors.Is(err, why) })
 }
 
 func kindOfCall(err error) (Kind, bool) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type installLog struct {
 	file     *os.File // nil before the first line, and where there can be none
 	lines    int
 	bytes    int
-	packages int // that pip and apt have installed
+	packages int  // that pip and apt have installed
+	full     bool // a disk
 }
 
 func (u *up) newInstallLog() *installLog { return &installLog{u: u, start: u.engine.now()} }
@@ -37,6 +39,7 @@ func (l *installLog) line(text string) {
 	} else if n, _ := fmt.Sscanf(text, "%d upgraded, %d newly installed", &upgraded, &newly); n == 2 {
 		l.packages += newly
 	}
+	l.full = l.full || strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device")
 	l.keep(text)
 	l.u.report.log(StageBoot, text)
 }
@@ -72,6 +75,9 @@ func (l *installLog) open() {
 
 // end closes the file, and names it in an error: what that quotes may lack what matters.
 func (l *installLog) end(ctx context.Context, err error) error {
+	if err != nil && l.full {
+		err = &Error{KindNoSpace, err}
+	}
 	if l.file == nil {
 		return err
 	}

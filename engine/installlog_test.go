@@ -45,9 +45,18 @@ func TestInstallLog(t *testing.T) {
 	if !errors.Is(err, failed) || err.Error() != "it failed; all that was printed is in "+file {
 		t.Errorf("%v", err)
 	}
+	if kind := KindOf(err); kind == KindNoSpace {
+		t.Errorf("%v is %s", err, kind)
+	}
 	kept, rerr := os.ReadFile(file)
 	if rerr != nil || string(kept) != strings.Join(lines, "\n")+"\n" {
 		t.Errorf("kept: %q, %v; said: %q", kept, rerr, lines)
+	}
+	full := u.newInstallLog()
+	full.line("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device")
+	full.file = nil // there was no room for it either
+	if err := full.end(t.Context(), failed); KindOf(as(KindConfig, err)) != KindNoSpace || !errors.Is(err, failed) {
+		t.Errorf("of a full disk: %v is %s", err, KindOf(err))
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if len(left) != 2 || filepath.Base(left[1]) != "young.log" {

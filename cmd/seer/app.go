@@ -57,6 +57,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err != nil && !a.started {
 		err = asUsage(cmd, err)
 	}
+	if err == nil {
+		err = a.ui.lost()
+	}
 	stopped := a.stop.signal()
 	code := exitCode(err, stopped)
 	if stopped != nil && kindOf(err) == engine.KindCancelled {

@@ -40,7 +40,8 @@ const exitCodesText = `seer ends with one of these codes:
     0  ok
     1  a defect of Seer
     2  the command line cannot be meant
-    3  a mistake in the experiment or in a file that it names
+    3  a mistake in the experiment or in a file that it names;
+       a file or folder that cannot be read or written
     4  no such sandbox, service, function, call, plugin or file; or an ambiguous ID
     5  a plugin is missing, broken, misbehaves, failed its tests or was not granted
     6  the machine could not be had, cannot be reached or was lost

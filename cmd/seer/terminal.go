@@ -21,6 +21,7 @@ type terminal struct {
 	colors   bool
 	live     *spinner // nil = plain lines
 	gone     bool     // nobody reads stdout any more
+	unsaid   error    // why a result could not be written
 }
 
 func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
@@ -73,6 +74,9 @@ func (g *guarded) Write(p []byte) (int, error) {
 	if g.f == g.t.out && isBrokenPipe(err) {
 		g.t.gone = true
 	}
+	if g.f == g.t.out && !g.hides && g.t.unsaid == nil {
+		g.t.unsaid = err
+	}
 	return n, err
 }
 
@@ -81,6 +85,13 @@ func (t *terminal) readerGone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.gone
+}
+
+// lost is why a result could not be written, if so. Texts of many lines do not look.
+func (t *terminal) lost() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.unsaid
 }
 
 // finish ends the live line.

@@ -59,12 +59,10 @@ func asError(err error) *protocol.Error {
 		return protocol.Errorf(protocol.NoSpace, "the machine's disk is full: %v", err)
 	case errors.Is(err, fs.ErrNotExist):
 		code = protocol.NotFound
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		code = protocol.Failed
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTEMPTY):
 		code = protocol.Conflict
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENAMETOOLONG),
-		errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ELOOP):
+		errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ELOOP), errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		code = protocol.Invalid
 	case errors.Is(err, context.Canceled), errors.Is(err, io.ErrUnexpectedEOF):
 		code = protocol.Unavailable

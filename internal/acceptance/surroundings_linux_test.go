@@ -68,6 +68,11 @@ func TestStreamsThatAreNotThere(t *testing.T) {
 			t.Errorf("%s says %s", line, r.err)
 		}
 	}
+	for _, command := range []string{"--help", "show lab", "usage lab", "config schema"} {
+		if r := p.sh(`"$SEER" ` + command + ` > /dev/full`); r.code != 14 || strings.Count(r.err, "no space") != 1 {
+			t.Errorf("seer %s to a full disk: %d\n%s", command, r.code, r.err)
+		}
+	}
 	if r := p.sh(`"$SEER" ls > /dev/full`); r.code != 14 || !strings.Contains(r.err, "space") {
 		t.Errorf("a full disk under stdout: %d %s", r.code, r.err)
 	}
