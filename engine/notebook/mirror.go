@@ -8,13 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -43,7 +40,8 @@ type Mirror struct {
 	mu      sync.Mutex
 	name    string // of the copy; empty before the first save
 	version Version
-	warned  string // what was warned of last
+	settled Version // the last one that is known to be on the disk itself
+	warned  string  // what was warned of last
 }
 
 // NewMirror makes a mirror; nothing is written yet. warn is told once of each fault
@@ -83,21 +81,22 @@ func (m *Mirror) Run(ctx context.Context) {
 	}
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastPatience)
 	defer stop()
-	if err := m.Save(last); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	err := m.Save(last)
+	if protocol.CodeOf(err) == protocol.NotFound {
+		err = nil
+	}
+	if err = errors.Join(err, m.settle()); err != nil {
 		m.complain(err)
 	}
 }
 
 // follow waits for one change and saves it.
 func (m *Mirror) follow(ctx context.Context) error {
-	m.mu.Lock()
-	known := m.version
-	m.mu.Unlock()
-	data, v, err := m.client.Notebook(ctx, m.session, known, mirrorWait)
-	if err != nil || data == nil {
+	if err := m.settle(); err != nil {
 		return err
 	}
-	if err := m.write(ctx, data, v); err != nil {
+	saved, err := m.fetch(ctx, mirrorWait)
+	if err != nil || !saved {
 		return err
 	}
 	t := time.NewTimer(saveEvery)
@@ -109,47 +108,91 @@ func (m *Mirror) follow(ctx context.Context) error {
 	return nil
 }
 
-// Save saves the notebook now, if it has changed.
+// Save saves the notebook now, if it has changed. The copy is there then, under its name; that
+// it is on the disk itself is Run's business, which nobody has to wait for.
 func (m *Mirror) Save(ctx context.Context) error {
-	m.mu.Lock()
-	known := m.version
-	m.mu.Unlock()
-	data, v, err := m.client.Notebook(ctx, m.session, known, 0)
-	if err != nil || data == nil {
-		return err
-	}
-	return m.write(ctx, data, v)
+	_, err := m.fetch(ctx, 0)
+	return err
 }
 
-func (m *Mirror) write(ctx context.Context, data []byte, v Version) error {
+// fetch asks for what follows the copy and replaces it. Whether there was anything is the first result.
+func (m *Mirror) fetch(ctx context.Context, wait time.Duration) (bool, error) {
+	for {
+		m.mu.Lock()
+		known := m.version
+		m.mu.Unlock()
+		data, v, err := m.client.Notebook(ctx, m.session, known, wait)
+		if err != nil || data == nil {
+			return false, err
+		}
+		if done, err := m.write(ctx, data, v, known); done || err != nil {
+			return true, err
+		}
+	}
+}
+
+// write replaces the copy by what came when it was asked for what follows known. Not done where
+// somebody else has replaced it since: what came then may be the older of the two.
+func (m *Mirror) write(ctx context.Context, data []byte, v, known Version) (done bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.version != known {
+		return m.version == v, nil
+	}
 	if err := os.MkdirAll(m.dir, 0o755); err != nil {
-		return err
+		return false, err
 	}
 	root, err := os.OpenRoot(m.dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
 	if m.name == "" {
 		s, err := m.client.Session(ctx, m.session)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if m.name, err = claim(root, fileName(s), m.identity(s)); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if err := replace(root, m.name, data); err != nil {
-		return err
+		return false, err
 	}
 	m.version = v
 	if m.warned != "" {
 		m.warned = ""
 		m.warn("the notebook is saved again: " + filepath.Join(m.dir, m.name))
 	}
-	return nil
+	return true, nil
+}
+
+// settle waits until the copy is on the disk itself, so that it is there after a cut of the power, too.
+func (m *Mirror) settle() error {
+	m.mu.Lock()
+	name, v, settled := m.name, m.version, m.settled
+	m.mu.Unlock()
+	if v == "" || v == settled {
+		return nil
+	}
+	root, err := os.OpenRoot(m.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // somebody has taken it away
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = flush(root, name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case err == nil:
+		m.settled = v
+	case m.version == v:
+		m.version = "" // it is written again
+	}
+	return err
 }
 
 // identity names the notebook among all: a copy of the sandbox has another token.
@@ -171,108 +214,4 @@ func (m *Mirror) complain(err error) {
 		m.warned = text
 		m.warn(text)
 	}
-}
-
-// fileName is the notebook's own name, made safe.
-func fileName(s Session) string {
-	name := path.Base(path.Clean("/" + strings.ReplaceAll(s.Path, "\\", "/")))
-	name = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) || strings.ContainsRune(`<>:"|?*`, r) {
-			return '_'
-		}
-		return r
-	}, name)
-	name = strings.TrimLeft(name, ".")
-	if stem := strings.TrimSuffix(name, ".ipynb"); stem == "" || stem == "/" || stem == name {
-		name = strings.Trim(name, "/") + ".ipynb"
-	}
-	const most = 200
-	if len(name) > most {
-		name = strings.ToValidUTF8(name[:most-len(".ipynb")], "") + ".ipynb"
-	}
-	if name == ".ipynb" {
-		return "notebook.ipynb"
-	}
-	return name
-}
-
-// maxNames is how many names are tried.
-const maxNames = 1000
-
-// claim finds the name of a copy: the one that it has already, or the first that nobody
-// has.
-func claim(root *os.Root, name, identity string) (string, error) {
-	if err := root.Mkdir(owners, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	stem := strings.TrimSuffix(name, ".ipynb")
-	for n := 1; n <= maxNames; n++ {
-		if n > 1 {
-			name = fmt.Sprintf("%s_%d.ipynb", stem, n)
-		}
-		owner := path.Join(owners, name)
-		if data, err := root.ReadFile(owner); err == nil {
-			if string(data) == identity {
-				return name, nil
-			}
-			continue
-		}
-		if _, err := root.Lstat(name); err == nil {
-			continue // somebody's own file
-		}
-		switch err := create(root, owner, []byte(identity)); {
-		case err == nil:
-			return name, nil
-		case !errors.Is(err, fs.ErrExist):
-			return "", err
-		}
-		n-- // somebody was faster: look whose it is now
-	}
-	return "", fmt.Errorf("%s has a thousand notebooks of the name %s", root.Name(), name)
-}
-
-// create writes a file that must not exist, as a whole.
-func create(root *os.Root, name string, data []byte) error {
-	tmp, err := temporary(root, data)
-	if err != nil {
-		return err
-	}
-	err = root.Link(tmp, name)
-	_ = root.Remove(tmp) // it is another name of the same file
-	return err
-}
-
-// replace writes a file as a whole: a reader sees the old content or the new one. A link
-// of that name is replaced and not followed.
-func replace(root *os.Root, name string, data []byte) error {
-	tmp, err := temporary(root, data)
-	if err != nil {
-		return err
-	}
-	if err := root.Rename(tmp, name); err != nil {
-		_ = root.Remove(tmp) // the first error is the one to tell
-		return err
-	}
-	return nil
-}
-
-// temporary writes a new file and returns its name.
-func temporary(root *os.Root, data []byte) (string, error) {
-	name := path.Join(owners, "."+NewKey()+".tmp")
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		_ = root.Remove(name)
-		return "", err
-	}
-	return name, nil
 }

@@ -297,3 +297,114 @@ func fullDisk(t *testing.T) {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
+
+// mirrored saves a notebook of version 1 and serves what answer says of later requests: the version
+// that comes, "" for none. Of a request that waits for changes, waits is true.
+func mirrored(t *testing.T, answer func(ctx context.Context, unless string, waits bool) string) *notebook.Mirror {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/notebook") {
+			fmt.Fprint(w, `{"id":"s","path":"notebooks/a.ipynb"}`)
+			return
+		}
+		v := "1"
+		if q := r.URL.Query(); q.Get("unless") != "" {
+			v = answer(r.Context(), q.Get("unless"), q.Get("wait") != "0")
+		}
+		if w.Header().Set("X-Seer-Version", v); v == "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, v)
+	}))
+	t.Cleanup(srv.Close)
+	m := notebook.NewMirror(clientOf(t, srv.URL), "s", t.TempDir(), func(text string) { t.Error(text) })
+	if err := m.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A request that waits for changes may be answered after a tool has saved what came later.
+func TestMirrorKeepsTheLater(t *testing.T) {
+	asked, release, again := make(chan struct{}), make(chan struct{}), make(chan string, 100)
+	m := mirrored(t, func(ctx context.Context, unless string, waits bool) string {
+		switch {
+		case !waits && unless == "1":
+			return "3"
+		case waits && unless == "1":
+			close(asked)
+			<-release
+			return "2"
+		case waits:
+			again <- unless
+			<-ctx.Done()
+		}
+		return ""
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { m.Run(ctx) })
+	<-asked
+	if err := m.Save(ctx); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	if unless := <-again; unless != "3" {
+		t.Errorf("it asks for what follows %q", unless)
+	}
+	if data, err := os.ReadFile(m.Path()); err != nil || string(data) != "3" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := os.Remove(m.Path()); err != nil { // by its reader: no fault
+		t.Error(err)
+	}
+	stop()
+	wg.Wait()
+}
+
+// What a tool saves may come after the other has saved what came later: it is asked for again.
+func TestMirrorSaveKeepsTheLater(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	var released sync.Once
+	again := make(chan string, 100)
+	m := mirrored(t, func(ctx context.Context, unless string, waits bool) string {
+		switch {
+		case waits && unless == "1":
+			<-asked
+			return "3"
+		case waits:
+			released.Do(func() { close(release) }) // its copy is there
+			<-ctx.Done()
+		case unless == "1":
+			close(asked)
+			<-release
+			return "2"
+		default:
+			again <- unless
+		}
+		return ""
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	saved := make(chan error, 1)
+	wg.Go(func() { saved <- m.Save(ctx) })
+	<-asked
+	wg.Go(func() { m.Run(ctx) })
+	if err := <-saved; err != nil {
+		t.Error(err)
+	}
+	select {
+	case unless := <-again:
+		if unless != "3" {
+			t.Errorf("it asks for what follows %q", unless)
+		}
+	default:
+		t.Error("it has not asked again")
+	}
+	if data, err := os.ReadFile(m.Path()); err != nil || string(data) != "3" {
+		t.Errorf("%q, %v", data, err)
+	}
+	stop()
+	wg.Wait()
+}
