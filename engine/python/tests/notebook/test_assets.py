@@ -18,7 +18,8 @@ class Assets(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.layer, self.own = Path(folder.name, "layer"), Path(folder.name, "own")
         self.site = self.layer / "lib" / "python3" / "site-packages"
-        for file in (self.site / "jupyterlab" / "__init__.py", self.of(self.layer) / "static" / "index.html", self.of(self.layer) / "schemas" / "@a" / "b.json"):
+        lab = self.of(self.layer)
+        for file in (self.site / "jupyterlab" / "__init__.py", lab / "static" / "index.html", lab / "schemas" / "@a" / "b.json"):
             file.parent.mkdir(parents=True)
             file.write_text(file.name)
         known = mock.patch.object(sys, "path", [str(self.site)])
