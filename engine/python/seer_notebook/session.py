@@ -15,6 +15,8 @@ from .kernel import RESTARTED, Died, Kernel
 from .settings import Settings
 from .shows import Shows
 
+INTERRUPT = 10.0  # seconds that an interrupt waits for the end of what runs
+
 
 class Session(Shows):
     """Everything that is done to it is done one thing after the other by the queue; only an interrupt does not wait."""
@@ -83,11 +85,15 @@ class Session(Shows):
             await self.document.close()
 
     async def interrupt(self) -> None:
+        """Returns when what runs has ended; when it has not for a while, too: code may go on as it likes."""
         self.drop_all("an interrupt came before it ran")
-        for execution in (self.running, self.whole):
-            if execution is not None:
-                execution.interrupt = True
+        runs = [e for e in (self.running, self.whole) if e is not None]
+        for execution in runs:
+            execution.interrupt = True
         await self.kernel.interrupt()
+        end = time.monotonic() + INTERRUPT
+        while (self.kernel.foreign_busy or self.running in runs or self.whole in runs) and time.monotonic() < end:
+            await asyncio.sleep(0.02)
 
     async def restart(self, setup: bool) -> None:
         """A new kernel in the same notebook."""

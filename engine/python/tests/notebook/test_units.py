@@ -10,6 +10,7 @@ import tempfile
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import jupyter_client
 import nbformat
@@ -142,6 +143,33 @@ class Late(unittest.TestCase):
                 assert not hasattr(rfc3987_syntax, "nothing") and not hasattr(rfc3987_syntax, "__getattr__")
             """ % (str(Path(__file__).resolve().parents[2]), folder)
             subprocess.run([sys.executable, "-B", "-c", code], check=True, timeout=300)
+
+
+class Interrupting(unittest.TestCase):
+    def test_it_is_answered_when_what_ran_has_ended(self) -> None:
+        from seer_notebook import session as module
+
+        async def ask(patience: float, ends: bool) -> bool:
+            service = SimpleNamespace(settings=SimpleNamespace(root="/"), kernels=None, log=None, kernel_env=dict)
+            session, sent = module.Session("s", service, "title"), asyncio.Event()
+
+            async def interrupt() -> None:
+                sent.set()
+
+            session.kernel = SimpleNamespace(foreign_busy=False, interrupt=interrupt)
+            session.running = running = SimpleNamespace(interrupt=False)
+            with mock.patch.object(module, "INTERRUPT", patience):
+                asked = asyncio.ensure_future(session.interrupt())
+                await sent.wait()
+                await asyncio.sleep(0.1)
+                early = asked.done()
+                if ends:
+                    session.running = None
+                await asked
+            return early or not running.interrupt
+
+        self.assertFalse(asyncio.run(ask(1e9, True)), "it was answered while the cell ran")
+        self.assertTrue(asyncio.run(ask(0.0, False)), "code that goes on is waited for")
 
 
 class FirstKernel(unittest.TestCase):
