@@ -93,7 +93,7 @@ func (s *server) addSessionTools() {
 func (s *server) addEndTools() {
 	add(s, &mcp.Tool{
 		Name: "interrupt", Title: "Interrupt", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
-		Description: "Interrupts the cell that runs (KeyboardInterrupt) and drops the queued ones. Variables stay.",
+		Description: "Interrupts the cell that runs (KeyboardInterrupt) and drops the queued ones. Variables stay. Answers when it has ended; with state busy, it goes on all the same after 10 seconds: wait, or restart.",
 	}, s.onSession("interrupt", func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Interrupt(ctx, id) }))
 	add(s, &mcp.Tool{
 		Name: "restart", Title: "Restart the kernel", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
