@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -60,6 +61,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = a.ui.lost()
 	}
+	err = inDeletedFolder(err)
 	stopped := a.stop.signal()
 	code := exitCode(err, stopped)
 	if stopped != nil && kindOf(err) == engine.KindCancelled {
@@ -67,6 +69,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	a.report(err, code)
 	return code
+}
+
+// inDeletedFolder explains why nothing is found in a folder that somebody has removed.
+func inDeletedFolder(err error) error {
+	if !errors.Is(err, syscall.ENOENT) {
+		return err
+	}
+	if _, gone := os.Getwd(); !errors.Is(gone, syscall.ENOENT) {
+		return err
+	}
+	return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("the folder in which you are no longer exists; go to another one")}
 }
 
 // beforeDash are the arguments that are seer's own.

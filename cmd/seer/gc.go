@@ -8,12 +8,14 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func newGC(a *app) *cobra.Command {
@@ -53,7 +55,7 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 			if err := a.print(listed(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
-			return cmp.Or(err, gcFailure(report))
+			return cmp.Or(err, gcFailure(report, a.provides(cmd.Context())))
 		},
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
@@ -170,9 +172,39 @@ func itemName(i machine.GCItem) string {
 	return "-"
 }
 
-func gcFailure(r machine.GCReport) error {
+// provides reports whether this computer or a plugin that is found has a provider.
+func (a *app) provides(ctx context.Context) func(provider string) bool {
+	names := []string{"local"}
+	a.eachManifest(ctx, func(m sdk.Manifest) {
+		if slices.ContainsFunc(m.Implements, func(c string) bool { return strings.HasPrefix(c, string(sdk.KindProvider)+"/") }) {
+			names = append(names, m.Provides...)
+		}
+	})
+	return func(provider string) bool { return slices.Contains(names, provider) }
+}
+
+func gcFailure(r machine.GCReport, known func(provider string) bool) error {
 	if len(r.Failed) == 0 {
 		return nil
 	}
-	return &engine.Error{Kind: engine.KindProvider, Err: errors.New("something could not be cleaned up; run seer gc again later")}
+	return &engine.Error{Kind: engine.KindProvider, Err: errors.New("something could not be cleaned up; " + gcAdvice(r.Failed, known))}
+}
+
+// gcAdvice says what helps: of a provider that has gone with its plugin's folder, no
+// waiting does.
+func gcAdvice(failed []machine.GCItem, known func(provider string) bool) string {
+	gone := map[string]bool{}
+	for _, i := range failed {
+		if i.Provider != "" && !known(i.Provider) {
+			gone[i.Provider] = true
+		}
+	}
+	names := strings.Join(sortedKeys(gone), ", ")
+	switch {
+	case names == "":
+		return "run seer gc again later"
+	case len(gone) == 1:
+		return "no plugin here provides " + names + ": run seer gc again with --plugin-dir FOLDER, where the plugin is, or install it"
+	}
+	return "no plugin here provides " + names + ": run seer gc again with --plugin-dir FOLDER, where the plugins are, or install them"
 }

@@ -69,7 +69,7 @@ func (a *app) init(dir, mode string) error {
 		for _, path := range written {
 			fmt.Fprintln(w, path)
 		}
-		a.ui.tell("Now: seer run %s", start)
+		a.ui.tell("Now: seer run %s", shellQuoted(start))
 		return nil
 	})
 }

@@ -59,7 +59,7 @@ func (m *meter) end(err error) {
 	m.ui.live.hide()
 	if err == nil {
 		took := time.Since(m.begun)
-		fmt.Fprintf(m.ui.stderr(), "%s %s: %s in %.1f s%s\n", m.ui.paint(green, "✓"), plain(m.what), byteCount(m.bytes), took.Seconds(), rate(m.bytes, took))
+		fmt.Fprintf(m.ui.stderr(), "%s %s: %s in %.1f s%s\n", m.ui.done(), plain(m.what), byteCount(m.bytes), took.Seconds(), rate(m.bytes, took))
 	}
 }
 

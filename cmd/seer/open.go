@@ -89,6 +89,9 @@ func pageOf(ctx context.Context, s *engine.Sandbox, what string) (p page, err er
 	return p, err
 }
 
+// xdgNothing is the code of xdg-open where there is nothing that could open it.
+const xdgNothing = 3
+
 // browse asks the desktop to open a page.
 func browse(ctx context.Context, url string) error {
 	command := "xdg-open"
@@ -99,5 +102,10 @@ func browse(ctx context.Context, url string) error {
 	if err != nil {
 		return errors.New("there is no " + command)
 	}
-	return exec.CommandContext(ctx, path, url).Run()
+	err = exec.CommandContext(ctx, path, url).Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && command == "xdg-open" && exit.ExitCode() == xdgNothing {
+		return errors.New("xdg-open has found none")
+	}
+	return err
 }

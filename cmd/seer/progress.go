@@ -32,7 +32,7 @@ func (t *terminal) progress(e engine.Event) {
 		t.live.begins(e)
 	case t.live != nil:
 		t.live.hide()
-		fmt.Fprintln(t.stderr(), t.paint(green, "✓"), harmless(e.Message))
+		fmt.Fprintln(t.stderr(), t.done(), harmless(e.Message))
 	default:
 		fmt.Fprintf(t.stderr(), "%s: %s\n", e.Stage, harmless(e.Message))
 	}

@@ -129,7 +129,7 @@ func experimentOf(dir string) (string, error) {
 		err = json.Unmarshal(data, &ran)
 	}
 	if err != nil || ran.File == "" {
-		return "", usagef("%s does not tell which experiment was run; name it: seer replay %s FILE", path, dir)
+		return "", usagef("%s does not tell which experiment was run; name it: seer replay %s FILE", path, shellQuoted(dir))
 	}
 	return ran.File, nil
 }

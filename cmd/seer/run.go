@@ -74,6 +74,9 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 		err = ferr
 	}
 	if err != nil {
+		if result.Sandbox != "" && !a.jsonOut && kindOf(err) == engine.KindCancelled {
+			a.ui.tell("Results so far: %s", result.Outputs)
+		}
 		return err
 	}
 	if a.jsonOut {

@@ -26,8 +26,9 @@ type spinner struct {
 }
 
 const (
-	frames   = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-	mostSaid = 25
+	frames      = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+	asciiFrames = `|/-\`
+	mostSaid    = 25
 
 	// The cursor stays at the beginning of the line: wherever a terminal that changes its
 	// width lets the line break, it is below the cursor.
@@ -154,6 +155,9 @@ func (s *spinner) spin() {
 func (s *spinner) draw() {
 	s.frame++
 	glyphs := []rune(frames)
+	if s.t.ascii {
+		glyphs = []rune(asciiFrames)
+	}
 	width, _, err := term.GetSize(int(s.t.err.Fd()))
 	if err != nil || width <= 0 {
 		width = 80

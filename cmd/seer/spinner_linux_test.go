@@ -11,11 +11,41 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
+// A terminal whose locale has no such characters is shown none.
+func TestMarksOfALocale(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "1")
+	for _, tc := range []struct {
+		all, ctype, lang string
+		ascii            bool
+	}{
+		{"", "", "", false}, {"", "", "C", true}, {"", "", "C.UTF-8", false}, {"POSIX", "", "en_US.UTF-8", true},
+		{"", "de_DE.utf8", "C", false}, {"", "", "en_US.ISO-8859-1", true},
+	} {
+		t.Setenv("LC_ALL", tc.all)
+		t.Setenv("LC_CTYPE", tc.ctype)
+		t.Setenv("LANG", tc.lang)
+		screen, tty := openTerminal(t, 60)
+		ui := newTerminal(tty, tty)
+		ui.configure(false, false, false, false)
+		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
+		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "it is over", Done: true})
+		ui.finish()
+		tty.Close()
+		seen, _ := io.ReadAll(screen)
+		plainly := !strings.ContainsFunc(string(seen), func(r rune) bool { return r > 127 })
+		if plainly != tc.ascii || !strings.Contains(string(seen), "it is over") {
+			t.Errorf("%+v: %q", tc, seen)
+		}
+	}
+}
+
 // TestLiveLineMakesWay: whoever else writes at the same time, each line is whole, in its
 // order, and no live line stays.
 func TestLiveLineMakesWay(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "1")
+	t.Setenv("LC_ALL", "C.UTF-8")
 	screen, tty := openTerminal(t, 60)
 	seen := make(chan string)
 	go func() {

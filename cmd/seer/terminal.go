@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -19,6 +21,7 @@ type terminal struct {
 	quiet    bool
 	verbose  bool // what installers print stays on the screen
 	colors   bool
+	ascii    bool     // the terminal says that it shows no other characters
 	live     *spinner // nil = plain lines
 	gone     bool     // nobody reads stdout any more
 	unsaid   error    // why a result could not be written
@@ -32,6 +35,7 @@ func (t *terminal) configure(json, quiet, verbose, noColor bool) {
 	t.json, t.quiet, t.verbose = json, quiet, verbose
 	tty := term.IsTerminal(int(t.err.Fd()))
 	dumb := os.Getenv("TERM") == "dumb"
+	t.ascii = asciiOnly(os.Getenv)
 	t.colors = tty && !json && !noColor && !dumb && os.Getenv("NO_COLOR") == ""
 	if tty && !json && !quiet && !dumb {
 		t.live = newSpinner(t)
@@ -123,6 +127,22 @@ func (t *terminal) width() int {
 		return w
 	}
 	return 0
+}
+
+// asciiOnly reports whether the user's locale is one of other characters than Unicode's.
+// Where none is set, as in many containers, terminals show Unicode.
+func asciiOnly(env func(string) string) bool {
+	locale := cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG"))
+	charset := strings.ToLower(strings.ReplaceAll(locale, "-", ""))
+	return locale != "" && !strings.Contains(charset, "utf8")
+}
+
+// done is the mark of a step that has succeeded.
+func (t *terminal) done() string {
+	if t.ascii {
+		return t.paint(green, "ok")
+	}
+	return t.paint(green, "✓")
 }
 
 type color string

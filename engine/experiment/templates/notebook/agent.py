@@ -47,7 +47,7 @@ notebook = Server("notebook")
 session = notebook.tool("start_new_session", experiment_name="first words")
 notebook.tool("add_markdown", content="# Which words follow *the*?")
 wrong = notebook.tool("execute_code", code="import helpers\nhelpers.followers(text)")
-print(wrong["state"], wrong["outputs"][0]["ename"], sep=": ")
+print("a cell with a mistake:", wrong["outputs"][0]["ename"])
 
 # A cell that was wrong is edited, not added again.
 right = notebook.tool("edit_cell", code='import helpers\nfor word, p in helpers.followers(text, "the").items():\n    print("the", word, format(p, ".2f"))')
