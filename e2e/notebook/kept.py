@@ -6,6 +6,7 @@ import random
 import sys
 import tempfile
 
+from jupyter_server_ydoc.stores import SQLiteYStore
 from jupyter_ydoc import YNotebook
 from pycrdt import Doc
 
@@ -78,6 +79,7 @@ async def history(folder, rnd):
         store = made(path="room")
         running = asyncio.ensure_future(store.start())
         await store.started.wait()
+        await store.db_initialized.wait()
         before = nb.ydoc.get_state()
         for n in range(30):
             edit(rnd, nb, 1000 * stopped + n)
@@ -101,8 +103,43 @@ async def history(folder, rnd):
     await running
 
 
+async def fails(folder):
+    """A history that cannot be written for a while keeps no notebook from being saved, and is whole again later."""
+    nb, made = YNotebook(Doc()), kept_at(os.path.join(folder, "failing.db"))
+    store = made(path="room")
+    await asyncio.wait_for(store.flush(), 60)  # of one that has not begun
+    running = asyncio.ensure_future(store.start())
+    await store.started.wait()
+    await store.db_initialized.wait()
+    real, tries = SQLiteYStore.write, []
+
+    async def full(self, data):
+        tries.append(data)
+        raise OSError("no space")
+
+    SQLiteYStore.write = full
+    for n in range(5):
+        before = nb.ydoc.get_state()
+        nb.ycells.append(nb.create_ycell(cell(random.Random(n), n)))
+        await store.write(nb.ydoc.get_update(before))
+        await store.flush()
+    await store._writer  # it ends: nobody tries for ever
+    SQLiteYStore.write = real
+    assert len(tries) >= 5, len(tries)
+    before = nb.ydoc.get_state()
+    nb.ycells.append(nb.create_ycell(cell(random.Random(9), 9)))
+    await store.write(nb.ydoc.get_update(before))
+    await store.flush()
+    found = YNotebook(Doc())
+    await store.apply_updates(found.ydoc)
+    assert found.get() == nb.get() and len(nb.ycells) == 6
+    await store.stop()
+    await running
+
+
 hits = [one(seed) for seed in range(int(sys.argv[1]))]
 assert sum(hits) > len(hits), "nothing was ever kept"
 with tempfile.TemporaryDirectory() as folder:
     asyncio.run(history(folder, random.Random(3)))
+    asyncio.run(fails(folder))
 print("what is kept of a shared notebook is what it says")

@@ -24,6 +24,8 @@ class Store(SQLiteYStore):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._waiting: List[bytes] = []
         self._writer: Optional[asyncio.Task] = None
+        self._one = asyncio.Lock()
+        self._fails = False
 
     async def write(self, data: bytes) -> None:
         self._waiting.append(data)
@@ -31,19 +33,33 @@ class Store(SQLiteYStore):  # type: ignore[misc]
             self._writer = asyncio.ensure_future(self._write_soon())
 
     async def flush(self) -> None:
-        """Writes what waits."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            await super().write(merge_updates(*waiting) if len(waiting) > 1 else waiting[0])
+        """Returns when what waits is written. What cannot be, waits for the next time: a notebook's own file is saved all the same."""
+        if self.db_initialized is None or not self.db_initialized.is_set():
+            return
+        async with self._one:
+            waiting, self._waiting = self._waiting, []
+            if not waiting:
+                return
+            data = merge_updates(*waiting) if len(waiting) > 1 else waiting[0]
+            try:
+                await super().write(data)
+                self._fails = False
+            except BaseException as e:
+                self._waiting.insert(0, data)
+                if not isinstance(e, Exception):
+                    raise
+                if not self._fails:
+                    self.log.exception("the history of a shared document could not be written")
+                self._fails = True
 
     async def stop(self) -> None:
         await self.flush()
         await super().stop()
 
     async def _write_soon(self) -> None:
+        await self.db_initialized.wait()
         while self._waiting:
             await asyncio.sleep(SOON)
-            try:
-                await self.flush()
-            except Exception:
-                self.log.exception("the history of a shared document could not be written")
+            await self.flush()
+            if self._fails:
+                return  # until more comes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from typing import Any, Dict, Iterable
@@ -44,6 +45,8 @@ class Keeper:
         part = self._path + ".part"
         self._fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._size = os.write(self._fd, last)
+        if self._size != len(last):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.replace(part, self._path)
 
     def close(self) -> None:

@@ -322,6 +322,21 @@ class Known(unittest.TestCase):
             keeper.close()
 
 
+    def test_a_disk_that_is_full_while_the_file_begins_anew_takes_nothing_away(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            keeper = store.Keeper(folder)
+            known = [SimpleNamespace(id="known", session="s", cell=None, queued=1.0, started=0.0, state="running")]
+            keeper.save([], known)
+            keeper.close()
+            real = os.write
+            with mock.patch.object(os, "write", lambda fd, data: real(fd, data[:20])):  # as Linux says it
+                keeper.save([], [])
+            self.assertEqual(store.load(str(Path(folder) / store.FILE))["executions"][0]["id"], "known")
+            keeper.save([], [])
+            self.assertEqual(store.load(str(Path(folder) / store.FILE))["executions"], [])
+            keeper.close()
+
+
 class Parsing(unittest.TestCase):
     def test_no_configuration_breaks_it(self) -> None:
         rnd = random.Random(1)
