@@ -14,7 +14,7 @@ var (
 	noDistribution = regexp.MustCompile(`No matching distribution found for ([A-Za-z0-9._-]+)`)
 	// noPackage is how apt says that it has none of that name, or not in this version.
 	noPackage    = regexp.MustCompile(`E: (?:Unable to locate package |Package '|Version '[^']*' for ')([a-z0-9][a-z0-9+.-]*)`)
-	ofRepository = regexp.MustCompile(`^the install command of (\S+) \(`)
+	ofRepository = regexp.MustCompile(`^the install command of ([^(]+) \(`)
 	ofField      = regexp.MustCompile(`^(?:sandbox\.)?(repos|image\.commands)\.(\d+)(: | \()`)
 )
 

@@ -19,20 +19,21 @@ func TestRepos(t *testing.T) {
 	git.Commit("lib", map[string]string{"lib.py": "VALUE = 1\n", "setup.py": setup})
 	git.Run(git.Work("lib"), "submodule", "--quiet", "add", git.URL+"/sub.git", "sub")
 	first := git.Commit("lib", nil)
-	folder := filepath.Join(t.TempDir(), "own work é", "here")
+	folder := filepath.Join(t.TempDir(), "own work é", "here é")
 	git.Run(git.Dir, "clone", "-q", git.URL+"/sub.git", folder)
+	git.Commit("ein répo", map[string]string{"deep.txt": "er\n"})
 	b := newBench(t, nil)
-	text := "sandbox: {network: none, repos: [{url: '" + git.URL + "/lib.git', ref: main, install: 'echo in $PWD > made; python setup.py -q develop --no-deps 2>/dev/null'}, 'file://" + folder + "']}\n"
+	text := "sandbox: {network: none, repos: [{url: '" + git.URL + "/lib.git', ref: main, install: 'echo in $PWD > made; python setup.py -q develop --no-deps 2>/dev/null'}, 'file://" + folder + "', {url: '" + git.URL + "/ein répo.git', install: 'cat deep.txt > made'}]}\n"
 
 	s := b.up(text)
-	got := shell(t, s, "cat lib/sub/deep.txt here/deep.txt lib/made; cd /; python -c 'import lib; print(lib.VALUE, lib.__file__)'; cd /workspace/lib; git rev-parse HEAD; git rev-parse --abbrev-ref HEAD; git remote get-url origin; echo x > new && git add new && git -c user.name=a -c user.email=b commit -qm x && echo written")
-	want := "deepdeepin /workspace/lib\n1 /workspace/lib/lib.py\n" + first + "\nmain\n" + git.URL + "/lib.git\nwritten"
+	got := shell(t, s, "cat lib/sub/deep.txt 'here é/deep.txt' 'ein répo/made' lib/made; cd /; python -c 'import lib; print(lib.VALUE, lib.__file__)'; cd /workspace/lib; git rev-parse HEAD; git rev-parse --abbrev-ref HEAD; git remote get-url origin; echo x > new && git add new && git -c user.name=a -c user.email=b commit -qm x && echo written")
+	want := "deepdeeper\nin /workspace/lib\n1 /workspace/lib/lib.py\n" + first + "\nmain\n" + git.URL + "/lib.git\nwritten"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	packs := git.Packs()
 	b.up(text)
-	if n := git.Packs() - packs; b.counted("building the layer") != 1 || n > 1 { // one asks what main is
+	if n := git.Packs() - packs; b.counted("building the layer") != 1 || n > 2 { // each asks what its ref is
 		t.Errorf("built %d times, %d more requests", b.counted("building the layer"), n)
 	}
 	git.Commit("lib", map[string]string{"lib.py": "VALUE = 2\n"})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 func validNameRune(r rune) bool {
@@ -15,6 +16,18 @@ func validName(name string) bool {
 	return name != "" && len(name) <= maxName && !strings.ContainsAny(name[:1], "-._") &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !validNameRune(r) })
 }
+
+// validFolder reports whether a clone may have the name: of any language, and with spaces.
+func validFolder(name string) bool {
+	if name == "" || len(name) > maxFolder || strings.HasSuffix(name, " ") || strings.ContainsAny(name[:1], "-. ") {
+		return false
+	}
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-+ ", r)
+	})
+}
+
+const maxFolder = 200 // bytes
 
 func isControl(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
 

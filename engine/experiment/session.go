@@ -72,7 +72,6 @@ func (v *validator) session() {
 		taken[p.port] = p.key
 	}
 	v.loading()
-	v.repos()
 }
 
 // loading checks what is about models that Seer loads itself.
@@ -125,27 +124,5 @@ func (v *validator) onlyLoaded(at string, m Model) {
 		if f.set {
 			v.fail(at+"."+f.key, "Seer loads models only with execution_mode notebook or cli", "do it where the interface loads the model, or set execution_mode")
 		}
-	}
-}
-
-// repos refuses two clones in one place.
-func (v *validator) repos() {
-	names := map[string]int{}
-	for i, r := range v.exp.Sandbox.Repos {
-		at := fmt.Sprintf("sandbox.repos.%d", i)
-		name := r.Name()
-		if last := r.lastPart(); last != "" && name == "" {
-			v.fail(at+".url", fmt.Sprintf("%s ends with %s, which cannot be the folder's name in /workspace", quote(r.URL), quote(last)),
-				fmt.Sprintf("rename the repository: a-z, A-Z, 0-9, `.`, `_` and `-`, a letter or digit first, at most %d of them", maxName))
-			continue
-		}
-		if name == "" {
-			v.fail(at+".url", quote(r.URL)+" names no repository", "write org/repo, or a URL that ends with the repository's name")
-			continue
-		}
-		if other, clash := names[name]; clash {
-			v.fail(at+".url", fmt.Sprintf("it would be cloned to /workspace/%s, as repos.%d is", name, other), "list one of them")
-		}
-		names[name] = i
 	}
 }

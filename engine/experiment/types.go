@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -105,16 +106,17 @@ type Repo struct{ URL, Ref, Install string }
 
 // Name is the folder of the clone under /workspace; empty where the URL has none.
 func (r Repo) Name() string {
-	if name := r.lastPart(); validName(name) {
-		return name
-	}
-	return ""
-}
-
-// lastPart is the part of the URL that names the repository.
-func (r Repo) lastPart() string {
 	name := strings.TrimSuffix(strings.TrimRight(r.URL, "/"), ".git")
-	return name[strings.LastIndexAny(name, "/:")+1:]
+	name = name[strings.LastIndexAny(name, "/:")+1:]
+	if strings.Contains(r.URL, "://") {
+		if plain, err := url.PathUnescape(name); err == nil {
+			name = plain
+		}
+	}
+	if !validFolder(name) {
+		return ""
+	}
+	return name
 }
 
 // Image is the file system to start from.

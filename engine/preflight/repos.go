@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/sdk"
@@ -53,7 +54,7 @@ func loopback(host string) bool {
 var (
 	shortRepo = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+$`)
 	scpRepo   = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:`)
-	repoName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	likeShort = regexp.MustCompile(`^[^-./~:?#@][^/:?#@]*/[^/:?#@]+$`)
 	badRef    = regexp.MustCompile(`^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|/$|\.lock$`)
 )
 
@@ -69,13 +70,19 @@ func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 		return r, "a repository is not cloned by ssh: the sandbox has no key of yours", "write its https:// URL; for a private one put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
 	}
 	u, err := url.Parse(r.URL)
-	if err != nil || strings.ContainsAny(r.URL, "\t\n\x00") || strings.Contains(r.URL, " ") && u.Scheme != "file" {
+	if err != nil || strings.ContainsAny(r.URL, "\t\n\x00") {
 		return r, "this is not the URL of a repository", forms
+	}
+	if likeShort.MatchString(r.URL) {
+		return r, "GitHub has no repository of such a name: its names have only A-Z, a-z, 0-9 and `.`, `_`, `-`", "look at its spelling, or write the URL of another server"
 	}
 	switch u.Scheme {
 	case "http", "https":
 		if u.User != nil {
 			return r, "a URL with a password would stay in the clone", "write it without, and put a token into sandbox.secrets (GITHUB_TOKEN or GIT_TOKEN)"
+		}
+		if strings.ContainsFunc(r.URL, func(c rune) bool { return c == ' ' || c > unicode.MaxASCII }) {
+			r.URL = u.String() // as a server is asked for it
 		}
 	case "file":
 		if r.Folder = path.Clean(u.Path); u.Host != "" || !path.IsAbs(u.Path) {
@@ -84,8 +91,11 @@ func ParseRepo(from experiment.Repo) (r Repo, problem, hint string) {
 	default:
 		return r, "this is not the URL of a repository", forms
 	}
-	if r.Name = strings.TrimSuffix(path.Base(strings.TrimRight(u.Path, "/")), ".git"); !repoName.MatchString(r.Name) {
-		return r, fmt.Sprintf("`%s` cannot be the name of a folder in /workspace", r.Name), forms
+	if strings.Trim(u.Path, "/") == "" {
+		return r, "it names no repository", forms
+	}
+	if r.Name = from.Name(); r.Name == "" {
+		return r, fmt.Sprintf("`%s` cannot be the name of a folder in /workspace", path.Base(u.Path)), "rename the repository: letters, digits, spaces, `.`, `_`, `+` and `-`, with a letter, a digit or `_` first"
 	}
 	if badRef.MatchString(r.Ref) {
 		return r, fmt.Sprintf("`%s` cannot be a branch, tag or commit", r.Ref), "write it as git does: main, v1.2, or a whole commit"
