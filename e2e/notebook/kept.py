@@ -6,7 +6,6 @@ import random
 import sys
 import tempfile
 
-from jupyter_server_ydoc.stores import SQLiteYStore
 from jupyter_ydoc import YNotebook
 from pycrdt import Doc
 
@@ -111,25 +110,16 @@ async def fails(folder):
     running = asyncio.ensure_future(store.start())
     await store.started.wait()
     await store.db_initialized.wait()
-    real, tries = SQLiteYStore.write, []
-
-    async def full(self, data):
-        tries.append(data)
-        raise OSError("no space")
-
-    SQLiteYStore.write = full
-    for n in range(5):
+    await store._db.execute("PRAGMA max_page_count = 1")  # the disk is full: it cannot grow
+    for n in range(6):
+        if n == 5:
+            await store._writer  # it has ended: nobody tries for ever
+            assert store._waiting, "the disk was not full"
+            await store._db.execute("PRAGMA max_page_count = 1000000")
         before = nb.ydoc.get_state()
-        nb.ycells.append(nb.create_ycell(cell(random.Random(n), n)))
+        nb.ycells.append(nb.create_ycell({**cell(random.Random(n), n), "source": "x" * 50000}))
         await store.write(nb.ydoc.get_update(before))
         await store.flush()
-    await store._writer  # it ends: nobody tries for ever
-    SQLiteYStore.write = real
-    assert len(tries) >= 5, len(tries)
-    before = nb.ydoc.get_state()
-    nb.ycells.append(nb.create_ycell(cell(random.Random(9), 9)))
-    await store.write(nb.ydoc.get_update(before))
-    await store.flush()
     found = YNotebook(Doc())
     await store.apply_updates(found.ydoc)
     assert found.get() == nb.get() and len(nb.ycells) == 6

@@ -41,6 +41,7 @@ class Store(SQLiteYStore):  # type: ignore[misc]
             if not waiting:
                 return
             data = merge_updates(*waiting) if len(waiting) > 1 else waiting[0]
+            handler, self._db._exception_handler = getattr(self._db, "_exception_handler", None), None  # it would only log that nothing was written
             try:
                 await super().write(data)
                 self._fails = False
@@ -51,6 +52,8 @@ class Store(SQLiteYStore):  # type: ignore[misc]
                 if not self._fails:
                     self.log.exception("the history of a shared document could not be written")
                 self._fails = True
+            finally:
+                self._db._exception_handler = handler
 
     async def stop(self) -> None:
         await self.flush()
