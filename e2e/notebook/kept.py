@@ -71,6 +71,30 @@ def one(seed):
     return hits
 
 
+def many():
+    """A notebook of many cells is written as fast as a short one after a few changes; one of too much text is not kept twice."""
+    here = YNotebook(Doc())
+    for count, size, fast in ((105, 100, True), (205, 200 << 10, False)):
+        here.set({"cells": [{**cell(random.Random(n), n), "source": "x" * size} for n in range(count)], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        kept = SharedCells(here.ycells, lambda at: _plain(here.get_cell(at)))
+        asked = [kept.large() for _ in range(8)]
+        assert asked == ([True] * 5 + [False] * 3 if fast else [True] * 8), asked
+        assert sum(len(k.text) + len(k.cell["source"] if k.cell else "") for k in kept._kept) < 70 << 20
+        if fast:
+            assert joined(kept.texts(), {}) == as_jupyter_writes({"cells": kept.all(), "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        else:
+            assert kept.ids() == ["cell%d" % n for n in range(count)] and kept.all() == [_plain(here.get_cell(at)) for at in range(count)]
+            watch = here.ycells.observe_deep(lambda events: kept.follow(events))
+            del here.ycells[:150]
+            for _ in range(3):  # what was kept is counted again
+                here.ycells[0]["metadata"]["n"] = 1
+                kept.ids()
+            here.ycells.unobserve(watch)
+            for n in range(len(here.ycells)):
+                kept._kept[n] = None if kept._kept[n].cell is None else kept._kept[n]
+            assert [kept.large() for _ in range(4)][-1] is False
+
+
 async def history(folder, rnd):
     """What was written is there for who comes later, whether it was waited for or the store was stopped."""
     nb, made = YNotebook(Doc()), kept_at(os.path.join(folder, "shared.db"))
@@ -129,6 +153,7 @@ async def fails(folder):
 
 hits = [one(seed) for seed in range(int(sys.argv[1]))]
 assert sum(hits) > len(hits), "nothing was ever kept"
+many()
 with tempfile.TemporaryDirectory() as folder:
     asyncio.run(history(folder, random.Random(3)))
     asyncio.run(fails(folder))

@@ -7,11 +7,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from .saving import cell_text
 
 SMALL = 256 << 10  # characters: what is longer is not kept here a second time
+MOST = 32 << 20  # characters of all together
+AT_ONCE = 20  # cells whose text is written without others having to wait
 
 
 class _Kept:
-    def __init__(self, name: str, cell: Optional[Dict[str, Any]]) -> None:
-        self.name, self.cell, self.text = name, cell, ""
+    def __init__(self, name: str, cell: Optional[Dict[str, Any]], size: int) -> None:
+        self.name, self.cell, self.text, self.size = name, cell, "", size
 
 
 class SharedCells:
@@ -21,6 +23,7 @@ class SharedCells:
         """read gives the cell at an index as nbformat has it."""
         self._array, self._read = array, read
         self._kept: List[Optional[_Kept]] = []
+        self._held = 0  # characters of cells that are kept, at most
 
     def follow(self, events: Sequence[Any]) -> None:
         """Forgets what these events of observe_deep are about. Their paths are those after all of them."""
@@ -62,8 +65,14 @@ class SharedCells:
         return [self._text(n) for n in range(self._size())]
 
     def large(self) -> bool:
-        """Whether texts would take so long that others had to wait."""
-        return sum(k is None or not k.text for k in self._kept) > 20 or any(k is not None and k.cell is None for k in self._kept)
+        """Whether texts would take so long that others had to wait. Some are written for the next time."""
+        kept = [self._at(n) for n in range(self._size())]
+        lacking = [n for n, k in enumerate(kept) if not k.text]
+        if any(k.cell is None for k in kept) or sum(len(k.text) for k in kept) > MOST:
+            return True
+        for n in lacking[:AT_ONCE]:
+            self._text(n)
+        return len(lacking) > AT_ONCE
 
     def _text(self, at: int) -> str:
         kept = self._at(at)
@@ -86,8 +95,18 @@ class SharedCells:
         found = self._kept[at]
         if found is None:
             cell = self._read(at)
-            found = self._kept[at] = _Kept(str(self._array[at]["id"]), cell if _length(cell) <= SMALL else None)
+            size = _length(cell)
+            found = self._kept[at] = _Kept(str(self._array[at]["id"]), cell if size <= SMALL and self._room(size) else None, size)
         return found
+
+    def _room(self, size: int) -> bool:
+        """Whether one more of this size is kept."""
+        if self._held + size > MOST:
+            self._held = sum(k.size for k in self._kept if k is not None and k.cell is not None)
+        if self._held + size > MOST:
+            return False
+        self._held += size
+        return True
 
 
 def _length(cell: Dict[str, Any]) -> int:
