@@ -123,7 +123,7 @@ func (r Report) Warnings() []Finding {
 // report, all at once; the error says only that it could not look.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.repos, c.ports, c.agent}
+	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err

@@ -315,3 +315,38 @@ func TestProbePython(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Models that nothing could load are told before packages are installed for a session.
+func TestLoaders(t *testing.T) {
+	const model = "execution_mode: notebook, models: [{name: ./model}]"
+	sure, unsure := "error", "warning"
+	for text, want := range map[string]string{
+		"sandbox: {" + model + ", python_packages: [torch, 'Scikit_Learn>=1']}": sure,
+		"sandbox: {" + model + "}":                                                           sure,
+		"sandbox: {execution_mode: cli, models: [{name: ./model}]}":                          sure,
+		"sandbox: {" + model + ", python_packages: [peft]}":                                  unsure,
+		"sandbox: {" + model + ", python_packages: ['torch[all]']}":                          unsure,
+		"sandbox: {" + model + ", python_packages: [torch, 'Transformers>=4']}":              "",
+		"sandbox: {" + model + ", provider: cloud, gpu: H100}":                               "",
+		"sandbox: {" + model + ", image: {base: 'python:3.12'}}":                             "",
+		"sandbox: {" + model + ", repos: [{url: 'https://h/x', install: pip install -e .}]}": "",
+		"sandbox: {" + model + "}\nworkspace: {preload_models: false}":                       "",
+		"sandbox: {models: [{name: ./model}]}":                                               "",
+		"sandbox: {execution_mode: notebook}":                                                "",
+	} {
+		got := ""
+		for _, f := range newLab(t).check(text).Findings {
+			if strings.Contains(f.Message, "`transformers`") {
+				got += string(f.Severity)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, not %q", text, got, want)
+		}
+	}
+	l := newLab(t)
+	l.facts.Python.Distributions["transformers"] = "4.47"
+	for _, f := range l.check("sandbox: {" + model + "}").Findings {
+		t.Errorf("it is installed: %v", f)
+	}
+}
