@@ -1,23 +1,27 @@
-"""JupyterLab's own files, put where it looks for them when the first browser comes: a layer that all experiments share is without them."""
+"""JupyterLab's own files are used where they were installed: it looks for them in its prefix only, which may be a layer higher."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
 import sys
-from typing import Optional
+from typing import Any, Optional
 
 FOLDER = os.path.join("share", "jupyter", "lab")
-NAMES = ("schemas", "static", "themes")
+NAMES = {"schemas_dir": "schemas", "static_dir": "static", "templates_dir": "static", "themes_dir": "themes"}
 
 
-def link() -> None:
-    """Links what the environment lacks of the files beside the package; does nothing where they are. Raises OSError."""
-    here, there = os.path.join(sys.prefix, FOLDER), _beside()
-    if there is None or os.path.exists(os.path.join(here, "static", "index.html")):
+def find(config: Any) -> None:
+    """Says where they are, in the configuration of a server, if they are not where JupyterLab looks.
+
+    They are not linked: Tornado 6.5.9 and later serves no file that a link leads out to.
+    """
+    there = _beside()
+    if there is None or os.path.exists(os.path.join(sys.prefix, FOLDER, "static", "index.html")):
         return
-    for name in NAMES:
-        _link(os.path.join(there, name), os.path.join(here, name))
+    for option, name in NAMES.items():
+        if option not in config.LabApp:
+            config.LabApp[option] = os.path.join(there, name)
 
 
 def _beside() -> Optional[str]:
@@ -30,14 +34,3 @@ def _beside() -> Optional[str]:
         prefix = os.path.dirname(prefix)
     folder = os.path.join(prefix, FOLDER)
     return folder if os.path.isdir(folder) else None
-
-
-def _link(source: str, target: str) -> None:
-    """Each file by itself: pip puts another one in its place, which it could not in a folder that is read-only."""
-    for folder, _, names in os.walk(source):
-        inside = os.path.join(target, os.path.relpath(folder, source))
-        os.makedirs(inside, exist_ok=True)
-        for name in names:
-            path = os.path.join(inside, name)
-            if not os.path.lexists(path):
-                os.symlink(os.path.join(folder, name), path)

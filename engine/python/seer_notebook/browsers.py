@@ -41,10 +41,7 @@ class Browsers:
 
     async def _load(self) -> None:
         loop = asyncio.get_running_loop()
-        try:
-            await loop.run_in_executor(None, assets.link)
-        except OSError:
-            self._app.log.exception("JupyterLab's files could not be linked")
+        assets.find(self._app.config)
         for name in self._names:  # in a thread: a cold disk takes long, and cells run meanwhile
             try:
                 await loop.run_in_executor(None, importlib.import_module, LATER[name])

@@ -1,11 +1,12 @@
-"""JupyterLab's files of a layer are there when it looks for them, and pip may replace each."""
+"""JupyterLab's files of a layer are found."""
 
-import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
+
+from traitlets.config import Config
 
 import harness  # noqa: F401 (finds the service)
 
@@ -34,31 +35,27 @@ class Assets(unittest.TestCase):
     def of(prefix: Path) -> Path:
         return prefix / "share" / "jupyter" / "lab"
 
-    def test_links(self) -> None:
-        mine = self.of(self.own) / "schemas" / "@a" / "mine.json"
-        mine.parent.mkdir(parents=True)
-        mine.write_text("mine")
-        assets.link()
-        assets.link()
-        self.assertEqual((self.of(self.own) / "static" / "index.html").read_text(), "index.html")
-        self.assertEqual(sorted(os.listdir(mine.parent)), ["b.json", "mine.json"])
-        replaced = mine.parent / "b.json"  # as pip does
-        replaced.unlink()
-        replaced.write_text("newer")
-        self.assertEqual((self.of(self.layer) / "schemas" / "@a" / "b.json").read_text(), "b.json")
+    def found(self, **more: str) -> dict:
+        config = Config()
+        config.LabApp.update(more)
+        assets.find(config)
+        return dict(config.LabApp)
+
+    def test_found(self) -> None:
+        lab = str(self.of(self.layer))
+        self.assertEqual(self.found(), {"static_dir": lab + "/static", "templates_dir": lab + "/static", "schemas_dir": lab + "/schemas", "themes_dir": lab + "/themes"})
+        self.assertEqual(self.found(themes_dir="/mine")["themes_dir"], "/mine")
 
     def test_own(self) -> None:
         """Those of an environment with a JupyterLab of its own stay alone."""
         index = self.of(self.own) / "static" / "index.html"
         index.parent.mkdir(parents=True)
         index.write_text("own")
-        assets.link()
-        self.assertEqual(sorted(os.listdir(self.of(self.own))), ["static"])
+        self.assertEqual(self.found(), {})
 
     def test_none(self) -> None:
         with mock.patch.object(sys, "path", []):
-            assets.link()
-        self.assertFalse(self.own.exists())
+            self.assertEqual(self.found(), {})
 
 
 if __name__ == "__main__":
