@@ -144,12 +144,20 @@ it is called /workspace, too: your own file tools do not see the sandbox.`
 func (u *up) repoText() string {
 	var b strings.Builder
 	for _, r := range u.exp.Sandbox.Repos {
-		fmt.Fprintf(&b, "- %s is in %s/%s\n", told(r), workspace.Folder, r.Name())
+		fmt.Fprintf(&b, "- %s is in %s/%s%s\n", told(r), workspace.Folder, r.Name(), uninstalled(r))
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return "## Repositories\n\n" + b.String()
+}
+
+// uninstalled says why importing a repository by its name brings nothing.
+func uninstalled(r experiment.Repo) string {
+	if r.Install != "" {
+		return ""
+	}
+	return ", not installed: its packages are importable once its folder is in sys.path, or pip install -e has been run there"
 }
 
 // told is what an agent is told of where a repository is from. Paths of this computer, and

@@ -22,10 +22,14 @@ func TestPromptTellsNoPathsOfThisComputer(t *testing.T) {
 		"ssh://git@example.org/me/repo":   "repo",
 	} {
 		exp := &experiment.Experiment{}
-		exp.Sandbox.ExecutionMode, exp.Sandbox.Repos = experiment.ModeCLI, []experiment.Repo{{URL: given}}
+		exp.Sandbox.ExecutionMode, exp.Sandbox.Repos = experiment.ModeCLI, []experiment.Repo{{URL: given, Install: "pip install -e ."}}
 		u := &up{exp: exp}
 		name := exp.Sandbox.Repos[0].Name()
 		if got := u.prompt(); !strings.Contains(got, "- "+want+" is in /workspace/"+name+"\n") && !strings.HasSuffix(got, "- "+want+" is in /workspace/"+name) {
+			t.Errorf("%s: %s", given, got)
+		}
+		exp.Sandbox.Repos[0].Install = "" // importing it brings nothing, which looks like a defect
+		if got := u.prompt(); !strings.Contains(got, "- "+want+" is in /workspace/"+name+", not installed: ") {
 			t.Errorf("%s: %s", given, got)
 		}
 	}
