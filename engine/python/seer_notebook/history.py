@@ -41,7 +41,8 @@ class Store(SQLiteYStore):  # type: ignore[misc]
             if not waiting:
                 return
             data = merge_updates(*waiting) if len(waiting) > 1 else waiting[0]
-            handler, self._db._exception_handler = getattr(self._db, "_exception_handler", None), None  # it would only log that nothing was written
+            handler = getattr(self._db, "_exception_handler", None)
+            self._db._exception_handler = None  # it would only log that nothing was written
             try:
                 await super().write(data)
                 self._fails = False

@@ -6,9 +6,8 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from traitlets.config import Config
-
 import harness  # noqa: F401 (finds the service)
+from traitlets.config import Config
 
 from seer_notebook import assets
 
@@ -43,7 +42,8 @@ class Assets(unittest.TestCase):
 
     def test_found(self) -> None:
         lab = str(self.of(self.layer))
-        self.assertEqual(self.found(), {"static_dir": lab + "/static", "templates_dir": lab + "/static", "schemas_dir": lab + "/schemas", "themes_dir": lab + "/themes"})
+        self.assertEqual(self.found(), {"static_dir": lab + "/static", "templates_dir": lab + "/static",
+                                        "schemas_dir": lab + "/schemas", "themes_dir": lab + "/themes"})
         self.assertEqual(self.found(themes_dir="/mine")["themes_dir"], "/mine")
 
     def test_own(self) -> None:
