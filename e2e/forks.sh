@@ -150,7 +150,19 @@ for pause in 0.2 0.8 2; do
   broken INT $pause up forks.yaml --snapshot whole --name half-1
   broken KILL $pause up forks.yaml --snapshot whole --name half-1
 done
-broken KILL 0.8 fork disk -n 2 --name half # it may take two minutes to go on
+broken KILL 0.8 fork disk -n 2 --name half
+# At each moment of the parking itself: the sandbox is used, and saved, at once.
+for step in $(seq 20); do
+  pause=$(python3 -c "print($step * 0.02)")
+  for signal in INT KILL; do
+    setsid "$SEER" snapshot disk half --memory >said 2>&1 &
+    sleep "$pause"
+    kill "-$signal" $! 2>/dev/null || true
+    wait $! 2>/dev/null || true
+    is "after $signal at $pause s" "$(timeout 90 "$SEER" exec disk -- echo on)" on
+    "$SEER" snapshots rm half >/dev/null 2>&1 || true
+  done
+done
 "$SEER" snapshots verify whole again
 "$SEER" fork disk -n 2 --name half >/dev/null
 "$SEER" call half-2 state.count >/dev/null

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/seer-engine/seer/engine/isolation"
 )
 
 // maxForks of one call: each takes the memory of the original.
@@ -39,6 +42,9 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	}
 	defer s.Close()
 	report := reporter{e.now, o.Progress}
+	if err := s.forkable(ctx); err != nil {
+		return nil, err
+	}
 	dir, done, err := e.memoryWork(ctx)
 	if err != nil {
 		return nil, as(KindInternal, err)
@@ -58,6 +64,25 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	return made, as(KindProvider, err)
 }
 
+// forkable tells at once all of a sandbox for which its processes cannot be saved.
+func (s *Sandbox) forkable(ctx context.Context) error {
+	r, _, err := s.sessionOf(ctx)
+	if err != nil {
+		return err
+	}
+	var wanted []string
+	if r.Isolation != isolation.GVisor {
+		wanted = append(wanted, "isolation: gvisor")
+	}
+	if r.Network != "none" && r.Network != "hosts" {
+		wanted = append(wanted, "network: none (or a list of hosts)")
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return &Error{KindUnsupported, fmt.Errorf("the processes of %s cannot be saved: it has isolation %s and network %s; start it with %s", s.id, r.Isolation, r.Network, strings.Join(wanted, " and "))}
+}
+
 // many starts n copies, as many at once as this computer has processors.
 func (w waking) many(ctx context.Context, n int, name string) ([]*Sandbox, error) {
 	made, errs := make([]*Sandbox, n), make([]error, n)
@@ -68,6 +93,7 @@ func (w waking) many(ctx context.Context, n int, name string) ([]*Sandbox, error
 			places <- struct{}{}
 			defer func() { <-places }()
 			one := w
+			one.quiet = i > 0
 			if name != "" {
 				one.name = fmt.Sprintf("%s-%d", name, i+1)
 			}
@@ -77,11 +103,17 @@ func (w waking) many(ctx context.Context, n int, name string) ([]*Sandbox, error
 		})
 	}
 	all.Wait()
+	// Until all are there they end soon if this program is killed: nobody knows their IDs.
 	var good []*Sandbox
-	for _, s := range made {
-		if s != nil {
-			good = append(good, s)
+	for i, s := range made {
+		if s == nil {
+			continue
 		}
+		if errs[i] = w.release(ctx, s); errs[i] != nil {
+			errs[i] = fmt.Errorf("copy %d: %w", i+1, errs[i])
+			continue
+		}
+		good = append(good, s)
 	}
 	return good, errors.Join(errs...)
 }

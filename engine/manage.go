@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
@@ -25,7 +26,21 @@ func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
+	if r.Provider == localName && r.Isolation == isolation.GVisor {
+		client.Mend(func(ctx context.Context) bool { return e.listensAgain(ctx, r.Handle) })
+	}
 	return &Sandbox{engine: e, id: r.ID, runtime: client, lost: make(chan struct{})}, nil
+}
+
+// listensAgain has a machine of this computer that stands still to be saved listen again,
+// where whoever saved it was killed.
+func (e *Engine) listensAgain(ctx context.Context, handle string) bool {
+	p, err := e.local()
+	if err != nil {
+		return false
+	}
+	seen, err := p.Observe(ctx, []string{handle})
+	return err == nil && len(seen) == 1 && seen[0].State == sdk.Running
 }
 
 // Open finds a live sandbox by its ID, an unambiguous beginning of it, or its name.

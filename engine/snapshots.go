@@ -123,7 +123,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 	}
 	frozen, err := s.runtime.Freeze(ctx)
 	if err != nil {
-		return snapshot.Snapshot{}, fmt.Errorf("stop the sandbox while it is saved: %w", err)
+		return snapshot.Snapshot{}, alreadySaved(err)
 	}
 	for _, p := range frozen.NotFrozen {
 		report.warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)

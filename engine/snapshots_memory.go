@@ -130,14 +130,7 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (
 		}
 		defer func() { err = errors.Join(err, s.startCodeServer(context.WithoutCancel(ctx), *note.CodeServer)) }()
 	}
-	park := func(ctx context.Context, id string) error {
-		_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id})
-		return err
-	}
-	if err := m.SaveMemory(ctx, r.Handle, dir, park, s.runtime.Thaw); err != nil {
-		if protocol.CodeOf(err) == protocol.Conflict {
-			err = fmt.Errorf("saving took longer than the %s that a sandbox may stand still: %w", protocol.ParkLimit, err)
-		}
+	if err := m.SaveMemory(ctx, r.Handle, dir, s.park, s.thaw); err != nil {
 		return err
 	}
 	saved := savedSandbox{Version: 1, Record: r, Session: note}
@@ -151,6 +144,31 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (
 		return err
 	}
 	return state.WriteFile(filepath.Join(dir, sandboxNote), data, 0o600)
+}
+
+// alreadySaved says of a sandbox that stands still why it does.
+func alreadySaved(err error) error {
+	if protocol.CodeOf(err) == protocol.Conflict {
+		err = fmt.Errorf("the sandbox cannot be stopped to be saved: %w", err)
+	}
+	return err
+}
+
+// park has the sandbox stand still until [Sandbox.thaw], or until this program is gone.
+func (s *Sandbox) park(ctx context.Context, id string) error {
+	_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id, AskerSeconds: protocol.AskerLimit.Seconds()})
+	if code := protocol.CodeOf(err); code != "" && code != protocol.Unavailable {
+		return &local.Refused{Why: alreadySaved(err)}
+	}
+	return err
+}
+
+func (s *Sandbox) thaw(ctx context.Context) error {
+	err := s.runtime.Thaw(ctx)
+	if protocol.CodeOf(err) == protocol.Conflict {
+		err = fmt.Errorf("saving took longer than the %s that a sandbox may stand still, or this computer had no time for it: %w", protocol.ParkLimit, err)
+	}
+	return err
 }
 
 const codeServerProcess = "code-server"
@@ -173,6 +191,9 @@ func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
 func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
 	if o.Live {
 		return snapshot.Snapshot{}, &Error{KindConfig, errors.New("processes are saved while they stand still; leave out --live, or --memory")}
+	}
+	if err := s.forkable(ctx); err != nil {
+		return snapshot.Snapshot{}, err
 	}
 	dir, done, err := s.engine.memoryWork(ctx)
 	if err != nil {

@@ -29,6 +29,7 @@ type waking struct {
 	timeout  time.Duration // 0 = as the original had
 	idle     time.Duration
 	report   reporter
+	quiet    bool          // others tell the same
 	boot     time.Duration // what starting and verifying may take
 	// verified tells whether what is in dir is what was saved; nil where it has just been.
 	// It waits until that is known, and nobody gets the sandbox before.
@@ -119,7 +120,7 @@ func (w *waking) start(ctx context.Context) error {
 	}}
 	var err error
 	w.rec, err = w.engine.driver.Start(ctx, r, []machine.Choice{choice}, func(ev machine.Event) {
-		if ev.Kind == machine.EventLog {
+		if ev.Kind == machine.EventLog && !w.quiet {
 			w.report.log(StageMachine, ev.Text)
 		}
 	})

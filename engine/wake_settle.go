@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/machine"
@@ -22,10 +23,22 @@ func (w *waking) settle(ctx context.Context) (*Sandbox, error) {
 		s.stopHeartbeat()
 		return nil, err
 	}
+	return s, nil
+}
+
+// release has the sandbox live without this program, if it is to. One that cannot be
+// released is ended.
+func (w *waking) release(ctx context.Context, s *Sandbox) error {
 	if w.attached > 0 {
-		return s, nil
+		return nil
 	}
-	return s, s.Detach(ctx, w.timeout)
+	err := s.Detach(ctx, w.timeout)
+	if err == nil {
+		return nil
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	return errors.Join(err, s.Terminate(end), s.Close())
 }
 
 func (w *waking) renew(ctx context.Context, s *Sandbox) error {

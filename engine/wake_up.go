@@ -60,10 +60,14 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	w.name, w.attached, w.timeout, w.idle, w.report, w.verified = u.opts.Name, u.opts.Attached, want.Timeout, want.IdleTimeout, u.report, verification.result
 	s, err := w.run(ctx)
 	if err == nil {
-		u.tellPorts(w.rec)
-		u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
+		err = w.release(ctx, s)
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	u.tellPorts(w.rec)
+	u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
+	return s, nil
 }
 
 // unlike is the error of an experiment that wants another sandbox than the saved processes

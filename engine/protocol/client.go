@@ -28,7 +28,8 @@ type Client struct {
 	http     *http.Client // to the runtime
 	plain    *http.Client // one short request each, for a loader
 	dial     func(ctx context.Context) (net.Conn, error)
-	settle   func() // waits a moment for connections that are being closed
+	mend     func(context.Context) bool // see [Client.Mend]; may be nil
+	settle   func()                     // waits a moment for connections that are being closed
 
 	name  string       // whose turns in a queue the calls share
 	calls atomic.Int64 // that have been named
@@ -44,7 +45,7 @@ func NewClient(endpoint, token string) (*Client, error) {
 	}
 	c := &Client{endpoint: e, token: token, name: newID("c")}
 	if e.unix != "" {
-		c.dial = e.dialUnix
+		c.dial = c.dialMended
 		c.http = newHTTP(e.over(c.dial))
 		c.plain = c.http
 		c.settle = func() {}
@@ -55,6 +56,19 @@ func NewClient(endpoint, token string) (*Client, error) {
 	c.dial, c.settle = t.dial, t.settle
 	c.http = newHTTP(e.over(c.dial))
 	return c, nil
+}
+
+// Mend has f look after a machine at whose Unix socket nobody listens; where it reports
+// that somebody does again, the connection is tried once more. It is for before the first
+// request.
+func (c *Client) Mend(f func(context.Context) bool) { c.mend = f }
+
+func (c *Client) dialMended(ctx context.Context) (net.Conn, error) {
+	conn, err := c.endpoint.dialUnix(ctx)
+	if nobodyListens(err) && c.mend != nil && c.mend(ctx) {
+		return c.endpoint.dialUnix(ctx)
+	}
+	return conn, err
 }
 
 func newHTTP(t *http.Transport) *http.Client {

@@ -107,6 +107,11 @@ func lost(err error) bool {
 	return errors.Is(err, link.ErrLost) || errors.Is(err, link.ErrEnded) || errors.As(err, &gave)
 }
 
+// nobodyListens is of a Unix socket.
+func nobodyListens(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
+}
+
 // Ended reports whether an error of a [Client] means that the machine has ended,
 // as far as can be told from outside: nobody listens at its socket, which a loader
 // keeps open while runtimes come and go, or its tunnel has known nothing of it for
@@ -114,7 +119,7 @@ func lost(err error) bool {
 func Ended(err error) bool {
 	var t *transportError
 	if errors.As(err, &t) && strings.HasPrefix(t.endpoint, "unix:") {
-		return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
+		return nobodyListens(err)
 	}
 	var u *tunnelError
 	var dns *net.DNSError

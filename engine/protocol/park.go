@@ -9,11 +9,20 @@ import (
 // ParkLimit is how long a machine stays parked at most, if nobody says how it goes on.
 const ParkLimit = 2 * time.Minute
 
+// AskerLimit is how long a machine that was parked with it waits for a sign of whoever had
+// it parked: it is much longer than any pause of a program that lives.
+const AskerLimit = 15 * time.Second
+
 // ParkRequest has a machine stand still and let go of everything that leads out of it, so
 // that its processes can be saved.
 type ParkRequest struct {
 	ID      string  `json:"id"`                // 32 hex digits that nobody inside can guess
 	Seconds float64 `json:"seconds,omitempty"` // until it goes on by itself; 0 = [ParkLimit], which is also the most
+	// AskerSeconds has the machine go on by itself that long after the file here-ID in the
+	// folder of its socket was last touched: who had it parked touches it every second,
+	// until the machine has been thawed. The machine does not leave its socket before the
+	// file is there. 0 = nobody does.
+	AskerSeconds float64 `json:"asker_seconds,omitempty"`
 }
 
 // Renewal is what a machine is told, by the file go-ID in the folder of its socket, when
@@ -21,7 +30,9 @@ type ParkRequest struct {
 type Renewal struct {
 	// Copy says that this is another machine than the one that was parked: all that
 	// follows is its own.
-	Copy        bool              `json:"copy"`
+	Copy bool `json:"copy"`
+	// Thaw has a machine that is no copy go on soon without [Client.Thaw]: who parked it is gone.
+	Thaw        bool              `json:"thaw,omitempty"`
 	AdminSHA256 string            `json:"admin_sha256,omitempty"`
 	EndUnix     int64             `json:"end_unix,omitempty"`     // hard end; 0 = none
 	BootSeconds float64           `json:"boot_seconds,omitempty"` // first lease

@@ -55,7 +55,7 @@ func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error)
 	f.mu.Lock()
 	if f.owned {
 		f.mu.Unlock()
-		return nil, protocol.Errorf(protocol.Conflict, "the machine is frozen already")
+		return nil, protocol.Errorf(protocol.Conflict, "another snapshot of it is being made; try again when that has ended")
 	}
 	f.thawed, f.owned = make(chan struct{}), true
 	thawed = f.thawed

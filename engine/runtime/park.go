@@ -24,6 +24,9 @@ const settleTime = 3 * time.Second
 // orphanCopy is how long a copy waits to be told who it is.
 const orphanCopy = time.Minute
 
+// parkTick is how often a parked machine looks for what it is told.
+const parkTick = 10 * time.Millisecond
+
 // parking is a machine whose processes stand still to be saved.
 type parking struct {
 	s         *Server
@@ -33,6 +36,28 @@ type parking struct {
 	thawed    <-chan struct{}
 	since     time.Time
 	until     time.Time
+	asker     asker
+}
+
+// asker is whoever had the machine parked, seen by a file that it touches. Looks are
+// counted, not time: that goes on while the machine itself does not run.
+type asker struct {
+	file    string
+	touched time.Time
+	looks   int // since it was touched
+	limit   int // 0 = it is not looked for
+}
+
+// gone is asked at every tick.
+func (a *asker) gone() bool {
+	if a.limit == 0 {
+		return false
+	}
+	a.looks++
+	if info, err := os.Lstat(a.file); err == nil && !info.ModTime().Equal(a.touched) {
+		a.touched, a.looks = info.ModTime(), 0
+	}
+	return a.looks > a.limit
 }
 
 // postPark has the machine stand still, answers, and then lets go of everything that
@@ -64,6 +89,7 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.syncDisks()
 	p.until = time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
+	p.asker = asker{file: p.file("here"), limit: int(seconds(req.AskerSeconds) / parkTick)}
 	w.Header().Set("Connection", "close")
 	err = writeJSON(w, http.StatusOK, answer)
 	_ = http.NewResponseController(w).Flush()
@@ -86,6 +112,10 @@ func (p *parking) goOn() {
 func (p *parking) stay() {
 	defer p.goOn()
 	log := p.s.options.Logger
+	if !p.expected() {
+		log.Warn("whoever had the machine parked is gone; it goes on")
+		return
+	}
 	if err := p.leave(); err != nil {
 		log.Error("the machine cannot be parked", "error", err)
 	}
@@ -104,13 +134,59 @@ func (p *parking) stay() {
 	if renewal.Copy {
 		return
 	}
+	if renewal.Thaw {
+		p.until, p.asker.limit = time.Now(), 0
+	}
+	if p.settle() {
+		log.Warn("nobody had the parked machine go on; it does so by itself")
+	}
+}
+
+// expected waits until whoever comes to the machine is received elsewhere: what still
+// waited to be accepted when the socket is closed would never have an answer.
+func (p *parking) expected() bool {
+	if p.asker.limit == 0 {
+		return true
+	}
+	tick := time.NewTicker(parkTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.thawed:
+			return false
+		case <-p.s.over:
+			return false
+		case <-tick.C:
+		}
+		if gone := p.asker.gone(); gone || !p.asker.touched.IsZero() {
+			time.Sleep(parkTick) // until those that came before are accepted
+			return !gone
+		}
+	}
+}
+
+// settle waits, with the socket there again, until the machine may move. It reports
+// whether nobody has said so.
+func (p *parking) settle() (alone bool) {
 	limit := time.NewTimer(time.Until(p.until) + settleTime)
 	defer limit.Stop()
-	select {
-	case <-p.thawed:
-	case <-limit.C:
-		log.Warn("the machine was parked for too long and goes on")
-	case <-p.s.over:
+	tick := time.NewTicker(parkTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.thawed:
+			return false
+		case <-p.s.over:
+			return false
+		case <-limit.C:
+			return true
+		case <-tick.C:
+			if p.asker.gone() {
+				_ = os.Remove(p.asker.file)
+				p.asker.limit = 0
+				limit.Reset(min(settleTime, max(0, time.Until(p.until)+settleTime)))
+			}
+		}
 	}
 }
 
@@ -137,7 +213,7 @@ func (p *parking) leave() error {
 // wait returns what is said in the folder of the socket. Whoever does not find there what
 // was left has become another machine: its folder is another one.
 func (p *parking) wait() (protocol.Renewal, error) {
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(parkTick)
 	defer tick.Stop()
 	var alone time.Time
 	for {
@@ -158,9 +234,10 @@ func (p *parking) wait() (protocol.Renewal, error) {
 			alone = now
 		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > orphanCopy:
 			return protocol.Renewal{}, errors.New("the machine is a copy, and nobody says of what sandbox")
-		case err == nil && now.After(p.until.Round(0)):
+		case err == nil && (p.asker.gone() || now.After(p.until.Round(0))):
 			_ = os.Remove(p.file("park"))
-			return protocol.Renewal{}, nil // who parked it is gone
+			_ = os.Remove(p.asker.file)
+			return protocol.Renewal{Thaw: true}, nil // who parked it is gone
 		}
 		select {
 		case <-tick.C:

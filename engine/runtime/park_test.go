@@ -178,3 +178,44 @@ func callNamed(ctx context.Context, t *testing.T, c *protocol.Client, id, fn str
 	}
 	return string(answer.JSON())
 }
+
+// A machine whose saver is gone goes on by itself: before it has let go of its socket, and
+// after.
+func TestParkedByNobody(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	before, err := os.Lstat(filepath.Join(m.dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const soon = 0.3
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	if after, err := os.Lstat(filepath.Join(m.dir, "s")); err != nil || !os.SameFile(before, after) {
+		t.Errorf("nobody was there, and the socket is another one: %v", err)
+	}
+	here := filepath.Join(m.dir, "here-"+parkID)
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(here, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.answers(ctx, m.client)
+	m.goesOn("daemon", "front")
+	for _, left := range []string{here, filepath.Join(m.dir, "park-"+parkID)} {
+		if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", left, err)
+		}
+	}
+	if err := m.client.Thaw(ctx); protocol.CodeOf(err) != protocol.Conflict {
+		t.Errorf("thawed although it goes on: %v", err)
+	}
+}

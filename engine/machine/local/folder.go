@@ -46,18 +46,22 @@ func (f folder) socket() string { return filepath.Join(f.socketDir, "s") }
 // A machine that was parked has made it anew. One that was made while the machine stood
 // still is the runtime's.
 func (f folder) adopt(parked *parkNote) (bool, error) {
-	name := filepath.Join(f.path("socket"), "s")
-	if isSocket(name) && (parked == nil || answers(f.socket())) {
+	name, inside := filepath.Join(f.path("socket"), "s"), filepath.Join(f.path("run"), "s")
+	switch {
+	case parked == nil && isSocket(name):
 		return true, nil
-	}
-	if !isSocket(filepath.Join(f.path("run"), "s")) {
-		return false, nil
+	case parked != nil && sameFile(inside, name+before) && f.exists("run", "here-"+parked.ID):
+		return false, nil // it lets go of it now
+	case parked != nil && sameFile(name, inside):
+		return true, nil
+	case !isSocket(inside): // somebody may listen in its place
+		return parked != nil && isSocket(name) && answers(f.socket()), nil
 	}
 	_ = os.Remove(name)
-	if err := os.Link(filepath.Join(f.path("run"), "s"), name); err != nil {
+	if err := os.Link(inside, name); err != nil {
 		return false, fmt.Errorf("adopt the machine's socket: %w", err)
 	}
-	if parked != nil && !parked.made(name) {
+	if parked != nil && !parked.owns(name, name) {
 		_ = os.Remove(name)
 		return false, errors.New("the machine's socket was made anew by something in the machine; end it")
 	}
@@ -67,6 +71,20 @@ func (f folder) adopt(parked *parkNote) (bool, error) {
 func isSocket(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().Type() == fs.ModeSocket
+}
+
+func (f folder) exists(elem ...string) bool {
+	_, err := os.Lstat(filepath.Join(append([]string{f.root}, elem...)...))
+	return err == nil
+}
+
+func sameFile(one, other string) bool {
+	a, err := os.Lstat(one)
+	if err != nil {
+		return false
+	}
+	b, err := os.Lstat(other)
+	return err == nil && os.SameFile(a, b)
 }
 
 // note is what the provider writes down of a machine.

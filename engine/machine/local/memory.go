@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -36,14 +32,23 @@ const (
 // Memory is what the provider of this computer can do beyond the contract.
 type Memory interface {
 	// SaveMemory fills the empty folder dir with the processes of a machine in gVisor and
-	// the files that they may write. park has the machine parked under an ID, thaw has it
-	// go on; it is called in any case once park was, and after it has failed the files are
-	// not those of one moment. The machine goes on, whatever happens.
+	// the files that they may write. park has the machine parked under an ID, and looking
+	// for a sign of whoever asked (protocol.ParkRequest); thaw has it go on. Both are called
+	// with a context that outlives ctx, and thaw in any case once park was, unless that was
+	// [Refused]; after thaw has failed the files are not those of one moment. The machine
+	// goes on, whatever happens.
 	SaveMemory(ctx context.Context, handle, dir string, park func(ctx context.Context, id string) error, thaw func(context.Context) error) error
 	// Fits says why what is in dir cannot go on here, and gives the spec to start it with:
 	// it lacks a key, an owner, a name, an end and [RestoreVariable].
 	Fits(ctx context.Context, dir string) (sdk.MachineSpec, error)
 }
+
+// Refused is the error of a machine that was not parked and will not be: it goes on as it
+// did. After any other error it may have been.
+type Refused struct{ Why error }
+
+func (r *Refused) Error() string { return r.Why.Error() }
+func (r *Refused) Unwrap() error { return r.Why }
 
 // launch is what a machine in gVisor was started with. Its saved processes can only go on
 // with the same.
@@ -59,13 +64,19 @@ type launch struct {
 	Host     hostNote          `json:"host"`
 }
 
-// parkLimit is protocol.ParkLimit: the latest that a parked machine makes its socket anew.
-const parkLimit = 2 * time.Minute
+const (
+	// parkLimit is protocol.ParkLimit, after which a parked machine makes its socket anew,
+	// and what a slow computer may need to park it and to make the socket.
+	parkLimit = 2*time.Minute + time.Minute
+	// parkPatience is how long a machine may take to stand still.
+	parkPatience = time.Minute
+)
 
 const launchName = "launch.json"
 
 // parkNote says when a machine made its socket anew: one made later is somebody else's.
 type parkNote struct {
+	ID    string    `json:"id"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 }
@@ -87,28 +98,39 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	if l.Host, err = p.host(ctx); err != nil {
 		return err
 	}
-	s := &saving{p: p, f: f, n: n, id: newParkID()}
+	return p.saveParked(ctx, &saving{p: p, f: f, n: n, id: newParkID(), leave: func() {}}, dir, l, park, thaw)
+}
+
+// saveParked parks the machine, saves it and has it go on. A parking that was asked for is
+// never left to itself: a ctx that ends only ends the work.
+func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l launch, park func(context.Context, string) error, thaw func(context.Context) error) (err error) {
 	l.ID = s.id
-	n.Parked = &parkNote{From: time.Now(), Until: time.Now().Add(parkLimit)}
-	if err := f.write(n); err != nil {
+	s.n.Parked = &parkNote{ID: s.id, From: time.Now(), Until: time.Now().Add(parkLimit)}
+	if err := errors.Join(ctx.Err(), s.f.write(s.n)); err != nil {
 		return err
 	}
-	if err := park(ctx, s.id); err != nil {
-		return err
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience)
+	err = park(patient, s.id)
+	cancel()
+	if refused := (*Refused)(nil); errors.As(err, &refused) {
+		return errors.Join(err, s.normal())
 	}
 	defer func() {
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
 		err = errors.Join(err, s.goOn(rest), thaw(rest))
+		s.leave()
 	}()
-	n.Parked.Until = time.Now().Add(parkLimit)
-	if err := f.write(n); err != nil {
-		return err
+	if err == nil {
+		err = s.standIn()
 	}
-	if err := s.parked(ctx); err != nil {
-		return err
+	if err == nil {
+		err = s.stay()
 	}
-	if err := s.standIn(); err != nil {
+	if err == nil {
+		err = errors.Join(s.parked(context.WithoutCancel(ctx)), ctx.Err())
+	}
+	if err != nil {
 		return err
 	}
 	return s.save(ctx, dir, l)
@@ -147,100 +169,4 @@ func readLaunch(path string) (launch, error) {
 		return l, sdk.Errorf(sdk.Invalid, "%s cannot be read: it is damaged, or of another version", path)
 	}
 	return l, nil
-}
-
-// saving is one saving of a machine's processes.
-type saving struct {
-	p  *provider
-	f  folder
-	n  *note
-	id string
-
-	instead *net.UnixListener // while the machine does not listen
-}
-
-// standIn listens in the place of the machine, so that who comes meanwhile waits, and does
-// not take the machine for one that has ended.
-func (s *saving) standIn() error {
-	if err := os.Remove(filepath.Join(s.f.path("socket"), "s")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.f.socket(), Net: "unix"})
-	if err != nil {
-		return err
-	}
-	l.SetUnlinkOnClose(false)
-	s.instead = l
-	return nil
-}
-
-// takeSocket gives the machine's new socket the name that is known outside.
-func (s *saving) takeSocket() bool {
-	name := filepath.Join(s.f.path("socket"), "s")
-	inside, part := filepath.Join(s.f.path("run"), "s"), name+".new"
-	if !isSocket(inside) {
-		return false
-	}
-	_ = os.Remove(part)
-	if os.Link(inside, part) != nil || !isSocket(part) || !s.n.Parked.made(part) || os.Rename(part, name) != nil {
-		_ = os.Remove(part)
-		return false
-	}
-	return answers(s.f.socket())
-}
-
-func (s *saving) file(kind string) string { return filepath.Join(s.f.path("run"), kind+"-"+s.id) }
-
-// parked waits until the machine has let go of its sockets.
-func (s *saving) parked(ctx context.Context) error {
-	there := func() bool { _, err := os.Lstat(s.file("park")); return err == nil }
-	if until(ctx, 30*time.Second, there) {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return sdk.Errorf(sdk.Unavailable, "the machine did not let go of its sockets; the reason is in its log")
-}
-
-func (s *saving) save(ctx context.Context, dir string, l launch) error {
-	for _, name := range []string{MemoryImages, MemoryTrees} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			return err
-		}
-	}
-	err := isolation.Checkpoint(ctx, s.f.path("gvisor"), filepath.Join(dir, MemoryImages), true)
-	if sdk.CodeOf(err) == sdk.Unavailable {
-		return fmt.Errorf("%w; end the program that has it (it listens on a Unix socket below /workspace, /tmp or the home)", err)
-	}
-	if err != nil {
-		return noSpace(dir, err)
-	}
-	for _, name := range savedTrees {
-		if err := packTree(ctx, s.f.path(name), filepath.Join(dir, MemoryTrees, name+".tar")); err != nil {
-			return noSpace(dir, fmt.Errorf("save the files in %s: %w", name, err))
-		}
-	}
-	data, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	return state.WriteFile(filepath.Join(dir, memoryNote), data, 0o600)
-}
-
-// goOn has the machine listen again and takes the new socket. Nothing but the runtime
-// moves in it yet, so that it is nobody else's.
-func (s *saving) goOn(ctx context.Context) error {
-	if err := state.WriteFile(s.file("go"), []byte(`{"copy":false}`), 0o600); err != nil {
-		return err // it goes on by itself after a while
-	}
-	back := until(ctx, 45*time.Second, s.takeSocket)
-	if s.instead != nil {
-		_ = s.instead.Close() // who waited there comes again
-	}
-	_ = os.Remove(s.file("go"))
-	if !back {
-		return sdk.Errorf(sdk.Unavailable, "the machine does not listen again; see its log")
-	}
-	return nil
 }

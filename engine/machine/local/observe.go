@@ -18,7 +18,8 @@ import (
 )
 
 // Observe looks at processes and sockets. It mends what a machine is reached by, and
-// changes nothing else: the short name of its socket, and its gate.
+// changes nothing else: the short name of its socket, its gate, and a parking that nobody
+// ends.
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
 	out := make([]sdk.Observation, 0, len(handles))
 	for _, h := range handles {
@@ -50,7 +51,11 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 		o.State, o.Message = ended(f)
 		return o
 	}
-	if o.State, err = f.reach(n.Parked); o.State != sdk.Running {
+	o.State, err = f.reach(n.Parked)
+	if o.State != sdk.Running && err == nil && n.Parked != nil {
+		o.State, err = p.unpark(ctx, handle, f, n.Parked)
+	}
+	if o.State != sdk.Running {
 		if err != nil {
 			o.Message = err.Error()
 		}

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// parkable is a machine as far as it is parked.
+type parkable struct {
+	t     *testing.T
+	f     folder
+	heard net.Listener
+}
+
+func newParkable(t *testing.T) *parkable {
+	t.Helper()
+	top, err := os.MkdirTemp("", "p") // short enough for sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(top) })
+	m := &parkable{t: t, f: folder{note: filepath.Join(top, "m.json"), root: filepath.Join(top, "m"), socketDir: filepath.Join(top, "d")}}
+	if err := errors.Join(m.f.make(), m.f.link()); err != nil {
+		t.Fatal(err)
+	}
+	m.listen()
+	if ok, err := m.f.adopt(nil); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	t.Cleanup(func() { _ = m.heard.Close() })
+	return m
+}
+
+func (m *parkable) listen() {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(m.f.root, "run", "s"), Net: "unix"})
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	l.SetUnlinkOnClose(false)
+	m.heard = l
+}
+
+// leave is what a parked machine does until it listens again.
+func (m *parkable) leave(id string) {
+	wait := func(name string) {
+		for !m.f.exists("run", name+"-"+id) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	wait("here")
+	_ = m.heard.Close()
+	_ = os.Remove(filepath.Join(m.f.root, "run", "s"))
+	if err := os.WriteFile(filepath.Join(m.f.root, "run", "park-"+id), nil, 0o600); err != nil {
+		m.t.Error(err)
+	}
+	wait("go")
+	_ = os.Remove(filepath.Join(m.f.root, "run", "go-"+id))
+	_ = os.Remove(filepath.Join(m.f.root, "run", "park-"+id))
+	m.listen()
+}
+
+// Whoever asks for a parking and goes away at once leaves a machine that goes on: what was
+// asked for is heard to its end, and the machine is thawed at the socket that it made anew.
+func TestSaverThatGoesAway(t *testing.T) {
+	m := newParkable(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &saving{f: m.f, n: &note{}, id: newParkID(), leave: func() {}}
+	var steps []string
+	away := make(chan struct{})
+	err := (&provider{}).saveParked(ctx, s, t.TempDir(), launch{}, func(parking context.Context, id string) error {
+		cancel()
+		if parking.Err() != nil {
+			t.Error("the parking ends with whoever asked for it")
+		}
+		steps = append(steps, "park")
+		go func() { defer close(away); m.leave(id) }()
+		return nil
+	}, func(thawing context.Context) error {
+		if thawing.Err() != nil || !answers(m.f.socket()) || !sameFile(filepath.Join(m.f.root, "run", "s"), m.f.socket()) {
+			t.Error("thawed where the machine does not listen")
+		}
+		steps = append(steps, "thaw")
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	<-away
+	if len(steps) != 2 || steps[0] != "park" || steps[1] != "thaw" {
+		t.Errorf("steps %q", steps)
+	}
+	if n, err := m.f.read(); err != nil || n.Parked != nil {
+		t.Errorf("it is noted as parked: %+v, %v", n, err)
+	}
+}
+
+// A saver that was killed, at whatever step, leaves a machine that whoever looks has go on.
+func TestSaverThatWasKilled(t *testing.T) {
+	for name, steps := range map[string]int{"before it was received elsewhere": 0, "after": 2} {
+		t.Run(name, func(t *testing.T) {
+			m := newParkable(t)
+			p := &provider{}
+			p.Dir = t.TempDir()
+			if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			parked := &parkNote{ID: newParkID(), From: time.Now(), Until: time.Now().Add(time.Hour)}
+			s := &saving{f: m.f, n: &note{Parked: parked}, id: parked.ID}
+			away := make(chan struct{})
+			if steps > 0 {
+				if err := errors.Join(s.standIn(), s.stay()); err != nil {
+					t.Fatal(err)
+				}
+				go func() { defer close(away); m.leave(s.id) }()
+				for !s.hasLeft() {
+					time.Sleep(time.Millisecond)
+				}
+				_ = s.instead.Close()
+			} else {
+				close(away)
+			}
+			seen, err := p.unpark(t.Context(), "m", m.f, parked)
+			if err != nil || seen != "running" {
+				t.Errorf("%v, %v", seen, err)
+			}
+			<-away
+			if steps > 0 {
+				s.leave()
+			}
+		})
+	}
+}
