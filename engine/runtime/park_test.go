@@ -202,10 +202,10 @@ func TestParkedByNobody(t *testing.T) {
 		t.Errorf("nobody was there, and the socket is another one: %v", err)
 	}
 	here := filepath.Join(m.dir, "here-"+parkID)
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
+	if err := os.WriteFile(here, nil, 0o600); err != nil { // there at once, and never touched
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(here, nil, 0o600); err != nil {
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
 		t.Fatal(err)
 	}
 	m.answers(ctx, m.client)
