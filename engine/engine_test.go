@@ -359,6 +359,9 @@ func TestClosedEngine(t *testing.T) {
 	if _, err := e.Up(t.Context(), exp, engine.UpOptions{}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("a new sandbox: %v", err)
 	}
+	if _, err := e.Fork(t.Context(), s.ID(), 1, engine.ForkOptions{}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a copy: %v", err)
+	}
 	if err := s.Terminate(t.Context()); err != nil {
 		t.Errorf("the old one cannot be ended: %v", err)
 	}

@@ -36,6 +36,9 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	if n < 1 || n > maxForks {
 		return nil, &Error{KindConfig, fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
 	}
+	if err := e.usable(); err != nil {
+		return nil, err
+	}
 	s, err := e.Open(ctx, ref)
 	if err != nil {
 		return nil, err

@@ -52,6 +52,9 @@ func (u *up) start(ctx context.Context) error {
 		case machine.EventSpared:
 			u.spared = true
 			u.report.warn(StageMachine, "%s", ev.Text)
+		case machine.EventChoice: // the next provider may have it
+			u.spared = false
+			u.report.info(StageMachine, "%s", ev.Text)
 		default:
 			u.report.info(StageMachine, "%s", ev.Text)
 		}

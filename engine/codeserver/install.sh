@@ -52,10 +52,11 @@ digest() {
 told() {
   limit=10 again=1
   fetch "TAGS/vVERSION" "$part/told" 2>/dev/null || return
+  mine=
   tr '{},' '\n\n\n' <"$part/told" | while read -r line; do
     case $line in
+    '"url":'*/releases/assets/*) mine= ;; # the next one begins
     '"name":'*"\"$name.tar.gz\"") mine=yes ;;
-    '"name":'*) mine= ;;
     '"digest":'*'"sha256:'*) [ -z "$mine" ] || { line=${line##*sha256:} && echo "${line%%\"*}" && break; } ;;
     esac
   done

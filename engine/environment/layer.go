@@ -17,7 +17,7 @@ var useScript string
 
 // Recipe is the version of the way in which a layer is made; another one makes another
 // layer of the same things.
-const Recipe = "4"
+const Recipe = "5"
 
 // Layer is a folder of a machine into which others are to look.
 type Layer struct {
@@ -27,8 +27,7 @@ type Layer struct {
 	// installed again. Empty = none.
 	Below string
 	// Shared tells that it is what notebooks need, whatever the experiment, as one below always
-	// is: JupyterLab's files of it are left to the notebook's service, which links them when
-	// the first browser comes.
+	// is: nobody but the notebook's service looks for JupyterLab's files of it.
 	Shared bool
 }
 

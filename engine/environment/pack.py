@@ -10,9 +10,10 @@ PACKAGES = os.path.join(LAYER, "python")
 OWN = os.path.join(LAYER, "venv")
 BELOW = sys.argv[2]
 SHARED = sys.argv[3] == "shared"
-# Three quarters of the files beside lib are JupyterLab's own. The notebook's service links
-# them when the first browser comes (seer_notebook/assets.py); nobody else waits for it.
-LATER = {os.path.join("jupyter", "lab", name) for name in ("schemas", "static", "themes")}
+# What the notebook's service finds in the layers themselves (seer_notebook/assets.py), for
+# Tornado serves no links: extensions, and JupyterLab's own files, three quarters of all.
+ELSEWHERE = {os.path.join("jupyter", "labextensions")}
+LAB = {os.path.join("jupyter", "lab", name) for name in ("schemas", "static", "themes")}
 
 
 def link(source, target, without=frozenset()):
@@ -38,7 +39,7 @@ def data(packages, shared):
             if not os.path.lexists(os.path.join(OWN, name)):
                 os.symlink(os.readlink(path), os.path.join(OWN, name))
         elif name not in ("bin", "lib", "include") and os.path.isdir(path):
-            link(path, os.path.join(OWN, name), LATER if shared and name == "share" else frozenset())
+            link(path, os.path.join(OWN, name), frozenset() if name != "share" else ELSEWHERE | LAB if shared else ELSEWHERE)
 
 
 def own():

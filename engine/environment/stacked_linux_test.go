@@ -66,7 +66,7 @@ service-says; own-says; cd ~/.seer/python/share/jupyter; cat service.txt; cat ke
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	if got, _ := sh("ls ~/.seer/python/share/jupyter/lab/static " + lower + "/python/share/jupyter/lab/static"); !strings.Contains(got, ":\nown.txt\n") || !strings.HasSuffix(got, ":\nwire.txt") {
-		t.Errorf("JupyterLab's files, of which those of a shared layer come with the first browser: %q", got)
+		t.Errorf("JupyterLab's files, of which those of a shared layer are used where they are: %q", got)
 	}
 	aside()
 }

@@ -167,7 +167,6 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 	return err
 }
 
-// create repeats the provider's step until there is a handle.
 // createSparing asks again, without the ports that the machine can spare, where the provider
 // cannot make what was asked for.
 func (s *start) createSparing(ctx context.Context) error {
@@ -190,6 +189,7 @@ func ports(list []int) string {
 	return strings.Join(texts, " and ")
 }
 
+// create repeats the provider's step until there is a handle.
 func (s *start) create(ctx context.Context) error {
 	var cursor json.RawMessage
 	for {

@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import harness  # noqa: F401 (finds the service)
+from jupyter_core.paths import jupyter_path
 from traitlets.config import Config
 
 from seer_notebook import assets
@@ -41,10 +42,16 @@ class Assets(unittest.TestCase):
         return dict(config.LabApp)
 
     def test_found(self) -> None:
-        lab = str(self.of(self.layer))
-        self.assertEqual(self.found(), {"static_dir": lab + "/static", "templates_dir": lab + "/static",
-                                        "schemas_dir": lab + "/schemas", "themes_dir": lab + "/themes"})
-        self.assertEqual(self.found(themes_dir="/mine")["themes_dir"], "/mine")
+        lab = self.found()
+        self.assertEqual((lab["app_dir"], lab["app_settings_dir"]), (str(self.of(self.layer)), str(self.of(self.own) / "settings")))
+        self.assertEqual(self.found(app_dir="/mine")["app_dir"], "/mine")
+
+    def test_linked(self) -> None:
+        """A layer that brings its own JupyterLab is seen through links, which are not served."""
+        index = self.of(self.own) / "static" / "index.html"
+        index.parent.mkdir(parents=True)
+        index.symlink_to(self.of(self.layer) / "static" / "index.html")
+        self.assertEqual(self.found()["app_dir"], str(self.of(self.layer)))
 
     def test_own(self) -> None:
         """Those of an environment with a JupyterLab of its own stay alone."""
@@ -52,6 +59,13 @@ class Assets(unittest.TestCase):
         index.parent.mkdir(parents=True)
         index.write_text("own")
         self.assertEqual(self.found(), {})
+
+    def test_extensions(self) -> None:
+        """Those of layers come after what was installed into the environment itself."""
+        folder = self.layer / "share" / "jupyter" / "labextensions"
+        folder.mkdir()
+        paths = self.found()["labextensions_path"]
+        self.assertEqual(paths, jupyter_path("labextensions") + [str(folder)])
 
     def test_none(self) -> None:
         with mock.patch.object(sys, "path", []):
