@@ -66,6 +66,31 @@ kill "$forward" && wait "$forward" || true
 forward=
 "$SEER" down no-network
 
+# As most users have it: a Python without Jupyter, which comes as layers with an extension.
+(
+  unset SEER_PYTHON
+  cat >layered.yaml <<'Y'
+name: layered
+sandbox: {execution_mode: notebook, network: none, isolation: bubblewrap, timeout: 30m, python_packages: [ipywidgets]}
+Y
+  "$SEER" up layered.yaml --name layered >layered.out 2>&1 || { cat layered.out >&2 && exit 1; }
+  url=$("$SEER" open layered jupyter --print)
+  node "$TOP/e2e/browsers/jupyter.mjs" layered "$url"
+  base=${url%%\?*} cookies=$PWD/cookies
+  curl -fsSL -c "$cookies" "$url" >first.html
+  curl -fsSL -b "$cookies" "${base%lab*}lab" >lab.html
+  python3 - lab.html >extensions <<'P'
+import json, re, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+config = json.loads(re.search(r'<script id="jupyter-config-data"[^>]*>(.*?)</script>', page, re.S).group(1))
+for e in config["federated_extensions"]:
+    print("lab/extensions/%s/%s" % (e["name"], e["load"]))
+P
+  grep -q jupyter-widgets extensions
+  while read -r file; do curl -fsS -b "$cookies" -o extension.js "${base%lab*}$file"; done <extensions
+  "$SEER" down layered
+)
+
 experiment own-kernel none gvisor
 node "$TOP/e2e/browsers/jupyter.mjs" own-kernel "$("$SEER" open own-kernel jupyter --print)"
 code own-kernel
