@@ -1,4 +1,4 @@
-"""JupyterLab's files and extensions are used where they were installed: it looks for them in its prefix only, and they may be in a layer below."""
+"""JupyterLab's files and extensions are used where they were installed: it looks in its prefix only, and they may be in a layer below."""
 
 from __future__ import annotations
 
