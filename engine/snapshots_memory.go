@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/seer-engine/seer/engine/codeserver"
-	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -114,14 +113,6 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (
 	m, err := s.engine.localMemory(r.Provider)
 	if err != nil {
 		return err
-	}
-	if note.Jupyter != nil { // processes without it would not be woken
-		if err := s.jupyterRuns(ctx); err != nil {
-			return err
-		}
-	}
-	if r.Isolation != isolation.GVisor {
-		return &Error{KindUnsupported, fmt.Errorf("the processes of a sandbox in isolation %s cannot be saved; start it with isolation: gvisor", r.Isolation)}
 	}
 	if note.CodeServer != nil { // it has sockets that lead out
 		report.info(StageSnapshot, "VS Code is started again meanwhile")

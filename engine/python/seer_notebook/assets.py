@@ -53,5 +53,5 @@ def _layers() -> List[str]:
 
 
 def _prefix(site: str) -> str:
-    """…/lib/python3.x/site-packages → …"""
+    """That of an environment, by its site-packages."""
     return os.path.dirname(os.path.dirname(os.path.dirname(site)))
