@@ -102,12 +102,20 @@ func pages(line func(string, string, ...any), i engine.Info, h *engine.Environme
 	}
 	if h.JupyterURL != "" && keys {
 		line("jupyter", "%s", h.JupyterURL)
-	} else if h.JupyterURL != "" {
-		line("jupyter", "port %d, open it with: seer open %s jupyter", h.JupyterPort, ref)
+	} else if h.JupyterPort != 0 {
+		line("jupyter", "port %d, open it with: %s", h.JupyterPort, wayTo("jupyter", h.JupyterURL, ref))
 	}
 	if h.CodeServerURL != "" && keys {
 		line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
-	} else if h.CodeServerURL != "" {
-		line("vs code", "port %d, open it with: seer open %s code", h.CodeServerPort, ref)
+	} else if h.CodeServerPort != 0 {
+		line("vs code", "port %d, open it with: %s", h.CodeServerPort, wayTo("code", h.CodeServerURL, ref))
 	}
+}
+
+// wayTo is the command that leads to a page: through the runtime, where no port leads to it.
+func wayTo(page, url, ref string) string {
+	if url == "" {
+		return fmt.Sprintf("seer forward %s %s", ref, page)
+	}
+	return fmt.Sprintf("seer open %s %s", ref, page)
 }

@@ -70,6 +70,10 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 	if err != nil {
 		return err
 	}
+	h, err := s.Environment(ctx)
+	if err != nil {
+		return err
+	}
 	return a.print(info, func(io.Writer) error {
 		ref := info.ID
 		if info.Name != "" {
@@ -78,16 +82,16 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 		if err := a.println(info.ID); err != nil {
 			return err
 		}
-		a.ui.tell("%s until %s. Now: %s, or: seer down %s", where(info), clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref), ref)
+		a.ui.tell("%s until %s. Now: %s, or: seer down %s", where(info), clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
 		return nil
 	})
 }
 
-// nextStep is what one does with a sandbox of this kind.
-func nextStep(mode, ref string) string {
+// nextStep is what one does with a sandbox of this kind, whose Jupyter is at url.
+func nextStep(mode, ref, url string) string {
 	switch mode {
 	case experiment.ModeNotebook:
-		return fmt.Sprintf("seer open %s jupyter, an agent's tools: seer mcp --notebook %s", ref, ref)
+		return fmt.Sprintf("%s, an agent's tools: seer mcp --notebook %s", wayTo("jupyter", url, ref), ref)
 	case experiment.ModeCLI:
 		return fmt.Sprintf("seer shell %s, an agent's tools: seer mcp --shell %s", ref, ref)
 	}
