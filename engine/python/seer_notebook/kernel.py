@@ -228,8 +228,8 @@ class Kernel:
                 reason = RESTARTED
             elif process is not None and process.poll() is None and km is not None:
                 continue
-            elif km is not None and getattr(km, "shutting_down", False) and loop.time() < patience:
-                continue  # somebody restarts it or shuts it down
+            elif km is not None and (getattr(km, "shutting_down", False) or not km.ready.done()) and loop.time() < patience:
+                continue  # somebody restarts it, of which starting is the second half, or shuts it down
             elif process is not None and process.returncode is not None and km is not None:
                 reason = died_of(process.returncode)
             else:
