@@ -38,6 +38,8 @@ class Kernel:
         self._began = (0, "")  # the process, and when
         self._counter, self._heard = messages.Counter(), 0
         self._ends = False  # its process has ended, and what it said last is heard
+        self._end = "the kernel is dead"  # why it is not alive
+        self._look = asyncio.Event()
 
     @property
     def pid(self) -> int:
@@ -106,11 +108,15 @@ class Kernel:
             lost.idle = True
             lost.settle()
 
+    def check(self) -> None:
+        """Raises Died if there is nothing that would run code."""
+        if not self.alive or self._ends:
+            raise Died(self._end)
+
     async def run(self, code: str, heard: Callable[[str, Dict[str, Any]], None], silent: bool = False, history: bool = True,
                   expressions: Optional[Dict[str, str]] = None) -> Dict[str, Any]:
         """Runs code and gives the content of the reply when everything that it printed has been heard. Raises Died."""
-        if not self.alive or self._ends:
-            raise Died("the kernel is dead")
+        self.check()
         sent, request = self._ask(self._client.execute(code, silent=silent, store_history=history and not silent,
                                                        user_expressions=expressions or {}, allow_stdin=False, stop_on_error=False), heard)
         try:
@@ -165,7 +171,7 @@ class Kernel:
                 if not request.done.done():
                     request.done.cancel()
                 self._requests.pop(sent, None)
-        raise Died("the kernel ended while it started")
+        raise Died(self._end)
 
     async def _hear_iopub(self, client: Any) -> None:
         while True:
@@ -214,18 +220,30 @@ class Kernel:
                 request.reply = message["content"]
                 request.settle()
 
+    def look(self) -> None:
+        """Somebody has done something to it: what, is looked after at once."""
+        self._look.set()
+
     async def _watch(self) -> None:
         """Looks after the process. A browser may restart the kernel: then there is another one, and that is said, too."""
         process, loop = self._process, asyncio.get_running_loop()
-        patience = loop.time()
+        patience, dead = loop.time() + RESTART, False
         while True:
-            await asyncio.sleep(WATCH)
+            try:
+                await asyncio.wait_for(self._look.wait(), WATCH)
+            except asyncio.TimeoutError:
+                pass
+            self._look.clear()
             if process is not None and process.poll() is None:
                 patience = loop.time() + RESTART
             km = self._manager.get_kernel(self.id) if self.id in self._manager else None
             now = getattr(km.provisioner, "process", None) if km is not None and km.provisioner is not None else None
             if now is not None and now is not process and now.poll() is None:
                 reason = RESTARTED
+            elif dead and km is None:
+                return
+            elif dead:
+                continue  # a dead kernel, too, may be restarted in the browser
             elif process is not None and process.poll() is None and km is not None:
                 continue
             elif km is not None and (getattr(km, "shutting_down", False) or not km.ready.done()) and loop.time() < patience:
@@ -235,13 +253,15 @@ class Kernel:
             else:
                 ended = process is not None and process.poll()
                 reason = died_of(process.returncode) if ended else "the kernel was shut down in the browser"
-            self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
             if reason is not RESTARTED:
-                self._ends = True
+                self._ends, self._end, dead = True, reason, True
                 await self._last_words()
+            self._tasks = [t for t in self._tasks if t is not asyncio.current_task()]
             self._disconnect(reason)
             await self._ended(reason)
-            return
+            if reason is RESTARTED:
+                return
+            self._tasks.append(asyncio.current_task())
 
     async def _last_words(self) -> None:
         """Hears what the process said before it ended, which may still be on its way."""
@@ -252,7 +272,7 @@ class Kernel:
             await asyncio.sleep(0.1)
 
     def _disconnect(self, reason: str) -> None:
-        self.alive, self.foreign_busy = False, False
+        self.alive, self.foreign_busy, self._end = False, False, reason
         for task in self._tasks:
             task.cancel()
         self._tasks = []

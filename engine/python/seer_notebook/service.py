@@ -20,6 +20,7 @@ from .session import Session
 from .settings import Settings
 
 KEPT = 1000  # executions after their end
+_ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"  # Jupyter says what it did to kernels
 _PRIVATE = ("SEER_ACTIVITY", "JPY_PARENT_PID")
 
 
@@ -30,6 +31,7 @@ class Service:
         self.app, self.settings, self.private = app, settings, private
         self.log, self.kernels, self.jupyter_sessions = app.log, app.kernel_manager, app.session_manager
         self.hider = Hider(settings.hide)
+        app.event_logger.add_listener(schema_id=_ACTIONS, listener=self._acted)
         self.sessions: Dict[str, Session] = {}
         self.executions: OrderedDict[str, Execution] = OrderedDict()
         self.keys: OrderedDict[str, Any] = OrderedDict()  # of requests that begin a session
@@ -37,6 +39,11 @@ class Service:
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._activity = os.environ.get("SEER_ACTIVITY", "")
         self._lost, self._keeper = store.load(os.path.join(private, store.FILE)), store.Keeper(private)
+
+    async def _acted(self, logger: Any, schema_id: str, data: Dict[str, Any]) -> None:
+        for session in self.sessions.values():
+            if session.kernel.id == data.get("kernel_id"):
+                session.kernel.look()
 
     # -- sessions
 
@@ -64,7 +71,8 @@ class Service:
             else:
                 session.document = await self._document(session, source, False)
             await self.attach(session)
-            session.state = "idle"
+            if session.state == "starting":  # else it has died since, or a person restarts it
+                session.state = "idle"
             if mode != "new":
                 execution = self._replay(session)
         except OSError as e:

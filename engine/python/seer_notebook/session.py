@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from functools import partial
-from typing import Any, Deque, Dict, List, Optional
+from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional
 
 from . import setup_code
 from .errors import Refused
@@ -43,16 +43,26 @@ class Session(Shows):
 
     async def start(self, kernel_id: str = "") -> None:
         """Starts the kernel and runs the set-up. Refused("failed") if either fails; then there is no kernel."""
-        try:
-            await self.kernel.start(kernel_id)
-            await self._set_up()
-        except (Died, setup_code.Failed) as e:
-            await self._fail(str(e))
-        except Refused:
-            raise
-        except Exception as e:
-            self.service.log.exception("a kernel could not be started")
-            await self._fail("the kernel could not be started: %s" % e)
+        async with self._control:
+            await self._begin(partial(self.kernel.start, kernel_id), True)
+
+    async def _begin(self, how: Callable[[], Awaitable[None]], setup: bool) -> None:
+        while True:
+            try:
+                await how()
+                self.setup = []
+                if setup:
+                    await self._set_up()
+                await self.service.attach(self)
+                self.kernel.check()
+                break
+            except (Died, setup_code.Failed) as e:
+                if str(e) != RESTARTED:
+                    await self._fail(str(e))
+                how, setup = self.kernel.attach, True  # a person was quicker, and gets what a restart gives
+            except Exception as e:
+                self.service.log.exception("a kernel could not be started")
+                await self._fail("the kernel could not be started: %s" % e)
         if self._worker is None:
             self._worker = asyncio.ensure_future(self._work())
 
@@ -64,8 +74,9 @@ class Session(Shows):
 
     async def _fail(self, why: str) -> None:
         await self.kernel.stop()
-        self.state, self.message = "dead", self.service.hider.text(why)
-        self.service.store()
+        if self.state != "closed":
+            self.state, self.message = "dead", self.service.hider.text(why)
+            self.service.store()
         raise Refused("failed", self.message)
 
     async def close(self) -> None:
@@ -98,56 +109,40 @@ class Session(Shows):
     async def restart(self, setup: bool) -> None:
         """A new kernel in the same notebook."""
         async with self._control:
-            self.state, self.message = "restarting", ""
-            self.drop_all("the kernel was restarted before it ran")
             for execution in (self.running, self.whole):
                 if execution is not None:
                     execution.interrupt = True
-            try:
-                await self.kernel.restart()
-                self.setup = []
-                if setup:
-                    await self._set_up()
-            except (Died, setup_code.Failed) as e:
-                await self._fail(str(e))
-            await self.service.attach(self)
-            self.execution_count = 0
-            self.state = "idle" if self.document is not None else "prepared"
-            if self._worker is None:
-                self._worker = asyncio.ensure_future(self._work())
-            self._wake.set()
-            self.service.store()
+            await self._again(self.kernel.restart, setup, "the kernel was restarted before it ran")
+
+    async def _again(self, how: Callable[[], Awaitable[None]], setup: bool, why: str) -> None:
+        self.state, self.message = "restarting", ""
+        self.drop_all(why)
+        await self._begin(how, setup)
+        self.execution_count = 0
+        self.state = "idle" if self.document is not None else "prepared"
+        self._wake.set()
+        self.service.store()
 
     async def _ended(self, reason: str) -> None:
         """The kernel is gone. What ran is dead, what waited is dropped; nothing starts again by itself."""
-        if self.state in ("restarting", "closed"):
-            return
+        if self._control.locked() or self.state == "closed":
+            return  # whoever starts it learns of it
         if reason == RESTARTED:
-            self.service.log.warning("session %s: %s", self.id, reason)
-            try:
-                await self.kernel_again()
-                return
-            except Refused:
-                return
+            await self._restarted()
+            return
         self.service.log.warning("session %s: %s", self.id, reason)
         self.state, self.message = "dead", self.service.hider.text(reason)
         self.drop_all(reason)
         self.service.store()
 
-    async def kernel_again(self) -> None:
+    async def _restarted(self) -> None:
         """A person has restarted the kernel: its set-up is done again."""
+        self.service.log.warning("session %s: %s", self.id, RESTARTED)
         async with self._control:
-            self.state, self.message = "restarting", ""
-            self.drop_all(RESTARTED)
             try:
-                await self.kernel.attach()
-                self.setup = []
-                await self._set_up()
-            except (Died, setup_code.Failed) as e:
-                await self._fail(str(e))
-            self.execution_count = 0
-            self.state = "idle"
-            self._wake.set()
+                await self._again(self.kernel.attach, True, RESTARTED)
+            except Refused:
+                pass  # the session says why
 
     # -- what runs
 

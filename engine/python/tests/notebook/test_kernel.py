@@ -6,12 +6,15 @@ import sys
 import time
 import unittest
 from pathlib import Path
+from typing import Any, List
+from unittest import mock
 
+from jupyter_client.provisioning import LocalProvisioner
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook.kernel import Kernel
+from seer_notebook.kernel import RESTARTED, WATCH, Kernel
 
 PATIENCE = 30.0
 
@@ -42,6 +45,36 @@ class Answers(unittest.IsolatedAsyncioTestCase):
 
         for _ in range(20):
             await asyncio.wait_for(pair(), PATIENCE)
+
+
+class Restarts(unittest.IsolatedAsyncioTestCase):
+    async def test_a_restart_by_somebody_else_is_no_death_however_long_its_start_takes(self) -> None:
+        reasons: List[str] = []
+        told = asyncio.Event()
+
+        async def ended(reason: str) -> None:
+            reasons.append(reason)
+            told.set()
+
+        manager = AsyncMappingKernelManager()
+        kernel = Kernel(manager, None, "/", {}, ended)
+        await kernel.start()
+        first, launch = kernel.pid, LocalProvisioner.pre_launch
+
+        async def slowly(self: LocalProvisioner, **more: Any) -> Any:
+            await asyncio.sleep(4 * WATCH)  # the old process is gone, and the new one not there
+            return await launch(self, **more)
+
+        try:
+            with mock.patch.object(LocalProvisioner, "pre_launch", slowly):
+                await manager.restart_kernel(kernel.id, now=True)
+            await asyncio.wait_for(told.wait(), PATIENCE)
+            self.assertEqual(reasons, [RESTARTED])
+            await kernel.attach()
+            self.assertNotEqual(kernel.pid, first)
+            self.assertEqual((await kernel.run("1", lambda kind, content: None))["status"], "ok")
+        finally:
+            await kernel.stop()
 
 
 if __name__ == "__main__":

@@ -100,14 +100,28 @@ class Life(unittest.TestCase):
     def restarted_in_the_browser(self) -> None:
         s = self.server
         kernel = s.ask("GET", "/sessions/" + self.session)["kernel_id"]
-        with s.open("POST", "/api/kernels/%s/restart" % kernel, b"{}") as answer:
-            self.assertEqual(answer.status, 200)
+
+        def restart() -> None:
+            with s.open("POST", "/api/kernels/%s/restart" % kernel, b"{}") as answer:
+                self.assertEqual(answer.status, 200)
+
         def again() -> bool:
             now = s.ask("GET", "/sessions/" + self.session)
             return now["state"] == "idle" and bool(now["setup"])
 
-        until(again, "the set-up after a restart")
-        self.assertEqual(s.run(self.session, "print(ready)")["text"], "hello é\n")
+        def has_all() -> None:
+            until(again, "the set-up after a restart")
+            self.assertEqual(s.run(self.session, "print(ready)")["text"], "hello é\n")
+
+        restart()
+        has_all()
+        restart()
+        restart()  # while the set-up is done
+        has_all()
+        os.kill(int(s.run(self.session, "import os; print(os.getpid())")["text"]), signal.SIGKILL)
+        until(lambda: s.ask("GET", "/sessions/" + self.session)["state"] == "dead", "the death of the kernel")
+        restart()
+        has_all()
 
     def server_killed(self) -> None:
         s = self.server
