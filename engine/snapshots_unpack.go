@@ -102,7 +102,7 @@ func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	errs := make(chan error, len(places))
 	for name, place := range places {
 		go func() {
-			check, err := store.Place(checking, saved.ID, name, filepath.Join(dir, place))
+			check, err := store.Place(checking, saved, name, filepath.Join(dir, place))
 			if err == nil {
 				v.see(checking, check)
 			}

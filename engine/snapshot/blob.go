@@ -88,20 +88,19 @@ func (w *work) take(ctx context.Context, f *os.File, path string) (Part, error) 
 	return p, errors.Join(os.Chmod(at, 0o600), os.Rename(at, w.path(digest)))
 }
 
-// Place puts an opaque source at path, where nothing may be. The file is only to be read:
+// Place puts an opaque source of a snapshot that [Store.Get] has found at path, where nothing may be. The file is only to be read:
 // it may be the store's own. verify tells whether it is what was saved; until then nothing
 // that came of it may be trusted.
-func (s *Store) Place(ctx context.Context, ref, name, path string) (verify func(context.Context) error, err error) {
-	d, sn, err := s.load(ctx, ref)
-	if err != nil {
-		return nil, err
+func (s *Store) Place(ctx context.Context, sn Snapshot, name, path string) (verify func(context.Context) error, err error) {
+	if sn.Damaged != "" {
+		return nil, damaged(sn, "%s", sn.Damaged)
 	}
-	for _, b := range d.Blobs {
+	for _, b := range sn.Blobs {
 		if b.Name == name && b.plain() && os.Link(s.blob(b.Part.Digest), path) == nil {
 			return func(ctx context.Context) error { return verifyPlain(ctx, sn, b, path) }, nil
 		}
 	}
-	return func(context.Context) error { return nil }, s.copyOut(ctx, sn.ID, name, path)
+	return func(context.Context) error { return nil }, s.copyOut(ctx, sn, name, path)
 }
 
 func verifyPlain(ctx context.Context, sn Snapshot, b Blob, path string) error {
@@ -118,8 +117,8 @@ func verifyPlain(ctx context.Context, sn Snapshot, b Blob, path string) error {
 }
 
 // copyOut writes what [Store.Restore] gives out to a new file.
-func (s *Store) copyOut(ctx context.Context, ref, name, path string) error {
-	r, err := s.Restore(ctx, ref, name)
+func (s *Store) copyOut(ctx context.Context, sn Snapshot, name, path string) error {
+	r, err := s.restore(ctx, sn, name)
 	if err != nil {
 		return err
 	}

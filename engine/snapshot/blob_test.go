@@ -54,7 +54,7 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 		place(t, s, "memory/small.img", pages[:1000])
 	}
 	at := filepath.Join(t.TempDir(), "placed")
-	verify, err := s.Place(t.Context(), "memory", "memory/pages.img", at)
+	verify, err := s.Place(t.Context(), get(t, s, "memory"), "memory/pages.img", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := s.Place(t.Context(), "memory", "memory/zeros.img", at); err == nil {
+	if _, err := s.Place(t.Context(), get(t, s, "memory"), "memory/zeros.img", at); err == nil {
 		t.Error("a file that was there was replaced")
 	}
 }
@@ -81,7 +81,7 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 func place(t *testing.T, s *snapshot.Store, name, want string) {
 	t.Helper()
 	at := filepath.Join(t.TempDir(), "placed")
-	verify, err := s.Place(t.Context(), "memory", name, at)
+	verify, err := s.Place(t.Context(), get(t, s, "memory"), name, at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,15 @@ func save(t testing.TB, s *snapshot.Store, name string, items ...item) snapshot.
 	return sn
 }
 
+func get(t testing.TB, s *snapshot.Store, ref string) snapshot.Snapshot {
+	t.Helper()
+	sn, err := s.Get(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sn
+}
+
 // restored is a tree as one line per entry, sorted; order in the stream is checked.
 func restored(t testing.TB, s *snapshot.Store, ref, name string) string {
 	t.Helper()

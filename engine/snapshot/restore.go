@@ -21,21 +21,25 @@ import (
 // something is damaged, the reader ends with an error that names it, and never with
 // io.EOF. The snapshot may be removed meanwhile.
 func (s *Store) Restore(ctx context.Context, ref, name string) (io.ReadCloser, error) {
-	d, sn, err := s.load(ctx, ref)
+	_, sn, err := s.load(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range d.Blobs {
+	return s.restore(ctx, sn, name)
+}
+
+func (s *Store) restore(ctx context.Context, sn Snapshot, name string) (io.ReadCloser, error) {
+	for _, b := range sn.Blobs {
 		if b.Name == name {
 			return s.restoreBlob(ctx, sn, b)
 		}
 	}
-	for _, t := range d.Trees {
+	for _, t := range sn.Trees {
 		if t.Name == name {
 			return s.restoreTree(ctx, sn, t)
 		}
 	}
-	return nil, sdk.Errorf(sdk.NotFound, "the snapshot %s has no %s; it has %s", sn.Name, name, strings.Join(d.names(), ", "))
+	return nil, sdk.Errorf(sdk.NotFound, "the snapshot %s has no %s; it has %s", sn.Name, name, strings.Join(sn.names(), ", "))
 }
 
 // Verify reads all of a snapshot and returns what is damaged of it.
@@ -54,8 +58,8 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 		}
 		_ = f.Close()
 	}
-	for _, name := range d.names() {
-		r, err := s.Restore(ctx, ref, name)
+	for _, name := range sn.names() {
+		r, err := s.restore(ctx, sn, name)
 		if err != nil {
 			return err
 		}
@@ -75,8 +79,7 @@ func (s *Store) load(ctx context.Context, ref string) (document, Snapshot, error
 	if sn.Damaged != "" {
 		return document{}, sn, damaged(sn, "%s", sn.Damaged)
 	}
-	d, _, err := s.document(sn.ID)
-	return d, sn, err
+	return document{Version: version, Meta: sn.Meta, Trees: sn.Trees, Blobs: sn.Blobs}, sn, nil
 }
 
 func damaged(sn Snapshot, format string, args ...any) error {
@@ -85,12 +88,12 @@ func damaged(sn Snapshot, format string, args ...any) error {
 	return e
 }
 
-func (d document) names() []string {
+func (sn Snapshot) names() []string {
 	var names []string
-	for _, t := range d.Trees {
+	for _, t := range sn.Trees {
 		names = append(names, t.Name)
 	}
-	for _, b := range d.Blobs {
+	for _, b := range sn.Blobs {
 		names = append(names, b.Name)
 	}
 	return names

@@ -56,6 +56,12 @@ var idPrefix = regexp.MustCompile(`^(sha256:)?[0-9a-f]{12,64}$`)
 
 // Get finds a snapshot by its name, its ID or the first 12 or more digits of that.
 func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
+	if CheckName(ref) == nil { // what a name is, no ID is, so the others need not be read
+		sn, err := s.read(ref)
+		if !errors.Is(err, os.ErrNotExist) {
+			return told(sn, err), nil
+		}
+	}
 	all, err := s.List(ctx)
 	if err != nil {
 		return Snapshot{}, err
@@ -99,16 +105,21 @@ func (s *Store) List(ctx context.Context) ([]Snapshot, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue // removed just now
 		}
-		if err != nil {
-			sn.Damaged = err.Error()
-		}
-		all = append(all, sn)
+		all = append(all, told(sn, err))
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i], all[j]
 		return a.Created.After(b.Created) || a.Created.Equal(b.Created) && a.Name < b.Name
 	})
 	return all, nil
+}
+
+// told has a snapshot say why it cannot be used, if there is a reason.
+func told(sn Snapshot, err error) Snapshot {
+	if err != nil {
+		sn.Damaged = err.Error()
+	}
+	return sn
 }
 
 // read returns what is known of a snapshot, and why that is not all.
