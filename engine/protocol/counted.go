@@ -37,6 +37,24 @@ func (r countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// WriteTo leaves a reader that knows better how much it hands over at once its way.
+func (r countedReader) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(countedWriter{w, r.told}, r.Reader)
+}
+
+type countedWriter struct {
+	io.Writer
+	told func(int64)
+}
+
+func (w countedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if n > 0 {
+		w.told(int64(n))
+	}
+	return n, err
+}
+
 // counting is r, counted where told is not nil.
 func counting(r io.Reader, told func(int64)) io.Reader {
 	if told == nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/zeebo/xxh3"
 
 	"github.com/seer-engine/seer/sdk"
 )
@@ -65,32 +66,41 @@ func (w *work) opaqueFile(ctx context.Context, name, path string) (Blob, error) 
 	if compress {
 		return w.opaque(name, &contextReader{ctx, f})
 	}
-	part, err := w.take(ctx, f, path)
-	return Blob{Name: name, Part: part, Digest: part.Digest, Bytes: part.Size}, err
+	part, sum, err := w.take(ctx, f, path)
+	return Blob{Name: name, Part: part, Digest: part.Digest, Bytes: part.Size, XXH3: sum}, err
 }
 
-// take makes a file a part as it is: by a link, or by a copy where that cannot be.
-func (w *work) take(ctx context.Context, f *os.File, path string) (Part, error) {
+// take makes a file a part as it is: by a link, or by a copy where that cannot be. The sum
+// is that of [Blob].XXH3.
+func (w *work) take(ctx context.Context, f *os.File, path string) (p Part, sum string, err error) {
 	at := filepath.Join(w.dir, "taken-"+filepath.Base(path))
+	x := xxh3.New()
+	r := io.TeeReader(f, x)
 	if os.Link(path, at) != nil {
-		return w.add(func(to io.Writer) error {
-			_, err := io.CopyBuffer(to, struct{ io.Reader }{&contextReader{ctx, f}}, make([]byte, 1<<20))
+		p, err = w.add(func(to io.Writer) error {
+			_, err := io.CopyBuffer(to, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 1<<20))
 			return err
 		})
+		return p, sumText(x), err
 	}
 	synced := make(chan error, 1)
 	go func() { synced <- f.Sync() }() // takes longer than reading it
-	digest, size, err := hashOf(ctx, f)
+	p.Digest, p.Size, err = hashOf(ctx, r)
 	if err = errors.Join(err, <-synced); err != nil {
-		return Part{}, err
+		return Part{}, "", err
 	}
-	p := Part{Digest: digest, Size: size}
-	return p, errors.Join(os.Chmod(at, 0o600), os.Rename(at, w.path(digest)))
+	return p, sumText(x), errors.Join(os.Chmod(at, 0o600), os.Rename(at, w.path(p.Digest)))
+}
+
+func sumText(x *xxh3.Hasher) string {
+	sum := x.Sum128().Bytes()
+	return hex.EncodeToString(sum[:])
 }
 
 // Place puts an opaque source of a snapshot that [Store.Get] has found at path, where nothing may be. The file is only to be read:
 // it may be the store's own. verify tells whether it is what was saved; until then nothing
-// that came of it may be trusted.
+// that came of it may be trusted. Of a snapshot that was found by its ID it looks at the
+// SHA-256, and otherwise at the quicker sum, where there is one.
 func (s *Store) Place(ctx context.Context, sn Snapshot, name, path string) (verify func(context.Context) error, err error) {
 	if sn.Damaged != "" {
 		return nil, damaged(sn, "%s", sn.Damaged)
@@ -109,11 +119,25 @@ func verifyPlain(ctx context.Context, sn Snapshot, b Blob, path string) error {
 		return err
 	}
 	defer f.Close()
-	digest, _, err := hashOf(ctx, f)
-	if err == nil && digest != b.Digest {
+	var same bool
+	if b.XXH3 == "" || sn.exact {
+		var digest string
+		digest, _, err = hashOf(ctx, f)
+		same = digest == b.Digest
+	} else {
+		same, err = b.sums(ctx, f)
+	}
+	if err == nil && !same {
 		err = damaged(sn, "%s has other bytes than were saved", b.Name)
 	}
 	return err
+}
+
+// sums reports whether the bytes have the sum that the blob's should have.
+func (b Blob) sums(ctx context.Context, r io.Reader) (bool, error) {
+	x := xxh3.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{&contextReader{ctx, r}}, make([]byte, 256<<10))
+	return n == b.Bytes && sumText(x) == b.XXH3, err
 }
 
 // copyOut writes what [Store.Restore] gives out to a new file.
@@ -135,6 +159,9 @@ func (s *Store) copyOut(ctx context.Context, sn Snapshot, name, path string) err
 func (b Blob) checkPlain() error {
 	if b.plain() && b.Part.Size != b.Bytes {
 		return sdk.Errorf(sdk.Invalid, "%.80q has %d bytes, and its part, which is the same, has %d", b.Name, b.Bytes, b.Part.Size)
+	}
+	if b.XXH3 != "" && (!b.plain() || !sumForm.MatchString(b.XXH3)) {
+		return sdk.Errorf(sdk.Invalid, "%.80q has the sum %.80q, which cannot be", b.Name, b.XXH3)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,7 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 	if a, b := stat(t, at), stat(t, stored); !os.SameFile(a, b) || b.Mode().Perm() != 0o600 {
 		t.Errorf("it was copied, or is open to others: %v %v", a, b)
 	}
+	verifyExact := placed(t, s, sn.ID)
 	f, err := os.OpenFile(stored, os.O_WRONLY, 0)
 	if err == nil {
 		_, err = f.WriteAt([]byte("other bytes"), 5<<20)
@@ -68,7 +70,7 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 	if err != nil || f.Close() != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"placed": verify(t.Context()), "verified": s.Verify(t.Context(), "memory")} {
+	for what, err := range map[string]error{"placed": verify(t.Context()), "placed by its ID": verifyExact(t.Context()), "verified": s.Verify(t.Context(), "memory")} {
 		if sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "memory is damaged") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -76,6 +78,46 @@ func TestFileThatIsKeptAsItIs(t *testing.T) {
 	if _, err := s.Place(t.Context(), get(t, s, "memory"), "memory/zeros.img", at); err == nil {
 		t.Error("a file that was there was replaced")
 	}
+}
+
+// TestWhichSumDecides has a snapshot with a wrong sum: only who names it by its ID has the
+// SHA-256 looked at, and what older versions have saved has no other.
+func TestWhichSumDecides(t *testing.T) {
+	s := newStore(t)
+	path := filepath.Join(t.TempDir(), "pages.img")
+	if err := os.WriteFile(path, []byte(noise(t, 17<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := meta("memory")
+	m.Kind = snapshot.Memory
+	sn, err := s.Save(t.Context(), m, []snapshot.Source{{Name: "memory/pages.img", Opaque: true, File: path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		ref, sum string
+		damaged  bool
+	}{{"memory", sn.Blobs[0].XXH3, false}, {"memory", strings.Repeat("0", 32), true}, {"memory", "", false}, {sn.ID, strings.Repeat("0", 32), false}, {sn.ID[7:20], "", false}} {
+		found := get(t, s, tc.ref)
+		found.Blobs[0].XXH3 = tc.sum
+		verify, err := s.Place(t.Context(), found, "memory/pages.img", filepath.Join(t.TempDir(), "placed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(t.Context()); (err != nil) != tc.damaged {
+			t.Errorf("%s with the sum %q: %v", tc.ref, tc.sum, err)
+		}
+	}
+}
+
+// placed is how the pages of a snapshot are verified.
+func placed(t *testing.T, s *snapshot.Store, ref string) func(context.Context) error {
+	t.Helper()
+	verify, err := s.Place(t.Context(), get(t, s, ref), "memory/pages.img", filepath.Join(t.TempDir(), "placed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verify
 }
 
 func place(t *testing.T, s *snapshot.Store, name, want string) {

@@ -15,6 +15,7 @@ var (
 	nameForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	treeForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$`)
 	digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	sumForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
 // What a document may hold at most.

@@ -192,12 +192,19 @@ func TestFilesFromElsewhere(t *testing.T) {
 		"a path as tree":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"../x"}]}`, "no name for a part"},
 		"a path as part":  {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:../../x"}}]}`, "cannot be"},
 		"no part":         {`{"seer_snapshot":1,"kind":"fs","trees":[{"name":"x","index":{"digest":"sha256:` + strings.Repeat("1", 64) + `"}}]}`, "is missing"},
+		"half a sum":      {`{"seer_snapshot":1,"kind":"memory","blobs":[` + plainBlob("x", "12") + `]}`, "cannot be"},
 		"an escape":       {`{"seer_snapshot":1,"kind":"fs","description":"\u001b[2J"}`, "cannot be printed"},
 		"no JSON":         {`{`, "cannot be read"},
 	} {
 		refuse(name, layout(t, "application/vnd.seer.snapshot.v1", tc.doc), tc.text)
 	}
+	refuse("another sum", layout(t, "application/vnd.seer.snapshot.v1", `{"seer_snapshot":1,"kind":"memory","blobs":[`+plainBlob("x", strings.Repeat("0", 32))+`]}`, "x"), "has not the sum")
 	refuse("an image", layout(t, "", "{}"), "not a Seer snapshot")
+}
+
+// plainBlob is one that is kept as it is, in a document.
+func plainBlob(data, xxh3 string) string {
+	return fmt.Sprintf(`{"name":"memory/pages.img","part":{"digest":"sha256:%s","size":%d},"digest":"sha256:%[1]s","bytes":%[2]d,"xxh3":%[3]q}`, sum(data), len(data), xxh3)
 }
 
 func sum(data string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(data))) }

@@ -78,6 +78,11 @@ func (im *importer) run(ctx context.Context, r io.Reader, name string) (Snapshot
 			return Snapshot{}, err
 		}
 	}
+	for _, b := range d.Blobs {
+		if err := im.sum(ctx, b); err != nil {
+			return Snapshot{}, err
+		}
+	}
 	return im.work.publishDocument(ctx, name, data, d, true)
 }
 
@@ -88,6 +93,23 @@ func (im *importer) index(t Tree) error {
 	}
 	defer f.Close()
 	_, err = readIndex(f, t)
+	return err
+}
+
+// sum looks at what is not of the SHA-256s, by which all else is known already.
+func (im *importer) sum(ctx context.Context, b Blob) error {
+	if b.XXH3 == "" {
+		return nil
+	}
+	f, err := os.Open(im.work.path(b.Part.Digest))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	same, err := b.sums(ctx, f)
+	if err == nil && !same {
+		err = sdk.Errorf(sdk.Invalid, "%.80q has not the sum %s", b.Name, b.XXH3)
+	}
 	return err
 }
 

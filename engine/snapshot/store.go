@@ -83,6 +83,7 @@ func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
 	if len(hits) == 0 {
 		return Snapshot{}, sdk.Errorf(sdk.NotFound, "there is no snapshot %.100q; `seer snapshots ls` shows those that are there", ref)
 	}
+	hits[0].exact = true
 	return hits[0], nil
 }
 

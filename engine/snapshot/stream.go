@@ -23,30 +23,27 @@ func (c *contextReader) Read(p []byte) (int, error) {
 // stream runs write into a pipe until it is done or the reader is closed.
 func stream(ctx context.Context, write func(context.Context, io.Writer) error, files []*os.File) io.ReadCloser {
 	ctx, cancel := context.WithCancel(ctx)
-	pr, pw := io.Pipe()
-	stop := context.AfterFunc(ctx, func() { _ = pw.CloseWithError(context.Cause(ctx)) })
+	p := newPipe()
+	stop := context.AfterFunc(ctx, func() { p.cut(context.Cause(ctx)) })
 	go func() {
 		defer cancel()
 		defer stop()
-		buf := bufio.NewWriterSize(pw, 1<<20)
-		err := write(ctx, buf)
-		if err == nil {
-			err = buf.Flush()
-		}
+		err := write(ctx, p)
 		closeAll(files)
-		_ = pw.CloseWithError(err)
+		p.end(err)
 	}()
-	return &stopper{pr, cancel}
+	return &stopper{p, cancel}
 }
 
 type stopper struct {
-	*io.PipeReader
+	*pipe
 	cancel context.CancelFunc
 }
 
 func (s *stopper) Close() error {
+	s.cut(io.ErrClosedPipe)
 	s.cancel()
-	return s.PipeReader.Close()
+	return nil
 }
 
 func closeAll(files []*os.File) {
