@@ -8,6 +8,9 @@ import (
 // RunscVersion is the release of gVisor that Seer is tested with.
 const RunscVersion = "v0.0.0-20260905035102-160fafc42237"
 
+// RunscBuild is what the runsc that [InstallGVisor] builds of it calls itself.
+const RunscBuild = RunscVersion + "-seer1"
+
 // SaveRoot writes the changes that the running command has made to its writable
 // tree as a tar file: what is new, and whiteouts (.wh. names) for what is gone. It
 // is a layer for [Root.Layers]. It has what the layers have that the command was

@@ -10,14 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/seer-engine/seer/engine/isolation/runscbuild"
 	"github.com/seer-engine/seer/sdk"
 )
 
-const (
-	runscModule = "gvisor.dev/gvisor/runsc"
-	// runscRelease has the ready-made program, for who has no Go.
-	runscRelease = "https://storage.googleapis.com/gvisor/releases/release/latest"
-)
+// runscRelease has the ready-made program, for who has no Go.
+const runscRelease = "https://storage.googleapis.com/gvisor/releases/release/latest"
 
 func installGVisor(ctx context.Context, dir string, log io.Writer) error {
 	if runtime.GOOS != "linux" {
@@ -40,13 +38,7 @@ func installGVisor(ctx context.Context, dir string, log io.Writer) error {
 	}
 	defer os.RemoveAll(building)
 	_, _ = fmt.Fprintf(log, "building gVisor's runsc %s from its Go module (some minutes, once)\n", RunscVersion)
-	cmd := exec.CommandContext(ctx, goTool, "install", "-trimpath", "-ldflags", "-s -w", runscModule+"@"+RunscVersion)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = building, log, log
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+building, "GOFLAGS=", "GO111MODULE=on", "GOOS=", "GOARCH=", "GOWORK=off")
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	if err := runscbuild.Build(ctx, goTool, building, RunscVersion, RunscBuild, log); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			return sdk.Errorf(sdk.Unavailable, "go could not build gVisor's runsc (what it said is above); look whether this computer reaches the Go module proxy")

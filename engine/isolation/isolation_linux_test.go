@@ -31,7 +31,7 @@ func each(t *testing.T, test func(t *testing.T, kind string)) {
 
 // places is where scripts/setup puts runsc.
 func places() []string {
-	dir, err := filepath.Abs("../../.tools/runsc-" + RunscVersion)
+	dir, err := filepath.Abs("../../.tools/runsc-" + RunscBuild)
 	if err != nil {
 		panic(err)
 	}

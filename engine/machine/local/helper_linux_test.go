@@ -94,7 +94,7 @@ func runscDir() string {
 	if dir := os.Getenv("SEER_TEST_RUNSC"); dir != "" {
 		return dir
 	}
-	dir, err := filepath.Abs("../../../.tools/runsc-" + isolation.RunscVersion)
+	dir, err := filepath.Abs("../../../.tools/runsc-" + isolation.RunscBuild)
 	if err != nil {
 		panic(err)
 	}
