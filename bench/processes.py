@@ -11,8 +11,13 @@ from measure import Row, rounds
 
 FOUND = Tuple[List[Row], List[str]]
 EXPERIMENT = "name: bench\nsandbox: {provider: local, isolation: gvisor, network: none, timeout: 25m, execution_mode: notebook}\n"
-# The cheapest way to fill so much with what does not shrink; whatever is computed takes longer.
-MAKE = "import numpy\na = numpy.random.default_rng(7).standard_normal((8000, 8192))"
+# Both fill 500 MiB with what does not shrink. Nothing does it cheaper than drawing; what is
+# computed is what processes are saved for.
+DRAW = "import numpy\na = numpy.random.default_rng(7).standard_normal((8000, 8192))"
+COMPUTE = """import numpy
+rng, a = numpy.random.default_rng(7), numpy.empty((8000, 8192))
+for row in a:
+    row[:] = numpy.log(numpy.abs(numpy.fft.rfft(rng.standard_normal(16384))[:8192]))"""
 TOUCH = "a.nbytes, float(a.sum())"  # reads all of it
 FORKS = 4
 
@@ -31,38 +36,13 @@ def measure(lab: Lab) -> FOUND:
 def on_all_cpus(lab: Lab) -> FOUND:
     """gVisor goes on while it still reads and Seer still verifies; on one CPU they would take turns."""
     lab.experiment("gvisor").write_text(EXPERIMENT)
+    drawn, computed = Kernel(lab, "drawn", DRAW), Kernel(lab, "computed", COMPUTE)
     argv = [lab.seer, "up", str(lab.experiment("gvisor")), "--quiet", "--name"]
     forks = ["fork-%d" % n for n in range(1, FORKS + 1)]
-    saved: List[str] = []
-    lab.run(*argv, "origin")
-    want = cell(lab, "origin", "start_new_session", MAKE, TOUCH)
-
-    def again() -> float:
-        begin = time.perf_counter()
-        lab.run(*argv, "made")
-        same(cell(lab, "made", "start_new_session", MAKE, TOUCH), want)
-        took = time.perf_counter() - begin
-        lab.run(lab.seer, "down", "made")
-        return took
-
-    def save() -> float:
-        saved.append("memory-%d" % len(saved))
-        took = lab.run(lab.seer, "snapshot", "origin", saved[-1], "--memory")
-        if len(saved) > 1:
-            lab.run(lab.seer, "snapshots", "rm", saved[-2])
-        return took
-
-    def restore() -> float:
-        begin = time.perf_counter()
-        lab.run(*argv, "restored", "--snapshot", saved[-1])
-        same(cell(lab, "restored", "attach_to_session", TOUCH), want)
-        took = time.perf_counter() - begin
-        lab.run(lab.seer, "down", "restored")
-        return took
 
     def fork() -> float:
-        took = lab.run(lab.seer, "fork", "origin", "-n", str(FORKS), "--name", "fork")
-        same(cell(lab, forks[-1], "attach_to_session", TOUCH), want)
+        took = lab.run(lab.seer, "fork", drawn.name, "-n", str(FORKS), "--name", "fork")
+        same(cell(lab, forks[-1], "attach_to_session", TOUCH), drawn.want)
         lab.run(lab.seer, "down", *forks)
         return took
 
@@ -75,16 +55,58 @@ def on_all_cpus(lab: Lab) -> FOUND:
         lab.run(lab.seer, "down", *forks)
         return took
 
-    save()  # whatever side begins a round
-    found = rounds({"again": again, "save": save, "restore": restore, "fork": fork, "ups": ups}, 3)
-    lab.run(lab.seer, "down", "origin")
-    lab.run(lab.seer, "snapshots", "rm", saved[-1])
-    peer = "`seer up`, its layer there, and a cell that draws them again"
-    return [
-        Row("`seer snapshot --memory` of a kernel with 500 MiB of normal numbers", "gVisor", found["save"], peer, found["again"]),
-        Row("`seer up --snapshot` with it, and a cell that reads all of them", "gVisor", found["restore"], peer, found["again"]),
-        Row("`seer fork -n %d` of that kernel" % FORKS, "gVisor", found["fork"], "%d `seer up`s at once, with nothing in their kernels" % FORKS, found["ups"]),
-    ], ["Saved processes and forks were measured on all %d CPUs, both sides." % len(os.sched_getaffinity(0))]
+    found = rounds({"drawn again": drawn.again, "drawn saved": drawn.save, "drawn restored": drawn.restore, "computed again": computed.again,
+                    "computed saved": computed.save, "computed restored": computed.restore, "fork": fork, "ups": ups}, 3)
+    drawn.close()
+    computed.close()
+    rows = []
+    for name, what, peer in (("drawn", "random numbers", "draws them again"), ("computed", "logarithmic spectra", "computes them again")):
+        peer = "`seer up`, its layer there, and a cell that " + peer
+        rows += [
+            Row("`seer snapshot --memory` of a kernel with 500 MiB of %s" % what, "gVisor", found[name + " saved"], peer, found[name + " again"]),
+            Row("`seer up --snapshot` with it, and a cell that reads all of them", "gVisor", found[name + " restored"], peer, found[name + " again"]),
+        ]
+    rows.append(Row("`seer fork -n %d` of the kernel with random numbers" % FORKS, "gVisor", found["fork"], "%d `seer up`s at once, with nothing in their kernels" % FORKS, found["ups"]))
+    return rows, ["Saved processes and forks were measured on all %d CPUs, both sides." % len(os.sched_getaffinity(0))]
+
+
+class Kernel:
+    """One that holds the numbers that a cell has made, and what is done with it."""
+
+    def __init__(self, lab: Lab, name: str, make: str) -> None:
+        self.lab, self.name, self.make = lab, name, make
+        self.argv = [lab.seer, "up", str(lab.experiment("gvisor")), "--quiet", "--name"]
+        self.saved = ""
+        lab.run(*self.argv, name)
+        self.want = cell(lab, name, "start_new_session", make, TOUCH)
+        self.save()  # whatever side begins a round
+
+    def again(self) -> float:
+        begin = time.perf_counter()
+        self.lab.run(*self.argv, "made")
+        same(cell(self.lab, "made", "start_new_session", self.make, TOUCH), self.want)
+        took = time.perf_counter() - begin
+        self.lab.run(self.lab.seer, "down", "made")
+        return took
+
+    def save(self) -> float:
+        before, self.saved = self.saved, "%s-%d" % (self.name, time.monotonic_ns())
+        took = self.lab.run(self.lab.seer, "snapshot", self.name, self.saved, "--memory")
+        if before:
+            self.lab.run(self.lab.seer, "snapshots", "rm", before)
+        return took
+
+    def restore(self) -> float:
+        begin = time.perf_counter()
+        self.lab.run(*self.argv, "restored", "--snapshot", self.saved)
+        same(cell(self.lab, "restored", "attach_to_session", TOUCH), self.want)
+        took = time.perf_counter() - begin
+        self.lab.run(self.lab.seer, "down", "restored")
+        return took
+
+    def close(self) -> None:
+        self.lab.run(self.lab.seer, "down", self.name)
+        self.lab.run(self.lab.seer, "snapshots", "rm", self.saved)
 
 
 def cell(lab: Lab, name: str, begin: str, *sources: str) -> str:
