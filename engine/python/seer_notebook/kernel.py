@@ -64,6 +64,7 @@ class Kernel:
             await self.start(self.id)
             return
         self._disconnect("it was restarted")
+        await self._left_alone()
         await ensure_async(self._manager.restart_kernel(self.id, now=True))
         await self._connect()
 
@@ -73,8 +74,30 @@ class Kernel:
 
     async def stop(self) -> None:
         self._disconnect("it was shut down")
+        await self._left_alone()
         if self.id and self.id in self._manager:
             await ensure_async(self._manager.shutdown_kernel(self.id, now=True))
+
+    @property
+    def in_other_hands(self) -> bool:
+        """Somebody restarts it or shuts it down just now, or has, and it is not noticed yet."""
+        km = self._manager.get_kernel(self.id) if self.id in self._manager else None
+        if km is None:
+            return False
+        now = getattr(km.provisioner, "process", None)
+        return getattr(km, "shutting_down", False) or not km.ready.done() or self.alive and now is not self._process
+
+    async def _left_alone(self) -> None:
+        """Waits while Jupyter is about to restart it: it refuses whatever else is asked of it meanwhile, or fails."""
+        end = asyncio.get_running_loop().time() + RESTART
+        while self.in_other_hands and asyncio.get_running_loop().time() < end:
+            self.look()
+            await asyncio.sleep(0.05)
+
+    async def overtaken(self) -> bool:
+        """Whether somebody else has restarted it, or does, which interrupts what runs."""
+        await self._left_alone()
+        return not self.alive and self._end == RESTARTED
 
     async def interrupt(self) -> None:
         if self.alive and self.id in self._manager:
@@ -132,6 +155,7 @@ class Kernel:
         return sent, request
 
     async def _connect(self) -> None:
+        self._end = "the kernel is dead"
         km = self._manager.get_kernel(self.id)
         self._process = getattr(km.provisioner, "process", None)
         self._client = km.client()
@@ -234,6 +258,8 @@ class Kernel:
             except asyncio.TimeoutError:
                 pass
             self._look.clear()
+            if asyncio.current_task() not in self._tasks:
+                return  # the cancelling was lost: it met the look
             if process is not None and process.poll() is None:
                 patience = loop.time() + RESTART
             km = self._manager.get_kernel(self.id) if self.id in self._manager else None

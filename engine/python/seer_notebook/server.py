@@ -12,12 +12,20 @@ import sys
 from typing import Any, List
 
 from jupyter_server.serverapp import ServerApp
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from traitlets.config import Config
 
 from . import browsers, door, places, renew, starting
 from . import settings as settings_module
 from .extension import keep_awake
 from .processes import end_with_parent
+
+
+class Kernels(AsyncMappingKernelManager):  # type: ignore[misc]
+    """Also knows those that have died: a person may restart them in the browser."""
+
+    def _handle_kernel_died(self, kernel_id: str) -> None:
+        self.log.warning("the kernel %s has died", kernel_id)
 
 
 class Server(ServerApp):  # type: ignore[misc]
@@ -67,6 +75,7 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c.ServerApp.tornado_settings = {"headers": dict(door.HEADERS)}
     c.ServerApp.allow_root, c.ServerApp.allow_remote_access, c.ServerApp.open_browser = True, True, False
     c.ServerApp.quit_button = False
+    c.ServerApp.kernel_manager_class = Kernels
     c.IdentityProvider.token = s.token
     c.PasswordIdentityProvider.hashed_password = ""
     c.ServerApp.jpserver_extensions = {"seer_notebook": True}

@@ -55,14 +55,19 @@ class Session(Shows):
                     await self._set_up()
                 await self.service.attach(self)
                 self.kernel.check()
+                if self.state == "closed":
+                    await self._fail("the session was closed")
                 break
-            except (Died, setup_code.Failed) as e:
-                if str(e) != RESTARTED:
-                    await self._fail(str(e))
-                how, setup = self.kernel.attach, True  # a person was quicker, and gets what a restart gives
+            except Refused:
+                raise
             except Exception as e:
-                self.service.log.exception("a kernel could not be started")
-                await self._fail("the kernel could not be started: %s" % e)
+                why = str(e)
+                if not isinstance(e, (Died, setup_code.Failed)):
+                    self.service.log.exception("a kernel could not be started")
+                    why = "the kernel could not be started: %s" % e
+                if why != RESTARTED and (self.state == "closed" or not await self.kernel.overtaken()):
+                    await self._fail(why)
+                how, setup = self.kernel.attach, True  # a person was quicker, and gets what a restart gives
         if self._worker is None:
             self._worker = asyncio.ensure_future(self._work())
 
@@ -73,11 +78,14 @@ class Session(Shows):
         await setup_code.run(self.kernel, self.service.settings.setup, self.service.hider, told)
 
     async def _fail(self, why: str) -> None:
-        await self.kernel.stop()
+        try:
+            await self.kernel.stop()
+        except Exception:
+            self.service.log.exception("a kernel could not be shut down")
         if self.state != "closed":
             self.state, self.message = "dead", self.service.hider.text(why)
             self.service.store()
-        raise Refused("failed", self.message)
+        raise Refused("failed", self.service.hider.text(why))
 
     async def close(self) -> None:
         self.drop_all("the session was closed")
@@ -109,14 +117,14 @@ class Session(Shows):
     async def restart(self, setup: bool) -> None:
         """A new kernel in the same notebook."""
         async with self._control:
-            for execution in (self.running, self.whole):
-                if execution is not None:
-                    execution.interrupt = True
             await self._again(self.kernel.restart, setup, "the kernel was restarted before it ran")
 
     async def _again(self, how: Callable[[], Awaitable[None]], setup: bool, why: str) -> None:
         self.state, self.message = "restarting", ""
         self.drop_all(why)
+        for execution in (self.running, self.whole):
+            if execution is not None:
+                execution.interrupt = True
         await self._begin(how, setup)
         self.execution_count = 0
         self.state = "idle" if self.document is not None else "prepared"
@@ -139,6 +147,8 @@ class Session(Shows):
         """A person has restarted the kernel: its set-up is done again."""
         self.service.log.warning("session %s: %s", self.id, RESTARTED)
         async with self._control:
+            if self.kernel.alive or self.state == "closed":
+                return  # somebody else was quicker
             try:
                 await self._again(self.kernel.attach, True, RESTARTED)
             except Refused:
@@ -196,6 +206,9 @@ class Session(Shows):
                 self._wake.clear()
                 await self._wake.wait()
                 continue
+            if self.kernel.in_other_hands:
+                await asyncio.sleep(0.05)
+                continue
             execution = self.queue.popleft()
             self.running, self.state = execution, "busy"
             self._number()
@@ -251,7 +264,7 @@ class Session(Shows):
             whole.log.add("note", 50, text="cell %d of %d" % (whole.restored["cells"] + 1, len(whole.replay)), cell=name)
             await self._run(part)
             self.running = whole
-            whole.interrupt = whole.interrupt or part.interrupt
+            whole.interrupt = whole.interrupt or part.interrupt or part.state == "interrupted"
             whole.restored["cells"] += 1
             if part.state != "done":
                 error = part.error or {"ename": part.state, "evalue": self.message, "traceback": []}

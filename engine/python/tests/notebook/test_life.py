@@ -120,6 +120,7 @@ class Life(unittest.TestCase):
         has_all()
         os.kill(int(s.run(self.session, "import os; print(os.getpid())")["text"]), signal.SIGKILL)
         until(lambda: s.ask("GET", "/sessions/" + self.session)["state"] == "dead", "the death of the kernel")
+        until(lambda: "has died" in "".join(s.log), "what Jupyter does about it")
         restart()
         has_all()
 
@@ -155,6 +156,54 @@ class Life(unittest.TestCase):
         self.assertFalse(os.path.exists(self.sockets))
         self.assertNotIn(TOKEN, "".join(s.log))
         s.close()
+
+
+class Restarted(unittest.TestCase):
+    def test_in_the_browser_while_something_takes_long(self) -> None:
+        """A person's restart interrupts what runs, before the process ends."""
+        slow = "import os, time\nopen(%r, 'a').write('begun\\n')\nwhile not os.path.exists(%r): time.sleep(0.05)\nready = 7"
+        with tempfile.TemporaryDirectory() as folder:
+            begun, go = os.path.join(folder, "begun"), os.path.join(folder, "go")
+            open(go, "w").close()
+            server = Server(setup=[{"name": "slow", "code": slow % (begun, go)}])
+            self.addCleanup(server.close)
+            session = server.new()
+            kernel = server.ask("GET", "/sessions/" + session)["kernel_id"]
+
+            def restart() -> None:
+                with server.open("POST", "/api/kernels/%s/restart" % kernel, b"{}") as answer:
+                    self.assertEqual(answer.status, 200)
+
+            def count() -> int:
+                with open(begun) as f:
+                    return len(f.readlines())
+
+            os.remove(go)
+            restart()  # the set-up does not end
+            until(lambda: count() == 2, "the set-up after a restart")
+            restart()
+            until(lambda: count() == 3, "the set-up after a restart within it")
+            self.assertEqual(server.ask("GET", "/sessions/" + session)["state"], "restarting")
+            open(go, "w").close()
+            until(lambda: server.ask("GET", "/sessions/" + session)["state"] == "idle", "the end of the set-up")
+            self.assertEqual(server.run(session, "print(ready)")["text"], "7\n")
+
+            running = server.add(session, "print('on', flush=True)\nimport time; time.sleep(600)")
+            waiting = server.add(session, "open(%r, 'a').write('never')" % begun)
+            next(e for e in server.events(running["execution"]["id"]) if "on" in str(e))
+            restart()
+            self.assertIn(server.ended(running["execution"]["id"])["state"], ("interrupted", "dead"))
+            self.assertEqual(server.ended(waiting["execution"]["id"])["state"], "dropped")
+            until(lambda: server.ask("GET", "/sessions/" + session)["state"] == "idle", "the set-up again")
+            self.assertEqual((server.run(session, "print(ready)")["text"], count()), ("7\n", 4))
+            with open(begun) as f:
+                self.assertNotIn("never", f.read())
+
+            os.remove(go)
+            restart()
+            until(lambda: count() == 5, "the set-up before the end")
+            server.ask("DELETE", "/sessions/" + session)
+            until(lambda: not json.loads(server.open("GET", "/api/kernels").read()), "the end of the kernel")
 
 
 class Starting(unittest.TestCase):
