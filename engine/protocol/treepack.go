@@ -201,7 +201,7 @@ func packFile(tw *tar.Writer, root *os.Root, name string, h *tar.Header, told fu
 	if err := tw.WriteHeader(h); err != nil {
 		return err
 	}
-	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, counting(io.LimitReader(f, h.Size), told), make([]byte, min(h.Size+1, treeBuffer)))
+	n, err := io.CopyBuffer(struct{ io.Writer }{tw}, struct{ io.Reader }{counting(io.LimitReader(f, h.Size), told)}, make([]byte, min(h.Size+1, treeBuffer)))
 	if err == nil && n < h.Size {
 		err = io.EOF
 	}

@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"errors"
+	"cmp"
 	"io"
 	"sync"
 )
@@ -19,7 +19,7 @@ type pipe struct {
 	filling    []byte // the writer's
 	reading    []byte // the reader's, of which left is not read
 	left       []byte
-	err        error // why the writer has ended; there before full is closed
+	err        error // why the writer has ended, if not properly; there before full is closed
 
 	broken chan struct{} // closed when nothing more goes through
 	once   sync.Once
@@ -77,9 +77,7 @@ func (p *pipe) end(err error) {
 	if err == nil && len(p.filling) > 0 {
 		err = p.send()
 	}
-	if p.err = err; err == nil {
-		p.err = io.EOF
-	}
+	p.err = err
 	close(p.full)
 }
 
@@ -92,8 +90,8 @@ func (p *pipe) cut(why error) {
 }
 
 func (p *pipe) Read(data []byte) (int, error) {
-	if err := p.next(); err != nil {
-		return 0, err
+	if more, err := p.next(); !more {
+		return 0, cmp.Or(err, io.EOF)
 	}
 	n := copy(data, p.left)
 	p.left = p.left[n:]
@@ -103,9 +101,7 @@ func (p *pipe) Read(data []byte) (int, error) {
 // WriteTo hands over whole pieces.
 func (p *pipe) WriteTo(w io.Writer) (written int64, err error) {
 	for {
-		if err := p.next(); errors.Is(err, io.EOF) {
-			return written, nil
-		} else if err != nil {
+		if more, err := p.next(); !more {
 			return written, err
 		}
 		n, err := w.Write(p.left)
@@ -116,8 +112,8 @@ func (p *pipe) WriteTo(w io.Writer) (written int64, err error) {
 	}
 }
 
-// next waits for something to be left.
-func (p *pipe) next() error {
+// next waits for something to be left. No more and no error is the proper end.
+func (p *pipe) next() (more bool, err error) {
 	for len(p.left) == 0 {
 		if p.reading != nil {
 			p.free <- p.reading // there is room for all
@@ -126,12 +122,12 @@ func (p *pipe) next() error {
 		select {
 		case b, ok := <-p.full:
 			if !ok {
-				return p.err
+				return false, p.err
 			}
 			p.reading, p.left = b, b
 		case <-p.broken:
-			return p.why
+			return false, p.why
 		}
 	}
-	return nil
+	return true, nil
 }

@@ -33,7 +33,7 @@ func Build(ctx context.Context, goTool, dir, version, name string, log io.Writer
 	}
 	program := filepath.Join(dir, "runsc")
 	compiler := filepath.Join(dir, "precompile", "precompile")
-	if err := run(ctx, dir, log, log, goTool, "build", "-mod=mod", "-trimpath", "-o", compiler, "./precompile"); err != nil {
+	if err := run(ctx, dir, log, log, goTool, "build", "-mod=mod", "-trimpath", "-buildvcs=false", "-o", compiler, "./precompile"); err != nil {
 		return err
 	}
 	var programs bytes.Buffer
@@ -43,7 +43,7 @@ func Build(ctx context.Context, goTool, dir, version, name string, log io.Writer
 	if err := os.WriteFile(filepath.Join(dir, "programs.go"), programs.Bytes(), 0o600); err != nil {
 		return err
 	}
-	return run(ctx, dir, log, log, goTool, "build", "-mod=mod", "-trimpath", "-ldflags", "-s -w -X gvisor.dev/gvisor/runsc/version.version="+name, "-o", program, ".")
+	return run(ctx, dir, log, log, goTool, "build", "-mod=mod", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X gvisor.dev/gvisor/runsc/version.version="+name, "-o", program, ".")
 }
 
 func unpack(dir, version string) error {
