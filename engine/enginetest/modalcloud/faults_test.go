@@ -85,7 +85,8 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestTokensExpire(t *testing.T) {
-	cloud, client := begin(t, modalcloud.Options{TokenLife: time.Second, RouterLife: time.Second})
+	// Times of tokens are whole seconds, so that one of a second may be over at once.
+	cloud, client := begin(t, modalcloud.Options{TokenLife: 5 * time.Second, RouterLife: 5 * time.Second})
 	sb := create(t, client, modal.SandboxCreateParams{GPU: "T4"})
 	if out, _, _ := finish(t, sb, nil, "", "echo", "a"); out != "a\n" {
 		t.Fatal(out)
