@@ -11,9 +11,11 @@ from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional
 from . import setup_code
 from .errors import Refused
 from .execution import Execution
-from .kernel import RESTARTED, Died, Kernel
+from .kernel import Kernel
+from .requests import Died
 from .settings import Settings
 from .shows import Shows
+from .watch import RESTARTED
 
 INTERRUPT = 10.0  # seconds that an interrupt waits for the end of what runs
 
