@@ -97,8 +97,8 @@ func sumText(x *xxh3.Hasher) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Place puts an opaque source of a snapshot that [Store.Get] has found at path, where nothing may be. The file is only to be read:
-// it may be the store's own. verify tells whether it is what was saved; until then nothing
+// Place puts an opaque source of a snapshot that [Store.Get] has found at path, where
+// nothing may be. The file is only to be read: it may be the store's own. verify tells whether it is what was saved; until then nothing
 // that came of it may be trusted. Of a snapshot that was found by its ID it looks at the
 // SHA-256, and otherwise at the quicker sum, where there is one.
 func (s *Store) Place(ctx context.Context, sn Snapshot, name, path string) (verify func(context.Context) error, err error) {

@@ -33,10 +33,11 @@ func (s *Store) Export(ctx context.Context, ref string, w io.Writer) error {
 }
 
 func (s *Store) export(ctx context.Context, ref string, w io.Writer) error {
-	d, sn, err := s.load(ctx, ref)
+	sn, err := s.load(ctx, ref)
 	if err != nil {
 		return err
 	}
+	d := sn.document()
 	self, err := os.ReadFile(s.blob(sn.ID))
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // something is damaged, the reader ends with an error that names it, and never with
 // io.EOF. The snapshot may be removed meanwhile.
 func (s *Store) Restore(ctx context.Context, ref, name string) (io.ReadCloser, error) {
-	_, sn, err := s.load(ctx, ref)
+	sn, err := s.load(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -44,11 +44,11 @@ func (s *Store) restore(ctx context.Context, sn Snapshot, name string) (io.ReadC
 
 // Verify reads all of a snapshot and returns what is damaged of it.
 func (s *Store) Verify(ctx context.Context, ref string) error {
-	d, sn, err := s.load(ctx, ref)
+	sn, err := s.load(ctx, ref)
 	if err != nil {
 		return err
 	}
-	for _, p := range d.parts() {
+	for _, p := range sn.document().parts() {
 		f, err := openPart(ctx, s.blob(p.Digest), p)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -71,15 +71,17 @@ func (s *Store) Verify(ctx context.Context, ref string) error {
 	return nil
 }
 
-func (s *Store) load(ctx context.Context, ref string) (document, Snapshot, error) {
+// load finds a snapshot that can be used.
+func (s *Store) load(ctx context.Context, ref string) (Snapshot, error) {
 	sn, err := s.Get(ctx, ref)
-	if err != nil {
-		return document{}, sn, err
+	if err == nil && sn.Damaged != "" {
+		err = damaged(sn, "%s", sn.Damaged)
 	}
-	if sn.Damaged != "" {
-		return document{}, sn, damaged(sn, "%s", sn.Damaged)
-	}
-	return document{Version: version, Meta: sn.Meta, Trees: sn.Trees, Blobs: sn.Blobs}, sn, nil
+	return sn, err
+}
+
+func (sn Snapshot) document() document {
+	return document{Version: version, Meta: sn.Meta, Trees: sn.Trees, Blobs: sn.Blobs}
 }
 
 func damaged(sn Snapshot, format string, args ...any) error {

@@ -216,10 +216,8 @@ class Kernel(Watched):
                 request.settle()
 
     def _disconnect(self, reason: str) -> None:
-        self.alive, self.foreign_busy, self._end = False, False, reason
-        for task in self._tasks:
-            task.cancel()
-        self._tasks = []
+        super()._disconnect(reason)
+        self.foreign_busy = False
         if self._client is not None:
             self._client.stop_channels()
             self._client = None

@@ -28,7 +28,11 @@ class Watched:
         self._look = asyncio.Event()
 
     def _disconnect(self, reason: str) -> None:
-        raise NotImplementedError
+        """Nobody listens to it any more, or looks after it."""
+        self.alive, self._end = False, reason
+        for task in self._tasks:
+            task.cancel()
+        self._tasks = []
 
     @property
     def in_other_hands(self) -> bool:
