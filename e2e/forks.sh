@@ -52,8 +52,14 @@ is "the original goes on" "$("$SEER" call lab state.count)" 2
 is "state of the copy" "$("$SEER" call copy state.count)" 2
 is "files of the copy" "$("$SEER" exec copy -- cat /workspace/link)" kept
 other "random numbers" "$("$SEER" call copy state.draw)" "$("$SEER" call lab state.draw)"
-socket=$(show copy "['endpoints'][0]['url']")
-is "a token of the original at the copy" "$(curl -s -o said -w '%{http_code}' --unix-socket "${socket#unix:}" -H "Authorization: Bearer $(token serving/connection.json)" http://x/v1/services/state)" 401
+original=$(token serving/state/connection.json)
+answer() { # SANDBOX: the status with which it answers the original's token
+  local socket
+  socket=$(show "$1" "['endpoints'][0]['url']")
+  curl -s -o said -w '%{http_code}' --unix-socket "${socket#unix:}" -H "Authorization: Bearer $original" http://x/v1/services/state
+}
+is "a token of the original at the original" "$(answer lab)" 200
+is "a token of the original at the copy" "$(answer copy)" 401
 
 "$SEER" fork lab -n 3 --name fork >ids
 is "number of forks" "$(wc -l <ids)" 3

@@ -200,6 +200,8 @@ func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m 
 	switch known, current, ok := keyOf(all, m.Key); {
 	case ok && current && (known.Live() || !known.Released):
 		return // its record is dealt with, and tells
+	case ok && known.Handle == m.Handle && g.d.Clock.Now().Sub(known.EndedAt) < grace:
+		return // it was told to end just now; providers accept that before it is done
 	case ok:
 		// It became visible only after it had been given up.
 		r, why = known, "its machine "+m.Handle+" was left over"

@@ -103,6 +103,27 @@ func TestGCCleansWhatEndedByItself(t *testing.T) {
 	}
 }
 
+// Clouds accept an end before it is done, and list the machine as running until then.
+func TestGCGivesAMachineTimeToEnd(t *testing.T) {
+	b := newBench(t, enginetest.Script{})
+	r, err := b.start(context.Background(), "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.driver.End(context.Background(), r, ""); err != nil {
+		t.Fatal(err)
+	}
+	b.cloud.Stop(r.Handle, sdk.Running)
+	if report := b.gc(); len(report.Cleaned)+len(report.Ended)+len(report.Failed)+len(report.Unrecorded) != 0 {
+		t.Errorf("report %+v", report)
+	}
+	b.clock.Advance(3 * time.Minute)
+	if report := b.gc(); len(report.Cleaned) != 1 || !strings.Contains(report.Cleaned[0].Why, "left over") {
+		t.Errorf("report %+v", report)
+	}
+	b.nothingLeft()
+}
+
 func TestGCEndsAMachineThatCameTooLate(t *testing.T) {
 	b := newBench(t, enginetest.Script{Steps: 1, Before: failAt(enginetest.OpCreate, 1, sdk.NoCapacity, "none")})
 	r, err := b.start(context.Background(), "")

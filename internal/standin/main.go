@@ -39,6 +39,9 @@ func main() {
 	}
 }
 
+// ends is how long a machine that was told to end may take: a cloud says yes before that.
+const ends = 10 * time.Second
+
 // cloud is one stand-in.
 type cloud struct {
 	env   map[string]string
@@ -72,7 +75,11 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 		fmt.Fprintf(out, "export %s='%s'\n", name, c.env[name])
 	}
 	<-ctx.Done()
-	return c.alive(), nil
+	left = c.alive()
+	for deadline := time.Now().Add(ends); left > 0 && time.Now().Before(deadline); left = c.alive() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return left, nil
 }
 
 func start(name, addr string, cut time.Duration, fast, install bool) (cloud, error) {

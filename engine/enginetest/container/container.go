@@ -49,6 +49,7 @@ type Container struct {
 	cmd    *exec.Cmd
 	done   chan struct{}
 	killed bool
+	sweep  sync.Once // its folder may be another container's afterwards
 }
 
 // Roots are the folders of a container that its programs may change.
@@ -219,16 +220,18 @@ func (c *Container) Kill() {
 	c.signal(cmd, syscall.SIGCONT)
 	c.signal(cmd, syscall.SIGKILL)
 	<-done
-	for range 500 {
-		left := c.processes()
-		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+	c.sweep.Do(func() {
+		for range 500 {
+			left := c.processes()
+			for _, pid := range left {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if len(left) == 0 {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
-		if len(left) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	})
 }
 
 // Freeze stops every process of the container without ending it: a machine that has
