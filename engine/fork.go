@@ -55,7 +55,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	defer done()
 	report.info(StageSnapshot, "saving the processes of %s", s.id)
 	if err := s.saveMemory(ctx, dir, report); err != nil {
-		return nil, saveError(err)
+		return nil, s.notSaved(ctx, err)
 	}
 	w, err := e.waken(ctx, dir)
 	if err != nil {

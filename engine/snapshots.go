@@ -74,7 +74,7 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 	}
 	saved, err := save(ctx, store, o, report)
 	if err != nil {
-		return saved, saveError(err)
+		return saved, s.notSaved(ctx, err)
 	}
 	for _, t := range saved.Trees {
 		report.info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, bytesText(t.Bytes), countText(int(t.Entries), "file"), bytesText(t.New))
@@ -93,6 +93,14 @@ func (e *Engine) sweepSnapshots(ctx context.Context) error {
 		return err
 	}
 	return store.Sweep(ctx)
+}
+
+// notSaved is why a sandbox could not be read, or that it has ended meanwhile.
+func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
+	if r, err := s.engine.ledger.Get(s.id); err == nil && ctx.Err() == nil {
+		cause = s.engine.explain(ctx, r, "while it was saved", cause)
+	}
+	return saveError(cause)
 }
 
 func saveError(err error) error {

@@ -37,36 +37,18 @@ func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelF
 
 // explain puts the end of the machine in the place of what it led to.
 func (u *up) explain(ctx context.Context, cause error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if err := u.ended(ctx); err != nil {
-		return u.whoEnded(ctx, err)
-	}
-	return cause
-}
-
-// whoEnded is what the ledger says, where somebody else has ended the machine: that is
-// written a moment later.
-func (u *up) whoEnded(ctx context.Context, seen error) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	for {
-		if r, err := u.engine.ledger.Get(u.rec.ID); err == nil && !r.Live() {
-			return &Error{KindProvider, fmt.Errorf("while it was started, the sandbox ended: %s", r.Message)}
-		}
-		if (machine.SystemClock{}).Sleep(ctx, 50*time.Millisecond) != nil {
-			return seen
-		}
-	}
+	return u.engine.explain(ctx, u.rec, startedWhile, cause)
 }
 
 // ended is nil unless the machine is known to have ended.
 func (u *up) ended(ctx context.Context) error {
 	if err := u.engine.ended(ctx, u.rec); err != nil {
-		return &Error{KindProvider, fmt.Errorf("while it was started, %w", err)}
+		return &Error{KindProvider, fmt.Errorf("%s, %w", startedWhile, err)}
 	}
 	return nil
 }
+
+const startedWhile = "while it was started"
 
 // undo ends a sandbox whose start has failed. The start's own context may be the
 // reason of the failure, so it is not used.
@@ -81,6 +63,27 @@ func (u *up) undo(ctx context.Context, cause error) error {
 	defer cancel()
 	_, err := u.engine.driver.End(ctx, u.rec, why)
 	return errors.Join(cause, err)
+}
+
+// explain puts the end of the machine in the place of what it led to, while it was busy
+// with something. Where somebody else has ended it, the ledger says why, a moment later.
+func (e *Engine) explain(ctx context.Context, r machine.Record, while string, cause error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	seen := e.ended(ctx, r)
+	if seen == nil {
+		return cause
+	}
+	ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	for {
+		if r, err := e.ledger.Get(r.ID); err == nil && !r.Live() {
+			return &Error{KindProvider, fmt.Errorf("%s, the sandbox ended: %s", while, r.Message)}
+		}
+		if (machine.SystemClock{}).Sleep(ctx, 50*time.Millisecond) != nil {
+			return &Error{KindProvider, fmt.Errorf("%s, %w", while, seen)}
+		}
+	}
 }
 
 // ended is nil unless the machine of a record that lives is known to have ended.
