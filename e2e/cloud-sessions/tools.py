@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import random
 import select
 import socket
 import subprocess
@@ -23,9 +24,14 @@ def run(ref: str, command: str) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port for later: none that the system gives to whoever asks for any, as those from 32768 on are."""
+    while True:
+        with socket.socket() as s:
+            try:
+                s.bind(("", port := random.randrange(20000, 32768)))
+            except OSError:
+                continue
+            return port
 
 
 def write(name: str, text: str) -> str:
@@ -77,7 +83,7 @@ class MCP:
 
     def close(self) -> None:
         self.p.stdin.close()
-        assert self.p.wait(60) == 0
+        assert self.p.wait(300) == 0
 
 
 def terminal(argv: List[str], typed: str, marker: str) -> int:
