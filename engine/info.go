@@ -12,6 +12,7 @@ import (
 type Info struct {
 	ID          string         `json:"id"`
 	Name        string         `json:"name,omitempty"`
+	Builds      string         `json:"builds,omitempty"` // a layer or system for other sandboxes; empty for a sandbox
 	State       sdk.State      `json:"state"`
 	Message     string         `json:"message,omitempty"`
 	Provider    string         `json:"provider"`
@@ -69,7 +70,7 @@ type ServiceInfo struct {
 
 func infoOf(r machine.Record, now time.Time) Info {
 	info := Info{
-		ID: r.ID, Name: r.Name, State: r.State, Message: r.Message, Provider: r.Provider,
+		ID: r.ID, Name: r.Name, Builds: r.Builds, State: r.State, Message: r.Message, Provider: r.Provider,
 		Isolation: r.Isolation, Network: r.Network, Created: r.CreatedAt,
 		Lease:     Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, IdleSeconds: r.Lease.IdleSeconds},
 		Endpoints: append([]sdk.Endpoint{}, r.Endpoints...),

@@ -113,7 +113,7 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 
 // buildLayer installs into the folder.
 func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.building, b.builds, b.layer = folder, l, nil }, nil)
+	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.purpose, b.building, b.builds, b.layer = "the layer of "+l.content, folder, l, nil }, nil)
 }
 
 // inBuildMachine makes a machine that only builds, and ends with it: of the same kind and

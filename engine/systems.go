@@ -106,7 +106,7 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 	}
 	u.report.info(StageBoot, "building the system with %s; it is kept, and the next start has it", systemText(want))
 	var saved string
-	err = u.inBuildMachine(ctx, c, func(b *up) { b.building, b.making = systemsDir, &want }, func(ctx context.Context, r machine.Record) (err error) {
+	err = u.inBuildMachine(ctx, c, func(b *up) { b.purpose, b.building, b.making = "the system with "+systemText(want), systemsDir, &want }, func(ctx context.Context, r machine.Record) (err error) {
 		saved, err = u.engine.driver.Snapshot(ctx, r, func(ev machine.Event) { u.report.log(StageBoot, ev.Text) })
 		return err
 	})

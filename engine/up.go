@@ -107,6 +107,7 @@ type up struct {
 	settings settings          // of the user, for what installs
 	tokens   map[string]string // secrets that only open repositories
 	layer    *layer            // what a machine of this computer is shown; nil = nothing
+	purpose  string            // what this machine is made to build; empty for a sandbox
 	building string            // the folder of a layer that this machine is made for; empty for a sandbox
 	builds   *layer            // that layer; nil = none
 

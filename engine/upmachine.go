@@ -21,7 +21,7 @@ const localPoll = 10 * time.Millisecond
 func (u *up) start(ctx context.Context) error {
 	e := u.engine
 	r := machine.NewRecord()
-	r.Name, r.Network = u.opts.Name, u.plan.Network
+	r.Name, r.Builds, r.Network = u.opts.Name, u.purpose, u.plan.Network
 	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
 	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = protocol.NewToken(), u.exp.File, u.models, u.lease()
 	r.Owner = e.ledger.Owner()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -94,7 +93,7 @@ func (w *waking) start(ctx context.Context) error {
 	from := w.saved.Record
 	r := machine.NewRecord()
 	r.Name, r.Network, r.Owner = w.name, w.spec.Network, w.engine.ledger.Owner()
-	r.AdminToken, r.ExperimentFile, r.Models, r.Labels = protocol.NewToken(), from.ExperimentFile, from.Models, maps.Clone(from.Labels)
+	r.AdminToken, r.ExperimentFile, r.Models = protocol.NewToken(), from.ExperimentFile, from.Models
 	r.Lease = machine.NewLease(machine.Attached, max(w.ttl(), w.boot), w.engine.now())
 	r.Lease.IdleSeconds = int64(w.idle / time.Second)
 	w.renewal = protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(r.AdminToken), BootSeconds: w.boot.Seconds(), Services: map[string]string{}}

@@ -20,7 +20,8 @@ func newLs(a *app) *cobra.Command {
 		Short:   "List sandboxes",
 		Long: `List the live sandboxes, with --all also those that have ended lately.
 Sandboxes of this computer are looked at; those of other providers are shown as
-they were last seen, unless --refresh asks their provider.`,
+they were last seen, unless --refresh asks their provider. What only builds a layer or
+system for other sandboxes is called (builds), and ends by itself.`,
 		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
 		Args:    args(0, 0, "no argument"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
@@ -84,11 +85,19 @@ func gpus(i engine.Info) string {
 	return fmt.Sprintf("%d×%s", i.GPUCount, i.GPU)
 }
 
+// nameOf is a sandbox's name; in brackets that it is none, but builds for others.
+func nameOf(i engine.Info) string {
+	if i.Builds != "" {
+		return "(builds)"
+	}
+	return dash(i.Name)
+}
+
 func lsRows(infos []engine.Info) [][]string {
 	rows := make([][]string, len(infos))
 	for n, i := range infos {
 		rows[n] = []string{
-			i.ID, dash(i.Name), string(i.State), i.Provider, dash(i.Isolation), dash(gpus(i)), span(time.Since(i.Created)), ends(i),
+			i.ID, nameOf(i), string(i.State), i.Provider, dash(i.Isolation), dash(gpus(i)), span(time.Since(i.Created)), ends(i),
 			cost(i),
 			dash(strings.Join(serviceNames(i), ",")),
 		}

@@ -46,6 +46,9 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 	if i.Name != "" {
 		line("name", "%s", i.Name)
 	}
+	if i.Builds != "" {
+		line("builds", "%s", i.Builds)
+	}
 	state := string(i.State)
 	if i.Message != "" {
 		state += " (" + i.Message + ")"

@@ -17,11 +17,12 @@ import (
 // Record is what Seer knows of one sandbox. It holds tokens and is stored with
 // mode 0600.
 type Record struct {
-	Version int    `json:"version"`        // of this format
-	ID      string `json:"id"`             // "sb-" and ten characters
-	Name    string `json:"name,omitempty"` // unique among live sandboxes; may be empty
-	Owner   string `json:"owner"`          // of the ledger; see [Ledger.Owner]
-	Key     string `json:"key"`            // one key, one machine
+	Version int    `json:"version"`          // of this format
+	ID      string `json:"id"`               // "sb-" and ten characters
+	Name    string `json:"name,omitempty"`   // unique among live sandboxes; may be empty
+	Builds  string `json:"builds,omitempty"` // what it was made to build for others; empty for a sandbox
+	Owner   string `json:"owner"`            // of the ledger; see [Ledger.Owner]
+	Key     string `json:"key"`              // one key, one machine
 
 	Provider  string `json:"provider"`
 	Account   string `json:"account,omitempty"`   // with which it was rented; see [Options].Account
@@ -57,10 +58,9 @@ type Record struct {
 	Budget      float64        `json:"budget,omitempty"`        // USD, as asked; 0 = no limit
 	AdminToken  string         `json:"admin_token,omitempty"`   // gone once it has ended
 
-	ExperimentFile string            `json:"experiment_file,omitempty"`
-	Models         []Model           `json:"models,omitempty"`
-	Services       []Service         `json:"services,omitempty"`
-	Labels         map[string]string `json:"labels,omitempty"`
+	ExperimentFile string    `json:"experiment_file,omitempty"`
+	Models         []Model   `json:"models,omitempty"`
+	Services       []Service `json:"services,omitempty"`
 
 	// Extra is the façade's own; this package keeps it as it is.
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
