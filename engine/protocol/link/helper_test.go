@@ -166,12 +166,10 @@ func (s *server) address() string { return strings.TrimPrefix(s.http.URL, "http:
 
 func echo(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) }
 
-// dialer is quick to notice and to try again.
 func dialer(t testing.TB, address string) Dialer {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return Dialer{URL: "http://" + address, Header: http.Header{"Authorization": {"one"}}, HTTP: &http.Client{Transport: transport},
-		Silence: 300 * time.Millisecond, Handshake: 2 * time.Second, GiveUp: 20 * time.Second, Linger: 2 * time.Second}
+	return Dialer{URL: "http://" + address, Header: http.Header{"Authorization": {"one"}}, HTTP: &http.Client{Transport: transport}}
 }
 
 func dial(t testing.TB, d Dialer) *Conn {
