@@ -223,8 +223,21 @@ func (i Interpreter) Interrupt(ctx context.Context, c *protocol.Client, id strin
 	return c.Signal(ctx, i.Process.ID, "INT")
 }
 
-// Kill ends the interpreter with everything that it has started.
-func (i Interpreter) Kill(ctx context.Context, c *protocol.Client) error {
+// Kill ends the interpreter with everything that it has started if that code runs in it, and
+// never while other code does.
+func (i Interpreter) Kill(ctx context.Context, c *protocol.Client, id string) error {
+	// In this order: at the end of the code, the interpreter first takes away what says that it runs, then
+	// looks whether it is to be killed.
+	if err := c.WriteFile(ctx, i.Path(id+".kill"), strings.NewReader(""), 0o600); err != nil {
+		return err
+	}
+	_, err := c.Stat(ctx, i.Path(id+".running"))
+	if protocol.CodeOf(err) == protocol.NotFound {
+		return nil // it has ended
+	}
+	if err != nil {
+		return err
+	}
 	return kill(ctx, c, i.Process.ID)
 }
 

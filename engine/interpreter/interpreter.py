@@ -13,8 +13,10 @@ in one write:
     traceback           what follows is its traceback
     end ID STATUS       on both streams; ok, error or interrupted
 
-``ID.interrupt`` and SIGINT interrupt the code ID, and nothing else. First of all, as
-``start``, the pieces of ``FOLDER/setup.json`` run: ``[{"name", "code"}]``.
+``ID.interrupt`` and SIGINT interrupt the code ID, and nothing else. ``ID.running`` is
+there while it runs. Who has written ``ID.kill`` and then sees that, may kill this process:
+no other code begins in it. First of all, as ``start``, the pieces of
+``FOLDER/setup.json`` run: ``[{"name", "code"}]``.
 """
 
 from __future__ import annotations
@@ -68,6 +70,13 @@ def write(fd: int, data: bytes) -> None:
             view = view[os.write(fd, view):]
         except BlockingIOError:  # the code has made the pipe so
             select.select([], [fd], [])
+
+
+def remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
 
 
 def flush() -> None:
@@ -157,22 +166,23 @@ class Interpreter:
 
     def answer(self, path: str) -> None:
         name = os.path.basename(path)[: -len(".request")]
+        mine = os.path.join(self.folder, name)
         try:
-            with open(path, encoding="utf-8") as f:
-                code = json.load(f)["code"]
-            os.remove(path)
+            os.rename(path, mine + ".running")
         except FileNotFoundError:
             return  # taken back
+        with open(mine + ".running", encoding="utf-8") as f:
+            code = json.load(f)["code"]
         self.count += 1
         self.channel.mark("begin", name, both=True)
         status = self.execute(name, code, f"<cell {self.count}>")
         if os.getpid() != self.pid:
             os._exit(0)  # the code has forked and its child has come here
+        remove(mine + ".running")
+        if os.path.exists(mine + ".kill"):
+            os.kill(self.pid, signal.SIGKILL)  # it may come at any time now, and is not meant for the next code
         self.channel.mark("end", name, status, both=True)
-        try:
-            os.remove(os.path.join(self.folder, name + ".interrupt"))
-        except FileNotFoundError:
-            pass
+        remove(mine + ".interrupt")
 
     # What is done with it.
 

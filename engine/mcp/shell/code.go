@@ -89,5 +89,5 @@ func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interprete
 		return ctx.Err()
 	case <-time.After(interruptGrace):
 	}
-	return i.Kill(ctx, c)
+	return i.Kill(ctx, c, t.id)
 }
