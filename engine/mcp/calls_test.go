@@ -24,6 +24,24 @@ func field(t *testing.T, r *sdkmcp.CallToolResult, name string) any {
 	return object[name]
 }
 
+// askUntil asks for a call until the answer is so.
+func askUntil(t *testing.T, s *sdkmcp.ClientSession, id any, what string, is func(got *sdkmcp.CallToolResult) bool) *sdkmcp.CallToolResult {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		got := call(t, s, "call-result", map[string]any{"call": id})
+		if is(got) {
+			return got
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never came: %s; the last answer is %s", what, asJSON(t, got))
+		}
+	}
+}
+
+func isDone(t *testing.T) func(*sdkmcp.CallToolResult) bool {
+	return func(got *sdkmcp.CallToolResult) bool { return got.IsError || field(t, got, "call") == nil }
+}
+
 func TestALongCallIsHandedOver(t *testing.T) {
 	r := newRuntime(t, function("train", `{"type":"integer"}`))
 	finish := make(chan struct{})
@@ -39,6 +57,7 @@ func TestALongCallIsHandedOver(t *testing.T) {
 	if got.IsError || id == "" || field(t, got, "state") != "running" {
 		t.Fatalf("got %s", asJSON(t, got))
 	}
+	got = askUntil(t, s, id, "what it prints", func(got *sdkmcp.CallToolResult) bool { return field(t, got, "progress") != nil })
 	if p := asJSON(t, field(t, got, "progress")); p != `{"message":"epoch 1 00:03\u003c00:07,  1.0it/s","n":3,"total":10}` {
 		t.Errorf("progress %s", p)
 	}
@@ -53,6 +72,7 @@ func TestALongCallIsHandedOver(t *testing.T) {
 		t.Errorf("resource %v %v", resource, err)
 	}
 	close(finish)
+	askUntil(t, s, id, "the end", isDone(t))
 	for range 2 { // as often as it is asked for
 		if done := call(t, s, "call-result", map[string]any{"call": id}); done.IsError || field(t, done, "result") != 7.0 {
 			t.Errorf("result %s", asJSON(t, done))
@@ -71,6 +91,8 @@ func TestACallOfAServerThatIsGoneIsFound(t *testing.T) {
 	o := mcp.Options{Wait: 200 * time.Millisecond}
 	first := connectAs(t, r.fixed(), "test", o, nil)
 	id := field(t, call(t, first, "train", nil), "call")
+	begun := func(got *sdkmcp.CallToolResult) bool { return strings.Contains(text(got), "begun") }
+	askUntil(t, first, id, "what it prints", begun)
 	first.Close()
 	c := r.call("train")
 	for end := time.Now().Add(patience); c.followers() > 0 && time.Now().Before(end); {
@@ -82,11 +104,9 @@ func TestACallOfAServerThatIsGoneIsFound(t *testing.T) {
 	default:
 	}
 	second := connectAs(t, r.fixed(), "test", o, nil)
-	if got := call(t, second, "call-result", map[string]any{"call": id}); !strings.Contains(text(got), "begun") {
-		t.Errorf("state %s", asJSON(t, got))
-	}
+	askUntil(t, second, id, "what it has printed", begun)
 	close(finish)
-	if got := call(t, second, "call-result", map[string]any{"call": id}); field(t, got, "result") != 7.0 {
+	if got := askUntil(t, second, id, "the end", isDone(t)); field(t, got, "result") != 7.0 {
 		t.Errorf("result %s", asJSON(t, got))
 	}
 }
@@ -101,7 +121,12 @@ func TestCallsCanBeEnded(t *testing.T) {
 	})
 	s := connectAs(t, r.fixed(), "test", mcp.Options{Wait: 200 * time.Millisecond}, nil)
 	id := field(t, call(t, s, "numbers", nil), "call")
+	askUntil(t, s, id, "two items", func(got *sdkmcp.CallToolResult) bool { return field(t, got, "items") == 2.0 })
 	got := call(t, s, "call-cancel", map[string]any{"call": id})
+	if field(t, got, "state") == "running" { // the machine was slow
+		askUntil(t, s, id, "the end", isDone(t))
+		got = call(t, s, "call-cancel", map[string]any{"call": id})
+	}
 	if field(t, got, "state") != "cancelled" || asJSON(t, field(t, got, "result")) != "[1,2]" {
 		t.Errorf("ended: %s", asJSON(t, got))
 	}

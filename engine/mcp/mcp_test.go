@@ -15,7 +15,8 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-const patience = 20 * time.Second
+// patience is for what never comes.
+const patience = 2 * time.Minute
 
 // handshake is the newest version of MCP that begins with one, which most clients speak.
 const handshake = "2025-11-25"
