@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,12 +66,10 @@ func Start(dir string, spec Spec) (*Container, error) {
 			return nil, err
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if c.port, err = FreePort(); err != nil {
 		return nil, err
 	}
-	c.port = l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
 	if c.vars, err = c.env(); err != nil {
 		return nil, err
 	}
@@ -217,9 +214,13 @@ func (c *Container) Kill() {
 	c.killed = true
 	cmd, done := c.cmd, c.done
 	c.mu.Unlock()
-	c.signal(cmd, syscall.SIGCONT)
-	c.signal(cmd, syscall.SIGKILL)
-	<-done
+	select {
+	case <-done: // its number may be another's
+	default:
+		c.signal(cmd, syscall.SIGCONT)
+		c.signal(cmd, syscall.SIGKILL)
+		<-done
+	}
 	c.sweep.Do(func() {
 		for range 500 {
 			left := c.processes()

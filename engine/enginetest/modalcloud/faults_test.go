@@ -278,7 +278,7 @@ func served(t *testing.T, client *modal.Client, gpu string) (*modal.Sandbox, str
 	port := freePort(t)
 	sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, EncryptedPorts: []int{port},
 		Command: []string{"sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x >page; exec python3 -m http.server " + strconv.Itoa(port)}})
-	tunnels, err := sb.Tunnels(t.Context(), 20*time.Second, nil)
+	tunnels, err := sb.Tunnels(t.Context(), 2*time.Minute, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestTunnelsThatDoNotComeUp(t *testing.T) {
 		}
 		fault(t, cloud, modalcloud.Faults{TunnelDelay: 100 * time.Millisecond})
 		sb = create(t, client, modal.SandboxCreateParams{GPU: gpu, EncryptedPorts: []int{1234}, UnencryptedPorts: []int{1235}})
-		tunnels, err := sb.Tunnels(t.Context(), 20*time.Second, nil)
+		tunnels, err := sb.Tunnels(t.Context(), 2*time.Minute, nil)
 		if err != nil || len(tunnels) != 2 || tunnels[1235].UnencryptedPort == 0 {
 			t.Errorf("late: %v %v", tunnels, err)
 		}
@@ -428,7 +428,7 @@ func TestLoaderBoots(t *testing.T) {
 		}
 		sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, Command: loader.Command("python3"), Env: env, EncryptedPorts: []int{8765},
 			Volumes: map[string]*modal.Volume{"/models": volume(t, client, "models")}})
-		tunnels, err := sb.Tunnels(t.Context(), 20*time.Second, nil)
+		tunnels, err := sb.Tunnels(t.Context(), 2*time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

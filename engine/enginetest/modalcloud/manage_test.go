@@ -355,7 +355,7 @@ func TestReadiness(t *testing.T) {
 			t.Fatal(err)
 		}
 		sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, ReadinessProbe: tcp, Command: []string{"python3", "-m", "http.server", strconv.Itoa(port)}})
-		if err := sb.WaitUntilReady(t.Context(), 20*time.Second, nil); err != nil {
+		if err := sb.WaitUntilReady(t.Context(), 2*time.Minute, nil); err != nil {
 			t.Error(err)
 		}
 		never, err := modal.NewExecProbe([]string{"false"}, &modal.ExecProbeParams{Interval: 10 * time.Millisecond})

@@ -2,10 +2,8 @@ package modalcloud_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +15,7 @@ import (
 
 	modal "github.com/modal-labs/modal-client/go"
 
+	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
 )
 
@@ -96,19 +95,13 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// freePort is outside of those that outgoing connections take, so that it stays free
-// until somebody listens.
 func freePort(t *testing.T) int {
 	t.Helper()
-	for range 1000 {
-		port := 20000 + rand.IntN(12000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			return port
-		}
+	port, err := container.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("there is no free port")
-	return 0
+	return port
 }
 
 func TestLifeOfASandbox(t *testing.T) {
@@ -118,7 +111,7 @@ func TestLifeOfASandbox(t *testing.T) {
 		sb := create(t, client, modal.SandboxCreateParams{GPU: gpu, Name: "n1", Tags: map[string]string{"key": "k1"}, EncryptedPorts: []int{port},
 			Env:     map[string]string{"WHO": "me"},
 			Command: []string{"sh", "-c", "echo hello $WHO; echo bad >&2; echo page > index.html; exec python3 -m http.server " + strconv.Itoa(port)}})
-		tunnels, err := sb.Tunnels(t.Context(), 10*time.Second, nil)
+		tunnels, err := sb.Tunnels(t.Context(), 2*time.Minute, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
