@@ -22,7 +22,7 @@ func call(fn string, args ...any) protocol.CallRequest {
 // eventually waits for what must come.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if is() {
 			return
 		}
