@@ -3,40 +3,54 @@ package notebook
 import (
 	"errors"
 	"net"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// goneAfter is how long nothing has to listen at the socket of a server that has
-// answered before, until its sandbox is taken for one that has ended.
-const goneAfter = 3 * time.Second
+const (
+	// goneAfter is how long nothing has to listen at the socket of a server that has
+	// answered before, until its sandbox is taken for one that has ended.
+	goneAfter = 3 * time.Second
+	// goneLooks is how many looks, one after another, have to show that: a client that stood still
+	// has seen nothing of the time in between.
+	goneLooks = 5
+	// goneApart is how far apart looks have to be to count, for a client makes several requests at a time.
+	goneApart = 50 * time.Millisecond
+)
 
 // presence is what a client has seen of its server. It is safe for concurrent use.
 type presence struct {
-	answered atomic.Bool
-	gone     atomic.Int64 // when it was first seen to be gone since it last answered, in Unix nanoseconds; 0 = it was not
+	mu       sync.Mutex
+	answered bool
+	first    time.Time // when it was first seen to be gone since it last answered
+	last     time.Time // the last look that counts
+	looks    int       // since first; 0 = it is not gone
 }
 
 // note takes in how a request went.
 func (p *presence) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answered = p.answered || !passing(err)
+	now := time.Now()
 	switch {
-	case !passing(err):
-		p.answered.Store(true)
-		p.gone.Store(0)
-	case gone(err):
-		p.gone.CompareAndSwap(0, time.Now().UnixNano())
-	default:
-		p.gone.Store(0)
+	case !passing(err), !gone(err):
+		p.looks = 0
+	case p.looks == 0:
+		p.first, p.last, p.looks = now, now, 1
+	case now.Sub(p.last) >= goneApart:
+		p.last, p.looks = now, p.looks+1
 	}
 }
 
 // over reports whether the sandbox has ended, as far as can be told.
 func (p *presence) over(err error) bool {
-	first := p.gone.Load()
-	return p.answered.Load() && gone(err) && first != 0 && time.Since(time.Unix(0, first)) > goneAfter
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answered && gone(err) && p.looks >= goneLooks && time.Since(p.first) > goneAfter
 }
 
 // gone reports whether nothing is at a socket that is there for as long as its sandbox.

@@ -1,6 +1,7 @@
 package notebook_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,21 +101,41 @@ func TestServerIsGone(t *testing.T) {
 		c.Close()
 		soon(t, c, info(c))
 	})
-	t.Run("it comes back", func(t *testing.T) {
-		t.Parallel()
+	// away is a server that answered, and at which then as many looks find nobody; before the last there is a pause.
+	away := func(t *testing.T, looks int32, pause time.Duration) error {
 		path := filepath.Join(t.TempDir(), "s")
 		srv := listen(t, path, answerInfo)
-		c := at(path)
+		a, err := notebook.Parse("unix:" + path + "?token=" + token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left atomic.Int32
+		a.Dial = func(context.Context) (net.Conn, error) {
+			if now := left.Add(-1); now >= 0 {
+				if now == 0 {
+					time.Sleep(pause)
+				}
+				return nil, &net.OpError{Op: "dial", Net: "unix", Err: syscall.ECONNREFUSED}
+			}
+			return net.Dial("unix", path)
+		}
+		c := notebook.NewClient(a)
 		if err := info(c)(); err != nil {
 			t.Fatal(err)
 		}
-		srv.Close()
-		c.Close()
-		back := make(chan error, 1)
-		go func() { back <- info(c)() }()
-		time.Sleep(500 * time.Millisecond)
-		listen(t, path, answerInfo)
-		if err := <-back; err != nil {
+		srv.CloseClientConnections()
+		left.Store(looks)
+		return info(c)()
+	}
+	t.Run("it comes back", func(t *testing.T) {
+		t.Parallel()
+		if err := away(t, 3, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("it comes back after a look before and one after the client stood still", func(t *testing.T) {
+		t.Parallel()
+		if err := away(t, 2, 3100*time.Millisecond); err != nil {
 			t.Error(err)
 		}
 	})

@@ -50,7 +50,7 @@ func machine(t *testing.T) (*protocol.Client, string) {
 	admin := protocol.NewToken()
 	env, err := loader.BootEnv(loader.Boot{
 		Listen: "unix:" + filepath.Join(dir, "s"), AdminSHA256: protocol.HashToken(admin), Cache: filepath.Join(dir, "cache"), Scratch: filepath.Join(dir, "scratch"),
-		Machine: "test-" + admin[:12], Roots: map[string]string{"/workspace": workspace}, EndUnix: time.Now().Add(10 * time.Minute).Unix(),
+		Machine: "test-" + admin[:12], Roots: map[string]string{"/workspace": workspace}, EndUnix: time.Now().Add(30 * time.Minute).Unix(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func machine(t *testing.T) (*protocol.Client, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func jupyterPython(t *testing.T) string {
 func TestStart(t *testing.T) {
 	python := jupyterPython(t)
 	rt, workspace := machine(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
 
 	// A port that was asked for and is taken; no Jupyter in the Python.
@@ -175,7 +175,7 @@ func TestStart(t *testing.T) {
 	if _, err := c.AddCell(ctx, s.ID, notebook.NewCell{Type: "code", Source: killSupervisor, Run: true}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		p, err := rt.Process(ctx, "jupyter")
 		if err == nil && p.Restarts > 0 {
 			break
@@ -190,8 +190,13 @@ func TestStart(t *testing.T) {
 
 	// What is hidden never lies on the disk.
 	const name = "the-secret-model-name"
-	server, err = notebook.Start(ctx, rt, notebook.Spec{Python: python, Port: freePort(t), Hide: map[string]string{name: "<hidden>"},
-		Setup: []notebook.SetupCell{{Name: "model", Code: "path = '" + name + "'", Hidden: true}}}, nil)
+	spec = notebook.Spec{Python: python, Port: freePort(t), Hide: map[string]string{name: "<hidden>"},
+		Setup: []notebook.SetupCell{{Name: "model", Code: "path = '" + name + "'", Hidden: true}}}
+	server, err = notebook.Start(ctx, rt, spec, nil)
+	for tries := 0; protocol.CodeOf(err) == protocol.Conflict && tries < 5; tries++ { // somebody else has taken the port since
+		spec.Port = freePort(t)
+		server, err = notebook.Start(ctx, rt, spec, nil)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
