@@ -459,7 +459,11 @@ func (c *cloud) killed(t *testing.T, when string, s syscall.Signal, arrange func
 		_ = j.cmd.Process.Signal(s) // it may be over
 	})
 	before := c.alive()
-	j = p.seer("run", "exp.yaml", "--set", "sandbox.timeout=20s")
+	args := []string{"run", "exp.yaml"}
+	if s == syscall.SIGKILL { // nobody else ends what is left then
+		args = append(args, "--set", "sandbox.timeout=20s")
+	}
+	j = p.seer(args...)
 	close(begun)
 	r := j.wait()
 	if s == syscall.SIGINT && r.code != 130 && r.code != 0 {
