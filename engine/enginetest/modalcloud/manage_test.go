@@ -151,21 +151,27 @@ func TestWhatCannotBeCreated(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	backends(t, func(t *testing.T, gpu string) {
 		cloud, client := begin(t, modalcloud.Options{})
+		state := func(sb *modal.Sandbox) modalcloud.Machine {
+			m := cloud.Machines()
+			return m[slices.IndexFunc(m, func(m modalcloud.Machine) bool { return m.ID == sb.SandboxID })]
+		}
 		short := create(t, client, modal.SandboxCreateParams{GPU: gpu, Timeout: time.Second})
-		idle := create(t, client, modal.SandboxCreateParams{GPU: gpu, IdleTimeout: time.Second})
-		busy := create(t, client, modal.SandboxCreateParams{GPU: gpu, IdleTimeout: time.Second})
-		if _, err := busy.Exec(t.Context(), []string{"sleep", "1000"}, nil); err != nil {
-			t.Fatal(err)
+		for limit := time.Second; ; limit *= 4 { // a slow computer may not get to the command in it
+			busy := create(t, client, modal.SandboxCreateParams{GPU: gpu, IdleTimeout: limit})
+			_, err := busy.Exec(t.Context(), []string{"sleep", "1000"}, nil)
+			idle := create(t, client, modal.SandboxCreateParams{GPU: gpu, IdleTimeout: limit})
+			if _, err := idle.Wait(t.Context(), nil); err != nil || state(idle).Result != "IDLE_TIMEOUT" {
+				t.Errorf("idle: %v, %+v", err, state(idle))
+			}
+			if err == nil && state(busy).State == modalcloud.Running {
+				break
+			}
+			if limit > 10*time.Second {
+				t.Fatalf("busy: %v, %+v", err, state(busy))
+			}
 		}
-		if code, err := short.Wait(t.Context(), nil); err != nil || code != 124 {
-			t.Errorf("timeout: %d %v", code, err)
-		}
-		if _, err := idle.Wait(t.Context(), nil); err != nil {
-			t.Error(err)
-		}
-		m := cloud.Machines()
-		if m[0].Result != "TIMEOUT" || m[1].Result != "IDLE_TIMEOUT" || m[2].State != modalcloud.Running {
-			t.Errorf("%+v", m)
+		if code, err := short.Wait(t.Context(), nil); err != nil || code != 124 || state(short).Result != "TIMEOUT" {
+			t.Errorf("timeout: %d %v, %+v", code, err, state(short))
 		}
 	})
 }
