@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -71,8 +72,12 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 		<-ctx.Done()
 		return 0, nil // the kit says what was left
 	}
+	var exports strings.Builder // written at once: who sees the first sees all
 	for _, name := range slices.Sorted(maps.Keys(c.env)) {
-		fmt.Fprintf(out, "export %s='%s'\n", name, c.env[name])
+		fmt.Fprintf(&exports, "export %s='%s'\n", name, c.env[name])
+	}
+	if _, err := io.WriteString(out, exports.String()); err != nil {
+		return 0, err
 	}
 	<-ctx.Done()
 	left = c.alive()
