@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import Failed, Worker, eventually, frame, serve
+from harness import LIMIT, Failed, Worker, eventually, frame, serve
 
 CODE = '''
 import asyncio, os, subprocess, threading, time
@@ -33,11 +33,21 @@ def sleep(seconds):
     time.sleep(seconds)
     return seconds
 
+def until(path):
+    while not os.path.exists(path):
+        time.sleep(0.005)
+
 @expose
-def talk(n):
+def hold(path):
+    ran.append(path)
+    until(path)
+    return path
+
+@expose
+def talk(n, path):
     for i in range(n):
         print("line", i, flush=True)
-        time.sleep(0.05)
+        until(path + str(i))
     return n
 
 @expose
@@ -61,20 +71,30 @@ inside, most = 0, 0
 lock = threading.Lock()
 
 @expose(concurrent=3)
-def side(seconds):
+def side(path):
     global inside, most
     with lock:
         inside += 1
         most = max(most, inside)
     try:
-        time.sleep(seconds)
+        until(path)
         return threading.current_thread() is threading.main_thread()
     finally:
         with lock:
             inside -= 1
 
-@expose
+@expose(concurrent=True)
 def most_inside(): return most
+
+together = 0
+
+@expose(concurrent=True)
+async def task(n):
+    global together
+    together += 1
+    while together < n:
+        await asyncio.sleep(0.005)
+    return n
 
 @expose(concurrent=True)
 def spin():
@@ -97,6 +117,11 @@ def double(values: list):
         raise ValueError("no")
     return [v * 2 for v in values]
 
+@expose(batch=2, batch_wait=0.5)
+def pair(values: list):
+    sizes.append(len(values))
+    return values
+
 sizes = []
 
 @expose
@@ -113,6 +138,30 @@ class Named(unittest.TestCase):
         self.worker.__enter__()
         self.addCleanup(self.worker.__exit__)
         self.peer = self.worker.connect()
+        self.go = str(self.worker.folder / "go")  # what hold() waits for
+
+    def hold(self, peer=None, **how):
+        """A call that runs until release()."""
+        call_id = (peer or self.peer).start("hold", self.go, **how)
+        self.running("hold")
+        return call_id
+
+    def release(self):
+        Path(self.go).touch()
+
+    def arrived(self, n):
+        other = self.worker.connect(runtime=True)
+        eventually(lambda: len(other.calls()) == n, "the calls to arrive")
+
+    def ends(self, peer, ids):
+        """The last frames of these calls, in their order; what else comes is passed over."""
+        ended = []
+        while len(ended) < len(ids):
+            header, _ = peer.read()
+            if header["t"] in ("result", "error"):
+                ended.append(header)
+        self.assertEqual(sorted(h["id"] for h in ended), sorted(ids))
+        return ended
 
     def failure(self, call_id, peer=None):
         with self.assertRaises(Failed) as caught:
@@ -125,14 +174,14 @@ class Named(unittest.TestCase):
 
     def test_the_same_name_runs_once(self):
         other = self.worker.connect()
-        self.peer.start("sleep", 0.3, call_id="client-one")
-        self.running()
-        other.start("sleep", 0.3, call_id="client-one")  # joins
-        self.assertEqual([self.peer.answer("client-one"), other.answer("client-one")], [0.3, 0.3])
+        self.hold(call_id="client-one")
+        other.start("hold", self.go, call_id="client-one")  # joins
+        self.release()
+        self.assertEqual([self.peer.answer("client-one"), other.answer("client-one")], [self.go] * 2)
         third = self.worker.connect()
-        third.start("sleep", 0.3, call_id="client-one")  # has the answer
-        self.assertEqual(third.answer("client-one"), 0.3)
-        self.assertEqual(self.peer.call("notes"), [0.3])
+        third.start("hold", self.go, call_id="client-one")  # has the answer
+        self.assertEqual(third.answer("client-one"), self.go)
+        self.assertEqual(self.peer.call("notes"), [self.go])
 
     def test_an_acknowledged_answer_is_given_up_and_its_name_is_not(self):
         self.peer.start("note", 1, call_id="client-one")
@@ -168,18 +217,19 @@ class Named(unittest.TestCase):
 
     def test_a_lost_client_comes_back(self):
         gone = self.worker.connect()
-        gone.start("sleep", 0.3, call_id="client-one")
-        self.running()
+        self.hold(gone, call_id="client-one")
         gone.close()
-        self.peer.start("sleep", 0.3, call_id="client-one", options={"age": 1})
-        self.assertEqual(self.peer.answer("client-one"), 0.3)
+        self.peer.start("hold", self.go, call_id="client-one", options={"age": 1})
+        self.release()
+        self.assertEqual(self.peer.answer("client-one"), self.go)
 
     def test_linger_and_detach(self):
         for options, state in (({"linger": 0.1}, "cancelled"), ({"detach": True}, "done")):
             gone, name = self.worker.connect(), "linger-%s" % state
-            gone.start("sleep", 0.6, call_id=name, options=options)
-            self.running()
+            self.hold(gone, call_id=name, options=options)
             gone.close()
+            if state == "done":
+                self.release()
             eventually(lambda name=name, state=state: [c["state"] for c in self.peer.calls(id=name)] == [state], state)
 
     def test_a_repeat_that_is_older_than_the_journal_is_interrupted(self):
@@ -211,49 +261,49 @@ class Named(unittest.TestCase):
             self.assertEqual(answers, {"was-done": "done", "was-queued": "was-queued", "was-detached": "detached"})
 
     def test_the_queue_is_fair_and_tells_the_position(self):
-        first = self.peer.start("sleep", 0.6)
-        self.running()
+        first = self.hold()
         greedy, modest = self.worker.connect(client="greedy"), self.worker.connect(client="modest")
         greedy_ids = [greedy.start("note", "g%d" % i) for i in range(4)]
+        self.arrived(5)
         modest_ids = [modest.start("note", "m%d" % i) for i in range(2)]
+        self.arrived(7)
         token = self.worker.connect(token="t-two")
         token_id = token.start("note", "t")
-        told = [modest.read()[0] for _ in range(2)]
-        self.assertEqual([(h["t"], h["id"], h.get("position")) for h in told], [("queued", modest_ids[0], 2), ("queued", modest_ids[1], 4)])
+        told = {}
+        while told != {modest_ids[0]: 2, modest_ids[1]: 4}:
+            header, _ = modest.read()
+            self.assertEqual(header["t"], "queued")
+            told[header["id"]] = header["position"]
+        self.release()
         for peer, ids in ((self.peer, [first]), (modest, modest_ids), (greedy, greedy_ids), (token, [token_id])):
-            got = set()
-            while len(got) < len(ids):
-                header, _ = peer.read()
-                if header["t"] == "result":
-                    got.add(header["id"])
+            self.ends(peer, ids)
         self.assertEqual(self.peer.call("notes")[1:], ["g0", "t", "m0", "g1", "m1", "g2", "g3"])
 
     def test_a_full_queue_is_busy_and_the_name_may_run_later(self):
         with serve(CODE, limits={"queue": 2}) as worker:
             peer = worker.connect()
-            ids = [peer.start("sleep", 0.4)]
+            go = worker.folder / "go"
+            ids = [peer.start("hold", str(go))]
             eventually(lambda: worker.connect(runtime=True).calls()[0]["state"] == "running", "the call to run")
             ids += [peer.start("note", i) for i in range(2)]
             refused = peer.start("note", "later")
-            self.assertEqual(self.failure(refused, peer).code, "busy")
-            for call_id in ids:
-                while True:
-                    header, _ = peer.read()
-                    if header["id"] == call_id and header["t"] == "result":
-                        break
+            self.assertEqual(self.ends(peer, [refused])[0]["error"]["code"], "busy")
+            go.touch()
+            self.assertEqual([(h["t"], h["id"]) for h in self.ends(peer, ids)], [("result", i) for i in ids])
             peer.start("note", "later", call_id=refused)
-            while True:
-                header, _ = peer.read()
-                if header["t"] == "result" and header["id"] == refused:
-                    break
+            self.assertEqual(self.ends(peer, [refused])[0]["t"], "result")
 
     def test_output_comes_while_it_runs(self):
-        call_id = self.peer.start("talk", 4, options={"output": True})
-        events = list(self.peer.events(call_id))
-        text = b"".join(body for header, body in events if header["t"] == "output")
-        self.assertEqual(text.decode(), "".join("line %d\n" % i for i in range(4)))
-        self.assertGreater(len(events), 2)
-        self.assertEqual([h["n"] for h, _ in events], list(range(1, len(events) + 1)))
+        call_id = self.peer.start("talk", 4, self.go, options={"output": True})
+        headers, text = [], ""
+        for header, body in self.peer.events(call_id):
+            headers.append(header)
+            if header["t"] == "output":
+                text += body.decode()
+                for i in range(text.count("\n")):
+                    Path(self.go + str(i)).touch()  # only then it goes on
+        self.assertEqual(text, "".join("line %d\n" % i for i in range(4)))
+        self.assertEqual([h["n"] for h in headers], list(range(1, len(headers) + 1)))
 
     def test_streams(self):
         for fn in ("count", "acount"):
@@ -290,21 +340,20 @@ class Named(unittest.TestCase):
         self.assertEqual(first + rest, list(range(1, 202)))
 
     def test_side_by_side(self):
-        begun = time.monotonic()
-        peers = [self.worker.connect() for _ in range(6)]
-        blocker = self.peer.start("sleep", 0.6)
-        ids = [p.start("side", 0.3) for p in peers]
+        peers, asks = [self.worker.connect() for _ in range(6)], self.worker.connect()
+        blocker = self.hold()
+        ids = [p.start("side", self.go) for p in peers]
+        self.arrived(7)
+        eventually(lambda: asks.call("most_inside") == 3, "three of them, beside the one that is in its turn")
+        self.release()
         self.assertEqual([p.answer(i) for p, i in zip(peers, ids)], [False] * 6)
-        self.assertEqual(self.peer.answer(blocker), 0.6)
-        self.assertLess(time.monotonic() - begun, 2.4)
+        self.assertEqual(self.peer.answer(blocker), self.go)
         self.assertEqual(self.peer.call("most_inside"), 3)
 
     def test_tasks(self):
         peers = [self.worker.connect() for _ in range(10)]
-        ids = [p.start("aside", 0.3) for p in peers]
-        begun = time.monotonic()
-        self.assertEqual([p.answer(i) for p, i in zip(peers, ids)], [0.3] * 10)
-        self.assertLess(time.monotonic() - begun, 2.5)
+        ids = [p.start("task", 10) for p in peers]  # which end when all of them run
+        self.assertEqual([p.answer(i) for p, i in zip(peers, ids)], [10] * 10)
         call_id = self.peer.start("aside", 60)
         self.running("aside")
         self.peer.send({"t": "cancel", "id": call_id})
@@ -335,17 +384,27 @@ class Named(unittest.TestCase):
         for t in threads:
             t.start()
         for t in threads:
-            t.join(60)
+            t.join(LIMIT)
         self.assertEqual(self.worker.counts(), (800, 800))
 
     def test_batches(self):
+        self.hold()
         peers = [self.worker.connect() for _ in range(8)]
         ids = [p.start("double", i) for i, p in enumerate(peers)]
+        self.arrived(9)
+        self.release()
         self.assertEqual([p.answer(i) for p, i in zip(peers, ids)], [2 * i for i in range(8)])
-        sizes = self.peer.call("batch_sizes")
-        self.assertEqual(sum(sizes), 8)
-        self.assertLess(len(sizes), 4)
-        self.assertEqual(self.failure(self.peer.start("double", "bad")).type, "ValueError")
+        self.assertEqual(peers[0].call("batch_sizes"), [8])
+        self.assertEqual(self.failure(peers[0].start("double", "bad"), peers[0]).type, "ValueError")
+
+    def test_a_batch_waits_for_more(self):
+        other = self.worker.connect()
+        for _ in range(20):  # where the machine is too slow for the second to come in the time of the first
+            first = self.peer.start("pair", 1)
+            self.assertEqual((other.call("pair", 2), self.peer.answer(first)), (2, 1))
+            if self.peer.call("batch_sizes")[-1] == 2:
+                return
+        self.fail("none waited")
 
     def test_cancel_reaches_child_processes(self):
         call_id = self.peer.start("child")
@@ -397,25 +456,25 @@ class Named(unittest.TestCase):
         for t in threads:
             t.start()
         for t in threads:
-            t.join(100)
+            t.join(LIMIT)
         ran = self.peer.call("notes")
         self.assertEqual((len(ran), len(set(ran))), (160, 160))
 
     def test_a_worker_that_is_suspended(self):
-        call_id = self.peer.start("sleep", 0.3)
-        self.running()
+        call_id = self.hold()
         os.kill(self.worker.process.pid, signal.SIGSTOP)
         time.sleep(1)
         os.kill(self.worker.process.pid, signal.SIGCONT)
-        self.assertEqual(self.peer.answer(call_id), 0.3)
+        self.release()
+        self.assertEqual(self.peer.answer(call_id), self.go)
 
     def test_many_calls_that_wait(self):
-        call_id = self.peer.start("sleep", 4)
-        self.running()
+        call_id = self.hold()
         others = [self.worker.connect() for _ in range(50)]
         ids = [[p.start("echo", i) for i in range(20)] for p in others]
         eventually(lambda: len(self.peer.calls()) == 1001, "the calls to arrive")
-        self.assertEqual(self.peer.answer(call_id), 4)
+        self.release()
+        self.assertEqual(self.peer.answer(call_id), self.go)
         for p, names in zip(others, ids):
             got = 0
             while got < len(names):
