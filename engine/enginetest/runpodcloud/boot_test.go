@@ -53,7 +53,7 @@ func TestBootThroughTheProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	health, err := client.Boot(ctx, protocol.BootOptions{Binary: func(goos, goarch string) (string, error) {
 		return filepath.Join(artifacts.Runtime, "seer-runtime-"+goos+"-"+goarch), nil

@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
 )
 
@@ -31,6 +33,7 @@ func (r *rig) listens(h http.HandlerFunc) (id, port string) {
 	return id, port
 }
 
+// get gives no status of an answer that is cut.
 func (r *rig) get(url string) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.t.Context(), "GET", url, nil)
@@ -44,7 +47,7 @@ func (r *rig) get(url string) (int, string) {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		return 0, err.Error()
 	}
 	return resp.StatusCode, string(text)
 }
@@ -96,19 +99,41 @@ func TestProxyFindsPods(t *testing.T) {
 	}
 }
 
+// cut is soon, so that on a slow computer it may come before a request has reached the
+// pod: the tests of it try again.
 func cut(o *runpodcloud.Options) { o.ProxyCut = 200 * time.Millisecond }
+
+// ends waits for what a handler says in the end.
+func ends(t *testing.T, said <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-said:
+		return err
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the handler goes on")
+		return nil
+	}
+}
 
 func TestProxyCutsWhatDoesNotAnswer(t *testing.T) {
 	r := start(t, cut)
-	gone := make(chan struct{})
+	var reached atomic.Bool
+	gone := make(chan error, 1)
 	id, port := r.listens(func(_ http.ResponseWriter, req *http.Request) {
+		reached.Store(true)
 		<-req.Context().Done()
-		close(gone)
+		select {
+		case gone <- nil:
+		default: // another has
+		}
 	})
-	if status, _ := r.get(r.at(id, port)); status != 524 {
-		t.Errorf("%d", status)
-	}
-	<-gone
+	await(t, "it reaches the pod", func() bool {
+		if status, _ := r.get(r.at(id, port)); status != 524 {
+			t.Fatalf("%d", status)
+		}
+		return reached.Load()
+	})
+	_ = ends(t, gone)
 }
 
 func TestProxyCutsAnswersThatHaveBegun(t *testing.T) {
@@ -120,15 +145,21 @@ func TestProxyCutsAnswersThatHaveBegun(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	})
-	resp, err := http.Get(r.at(id, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if resp.StatusCode != 200 || len(text) == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%d %q, %v", resp.StatusCode, text, err)
-	}
+	await(t, "an answer begins", func() bool {
+		resp, err := http.Get(r.at(id, port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if resp.StatusCode == 524 && err == nil {
+			return false
+		}
+		if resp.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("%d %q, %v", resp.StatusCode, text, err)
+		}
+		return len(text) > 0
+	})
 }
 
 // endless is a body that goes on until it is no longer wanted.
@@ -142,19 +173,27 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestProxyCutsUploads(t *testing.T) {
 	r := start(t, cut)
+	var reached atomic.Bool
 	ended := make(chan error, 1)
 	id, port := r.listens(func(_ http.ResponseWriter, req *http.Request) {
+		reached.Store(true)
 		_, err := io.Copy(io.Discard, req.Body)
-		ended <- err
-	})
-	resp, err := http.Post(r.at(id, port), "application/octet-stream", &endless{})
-	if err == nil {
-		resp.Body.Close()
-		if resp.StatusCode != 524 {
-			t.Errorf("%d", resp.StatusCode)
+		select {
+		case ended <- err:
+		default: // another has
 		}
-	}
-	if err := <-ended; err == nil {
+	})
+	await(t, "it reaches the pod", func() bool {
+		resp, err := http.Post(r.at(id, port), "application/octet-stream", &endless{})
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode != 524 {
+				t.Fatalf("%d", resp.StatusCode)
+			}
+		}
+		return reached.Load()
+	})
+	if ends(t, ended) == nil {
 		t.Error("the pod believes that it has the whole body")
 	}
 }
@@ -174,20 +213,29 @@ func TestProxyAndWebsockets(t *testing.T) {
 			}
 		}
 	})
-	c, _, err := websocket.Dial(t.Context(), strings.Replace(r.at(id, port), "http", "ws", 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.CloseNow() }()
-	if err := c.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
-		t.Fatal(err)
-	}
-	if _, data, err := c.Read(t.Context()); err != nil || string(data) != "hello" {
-		t.Fatalf("%q, %v", data, err)
-	}
-	if _, _, err := c.Read(t.Context()); err == nil {
-		t.Error("the proxy did not cut it")
-	}
+	await(t, "there and back before the cut", func() bool {
+		c, _, err := websocket.Dial(t.Context(), strings.Replace(r.at(id, port), "http", "ws", 1), nil)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = c.CloseNow() }()
+		if c.Write(t.Context(), websocket.MessageText, []byte("hello")) != nil {
+			return false
+		}
+		_, data, err := c.Read(t.Context())
+		if err != nil {
+			return false
+		}
+		if string(data) != "hello" {
+			t.Fatalf("%q", data)
+		}
+		end := make(chan error, 1)
+		go func() { _, _, err := c.Read(t.Context()); end <- err }()
+		if ends(t, end) == nil {
+			t.Fatal("the proxy did not cut it")
+		}
+		return true
+	})
 }
 
 func TestProxyRefusesOtherUpgrades(t *testing.T) {
@@ -208,12 +256,11 @@ func TestProxyRefusesOtherUpgrades(t *testing.T) {
 
 func TestSilentPod(t *testing.T) {
 	r := start(t, cut)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := container.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := strconv.Itoa(free)
 	id := r.create(object{"args": "python3 -m http.server --bind 127.0.0.1 " + port, "ports": []string{port + "/http"}})
 	await(t, "it listens", func() bool { status, _ := r.get(r.at(id, port)); return status == 200 })
 	r.Freeze(id)
