@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,20 +14,22 @@ import (
 func TestNotebookIdle(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	p.notebook("timeout: 10m, idle_timeout: 20s")
+	p.notebook("timeout: 10m, idle_timeout: 30s")
 	p.up("lab")
 	a := p.agent("--notebook", "lab")
 	a.ok("start_new_session", map[string]any{})
 	a.begin("execute_code", map[string]any{"code": "open('/workspace/begun', 'w').close()\nimport time\ntime.sleep(45)\nopen('/workspace/done', 'w').close()"})
-	p.exists("lab", "begun")
-	begun := time.Now()
+	made := func(name string) { // seen from outside: who asks the sandbox uses it
+		p.eventually(name+" in the sandbox", func() bool {
+			found, _ := filepath.Glob(p.state("local", "*", "workspace", name))
+			return len(found) == 1
+		})
+	}
+	made("begun")
 	a.signal(syscall.SIGKILL)
 	_ = a.cmd.Wait()
-	p.exists("lab", "done")
+	made("done")
 	p.eventually("the end of an idle sandbox", func() bool { return len(p.ls()) == 0 })
-	if lived := time.Since(begun); lived < 45*time.Second {
-		t.Errorf("it ended under a running cell, after %v", lived)
-	}
 	p.nothingRuns()
 }
 
@@ -50,7 +54,12 @@ func TestNotebookTimeout(t *testing.T) {
 func TestNotebookStartIsBrokenOff(t *testing.T) {
 	t.Parallel()
 	p := newJupyterPlace(t)
-	j := p.seer("up", "exp.yaml", "--name", "lab")
+	start := func(timeout time.Duration) *job { // its kernel is never ready, so that it cannot be faster than the signal
+		p.write("exp.yaml", fmt.Sprintf("name: test\nsandbox: {execution_mode: notebook, timeout: %v}\n", timeout)+
+			"workspace: {init: 'import time; time.sleep(3600)'}\n")
+		return p.seer("up", "exp.yaml", "--name", "lab")
+	}
+	j := start(10 * time.Minute)
 	p.eventually("Jupyter is started", func() bool { return strings.Contains(j.said(), "starting Jupyter") })
 	j.signal(syscall.SIGINT)
 	p.check(j.wait(), 130, "stopping: ending what was started")
@@ -60,11 +69,15 @@ func TestNotebookStartIsBrokenOff(t *testing.T) {
 	p.nothingRuns()
 	p.nothingLies()
 
-	p.notebook("timeout: 90s")
-	j = p.seer("up", "exp.yaml", "--name", "lab")
-	p.eventually("a kernel is prepared", func() bool { return strings.Contains(j.said(), "preparing a kernel") })
-	j.signal(syscall.SIGKILL)
-	p.check(j.wait(), 137)
+	for lease := 90 * time.Second; ; lease *= 2 {
+		j = start(lease)
+		p.eventually("a kernel is prepared", func() bool { return strings.Contains(j.said(), "preparing a kernel") || j.over() })
+		j.signal(syscall.SIGKILL)
+		if r := j.wait(); r.code == 137 || lease > 2*time.Minute { // else it was too slow for its lease
+			p.check(r, 137)
+			break
+		}
+	}
 	p.nothingRuns() // the lease
 	p.age()
 	p.ok("gc")
