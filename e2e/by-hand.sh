@@ -4,7 +4,7 @@ cp -r "$TOP/examples/induction-heads" "demo with spaces é"
 cd "demo with spaces é"
 "$SEER" up seer.yaml --name by-hand --json >up.json
 id=$(python3 -c 'import json; print(json.load(open("up.json"))["id"])')
-trap '"$SEER" down --all >/dev/null 2>&1' EXIT
+trap '"$SEER" down --all >/dev/null 2>&1 || true' EXIT
 "$SEER" ls | grep by-hand
 
 "$SEER" serve by-hand interface.py --as library --name model_tools --out lib
@@ -18,8 +18,9 @@ P
 
 "$SEER" serve by-hand interface.py --as mcp --name tools --out mcp
 export MCP_INSPECTOR_SECRET_STORE=memory
-inspect() { # the inspector needs a newer Node.js than most systems have
-  npx --yes -p node@24 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli --config mcp/mcp.json --server tools "$@"
+inspector=$(bash "$TOP/e2e/mcp/npm.sh" inspector)/node_modules/.bin
+inspect() {
+  PATH=$inspector:$PATH mcp-inspector --cli --config mcp/mcp.json --server tools "$@"
 }
 inspect --method tools/list | grep '"name": "predict"'
 inspect --method tools/call --tool-name predict --tool-arg "tokens=fox river fox" >call.json

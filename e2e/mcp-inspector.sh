@@ -16,11 +16,12 @@ def fail():
     raise ValueError("no layer 9")
 P
 "$SEER" up exp/seer.yaml --name inspected --quiet
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve inspected tools.py --as mcp --name tools --out .
 export MCP_INSPECTOR_SECRET_STORE=memory
-inspect() { # the inspector needs a newer Node.js than most systems have
-  npx --yes -p node@24 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli --config mcp.json --server tools "$@"
+inspector=$(bash "$TOP/e2e/mcp/npm.sh" inspector)/node_modules/.bin
+inspect() {
+  PATH=$inspector:$PATH mcp-inspector --cli --config mcp.json --server tools "$@"
 }
 
 inspect --method tools/list >list.json

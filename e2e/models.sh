@@ -6,7 +6,7 @@ test -n "$SEER_PYTHON" && "$SEER_PYTHON" -c 'import torch, transformers, peft' |
   exit 1
 }
 export SEER_PYTHON HF_HUB_OFFLINE=1
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER_PYTHON" "$TOP/e2e/models/make.py"
 cells() { # cells SANDBOX SESSION [restart] <CODE
   local url

@@ -2,9 +2,9 @@
 # and every line of the other one that is marked as wrong is reported, and no other. The
 # right one then runs with every Python that is here, 3.8 to the newest.
 SEER_PYTHON=$("$TOP/scripts/python")
-mypy=2.4.1 pyright=1.1.414
-home=$(eval echo "~$(id -un)") # for the caches of the package tools, and other Pythons
-venv=$TOP/.tools/mypy-$mypy
+mypy=2.4.1
+home=$(eval echo "~$(id -un)") # for the cache of pip, and other Pythons
+venv=$TOP/.tools/mypy-$mypy pyright=$(bash "$TOP/e2e/mcp/npm.sh" pyright)
 if [ ! -d "$venv" ]; then
   rm -rf "$venv.part" && "$SEER_PYTHON" -m venv "$venv.part"
   HOME=$home "$venv.part/bin/python3" -m pip install -q "mypy==$mypy"
@@ -12,7 +12,7 @@ if [ ! -d "$venv" ]; then
 fi
 "$SEER" init exp >/dev/null
 "$SEER" up exp/seer.yaml --name typed --quiet
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve typed "$TOP/e2e/types/tools.py" --as library --name typed --out . >/dev/null
 cp "$TOP"/e2e/types/{right,wrong}.py .
 grep -n '# wrong' wrong.py | cut -d: -f1 >expected
@@ -27,7 +27,7 @@ check() { # name, command: both programs at once
 }
 # The file has moved since its environment was made: the module, not its script.
 check mypy "$venv/bin/python3" -m mypy --strict
-HOME=$home check pyright npx --yes "pyright@$pyright"
+check pyright "$pyright/node_modules/.bin/pyright"
 
 ran=0
 for python in /usr/bin/python3 "$home"/.pyenv/versions/3.*/bin/python3; do
@@ -36,4 +36,4 @@ for python in /usr/bin/python3 "$home"/.pyenv/versions/3.*/bin/python3; do
   ran=$((ran + 1))
 done
 [ "$ran" -gt 0 ]
-echo "checked by mypy $mypy and pyright $pyright; ran with $ran Pythons"
+echo "checked by mypy $mypy and ${pyright##*/}; ran with $ran Pythons"
