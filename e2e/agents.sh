@@ -1,21 +1,14 @@
 # Real agents, each headless and without any network, against a scripted model: they
 # call the tools of a served interface through seer mcp, get a handle and look into it,
 # an image, a call that takes longer than they wait, and an error.
-claude_version=2.1.330 codex_version=0.169.0 gemini_version=0.61.0 opencode_version=1.18.33 node_version=24
-home=$(eval echo "~$(id -un)") # for the caches of the package tools
-export TOOLS=$TOP/.tools/agents-$claude_version-$codex_version-$gemini_version-$opencode_version
-if [ ! -d "$TOOLS" ]; then
-  rm -rf "$TOOLS.part" && mkdir -p "$TOOLS.part"
-  HOME=$home npm install --silent --no-audit --no-fund --prefix "$TOOLS.part" "node@$node_version" "@anthropic-ai/claude-code@$claude_version" \
-    "@openai/codex@$codex_version" "@google/gemini-cli@$gemini_version" "opencode-ai@$opencode_version"
-  mv "$TOOLS.part" "$TOOLS"
-fi
+TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)
+export TOOLS
 PYTHON=$("$TOP/scripts/python")
 export PYTHON
 
 "$SEER" init exp >/dev/null
 "$SEER" up exp/seer.yaml --name agents --quiet
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve agents "$TOP/e2e/agents/tools.py" --as mcp --name tools --out .
 # The same functions as a skill, where each of them looks for skills.
 "$SEER" serve agents "$TOP/e2e/agents/tools.py" --as skill --name see_red --out skill
@@ -24,5 +17,5 @@ for agent in codex gemini; do mkdir -p $agent.work && cp -r skill/.claude $agent
 export CONNECTION=$PWD/tools.connection.json OUT=$PWD
 for agent in claude codex gemini opencode; do
   unshare --map-root-user --net bash "$TOP/e2e/agents/alone.sh" "$agent" || { tail -n 20 "$agent.out" "$agent.err" "$agent.log" >&2 && exit 1; }
-  "$PYTHON" "$TOP/e2e/agents/check.py" "$agent" "$agent.log"
+  "$PYTHON" -B "$TOP/e2e/agents/check.py" "$agent" "$agent.log"
 done

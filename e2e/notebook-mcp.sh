@@ -1,13 +1,7 @@
 # The tools of notebooks, seen by the official inspector and the official TypeScript
 # client, against the real Jupyter: all an agent gets is the jupyter_url.
-version=1.32.2
-home=$(eval echo "~$(id -un)") # for the cache of the package tool
-export SDK=$TOP/.tools/mcp-sdk-$version
-if [ ! -d "$SDK" ]; then
-  rm -rf "$SDK.part" && mkdir -p "$SDK.part"
-  HOME=$home npm install --silent --no-audit --no-fund --prefix "$SDK.part" "@modelcontextprotocol/sdk@$version"
-  mv "$SDK.part" "$SDK"
-fi
+SDK=$(bash "$TOP/e2e/mcp/npm.sh" sdk)
+export SDK
 python=$(ls -d "$TOP"/.tools/jupyter-*/bin/python | tail -n 1)
 mkdir work
 umask 077
@@ -21,7 +15,7 @@ cleanup() {
   kill "$server" && wait "$server" || true
 }
 trap cleanup EXIT
-until grep -q 'listening at' jupyter.log; do kill -0 "$server" && sleep 0.05; done
+until grep -q 'listening at' jupyter.log; do kill -0 "$server" || exit 1; sleep 0.05; done
 JUPYTER_URL="$(sed -n 's/^.*listening at //p' jupyter.log | head -n 1)?token=token-of-the-notebooks"
 export JUPYTER_URL
 
@@ -42,7 +36,8 @@ fi
 grep -q 'refuses the token' wrong
 
 export MCP_INSPECTOR_SECRET_STORE=memory
-npx --yes -p node@24 -p @modelcontextprotocol/inspector@2.12.0 mcp-inspector --cli --config mcp.json --server notebook --method tools/list >list.json
+inspector=$(bash "$TOP/e2e/mcp/npm.sh" inspector)/node_modules/.bin
+PATH=$inspector:$PATH mcp-inspector --cli --config mcp.json --server notebook --method tools/list >list.json
 "$python" - <<'P'
 import json
 tools = {t["name"]: t for t in json.load(open("list.json"))["tools"]}

@@ -3,19 +3,11 @@
 # and a shell task, in bubblewrap and in gVisor. What the agents were told, what they left
 # in outputs/ and the notebook that was saved is looked at.
 # E2E_AGENTS="claude codex" chooses among them.
-claude_version=2.1.330 codex_version=0.169.0 gemini_version=0.61.0 opencode_version=1.18.33 # as agents.sh, which installs them
-TOOLS=$TOP/.tools/agents-$claude_version-$codex_version-$gemini_version-$opencode_version
-home=$(eval echo "~$(id -un)") # for the caches of the package tools
-if [ ! -d "$TOOLS" ]; then
-  rm -rf "$TOOLS.part" && mkdir -p "$TOOLS.part"
-  HOME=$home npm install --silent --no-audit --no-fund --prefix "$TOOLS.part" node@24 "@anthropic-ai/claude-code@$claude_version" \
-    "@openai/codex@$codex_version" "@google/gemini-cli@$gemini_version" "opencode-ai@$opencode_version"
-  mv "$TOOLS.part" "$TOOLS"
-fi
+TOOLS=$(bash "$TOP/e2e/mcp/npm.sh" agents)
 jupyter=$TOP/.tools/jupyterlab-4.6.6/bin/python
-[ -x "$jupyter" ] || HOME=$home "$TOP/scripts/setup" e2e
+[ -x "$jupyter" ] || HOME=$(eval echo "~$(id -un)") "$TOP/scripts/setup" e2e
 export SEER_PYTHON=$jupyter # it has all that Jupyter needs: no layer has to be built
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 
 mkdir -p tiny-model skills/probing-models
 echo '{"model_type": "tiny"}' >tiny-model/config.json
@@ -42,13 +34,13 @@ sandbox:
   execution_mode: $4
   isolation: $3
   network: none
-  timeout: 30m
+  timeout: 40m
   models: [{name: ./tiny-model, var_name: tiny}]
 workspace: {dir: ./work-$1-$2-$3, libraries: [helper.py], skills: [skills/probing-models], files: [data.csv], preload_models: false}
 outputs: ./out-$1-$2-$3
 agent:
   command: [bash, .script/drive.sh, $1, $2]
-  env: {AGENT_TIMEOUT: "${AGENT_TIMEOUT:-240}"}
+  env: {AGENT_TIMEOUT: "${AGENT_TIMEOUT:-1500}"}
   prompt: Probe the tiny model.
 Y
 }

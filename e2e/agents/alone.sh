@@ -7,7 +7,7 @@ ip link set lo up
 "$PYTHON" "$TOP/e2e/agents/model.py" "$OUT/$cli.log" >"$OUT/$cli.port" &
 model=$!
 trap 'kill $model' EXIT
-until [ -s "$OUT/$cli.port" ]; do sleep 0.05; done
+until [ -s "$OUT/$cli.port" ]; do kill -0 $model || exit 1; sleep 0.05; done
 url=http://127.0.0.1:$(cat "$OUT/$cli.port")
 export HOME=$OUT/$cli.home PATH=$TOOLS/node_modules/.bin:$PATH
 mkdir -p "$HOME" "$OUT/$cli.work"
@@ -19,6 +19,7 @@ claude)
   echo '{"mcpServers":{"tools":{'"$server"'}}}' >mcp.json
   export ANTHROPIC_BASE_URL=$url ANTHROPIC_API_KEY=none CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1
   export ENABLE_TOOL_SEARCH=false MCP_CONNECTION_NONBLOCKING=0 IS_SANDBOX=1
+  export MCP_TIMEOUT=600000 MCP_CONNECT_TIMEOUT_MS=600000 # its own limits are 30 and 5 s
   run=(claude -p go --mcp-config mcp.json --strict-mcp-config --dangerously-skip-permissions --output-format text)
   ;;
 codex)
@@ -35,6 +36,9 @@ env_key = "SCRIPTED_KEY"
 command = "$SEER"
 args = ["mcp", "--connection", "$CONNECTION", "--wait", "4s"]
 default_tools_approval_mode = "approve"
+required = true # else it begins after a second without the tools
+startup_timeout_sec = 600
+tool_timeout_sec = 600
 T
   export SCRIPTED_KEY=none
   run=(codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox go)
@@ -50,10 +54,10 @@ opencode)
   cat >opencode.json <<J
 {"model":"scripted/m","small_model":"scripted/m","autoupdate":false,"share":"disabled","permission":"allow",
  "provider":{"scripted":{"npm":"@ai-sdk/openai-compatible","name":"scripted","options":{"baseURL":"$url/v1","apiKey":"none"},"models":{"m":{"name":"m"}}}},
- "mcp":{"tools":{"type":"local","enabled":true,"command":["$SEER","mcp","--connection","$CONNECTION","--wait","4s"]}}}
+ "mcp":{"tools":{"type":"local","enabled":true,"timeout":600000,"command":["$SEER","mcp","--connection","$CONNECTION","--wait","4s"]}}}
 J
   export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
   run=(opencode run go)
   ;;
 esac
-timeout ${AGENT_TIMEOUT:-400} "${run[@]}" </dev/null >"$OUT/$cli.out" 2>"$OUT/$cli.err"
+timeout "${AGENT_TIMEOUT:-1500}" "${run[@]}" </dev/null >"$OUT/$cli.out" 2>"$OUT/$cli.err"

@@ -1,7 +1,7 @@
 """What agents may do in this test."""
 
 import sys
-import time
+import threading
 
 import numpy as np
 from PIL import Image
@@ -31,14 +31,25 @@ def plot() -> Image.Image:
     return Image.new("RGB", (8, 8), (255, 0, 0))
 
 
+over = threading.Event()
+
+
 @expose  # noqa: F821
-def train(steps: int, pause: float) -> str:
-    """Takes a while, and draws a bar as tqdm does."""
-    for i in range(steps + 1):
+def train(steps: int) -> str:
+    """Draws a bar as tqdm does, and its end again and again until finish is called."""
+    over.clear()
+    i = 0
+    while not (over.wait(0.1) and i == steps):
+        i = min(i + 1, steps)
         print(f"\r{i * 100 // steps:3d}%|{'#' * i:<8}| {i}/{steps} [loss {i}]", end="", file=sys.stderr, flush=True)
-        time.sleep(pause)
     print("\ntrained", flush=True)
     return "trained"
+
+
+@expose(concurrent=True)  # noqa: F821
+def finish() -> None:
+    """Lets train come to its end."""
+    over.set()
 
 
 @expose  # noqa: F821

@@ -18,7 +18,9 @@ def codex(servers: Json, url: str) -> None:
              f"base_url = {text(url + '/v1')}", 'wire_api = "responses"', 'env_key = "SCRIPTED_KEY"']
     for name, server in servers.items():
         lines += [f"[mcp_servers.{name}]", f"command = {text(server['command'])}", f"args = {text(server['args'])}",
-                  'default_tools_approval_mode = "approve"', f"[mcp_servers.{name}.env]"]
+                  'default_tools_approval_mode = "approve"', "startup_timeout_sec = 600", "tool_timeout_sec = 600",
+                  "required = true",  # else it begins after a second without the tools
+                  f"[mcp_servers.{name}.env]"]
         lines += [f"{key} = {text(value)}" for key, value in server.get("env", {}).items()]
     write(".codex/config.toml", "\n".join(lines))
 
@@ -32,7 +34,7 @@ def gemini(servers: Json, url: str) -> None:
 
 def opencode(servers: Json, url: str) -> None:
     def local(server: Json) -> Json:
-        return {"type": "local", "enabled": True, "command": [server["command"], *server["args"]], "environment": server.get("env", {})}
+        return {"type": "local", "enabled": True, "timeout": 600000, "command": [server["command"], *server["args"]], "environment": server.get("env", {})}
 
     provider = {"npm": "@ai-sdk/openai-compatible", "name": "scripted", "options": {"baseURL": url + "/v1", "apiKey": "none"},
                 "models": {"m": {"name": "m"}}}

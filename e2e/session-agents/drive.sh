@@ -6,7 +6,7 @@ export PATH=$PWD/.tools/node_modules/.bin:$PATH
 python3 .script/scripted.py "$task" "$SEER_OUTPUTS/told.jsonl" >"$HOME/port" &
 model=$!
 trap 'kill $model' EXIT
-until [ -s "$HOME/port" ]; do sleep 0.05; done
+until [ -s "$HOME/port" ]; do kill -0 $model || exit 1; sleep 0.05; done
 url=http://127.0.0.1:$(cat "$HOME/port")
 python3 .script/configure.py "$agent" "$SEER_MCP_CONFIG" "$url"
 prompt=$(cat "$SEER_PROMPT")
@@ -14,6 +14,7 @@ case $agent in
 claude)
   export ANTHROPIC_BASE_URL=$url ANTHROPIC_API_KEY=none CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1
   export ENABLE_TOOL_SEARCH=false MCP_CONNECTION_NONBLOCKING=0 IS_SANDBOX=1
+  export MCP_TIMEOUT=600000 MCP_CONNECT_TIMEOUT_MS=600000 # its own limits are 30 and 5 s
   run=(claude -p "$prompt" --mcp-config "$SEER_MCP_CONFIG" --strict-mcp-config --dangerously-skip-permissions --output-format text)
   ;;
 codex)
@@ -29,4 +30,4 @@ opencode)
   run=(opencode run "$prompt")
   ;;
 esac
-timeout "${AGENT_TIMEOUT:-400}" "${run[@]}" </dev/null
+timeout "$AGENT_TIMEOUT" "${run[@]}" </dev/null
