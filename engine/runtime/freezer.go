@@ -14,11 +14,11 @@ const freezePatience = 10 * time.Second
 
 // freezer keeps what changes files apart from a frozen machine.
 type freezer struct {
-	mu      sync.Mutex
-	writers int           // requests under way that change files
-	changed chan struct{} // closed when there are no writers any more
-	thawed  chan struct{} // closed when the machine goes on; nil while it is not frozen
-	owned   bool          // somebody freezes, or has not thawed everything yet
+	mu       sync.Mutex
+	writers  int           // requests under way that change files
+	changed  chan struct{} // closed when there are no writers any more
+	thawed   chan struct{} // closed when the machine goes on; nil while it is not frozen
+	released chan struct{} // closed when all of it goes on; nil while nobody freezes
 }
 
 // write enters a request that changes files. It waits while the machine is frozen.
@@ -50,14 +50,24 @@ func (f *freezer) leave() {
 	}
 }
 
-// begin lets no more requests change files, and waits for those under way.
+// begin lets no more requests change files, and waits for those under way. A machine that
+// is going on just now does so first.
 func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error) {
 	f.mu.Lock()
-	if f.owned {
+	for f.released != nil {
+		frozen, released := f.thawed != nil, f.released
 		f.mu.Unlock()
-		return nil, protocol.Errorf(protocol.Conflict, "another snapshot of it is being made; try again when that has ended")
+		if frozen {
+			return nil, protocol.Errorf(protocol.Conflict, "another snapshot of it is being made; try again when that has ended")
+		}
+		select {
+		case <-released:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		f.mu.Lock()
 	}
-	f.thawed, f.owned = make(chan struct{}), true
+	f.thawed, f.released = make(chan struct{}), make(chan struct{})
 	thawed = f.thawed
 	if f.writers == 0 {
 		f.mu.Unlock()
@@ -85,7 +95,8 @@ func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error)
 func (f *freezer) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.owned = false
+	close(f.released)
+	f.released = nil
 }
 
 // end lets requests change files again; false if they may.
