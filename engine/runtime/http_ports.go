@@ -22,7 +22,7 @@ func (s *Server) getPort(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Upgrade") != protocol.PortProtocol {
 		return protocol.Errorf(protocol.Unsupported, "a port is connected only to a client that asks for the upgrade to %s", protocol.PortProtocol)
 	}
-	use := s.lease.port()
+	use := s.lease.port(time.Now())
 	defer use.close()
 	target, err := dialLocal(r.Context(), int(port))
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Server) getPort(w http.ResponseWriter, r *http.Request) error {
 		target.Close()
 		return nil
 	}
-	join(r.Context(), conn, target, use.pass)
+	join(r.Context(), conn, target, func() { use.pass(time.Now()) })
 	return nil
 }
 

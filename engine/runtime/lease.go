@@ -31,10 +31,10 @@ type portUse struct {
 }
 
 // port notes a connection to a port until its close.
-func (l *lease) port() *portUse {
+func (l *lease) port(now time.Time) *portUse {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := &portUse{lease: l, passed: time.Now()}
+	p := &portUse{lease: l, passed: now}
 	if l.ports == nil {
 		l.ports = map[*portUse]struct{}{}
 	}
@@ -43,11 +43,10 @@ func (l *lease) port() *portUse {
 }
 
 // pass notes that something went through the connection.
-func (p *portUse) pass() {
+func (p *portUse) pass(now time.Time) {
 	p.lease.mu.Lock()
 	defer p.lease.mu.Unlock()
-	p.passed = time.Now()
-	p.lease.lastUse = p.passed
+	p.passed, p.lease.lastUse = now, now
 }
 
 func (p *portUse) close() {
@@ -77,13 +76,36 @@ func (l *lease) take(req protocol.LeaseRequest) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// extend makes up for a time in which nobody could.
-func (l *lease) extend(d time.Duration) {
+// extend makes up for a time until now in which nobody could.
+func (l *lease) extend(now time.Time, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end, l.lastUse = l.end.Add(d), l.lastUse.Add(d)
+	l.end = l.end.Add(d)
+	l.excuse(now, d)
+}
+
+// unheard makes up for a time until now in which nobody was heard: who renews the lease may
+// have said so. A deadline stays what it is.
+func (l *lease) unheard(now time.Time, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kind != protocol.LeaseDetached {
+		l.end = l.end.Add(d)
+	}
+	l.excuse(now, d)
+}
+
+// excuse does not count a time until now as one without use. l.mu is held.
+func (l *lease) excuse(now time.Time, d time.Duration) {
+	later := func(t time.Time) time.Time {
+		if t = t.Add(d); t.After(now) {
+			return now
+		}
+		return t
+	}
+	l.lastUse = later(l.lastUse)
 	for p := range l.ports {
-		p.passed = p.passed.Add(d)
+		p.passed = later(p.passed)
 	}
 }
 

@@ -9,31 +9,31 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // TestQuietPort has a connection through which nothing goes keep nothing for long.
 func TestQuietPort(t *testing.T) {
 	t.Parallel()
-	var l lease
-	l.end, l.idle = time.Now().Add(time.Hour), 2*time.Second
-	at := func(d time.Duration) bool {
-		now := time.Now().Add(d)
-		busy, _ := l.used(now)
-		return l.ended(now, busy) == ""
-	}
-	p := l.port()
+	now := time.Now()
+	l := lease{end: now.Add(time.Hour), idle: 2 * time.Second}
+	at := func(d time.Duration) bool { return l.at(now.Add(d)) == "" }
+	p := l.port(now)
 	if !at(quietPort - time.Second) {
 		t.Error("it ended under a connection that has just begun")
 	}
 	if at(quietPort + time.Second) {
 		t.Error("it lasts under a quiet connection")
 	}
-	l.extend(quietPort) // all stood still
-	if !at(quietPort + time.Second) {
+	now = now.Add(quietPort)
+	l.extend(now, quietPort) // all stood still
+	if !at(quietPort - time.Second) {
 		t.Error("it ended for the time in which all stood still")
 	}
-	p.pass()
-	other := l.port()
+	now = now.Add(quietPort)
+	p.pass(now)
+	other := l.port(now)
 	other.close()
 	if !at(quietPort-time.Second) || at(quietPort+time.Second) {
 		t.Error("what has gone through is not counted")
@@ -41,6 +41,38 @@ func TestQuietPort(t *testing.T) {
 	p.close()
 	if at(3*time.Second) || !at(time.Second) {
 		t.Error("it does not end in time after the last connection")
+	}
+}
+
+// at says why the lease is over at a time; empty while it is not.
+func (l *lease) at(now time.Time) string {
+	busy, _ := l.used(now)
+	return l.ended(now, busy)
+}
+
+// TestUnheard has a machine stand still, so that nobody is heard for a while.
+func TestUnheard(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for kind, lives := range map[protocol.LeaseKind]bool{protocol.LeaseBoot: true, protocol.LeaseAttached: true, protocol.LeaseDetached: false} {
+		l := lease{kind: kind, end: now.Add(time.Minute), lastUse: now, hard: now.Add(2 * time.Hour), idle: time.Minute}
+		l.unheard(now.Add(time.Hour), time.Hour)
+		if why := l.at(now.Add(time.Hour + 59*time.Second)); (why == "") != lives {
+			t.Errorf("%s: %q", kind, why)
+		}
+		if why := l.at(now.Add(time.Hour + 61*time.Second)); why == "" {
+			t.Errorf("%s: it lives longer than it would have", kind)
+		}
+		l.unheard(now.Add(3*time.Hour), 2*time.Hour)
+		if why := l.at(now.Add(2*time.Hour + time.Second)); why != "the machine's time is over" {
+			t.Errorf("%s: its hard end was put off: %q", kind, why)
+		}
+	}
+	l := lease{end: now.Add(time.Hour), lastUse: now, idle: time.Minute}
+	l.touch(now.Add(time.Hour)) // heard before the time was made up for
+	l.unheard(now.Add(time.Hour), time.Hour)
+	if why := l.at(now.Add(time.Hour + 61*time.Second)); why == "" {
+		t.Error("it was used in the future")
 	}
 }
 

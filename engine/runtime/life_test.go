@@ -64,24 +64,73 @@ func TestLeaseEnds(t *testing.T) {
 	}
 }
 
+// TestLeaseIsRenewedAtAStandstill has a runtime stand still beyond the end of its lease: a
+// renewal that came meanwhile counts.
+func TestLeaseIsRenewedAtAStandstill(t *testing.T) {
+	t.Parallel()
+	for ttl := time.Second; ; ttl *= 4 { // more where the computer is too slow to stop it before
+		m := up(t, nil)
+		pid := m.runtimePid()
+		_, err := m.client.PutLease(m.living(), protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: ttl.Seconds()})
+		began := time.Now()
+		err = errors.Join(err, syscall.Kill(pid, syscall.SIGSTOP))
+		renewed := make(chan error, 1)
+		go func() {
+			_, err := m.client.PutLease(m.living(), protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: 600})
+			renewed <- err
+		}()
+		time.Sleep(time.Until(began.Add(ttl + 2*time.Second)))
+		if err = errors.Join(err, syscall.Kill(pid, syscall.SIGCONT), <-renewed); err == nil {
+			_, err = m.client.Health(m.living())
+		}
+		if err == nil {
+			return
+		}
+		if ttl > time.Minute {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestLeaseIdle(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
 	m.mustServe("tools", counter)
-	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600, IdleSeconds: 1}); err != nil {
-		t.Fatal(err)
-	}
 	// A call on a connection that the runtime does not see, and longer than the limit.
 	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if out, err := conn.Call(ctx, "sleep", []any{2}, nil); err != nil || string(out) != `"slept"` {
-		t.Errorf("%s %v", out, err)
+	called := make(chan error, 1)
+	go func() {
+		out, err := conn.Call(ctx, "until", []any{"call"}, nil)
+		if err == nil && string(out) != `"call"` {
+			err = errors.New(string(out))
+		}
+		called <- err
+	}()
+	m.busy()
+	const idle = time.Second
+	if _, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseDetached, TTLSeconds: 600, IdleSeconds: idle.Seconds()}); err != nil {
+		t.Fatal(err)
 	}
-	m.shell("sleep 1.5")
+	time.Sleep(idle * 3 / 2)
+	// A process, which begins before the call ends: there is always one use of the machine.
+	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Shell: "until test -e process; do sleep 0.02; done", Background: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.goOn("call")
+	if err := <-called; err != nil {
+		t.Error(err)
+	}
+	time.Sleep(idle * 3 / 2)
+	if now, err := m.client.Process(ctx, p.ID); err != nil || now.State != protocol.ProcessRunning {
+		t.Errorf("%+v %v", now, err)
+	}
+	m.goOn("process")
 	if code := m.ended(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -91,12 +140,16 @@ func TestLeaseIsRenewedAndTold(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	for range 3 {
-		l, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: 0.8, IdleSeconds: 60})
-		if err != nil || l.Kind != protocol.LeaseAttached || l.IdleSeconds != 60 || l.HardEndUnix != m.boot.EndUnix {
-			t.Errorf("%+v %v", l, err)
+	for _, ttl := range []int64{600, 1200, 300} { // the one that comes last counts
+		before := time.Now().Unix()
+		l, err := m.client.PutLease(ctx, protocol.LeaseRequest{Kind: protocol.LeaseAttached, TTLSeconds: float64(ttl), IdleSeconds: 60})
+		if err != nil || l.Kind != protocol.LeaseAttached || l.IdleSeconds != 60 || l.HardEndUnix != m.boot.EndUnix ||
+			l.EndUnix < before+ttl || l.EndUnix > time.Now().Unix()+ttl {
+			t.Errorf("%d seconds after %d: %+v %v", ttl, before, l, err)
 		}
-		m.shell("sleep 0.5")
+		if now, err := m.client.Lease(ctx); err != nil || now != l {
+			t.Errorf("%+v, not %+v; %v", now, l, err)
+		}
 	}
 	for _, bad := range []protocol.LeaseRequest{{Kind: "other", TTLSeconds: 1}, {Kind: protocol.LeaseAttached}, {Kind: protocol.LeaseAttached, TTLSeconds: -1}, {Kind: protocol.LeaseAttached, TTLSeconds: 1, IdleSeconds: -1}} {
 		if _, err := m.client.PutLease(ctx, bad); protocol.CodeOf(err) != protocol.Invalid {
@@ -274,8 +327,8 @@ func TestPIDNamespace(t *testing.T) {
 	if out := m.shell("cat /proc/1/cmdline | tr '\\0' ' '"); !strings.Contains(out, "loader") && !strings.Contains(out, "-I -S -c") {
 		t.Errorf("PID 1 is %q", out)
 	}
-	if f, err := m.client.Freeze(testContext(t)); err != nil || f.Frozen.Frozen != 2 || len(f.NotFrozen) > 0 { // the worker and the orphan
-		t.Errorf("%+v %v", f, err)
+	if f := m.freeze(testContext(t)); f.Frozen.Frozen != 2 { // the worker and the orphan
+		t.Errorf("%+v", f)
 	} else if out := m.whileFrozen("/proc"); strings.Count(out, "sleep T") != 1 {
 		t.Errorf("the processes are %q", out)
 	} else if err := f.Thaw(testContext(t)); err != nil {

@@ -77,7 +77,7 @@ func startIn(t testing.TB, wrap []string, change func(*machine)) *machine {
 		Listen: "unix:" + filepath.Join(m.dir, "s"), AdminSHA256: protocol.HashToken(m.token),
 		Cache: filepath.Join(m.dir, "cache"), Scratch: filepath.Join(m.dir, "scratch"),
 		Machine: "test-" + protocol.NewToken()[:12], Roots: map[string]string{"/workspace": workspace},
-		EndUnix: time.Now().Add(5 * time.Minute).Unix(),
+		EndUnix: time.Now().Add(time.Hour).Unix(),
 	}
 	m.wrap = wrap
 	if change != nil {
@@ -259,6 +259,17 @@ func eventually(t testing.TB, what string, check func() error) {
 		}
 	}
 	t.Errorf("waited in vain for %s: %v", what, err)
+}
+
+// busy waits until the machine is in use.
+func (m *machine) busy() {
+	m.t.Helper()
+	eventually(m.t, "the machine to be in use", func() error {
+		if h, err := m.client.Health(testContext(m.t)); err != nil || !h.Busy {
+			return fmt.Errorf("%+v %v", h, err)
+		}
+		return nil
+	})
 }
 
 func (m *machine) run(spec protocol.ProcessSpec) (protocol.Process, string, string) {

@@ -100,8 +100,10 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 // goOn has the processes go on.
 func (p *parking) goOn() {
 	p.s.freezer.end()
-	if p.s.parked.Swap(false) {
-		p.s.lease.extend(time.Since(p.since))
+	if p.s.parked.Load() {
+		now := time.Now()
+		p.s.lease.extend(now, now.Sub(p.since))
+		p.s.parked.Store(false) // not before: the lease is judged from here on
 	}
 	continueInOrder(p.stopped)
 	p.s.freezer.release()

@@ -261,11 +261,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// keep watches the lease and tidies up until the machine is to end.
+// standstill is without a tick for so long only who has not run at all.
+const standstill = time.Second
+
+// keep watches the lease and tidies up until the machine is to end. After a time in which
+// this program stood still, a renewal may wait to be read: that time does not count.
 func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	parent := os.Getppid()
+	last := time.Now()
 	for {
 		select {
 		case <-s.over:
@@ -276,10 +281,17 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			return err
 		case <-tick.C:
 			s.processes.tidy(s.options.Linger)
-			s.arguments.tidy(time.Now())
-			if why := s.lease.ended(time.Now(), s.busy()); why != "" && !s.parked.Load() {
-				s.End(why)
+			now := time.Now()
+			s.arguments.tidy(now)
+			if !s.parked.Load() { // asked first: its end has extended the lease by then
+				if d := now.Sub(last); d > standstill {
+					s.lease.unheard(now, d)
+				}
+				if why := s.lease.ended(now, s.busy()); why != "" {
+					s.End(why)
+				}
 			}
+			last = now
 			if s.options.Exclusive && os.Getppid() != parent {
 				s.End("the loader is gone")
 			}

@@ -40,6 +40,10 @@ def sleep(s):
     time.sleep(s)
     return "slept"
 @expose
+def until(name):
+    while not os.path.exists(name): time.sleep(0.02)
+    return name
+@expose
 def length(s): return len(s)
 print("loaded", flush=True)
 `
@@ -49,7 +53,7 @@ const serviceToken = "a token for one service"
 func (m *machine) serve(name, code string) (protocol.Service, error) {
 	m.t.Helper()
 	ctx := testContext(m.t)
-	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + name), LoadTimeoutSeconds: 20}
+	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + name), LoadTimeoutSeconds: 300}
 	v, err := m.client.PutService(ctx, name, spec)
 	if err != nil {
 		return v, err
@@ -145,22 +149,18 @@ func TestServiceReplace(t *testing.T) {
 	m.mustServe("tools", counter)
 	slow := make(chan error, 1)
 	go func() {
-		out, err := m.call("sleep", 1.0)
-		if err == nil && out != `"slept"` {
+		out, err := m.call("until", "slow")
+		if err == nil && out != `"slow"` {
 			err = fmt.Errorf("got %s", out)
 		}
 		slow <- err
 	}()
-	eventually(t, "the slow call to begin", func() error {
-		if h, err := m.client.Health(testContext(t)); err != nil || !h.Busy {
-			return fmt.Errorf("%+v %v", h, err)
-		}
-		return nil
-	})
+	m.busy()
 	v := m.mustServe("tools", "@expose\ndef answer(): return 42")
 	if got, err := m.call("answer"); err != nil || got != "42" || v.Generation != 2 {
 		t.Errorf("%s %v %+v", got, err, v)
 	}
+	m.goOn("slow")
 	if err := <-slow; err != nil {
 		t.Errorf("the call that was running: %v", err)
 	}
@@ -180,13 +180,16 @@ func TestServiceReplace(t *testing.T) {
 func TestServiceLoadFailures(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
-	for name, c := range map[string]struct{ code, want string }{
-		"raises":  {"raise KeyError('k')", "KeyError"},
-		"exits":   {"import os; os._exit(5)", "exit code 5"},
-		"killed":  {"import os; os.kill(os.getpid(), 9)", "signal KILL"},
-		"endless": {"while True: pass", "still loading"},
+	for name, c := range map[string]struct {
+		code, want string
+		seconds    float64
+	}{
+		"raises":  {"raise KeyError('k')", "KeyError", 300},
+		"exits":   {"import os; os._exit(5)", "exit code 5", 300},
+		"killed":  {"import os; os.kill(os.getpid(), 9)", "signal KILL", 300},
+		"endless": {"while True: pass", "still loading", 2},
 	} {
-		spec := protocol.ServiceSpec{Filename: "interface.py", Code: c.code, TokenSHA256: protocol.HashToken("x"), LoadTimeoutSeconds: 2}
+		spec := protocol.ServiceSpec{Filename: "interface.py", Code: c.code, TokenSHA256: protocol.HashToken("x"), LoadTimeoutSeconds: c.seconds}
 		v, err := m.client.PutService(testContext(t), "tools", spec)
 		if err != nil {
 			t.Fatal(err)
