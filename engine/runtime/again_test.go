@@ -27,6 +27,10 @@ func TestProcessIsStartedAgain(t *testing.T) {
 		if err != nil || p.Restarts != 1 || p.State != protocol.ProcessRunning {
 			return fmt.Errorf("%+v %v", p, err)
 		}
+		var out bytes.Buffer // it runs before it has said so
+		if _, _, err := m.client.Output(ctx, p.ID, 0, false, &out, nil); err != nil || strings.Count(out.String(), "run ") != 2 {
+			return fmt.Errorf("%q %v", out.String(), err)
+		}
 		return nil
 	})
 	if h, err := m.client.Health(ctx); err != nil || !h.Busy {
