@@ -31,11 +31,12 @@ func TestNamedCalls(t *testing.T) {
 	m.mustServe("tools", counter)
 
 	// Later than the wait: the answer is asked for, by one after another.
-	if status, a := m.answerOf("POST", "call/sleep?wait=0", `{"args":[0.5]}`, "Seer-Call-Id", "call-long"); status != 202 || a["id"] != "call-long" {
+	if status, a := m.answerOf("POST", "call/until?wait=0", `{"args":["long"]}`, "Seer-Call-Id", "call-long"); status != 202 || a["id"] != "call-long" {
 		t.Errorf("%d %v", status, a)
 	}
+	m.goOn("long")
 	for range 2 {
-		if status, a := m.answerOf("GET", "calls/call-long?wait=20", ""); status != 200 || a["result"] != "slept" {
+		if status, a := m.answerOf("GET", "calls/call-long?wait=120", ""); status != 200 || a["result"] != "long" {
 			t.Errorf("%d %v", status, a)
 		}
 	}
@@ -84,10 +85,11 @@ func TestWaitingCallIsKnown(t *testing.T) {
 	m.mustServe("tools", counter)
 	for i := range 3 {
 		id := fmt.Sprint("call-read-late-", i)
-		if status, a := m.answerOf("POST", "call/sleep?wait=0", `{"args":[0.5]}`, "Seer-Call-Id", id); status != 202 || a["id"] != id {
+		if status, a := m.answerOf("POST", "call/until?wait=0", fmt.Sprintf(`{"args":[%q]}`, id), "Seer-Call-Id", id); status != 202 || a["id"] != id {
 			t.Errorf("%d %v", status, a)
 		}
-		if status, a := m.answerOf("GET", "calls/"+id+"?wait=20", ""); status != 200 || a["result"] != "slept" {
+		m.goOn(id)
+		if status, a := m.answerOf("GET", "calls/"+id+"?wait=120", ""); status != 200 || a["result"] != id {
 			t.Errorf("%d %v", status, a)
 		}
 	}
@@ -135,11 +137,12 @@ func TestCallsAsFrames(t *testing.T) {
 		t.Errorf("a generator in JSON: %d %v", status, a)
 	}
 	// The time is over in the middle, and one goes on from there.
-	got := frames(t, m.stream("POST", "call/sleep?wait=0.2", `{"args":[1]}`, "Seer-Call-Id", "call-slow").Body)
+	got := frames(t, m.stream("POST", "call/until?wait=0.2", `{"args":["slow"]}`, "Seer-Call-Id", "call-slow").Body)
 	if fmt.Sprint(got) != "[waiting 1 ]" {
 		t.Error(got)
 	}
-	if got := frames(t, m.stream("GET", "calls/call-slow?wait=20&from=1&skip=3", "").Body); fmt.Sprint(got) != `[result 1 ept"]` {
+	m.goOn("slow")
+	if got := frames(t, m.stream("GET", "calls/call-slow?wait=120&from=1&skip=3", "").Body); fmt.Sprint(got) != `[result 1 ow"]` {
 		t.Error(got)
 	}
 	if got := frames(t, m.stream("GET", "calls/call-none?wait=1", "").Body); len(got) != 1 || !strings.HasPrefix(got[0], "error") {

@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +52,7 @@ def count(n: int):
 func (m *machine) put(code string, change func(*protocol.ServiceSpec)) protocol.Service {
 	m.t.Helper()
 	ctx := testContext(m.t)
-	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + "tools"), LoadTimeoutSeconds: 20}
+	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + "tools"), LoadTimeoutSeconds: 300}
 	change(&spec)
 	put, err := m.client.PutService(ctx, "tools", spec)
 	if err != nil {
@@ -229,9 +228,7 @@ func TestRealCallGoesOnInTheOldWorker(t *testing.T) {
 	waiting := m.client.Attach(testContext(t), "tools", call.ID, 1, protocol.CallHandler{})
 	m.state(call.ID, "running")
 	m.goOn("old")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if _, err := waiting.Wait(ctx); err != nil {
+	if _, err := waiting.Wait(testContext(t)); err != nil {
 		t.Errorf("%v", err)
 	}
 	m.state(call.ID, "done")

@@ -49,6 +49,11 @@ def forever():
 def nap(s): time.sleep(s); return "slept"
 
 @expose
+def wait(name):
+    while not os.path.exists(name): time.sleep(0.02)
+    return name
+
+@expose
 def leave(): raise SystemExit(3)
 
 @expose
@@ -132,16 +137,12 @@ func TestRealWorkerHandOver(t *testing.T) {
 	// A replaced service closes the connections of the old one after the running call.
 	slow := make(chan error, 1)
 	go func() {
-		_, err := conn.Call(ctx, "nap", []any{1}, nil)
+		_, err := conn.Call(ctx, "wait", []any{"slow"}, nil)
 		slow <- err
 	}()
-	eventually(t, "the call to begin", func() error {
-		if h, err := m.client.Health(ctx); err != nil || !h.Busy {
-			return errors.New("idle")
-		}
-		return nil
-	})
+	m.busy()
 	m.mustServe("tools", realCode)
+	m.goOn("slow")
 	if err := <-slow; err != nil {
 		t.Errorf("the running call: %v", err)
 	}

@@ -55,7 +55,7 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if status, _ := m.answerOf("POST", "call/sleep?wait=0", `{"args":[2]}`, "Seer-Call-Id", "call-long"); status != 202 {
+	if status, _ := m.answerOf("POST", "call/until?wait=0", `{"args":["long"]}`, "Seer-Call-Id", "call-long"); status != 202 {
 		t.Errorf("%d", status)
 	}
 	for range 2 {
@@ -65,7 +65,8 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 	if got, err := conn.Call(ctx, "add", nil, nil); err != nil || string(got) != "2" {
 		t.Errorf("%s %v", got, err)
 	}
-	if status, a := m.answerOf("GET", "calls/call-long?wait=20", ""); status != 200 || a["result"] != "slept" {
+	m.goOn("long")
+	if status, a := m.answerOf("GET", "calls/call-long?wait=120", ""); status != 200 || a["result"] != "long" {
 		t.Errorf("%d %v", status, a)
 	}
 	if now, err := m.call("pid"); err != nil || now != pid {
@@ -133,7 +134,7 @@ func TestRetiringWorkersOutliveTheRuntime(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	m.mustServe("tools", counter)
-	if status, _ := m.answerOf("POST", "call/sleep?wait=0", `{"args":[4]}`, "Seer-Call-Id", "call-old"); status != 202 {
+	if status, _ := m.answerOf("POST", "call/until?wait=0", `{"args":["old"]}`, "Seer-Call-Id", "call-old"); status != 202 {
 		t.Errorf("%d", status)
 	}
 	m.mustServe("tools", "@expose\ndef answer(): return 42")
@@ -144,8 +145,9 @@ func TestRetiringWorkersOutliveTheRuntime(t *testing.T) {
 	if got, err := m.call("answer"); err != nil || got != "42" {
 		t.Errorf("%s %v", got, err)
 	}
+	m.goOn("old")
 	for range 2 {
-		if status, a := m.answerOf("GET", "calls/call-old?wait=20", ""); status != 200 || a["result"] != "slept" {
+		if status, a := m.answerOf("GET", "calls/call-old?wait=120", ""); status != 200 || a["result"] != "old" {
 			t.Errorf("%d %v", status, a)
 		}
 		eventually(t, "the old worker to end", func() error {
@@ -317,16 +319,23 @@ func TestJournalIsFollowed(t *testing.T) {
 	if !bytes.Contains(data, []byte(`"call-first"`)) || first.Header.Get("X-Seer-Segment") != "1" || first.Trailer.Get("X-Seer-Next") != "" {
 		t.Errorf("%q %v %v", data, first.Header, first.Trailer)
 	}
-	go func() {
-		time.Sleep(300 * time.Millisecond)
-		_, _ = m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-second")
-	}()
-	more := get(fmt.Sprintf("segment=1&offset=%d&wait=2", len(data)))
-	if rest, _ := io.ReadAll(more.Body); !bytes.Contains(rest, []byte(`"call-second"`)) || bytes.Contains(rest, []byte(`"call-first"`)) {
-		t.Errorf("%q", rest)
+	more, err := m.client.Journal(testContext(t), "tools", 1, int64(len(data)), 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer more.Close()
+	_, _ = m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-second") // which is after the answer has begun
+	var rest bytes.Buffer
+	for !bytes.Contains(rest.Bytes(), []byte(`"call-second"`)) {
+		if _, err := io.CopyN(&rest, more, 1); err != nil {
+			t.Fatalf("%q %v", rest.Bytes(), err)
+		}
+	}
+	if bytes.Contains(rest.Bytes(), []byte(`"call-first"`)) {
+		t.Errorf("%q", rest.Bytes())
 	}
 	m.mustServe("tools", counter) // the fake worker begins another segment
-	if resp := get("segment=1&wait=20"); resp.Trailer.Get("X-Seer-Next") != "2" {
+	if resp := get("segment=1&wait=120"); resp.Trailer.Get("X-Seer-Next") != "2" {
 		t.Errorf("%v", resp.Trailer)
 	}
 }
