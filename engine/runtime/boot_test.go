@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,15 +73,22 @@ func TestBootOverTCP(t *testing.T) {
 	}
 }
 
+var nextPort atomic.Int64
+
+// freePort is outside of those that outgoing connections take, and given to one test only,
+// so that it stays free until somebody listens.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	nextPort.CompareAndSwap(0, rand.Int64N(12000))
+	for range 12000 {
+		port := strconv.FormatInt(20000+nextPort.Add(1)%12000, 10)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	t.Fatal("there is no free port")
+	return ""
 }
 
 func TestBootLongSocketPath(t *testing.T) {

@@ -16,7 +16,9 @@ import (
 )
 
 // cutter is a tunnel that cuts every request and every websocket after a while,
-// answers in the name of its machine, and passes no other upgrades.
+// answers in the name of its machine, and passes no other upgrades. The life of a
+// websocket begins when it is there: on a computer on which that takes long, so does
+// what follows.
 type cutter struct {
 	*httptest.Server
 	least, most time.Duration // life of a request
@@ -33,16 +35,29 @@ func cutting(t testing.TB, address string, least, most time.Duration, tls bool) 
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { misanswer(w) },
+		ModifyResponse: func(resp *http.Response) error {
+			if begin, ok := resp.Request.Context().Value(upgraded{}).(func()); ok {
+				begin()
+			}
+			return nil
+		},
 	}
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u := r.Header.Get("Upgrade"); u != "" && u != "websocket" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), c.least+rand.N(c.most-c.least+1))
+		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		stop := context.AfterFunc(ctx, func() { c.cuts.Add(1) })
 		defer stop()
+		began, life := time.Now(), c.least+rand.N(c.most-c.least+1)
+		timer := time.AfterFunc(life, cancel)
+		defer timer.Stop()
+		if r.Header.Get("Upgrade") != "" {
+			timer.Reset(time.Minute)
+			ctx = context.WithValue(ctx, upgraded{}, func() { timer.Reset(life + 4*time.Since(began)) })
+		}
 		r.Body = &slowBody{ReadCloser: r.Body, ctx: ctx}
 		proxy.ServeHTTP(w, r.WithContext(ctx))
 	}))
@@ -59,6 +74,9 @@ func cutting(t testing.TB, address string, least, most time.Duration, tls bool) 
 	})
 	return c
 }
+
+// upgraded is the key of what is done when a websocket is there.
+type upgraded struct{}
 
 // misanswer is what tunnels say, or do not say, of a machine that they do not reach.
 func misanswer(w http.ResponseWriter) {
