@@ -16,6 +16,7 @@ from typing import Any, Callable, List
 from seer_worker import children, context
 from seer_worker.context import Scope
 
+PATIENCE = 120.0  # seconds: what has not come by then never will; nothing of this is killed before
 LONG = [sys.executable, "-S", "-c", "import time; time.sleep(100)"]
 DEAF = [sys.executable, "-S", "-c", "import signal, sys, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(100)"]
 # Starts a daemon as the books say: it leaves the session and its parent, and tells its pid by a file.
@@ -69,7 +70,7 @@ class ChildrenOnLinux(unittest.TestCase):
         return process
 
     def pid_in(self, path: str) -> int:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not (os.path.exists(path) and os.path.getsize(path)):
             self.assertLess(time.monotonic(), deadline, path)
             time.sleep(0.01)
@@ -82,7 +83,7 @@ class ChildrenOnLinux(unittest.TestCase):
         second, two = self.call(lambda: [self.popen(start_new_session=True), self.popen(env={})])
         self.assertEqual(children.find(first), [one.pid])
         self.assertEqual(children.find(second), sorted(p.pid for p in two))
-        self.assertEqual(children.end(second), 2)
+        self.assertEqual(children.end(second, PATIENCE), 2)
         self.assertEqual([p.wait() for p in two], [-signal.SIGTERM] * 2)
         self.assertTrue(alive(before.pid) and alive(one.pid))
         self.assertEqual(children.end(second), 0)
@@ -104,7 +105,7 @@ class ChildrenOnLinux(unittest.TestCase):
     def test_a_stopped_one(self) -> None:
         scope, process = self.call(self.popen)
         process.send_signal(signal.SIGSTOP)
-        children.end(scope)
+        children.end(scope, PATIENCE)
         self.assertEqual(process.wait(), -signal.SIGTERM)
 
     def test_descendants(self) -> None:
@@ -113,7 +114,7 @@ class ChildrenOnLinux(unittest.TestCase):
         scope, shell = self.call(lambda: self.popen(["sh", "-c", script]))
         grandchild = self.pid_in(pid)
         self.assertIn(grandchild, children.find(scope))
-        children.end(scope)
+        children.end(scope, PATIENCE)
         self.assertFalse(alive(grandchild) or alive(shell.pid))
 
     def test_daemons(self) -> None:
@@ -138,10 +139,10 @@ class ChildrenOnLinux(unittest.TestCase):
                 other, process = self.call(self.popen)
                 pid = self.pid_in(self.folder + "/" + name)
                 self.assertIn(pid, children.find(scope))
-                children.end(scope)
+                children.end(scope, PATIENCE)
                 self.assertFalse(alive(pid))
                 self.assertTrue(alive(process.pid))
-                children.end(other)
+                children.end(other, PATIENCE)
 
     def test_ways_to_start_one(self) -> None:
         def forked() -> int:
@@ -187,7 +188,7 @@ class ChildrenOnLinux(unittest.TestCase):
                 with self.subTest(getattr(way, "__name__", "")):
                     scope, pid = self.call(way)
                     self.assertIn(pid, children.find(scope))
-                    children.end(scope)
+                    children.end(scope, PATIENCE)
                     self.assertFalse(alive(pid))
 
     def test_calls_side_by_side(self) -> None:
@@ -208,7 +209,7 @@ class ChildrenOnLinux(unittest.TestCase):
             thread.join()
         for scope, pid in found.values():
             self.assertEqual(children.find(scope), [pid])
-        children.end(found[2][0])
+        children.end(found[2][0], PATIENCE)
         self.assertEqual([alive(pid) for _, pid in (found[n] for n in range(4))], [True, True, False, True])
 
     def test_soon(self) -> None:

@@ -449,7 +449,7 @@ class Memory(Case):
         after.close()
         for path in self.folder.iterdir():
             path.write_bytes(b"nothing that can be read")
-        self.assertFalse(self.open().reaches(0.1))
+        self.assertFalse(self.open().reaches(60))
 
     def test_use_of_tokens(self) -> None:
         use = {"t": {"calls": 10, "seconds": 5.0, "spend_usd": 0.5, "refused": 2, "last_unix": 1.0}}
