@@ -228,12 +228,15 @@ class Life(unittest.TestCase):
             self.assertEqual(peer.call("echo", 1), 1)
 
     def test_the_next_runtime_hears_of_the_load_that_the_first_began(self):
-        with Worker("import time\ntime.sleep(1)\n@expose\ndef f(): return 1\n") as worker:
+        waits = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
+        with Worker(waits + "@expose\ndef f(): return 1\n") as worker:
             self.assertEqual(worker.hello["state"], "new")
             eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
+            (worker.workdir / "go").touch()
             self.assertEqual(worker.ready().connect().call("f"), 1)
-        with Worker("import time\ntime.sleep(1)\n1/0\n") as worker:
+        with Worker(waits + "1/0\n") as worker:
             eventually(lambda: worker.rejoin()["state"] == "loading", "the load to begin")
+            (worker.workdir / "go").touch()
             self.assertEqual(worker.failure().code, "load_failed")
             self.assertEqual(worker.process.wait(120), 1)
 

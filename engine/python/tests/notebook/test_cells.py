@@ -112,11 +112,14 @@ class Running(unittest.TestCase):
         self.assertEqual(seen[-1]["execution"]["events"], len(seen))
 
     def test_a_silent_cell_is_waited_for(self) -> None:
-        made = server.add(session, "import time; time.sleep(1.5); print('done')")
+        go = server.root / "go on from silence"
+        made = server.add(session, "import os, time\nwhile not os.path.exists('go on from silence'): time.sleep(0.02)\nprint('done')")
         name, seen, rounds = made["execution"]["id"], [], 0
         while not seen or seen[-1]["t"] != "end":
             got = list(server.events(name, (seen[-1]["n"] if seen else 0) + 1, 0.3))
-            rounds += got[-1]["t"] == "waiting"
+            if got[-1]["t"] == "waiting":
+                rounds += 1
+                go.touch()
             seen += [e for e in got if e["t"] != "waiting"]
         self.assertGreater(rounds, 0)
         self.assertEqual([e["n"] for e in seen], list(range(1, len(seen) + 1)))
