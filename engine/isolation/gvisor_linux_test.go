@@ -188,7 +188,7 @@ func TestGVisorDiesWithItsProcess(t *testing.T) {
 				t.Errorf("running: %v", using(t, b.state))
 			}
 			b.kill()
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := time.Now().Add(2 * time.Minute)
 			for len(using(t, b.state)) > 0 {
 				if time.Now().After(deadline) {
 					t.Fatalf("left running: %v", using(t, b.state))
@@ -357,7 +357,7 @@ func TestGVisorCancelledDetect(t *testing.T) {
 		detectGVisor(ctx, places())
 		cancel()
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(using(t, dir)) > 0; <-time.After(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(using(t, dir)) > 0; <-time.After(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("left running: %v", using(t, dir))
 		}

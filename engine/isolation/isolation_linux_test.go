@@ -226,7 +226,7 @@ func dieWithParentIn(t *testing.T, kind string) {
 	}
 	_ = parent.Process.Kill()
 	_ = parent.Wait()
-	_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = r.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := io.ReadAll(r); err != nil { // ends when the last holder of the pipe has died
 		t.Errorf("it outlived its parent: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
@@ -67,7 +66,7 @@ threading.Thread(target=loop, daemon=True).start()
 `
 
 func fetch(url string) string {
-	c := http.Client{Timeout: 20 * time.Second}
+	c := http.Client{Timeout: patience}
 	answer, err := c.Get(url)
 	if err != nil {
 		return err.Error()

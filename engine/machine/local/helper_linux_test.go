@@ -47,6 +47,8 @@ while True:
         f.write(out.getvalue())
 `
 
+const patience = 2 * time.Minute // for what must come
+
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "gate" {
 		os.Exit(gate.Main(os.Stdin, os.Stderr))
@@ -198,7 +200,7 @@ func (b *box) run(code string, args ...any) string {
 		b.pl.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	line, err := json.Marshal(fmt.Sprintf(code, args...))
 	if err != nil {
 		b.pl.t.Fatal(err)
@@ -226,7 +228,7 @@ func (b *box) down() {
 // eventually polls for a condition.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	if !until(context.Background(), 20*time.Second, done) {
+	if !until(context.Background(), patience, done) {
 		t.Fatalf("waited in vain for %s", what)
 	}
 }
