@@ -16,7 +16,7 @@ from typing import Any, Callable, List
 from seer_worker import children, context
 from seer_worker.context import Scope
 
-PATIENCE = 120.0  # seconds: what has not come by then never will; nothing of this is killed before
+PATIENCE = 120.0  # seconds: what has not come by then never will
 LONG = [sys.executable, "-S", "-c", "import time; time.sleep(100)"]
 DEAF = [sys.executable, "-S", "-c", "import signal, sys, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(100)"]
 # Starts a daemon as the books say: it leaves the session and its parent, and tells its pid by a file.
@@ -114,7 +114,7 @@ class ChildrenOnLinux(unittest.TestCase):
         scope, shell = self.call(lambda: self.popen(["sh", "-c", script]))
         grandchild = self.pid_in(pid)
         self.assertIn(grandchild, children.find(scope))
-        children.end(scope, PATIENCE)
+        children.end(scope)
         self.assertFalse(alive(grandchild) or alive(shell.pid))
 
     def test_daemons(self) -> None:
@@ -139,10 +139,10 @@ class ChildrenOnLinux(unittest.TestCase):
                 other, process = self.call(self.popen)
                 pid = self.pid_in(self.folder + "/" + name)
                 self.assertIn(pid, children.find(scope))
-                children.end(scope, PATIENCE)
+                children.end(scope)
                 self.assertFalse(alive(pid))
                 self.assertTrue(alive(process.pid))
-                children.end(other, PATIENCE)
+                children.end(other)
 
     def test_ways_to_start_one(self) -> None:
         def forked() -> int:
@@ -188,7 +188,7 @@ class ChildrenOnLinux(unittest.TestCase):
                 with self.subTest(getattr(way, "__name__", "")):
                     scope, pid = self.call(way)
                     self.assertIn(pid, children.find(scope))
-                    children.end(scope, PATIENCE)
+                    children.end(scope)
                     self.assertFalse(alive(pid))
 
     def test_calls_side_by_side(self) -> None:
@@ -209,7 +209,7 @@ class ChildrenOnLinux(unittest.TestCase):
             thread.join()
         for scope, pid in found.values():
             self.assertEqual(children.find(scope), [pid])
-        children.end(found[2][0], PATIENCE)
+        children.end(found[2][0])
         self.assertEqual([alive(pid) for _, pid in (found[n] for n in range(4))], [True, True, False, True])
 
     def test_soon(self) -> None:
