@@ -182,17 +182,20 @@ func TestRunOfAnAgentThatFails(t *testing.T) {
 }
 
 func TestRunStopsWhenItIsTold(t *testing.T) {
-	for name, script := range map[string]string{
-		"asked": "import os, signal, sys, time\nout = os.environ['SEER_OUTPUTS']\n" +
-			"def bye(*a):\n    open(out + '/bye', 'w').write('x'); sys.exit(0)\nsignal.signal(signal.SIGTERM, bye)\nprint('ready')\nwhile True: time.sleep(1)\n",
-		"deaf": "import os, signal, time, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" +
-			"subprocess.Popen(['setsid', 'sleep', '1000'])\nopen(os.environ['SEER_OUTPUTS'] + '/bye', 'w').write('x')\nprint('ready')\nwhile True: time.sleep(1)\n",
+	for name, agent := range map[string]struct {
+		grace  time.Duration
+		script string
+	}{
+		"asked": {time.Minute, "import os, signal, sys, time\nout = os.environ['SEER_OUTPUTS']\n" +
+			"def bye(*a):\n    open(out + '/bye', 'w').write('x'); sys.exit(0)\nsignal.signal(signal.SIGTERM, bye)\nprint('ready')\nwhile True: time.sleep(1)\n"},
+		"deaf": {time.Second, "import os, signal, time, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" +
+			"subprocess.Popen(['setsid', 'sleep', '1000'])\nopen(os.environ['SEER_OUTPUTS'] + '/bye', 'w').write('x')\nprint('ready')\nwhile True: time.sleep(1)\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, exp := setup(t, script, "")
+			e, exp := setup(t, agent.script, "")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			result, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", cancel}, Grace: time.Second})
+			result, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", cancel}, Grace: agent.grace})
 			if engine.KindOf(err) != engine.KindCancelled {
 				t.Errorf("err = %v", err)
 			}
