@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +14,16 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// waiting calls the guest that waits for streams, and waits until it does.
-func waiting(t *testing.T, h *host.Host, ctx context.Context, option string) chan error {
+// waiting calls the guest that waits for streams, and waits until it does, or has
+// already ended.
+func waiting(t *testing.T, h *host.Host, ctx context.Context, option string) (done chan error, waits bool) {
 	t.Helper()
 	e, err := h.Exposer(context.Background(), "rogue")
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWell(t, h) // compiled
-	name, done := rand.Text(), make(chan error, 1)
+	name := rand.Text()
+	done = make(chan error, 1)
 	go func() {
 		s, err := e.Expose(ctx, sdk.ExposeRequest{Name: name, Options: json.RawMessage(`"` + option + `"`)})
 		if err == nil && s.Prompt != "rented before the end" {
@@ -29,25 +31,35 @@ func waiting(t *testing.T, h *host.Host, ctx context.Context, option string) cha
 		}
 		done <- err
 	}()
-	for end := time.Now().Add(2 * time.Minute); !h.Holds([]byte(name)); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); len(done) == 0; time.Sleep(5 * time.Millisecond) {
+		if h.Holds([]byte(name)) {
+			return done, true
+		}
 		if time.Now().After(end) {
 			t.Fatal("the guest never waited")
 		}
 	}
-	return done
+	return done, false
 }
 
 // What a guest has done when its caller gives up is not lost.
 func TestGuestIsAskedToEnd(t *testing.T) {
 	h := open(t, host.Options{Dirs: []string{guests(t, "rogue")}})
+	wantWell(t, h) // compiled
 	for option, want := range map[string]error{"wait for the end": nil, "wait and fail": context.Canceled, "wait and ignore": context.Canceled} {
-		ctx, cancel := context.WithCancel(context.Background())
-		done := waiting(t, h, ctx, option)
-		cancel()
-		if err := <-done; !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", option, err, want)
+		for tries := 1; ; tries++ {
+			ctx, cancel := context.WithCancel(context.Background())
+			done, _ := waiting(t, h, ctx, option)
+			cancel()
+			err := <-done
+			wantWell(t, h)
+			if errors.Is(err, want) {
+				break
+			}
+			if tries == 3 || !errors.Is(err, context.Canceled) { // a slow computer may need more than the guest's grace
+				t.Fatalf("%s: %v, want %v", option, err, want)
+			}
 		}
-		wantWell(t, h)
 	}
 }
 
@@ -56,14 +68,25 @@ func TestGuestIsAskedToEndAtItsTimeLimit(t *testing.T) {
 	for option, limited := range map[string]bool{"wait for the end": false, "wait and fail": true, "wait and ignore": true} {
 		t.Run(option, func(t *testing.T) {
 			t.Parallel() // each mostly waits
-			h := open(t, host.Options{Dirs: []string{dir}, Limits: host.Limits{CallTime: 5 * time.Second}})
-			err := <-waiting(t, h, context.Background(), option)
-			if limited {
-				wantFault(t, err, host.FaultTime, "longer than 5s")
-			} else if err != nil {
-				t.Errorf("error = %v", err)
+			for limit := 5 * time.Second; ; limit *= 4 {
+				h := open(t, host.Options{Dirs: []string{dir}, Limits: host.Limits{CallTime: limit}})
+				before := well(t, h) // compiled
+				done, waits := waiting(t, h, context.Background(), option)
+				err := <-done
+				after := well(t, h)
+				if limit < time.Minute && (!waits || late(before) || late(after) || late(err) && !limited) { // a slow computer
+					continue
+				}
+				if limited {
+					wantFault(t, err, host.FaultTime, fmt.Sprint("longer than ", limit))
+				} else if err != nil {
+					t.Errorf("error = %v", err)
+				}
+				if err := errors.Join(before, after); err != nil {
+					t.Errorf("the calls around it: %v", err)
+				}
+				return
 			}
-			wantWell(t, h)
 		})
 	}
 }
@@ -74,7 +97,8 @@ func TestCloseWhileAGuestWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := waiting(t, h, context.Background(), "wait for the end")
+	wantWell(t, h) // compiled
+	done, _ := waiting(t, h, context.Background(), "wait for the end")
 	if err := h.Close(context.Background()); err != nil {
 		t.Errorf("Close: %v", err)
 	}
