@@ -2,6 +2,7 @@
 import asyncio
 import glob
 import json
+import os
 import sys
 import time
 import urllib.request
@@ -15,7 +16,7 @@ BASE, TOKEN = sys.argv[1:3]
 
 def ask(method, path, body=None):
     request = urllib.request.Request(BASE + path, method=method, data=None if body is None else json.dumps(body).encode(), headers={"Authorization": "Bearer " + TOKEN})
-    with urllib.request.urlopen(request, timeout=60) as f:
+    with urllib.request.urlopen(request, timeout=600) as f:
         data = f.read()
     return json.loads(data) if data[:1] in b"{[" else data
 
@@ -23,7 +24,7 @@ async def call(*args):
     return await asyncio.get_running_loop().run_in_executor(None, ask, *args)
 
 async def until(check, what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         found = check()
         if asyncio.iscoroutine(found):
@@ -32,6 +33,13 @@ async def until(check, what):
             return found
         await asyncio.sleep(0.05)
     raise SystemExit("it did not come: " + what)
+
+def held(path):
+    """Source which waits for that file."""
+    return "import os, time\nwhile not os.path.exists(%r): time.sleep(0.05)\n" % os.path.abspath(path)
+
+def let_go(path):
+    open(path, "w").close()
 
 async def main():
     info = await call("GET", "seer/v1")
@@ -64,10 +72,11 @@ async def main():
     hearing = asyncio.ensure_future(hear(socket))
 
     # A cell of the agent's appears with its outputs while it runs.
-    made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "import time\nprint('one', flush=True)\ntime.sleep(2)\nprint('two')\n7", "run": True})
+    made = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "print('one', flush=True)\n" + held("seen") + "print('two')\n7", "run": True})
     await until(lambda: len(nb.ycells) == 1 and "one" in str(nb.get_cell(0)["outputs"]), "the output in the browser")
     assert str(nb.ycells[0]["execution_state"]) == "running"
     assert "two" not in str(nb.get_cell(0)["outputs"])
+    let_go("seen")
     await until(lambda: "'7'" in str(nb.get_cell(0)["outputs"]), "the result in the browser")
     cell = nb.get_cell(0)
     assert [o.get("text") or o["data"]["text/plain"] for o in cell["outputs"]] == ["one\ntwo\n", "7"], cell
@@ -99,11 +108,13 @@ async def main():
     assert nb.ycells[0]["metadata"]["trusted"] is True, nb.get_cell(0)
     async def trusted():
         model = await call("GET", "api/contents/" + urllib.request.quote(session["path"]))
-        return model["content"]["cells"][0]["metadata"].get("trusted")
+        cells = model["content"]["cells"]  # none before it is saved for the first time
+        return cells and cells[0]["metadata"].get("trusted")
     await until(trusted, "the trust in what ran here")
 
     # The connection of the browser is cut in the middle of a cell: nothing is lost when it is there again.
-    cut = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source": "import time\nfor i in range(40): print(i, flush=True); time.sleep(0.1)", "run": True})
+    cut = await call("POST", "seer/v1/sessions/%s/cells" % ident, {"source":
+        "import time\nfor i in range(20): print(i, flush=True); time.sleep(0.1)\n" + held("cut") + "for i in range(20, 40): print(i, flush=True)", "run": True})
     index = cut["cell"]["index"]
     await until(lambda: len(nb.ycells) > index and "3\n" in str(nb.get_cell(index)["outputs"]).replace("\\n", "\n"), "its first output")
     with doc.transaction():  # what is typed while there is no connection
@@ -111,6 +122,7 @@ async def main():
     hearing.cancel()
     socket.close()
     await asyncio.sleep(1)
+    let_go("cut")
     socket = await connect()
     hearing = asyncio.ensure_future(hear(socket))
     await until(lambda: str(nb.ycells[index]["execution_state"]) == "idle", "the end after the cut")
