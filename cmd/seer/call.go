@@ -104,7 +104,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 	defer cancel()
 	to, fn, err := a.callee(ctx, f.connection, given)
 	if err != nil {
-		return err
+		return f.ended(ctx, err)
 	}
 	defer to.close()
 	r := protocol.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id, Keep: f.id != ""}
@@ -122,10 +122,20 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 	defer p.close()
 	a.stop.cleans("cancelling the call in the sandbox")
 	_, err = to.client.Do(ctx, r, p.handler())
-	if f.timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	return f.ended(ctx, p.end(to.explain(err)))
+}
+
+// ended is the error of a call that --timeout may have ended, also before it began.
+func (f *callFlags) ended(ctx context.Context, err error) error {
+	if isLate(ctx, err) {
 		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
 	}
-	return p.end(to.explain(err))
+	return err
+}
+
+// isLate reports whether err is the end of ctx's time. What has come before it counts.
+func isLate(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 func withTimeout(ctx context.Context, d time.Duration, elsewhere bool) (context.Context, context.CancelFunc) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -112,7 +111,16 @@ func (a *app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeo
 	defer closeAll(list)
 	ctx, cancel := withTimeout(ctx, timeout, false)
 	defer cancel()
-	to, err := find(ctx, list, ids[0])
+	err = a.follow(ctx, list, show, ids[0])
+	if isLate(ctx, err) {
+		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call %s has not ended within %s, and goes on", ids[0], timeout)}
+	}
+	return err
+}
+
+// follow prints what comes of a call that one of the services knows.
+func (a *app) follow(ctx context.Context, list []*callee, show showFlags, id string) error {
+	to, err := find(ctx, list, id)
 	if err != nil {
 		return err
 	}
@@ -121,10 +129,7 @@ func (a *app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeo
 		return err
 	}
 	defer p.close()
-	_, err = to.client.Attach(ctx, to.service, ids[0], 1, p.handler()).Wait(ctx)
-	if timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call %s has not ended within %s, and goes on", ids[0], timeout)}
-	}
+	_, err = to.client.Attach(ctx, to.service, id, 1, p.handler()).Wait(ctx)
 	return p.end(to.explain(err))
 }
 
