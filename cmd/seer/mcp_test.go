@@ -40,7 +40,7 @@ def noisy():
 def slow():
     open("/workspace/started", "w").close()
     try:
-        time.sleep(60)
+        time.sleep(600)
     finally:
         open("/workspace/ended", "w").close()
 `
@@ -134,16 +134,14 @@ func TestMCP(t *testing.T) {
 	p.run("up", "exp.yaml", "--name", "lab")
 	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", "mcp")
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil)
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: p.server("mcp", "tools")}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: p.server("mcp", "tools")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
 
-	list, err := session.ListTools(ctx, nil)
+	list, err := session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +159,7 @@ func TestMCP(t *testing.T) {
 		{tool: "fail", failed: true, want: "null"},
 		{tool: "add", args: map[string]any{"z": 2}, failed: true, want: "null"},
 	} {
-		r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: c.tool, Arguments: c.args})
+		r, err := callTool(t, session, &mcp.CallToolParams{Name: c.tool, Arguments: c.args})
 		if err != nil {
 			t.Fatalf("%s: %v", c.tool, err)
 		}
@@ -173,14 +171,21 @@ func TestMCP(t *testing.T) {
 			t.Errorf("fail said %q", text)
 		}
 	}
-	p.cancelled(ctx, session)
-	p.gone(ctx, session)
+	p.cancelled(session)
+	p.gone(session)
+}
+
+// callTool gives each request the time of what must come.
+func callTool(t *testing.T, session *mcp.ClientSession, p *mcp.CallToolParams) (*mcp.CallToolResult, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return session.CallTool(ctx, p)
 }
 
 // cancelled gives a call up, which must end it in the sandbox.
-func (p *program) cancelled(ctx context.Context, session *mcp.ClientSession) {
+func (p *program) cancelled(session *mcp.ClientSession) {
 	p.t.Helper()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(p.t.Context())
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
@@ -196,10 +201,10 @@ func (p *program) cancelled(ctx context.Context, session *mcp.ClientSession) {
 }
 
 // gone ends the sandbox under the server, which must say so and go on living.
-func (p *program) gone(ctx context.Context, session *mcp.ClientSession) {
+func (p *program) gone(session *mcp.ClientSession) {
 	p.t.Helper()
 	p.run("down", "lab")
-	r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "info"})
+	r, err := callTool(p.t, session, &mcp.CallToolParams{Name: "info"})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -209,7 +214,7 @@ func (p *program) gone(ctx context.Context, session *mcp.ClientSession) {
 	// Served again, the same server is used again.
 	p.run("up", "exp.yaml", "--name", "lab")
 	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", "mcp")
-	r, err = session.CallTool(ctx, &mcp.CallToolParams{Name: "info"})
+	r, err = callTool(p.t, session, &mcp.CallToolParams{Name: "info"})
 	if err != nil || r.IsError {
 		p.t.Errorf("the new sandbox was not found: %v %+v", err, r)
 	}

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -51,10 +49,8 @@ func TestMCPOverHTTP(t *testing.T) {
 	p.run("serve", "lab", "tools.py", "--as", "mcp", "--name", "tools", "--out", ".")
 	address, token := p.serveHTTP("--wait", "1s")
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	connect := func(token string) (*mcp.ClientSession, error) {
-		return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(ctx,
+		return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(),
 			&mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: withToken(token)}}, nil)
 	}
 	if s, err := connect("not the token at all"); err == nil {
@@ -68,7 +64,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	defer session.Close()
 	call := func(name string, args map[string]any) map[string]any {
 		t.Helper()
-		r, err := session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+		r, err := callTool(t, session, &mcp.CallToolParams{Name: name, Arguments: args})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
