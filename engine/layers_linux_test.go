@@ -3,6 +3,10 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,16 +186,39 @@ func TestLayerThatFails(t *testing.T) {
 
 // Two starts at once make one layer; one that is given up leaves none.
 func TestLayerIsMadeOnce(t *testing.T) {
-	index := testsource.NewIndex(t, "", testsource.Package{Name: "slow", Version: "1.0", Wait: 2 * time.Second})
-	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "slow", Version: "1.0"})
+	at, err := url.Parse(index.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: at.Scheme, Host: at.Host})
+	asked, released := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(asked) })
+	held := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/files/") { // which nobody gets before both wait for one layer
+			first()
+			select {
+			case <-released:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer held.Close()
+	b := newBench(t, map[string]string{"PIP_INDEX_URL": held.URL + at.Path})
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [slow]}\n"})
 	ctx, cancel := context.WithCancel(t.Context())
-	given := make(chan error)
+	defer cancel()
+	given := make(chan error, 1)
 	go func() {
 		_, err := b.Up(ctx, exp, engine.UpOptions{Attached: time.Minute})
 		given <- err
 	}()
-	for deadline := time.Now().Add(time.Minute); index.Fetched() == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	select {
+	case <-asked:
+	case err := <-given:
+		t.Fatalf("it asked for no package: %v", err)
 	}
 	cancel()
 	if err := <-given; engine.KindOf(err) != engine.KindCancelled {
@@ -214,6 +241,13 @@ func TestLayerIsMadeOnce(t *testing.T) {
 			}
 		})
 	}
+	for limit := time.Now().Add(2 * time.Minute); b.counted("another start is building") == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Error("neither waits for the other")
+			break
+		}
+	}
+	close(released)
 	both.Wait()
 	if b.counted("building the layer") != 1 || len(b.layers()) != 1 {
 		t.Errorf("built %d times: %v", b.counted("building the layer"), b.layers())

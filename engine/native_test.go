@@ -203,18 +203,20 @@ func TestMachineIsLost(t *testing.T) {
 	cloud := &rented{dir: t.TempDir(), machines: map[string]*exec.Cmd{}, ports: map[string]int{}}
 	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented}\n"})
-	s := up(t, e, exp, engine.UpOptions{Attached: 4 * time.Second})
-	living, stop := s.While(t.Context())
-	defer stop()
-	for handle := range cloud.machines {
-		if err := cloud.Terminate(t.Context(), handle); err != nil {
-			t.Fatal(err)
+	s := attached(t, e, exp, 4*time.Second, func(s *engine.Sandbox) error {
+		living, stop := s.While(t.Context())
+		defer stop()
+		for handle := range cloud.machines {
+			if err := cloud.Terminate(t.Context(), handle); err != nil {
+				return err
+			}
 		}
-	}
-	<-living.Done()
-	if err := context.Cause(living); engine.KindOf(err) != engine.KindProvider || !strings.Contains(err.Error(), "the machine ended") {
-		t.Errorf("the cause is %v", err)
-	}
+		<-living.Done()
+		if err := context.Cause(living); engine.KindOf(err) != engine.KindProvider || !strings.Contains(err.Error(), "the machine ended") {
+			return fmt.Errorf("the cause is %w", err)
+		}
+		return nil
+	})
 	if err := s.Terminate(t.Context()); err != nil {
 		t.Error(err)
 	}
