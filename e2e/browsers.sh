@@ -13,7 +13,7 @@ export SEER_PYTHON=$jupyter # it has all that Jupyter needs: no layer has to be 
 forward=
 cleanup() {
   [ -z "$forward" ] || { kill "$forward" && wait "$forward"; } || true
-  "$SEER" down --all >/dev/null
+  "$SEER" down --all >/dev/null || true
 }
 trap cleanup EXIT
 
@@ -22,7 +22,7 @@ trap cleanup EXIT
 export XDG_DATA_HOME=$TOP/.tools/data-code-server-$code_server_version
 export npm_config_cache=$home/.npm
 [ ! -e "$home/.npmrc" ] || export npm_config_userconfig=$home/.npmrc
-"$SEER" doctor --fix
+"$TOP/e2e/browsers/code-server"
 "$SEER" doctor --fix --json >doctor.json 2>doctor.err
 [ ! -s doctor.err ]
 grep -q '"name": *"code-server", *"ok": *true' <(tr -d '\n' <doctor.json)
@@ -58,7 +58,7 @@ node "$TOP/e2e/browsers/jupyter.mjs" no-network "$("$SEER" open no-network jupyt
 # Through the runtime, which needs no port of the provider.
 "$SEER" forward no-network 8888:0 8443:0 >forward.out 2>forward.err &
 forward=$!
-until [ "$(grep -c '^http' forward.out)" = 2 ]; do kill -0 "$forward" && sleep 0.1; done
+until [ "$(grep -c '^http' forward.out)" = 2 ]; do kill -0 "$forward" || exit 1; sleep 0.1; done
 below() { "$SEER" open no-network "$1" --print | sed -n 's,^http://[^/]*,,p'; } # the path, which is the same
 node "$TOP/e2e/browsers/jupyter.mjs" forwarded "$(sed -n 's/ → port 8888 .*//p' forward.out)$(below jupyter)"
 code no-network "$(sed -n 's/ → port 8443 .*//p' forward.out)$(below code)"

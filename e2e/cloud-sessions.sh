@@ -6,7 +6,7 @@ HOME=$real go build -C "$TOP" -o "$PWD/standin" ./internal/standin
 python=$(ls -d "$TOP"/.tools/jupyterlab-*/bin/python | tail -n 1)
 export SEER_PYTHON=$python GIT_TOKEN=token-of-the-private-repository
 pids=() code_server=
-trap '"$SEER" down --all >/dev/null 2>&1; kill "${pids[@]}" $code_server 2>/dev/null || true' EXIT
+trap '"$SEER" down --all >/dev/null 2>&1 || true; kill "${pids[@]}" $code_server 2>/dev/null || true' EXIT
 
 # VS Code, which e2e/browsers uses, too: an image that has it, and one that fetches it.
 version=$(sed -n 's/^const Version = "\(.*\)"$/\1/p' "$TOP/engine/codeserver/install.go")
@@ -14,7 +14,7 @@ data=$TOP/.tools/data-code-server-$version
 (
   export XDG_DATA_HOME=$data npm_config_cache=$real/.npm
   [ ! -e "$real/.npmrc" ] || export npm_config_userconfig=$real/.npmrc
-  [ -d "$data/seer/tools/code-server" ] || "$SEER" doctor --fix
+  [ -d "$data/seer/tools/code-server" ] || "$TOP/e2e/browsers/code-server"
 ) >code-server.log 2>&1 &
 code_server=$!
 modules=$data/seer/tools/code-server/node_modules
@@ -52,14 +52,14 @@ git -C repo add . && git -C repo -c user.name=a -c user.email=b commit -qm one
 mkdir served && git clone -q --bare repo served/probes.git
 "$python" "$TOP/e2e/cloud-sessions/git_server.py" served "$GIT_TOKEN" >git.port 2>git.log &
 pids+=($!)
-until [ -s git.port ]; do kill -0 "${pids[0]}" && sleep 0.05; done
+until [ -s git.port ]; do kill -0 "${pids[0]}" || exit 1; sleep 0.05; done
 
 for cloud in modal runpod; do
   install=()
   [ "$cloud" = runpod ] || install=(-install)
   PATH=$PWD/on-$cloud:$PATH ./standin "$cloud" -cut 5s -fast "${install[@]}" >"$cloud.env" 2>"$cloud.left" &
   pids+=($!)
-  until grep -qs '^export' "$cloud.env"; do kill -0 "${pids[-1]}" && sleep 0.05; done
+  until grep -qs '^export' "$cloud.env"; do kill -0 "${pids[-1]}" || exit 1; sleep 0.05; done
   # shellcheck disable=SC1090
   . "./$cloud.env"
 done
