@@ -17,7 +17,7 @@ build() { # builds the plugin $1, tries it, and grants what is built in its fold
 }
 
 serving() { # waits until $1 has said what $2 is
-  until grep -q "$2" "$1"; do kill -0 $! && sleep 0.05; done
+  until grep -q "$2" "$1"; do kill -0 $! || exit 1; sleep 0.05; done
 }
 
 # The provider: nothing without a grant, then the main job, with the results of a local run.

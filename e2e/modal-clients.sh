@@ -15,10 +15,12 @@ fi
 (cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/modal-clients)
 mkfifo stop
 "$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env 2>log &
+cloud=$!
 exec 9>stop # the stand-in ends with it
 trap 'cat log' ERR
 until grep -q '^$' env; do
-  kill -0 $! && sleep 0.05
+  kill -0 "$cloud" || { cat log; exit 1; }
+  sleep 0.05
 done
 set -a && . ./env && set +a
 
@@ -29,4 +31,4 @@ if MODAL_TOKEN_SECRET=wrong "$tools/python/bin/python" -c 'import modal; modal.A
 fi
 grep -q AuthError refused
 exec 9>&-
-wait
+wait "$cloud"

@@ -12,9 +12,11 @@ fi
 (cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/runpod-client)
 mkfifo stop
 "$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env &
+cloud=$!
 exec 9>stop # the stand-in ends with it
 until grep -q '^$' env; do
-  kill -0 $! && sleep 0.05
+  kill -0 "$cloud" || exit 1
+  sleep 0.05
 done
 set -a && . ./env && set +a
 # What is not of REST v2 must not be asked of the real one.
@@ -28,4 +30,4 @@ if RUNPOD_API_KEY=wrong client 2>refused; then
 fi
 grep -q 401 refused
 exec 9>&-
-wait
+wait "$cloud"

@@ -6,15 +6,14 @@ import net from "node:net";
 
 const { ModalClient } = createRequire(process.env.MODAL_JS + "/")("modal");
 
+// A port for later: none that the system gives to whoever asks for any, as those from 32768 on are.
 const freePort = () => new Promise((done) => {
-  const server = net.createServer().listen(0, "127.0.0.1", () => {
-    const { port } = server.address();
-    server.close(() => done(port));
-  });
+  const port = 20000 + Math.floor(Math.random() * 12768);
+  const server = net.createServer().once("error", () => done(freePort())).listen(port, () => server.close(() => done(port)));
 });
 
 async function fetched(url) { // as soon as it is served
-  for (let i = 0; i < 400; i++) {
+  for (const end = Date.now() + 300_000; Date.now() < end; ) {
     try {
       return await (await fetch(url)).text();
     } catch {

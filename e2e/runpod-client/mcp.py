@@ -46,4 +46,4 @@ class Server:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(300)
