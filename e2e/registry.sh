@@ -6,23 +6,35 @@ GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)
 export GOMODCACHE GOCACHE OTEL_TRACES_EXPORTER=none
 unset SSH_AUTH_SOCK
 work=$PWD
+# It is given up and taken again: none that the system gives to whoever asks for any, as those from 32768 on are.
+port=$(python3 - <<'P'
+import random, socket
+while True:
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port := random.randrange(20000, 32768)))
+        except OSError:
+            continue
+        print(port)
+        break
+P
+)
 cat >config.yml <<Y
 version: 0.1
 log: {level: info}
 storage: {filesystem: {rootdirectory: $work/data}}
-http: {addr: '127.0.0.1:0'}
+http: {addr: '127.0.0.1:$port'}
 Y
-start() { # start the registry server, on the port it had before
-  "$TOP"/.tools/registry-v* serve config.yml >/dev/null 2>registry.log &
+host=127.0.0.1:$port
+start() { # start the registry server
+  : >registry.log # of this start
+  "$TOP"/.tools/registry-v* serve config.yml >/dev/null 2>>registry.log &
   registry=$!
   trap 'kill $registry 2>/dev/null || true' EXIT
-  for _ in $(seq 600); do
-    host=$(sed -n 's/.*listening on \(127\.0\.0\.1:[0-9]*\).*/\1/p' registry.log)
-    [ -z "$host" ] || break
+  until grep -q "listening on $host" registry.log; do
+    kill -0 $registry || { cat registry.log; exit 1; }
     sleep 0.1
   done
-  test -n "$host"
-  sed -i "s/127.0.0.1:0/$host/" config.yml
 }
 stop() { kill "$registry" && wait "$registry" || true; }
 as() { # as WHO COMMAND…: with a home and a folder of its own
