@@ -14,6 +14,6 @@ id=900
   grep -q "^$user:" /etc/passwd || echo "$user:x:$id:$id::/nonexistent:/usr/sbin/nologin" >>/etc/passwd
 done </var/lib/dpkg/statoverride
 export DEBIAN_FRONTEND=noninteractive
-# Others than root may not write to /tmp there.
-as_root="-o APT::Sandbox::User=root"
-apt-get $as_root update -q && exec apt-get $as_root install -y -q --no-install-recommends -- "$@"
+# Others than root may not write to /tmp there; and what a mirror fails to send is asked for again.
+options="-o APT::Sandbox::User=root -o Acquire::Retries=5"
+apt-get $options update -q && exec apt-get $options install -y -q --no-install-recommends -- "$@"
