@@ -1,7 +1,7 @@
 # Packages from the real index, Jupyter, apt and a build that is killed. Needs the network;
 # scripts/setup e2e has put runsc beside seer.
 layers=$HOME/.cache/seer/layers
-trap '"$SEER" down --all >/dev/null' EXIT
+trap '"$SEER" down --all >/dev/null || true' EXIT
 up() { "$SEER" up "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out"; exit 1; }; }
 not() { if "$@"; then echo "this was not to succeed: $*"; exit 1; fi; }
 run() { "$SEER" exec "$1" -- sh -c "$2"; }
@@ -18,7 +18,7 @@ run small 'pip install -q cowsay && python -c "import cowsay, einops"'
 "$SEER" down small
 up small
 not grep -q building small.out
-not run small 'python -c "import cowsay" 2>/dev/null'
+run small '! python -c "import cowsay" 2>/dev/null'
 "$SEER" down small
 
 # What notebook mode needs is there once: who adds a package installs that, and one's own
@@ -58,7 +58,10 @@ not grep -q building system.out
 mkdir own && git -C own init -q && git -C own -c user.name=a -c user.email=b commit -q --allow-empty -m x
 echo "sandbox: {repos: [{url: 'file://$PWD/own', install: 'sleep 300'}]}" >killed.yaml
 "$SEER" up killed.yaml >killed.out 2>&1 &
-for _ in $(seq 600); do ls "$layers" | grep -q partial && grep -q "booting the runtime" killed.out && break; sleep 0.1; done
+until [[ $(ls "$layers") == *partial* ]] && grep -q "booting the runtime" killed.out; do
+  kill -0 $! || { cat killed.out; exit 1; }
+  sleep 0.1
+done
 kill -9 $!
 wait $! || true
 [[ $(ls "$layers") == *partial* ]]
