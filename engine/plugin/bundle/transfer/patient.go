@@ -70,7 +70,9 @@ func (p patient) once(req *http.Request) (*http.Response, error) {
 		}}
 	}
 	resp, err := p.o.Transport.RoundTrip(req)
-	watch.Stop()
+	if !watch.Stop() { // its function may not have come to it yet
+		cancel(errStalled)
+	}
 	if err == nil && ctx.Err() != nil { // what a server says as the connection ends is no answer
 		resp.Body.Close()
 		err = ctx.Err()
