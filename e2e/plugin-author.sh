@@ -3,6 +3,7 @@
 # without any network; and it is built at every save.
 PATH="$(cd "$TOP" && go env GOROOT)/bin:$PATH" # a Go that is new enough
 export GOCACHE=${GOCACHE:-$TOP/bin/cache/go-build} GOFLAGS= npm_config_cache=$TOP/bin/cache/npm
+export npm_config_prefer_offline=true npm_config_fetch_retries=5 # the first build fetches, the others have it
 unset GOPROXY GOWORK SEER_SDK_DIR SEER_PLUGIN_DIR
 mkdir "un dossier é" && cd "un dossier é"
 
@@ -29,9 +30,12 @@ for lang in go assemblyscript; do
       if [ "$lang" = go ]; then export GOPROXY=off; fi
       "$SEER" plugin build 2>build.txt || { cat build.txt >&2; exit 1; }
       grep 'Built' build.txt
-      test -s "dist/$id.wasm" && cmp plugin.yaml "dist/$id.yaml"
+      test -s "dist/$id.wasm"
+      cmp plugin.yaml "dist/$id.yaml"
       if [ "$lang" = go ]; then
-        test -z "$(gofmt -l .)" && go vet ./... && go test -short ./... | grep -v 'no test files'
+        test -z "$(gofmt -l .)"
+        go vet ./...
+        go test -short ./... | grep -v 'no test files'
       fi
       "$SEER" plugin test --quick --json >report.json || { cat report.json >&2; exit 1; }
       passed report.json
@@ -55,7 +59,15 @@ if PATH=/nonexistent "$SEER" plugin build expose-my-go 2>refused.txt; then exit 
 grep 'https://go.dev/dl' refused.txt
 
 # At every save: a mistake is shown and the last good build stays; then the next good one.
-until_seen() { for _ in $(seq 600); do grep -q "$1" dev.txt && return; sleep 0.1; done; cat dev.txt >&2; return 1; }
+until_seen() {
+  for _ in $(seq 3000); do
+    grep -q "$1" dev.txt && return
+    kill -0 $dev || break
+    sleep 0.1
+  done
+  cat dev.txt >&2
+  return 1
+}
 GOPROXY=off "$SEER" plugin dev expose-my-go --no-test >dev.txt 2>&1 </dev/null &
 dev=$!
 trap 'kill $dev 2>/dev/null || true' EXIT
