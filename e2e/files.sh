@@ -27,7 +27,7 @@ cleanup() {
 } >&2
 trap cleanup EXIT
 
-printf 'name: files\nsandbox: {timeout: 30m}\n' >exp.yaml
+printf 'name: files\nsandbox: {timeout: 3h}\n' >exp.yaml
 "$SEER" up exp.yaml --name lab -q
 in_lab() { [ "$("$SEER" exec lab -- sh -c 'sha256sum <"$0"' "$1")" = "$sum" ]; }
 
@@ -56,16 +56,20 @@ for signal in INT KILL; do
   wait $copying || code=$?
   copying=
   case $signal/$code in
-  */0) "$SEER" exec lab -- rm half ;;
+  */0) in_lab half ;;
   INT/130 | KILL/137) ;;
   *) echo "seer cp ended with $code after SIG$signal" >&2 && exit 1 ;;
   esac
-  "$SEER" exec lab -- sh -c 'while ls -A | grep "^\.seer-"; do sleep 0.1; done; test ! -e half'
+  "$SEER" exec lab -- sh -c 'while ls -A | grep "^\.seer-"; do sleep 0.1; done'
+  if "$SEER" exec lab -- test -e half; then # it was there just before the signal: whole
+    in_lab half
+    "$SEER" exec lab -- rm half
+  fi
 done
 "$SEER" down lab
 
 # With the experiment.
-printf 'name: files\nsandbox: {timeout: 30m, local_files: [[data/zeros, /workspace/zeros]]}\n' >exp.yaml
+printf 'name: files\nsandbox: {timeout: 3h, local_files: [[data/zeros, /workspace/zeros]]}\n' >exp.yaml
 peak "$SEER" up exp.yaml --name lab -q
 in_lab zeros
 "$SEER" down lab
