@@ -1,7 +1,8 @@
 # Saved processes and forks in gVisor: a service with state and a notebook's kernel with an
 # array of 500 MB go on in other sandboxes, with keys and random numbers of their own.
 # Needs runsc (scripts/setup e2e) and an index of Python packages.
-trap '"$SEER" down --all >/dev/null 2>&1 || true' EXIT
+ordinary= # the folder of an ordinary user
+trap '"$SEER" down --all >/dev/null 2>&1 || true; rm -rf ${ordinary:+"$ordinary"}' EXIT
 memory=$HOME/.local/state/seer/local/memory # where processes are saved first
 not() { if "$@" >said 2>&1; then echo "this was not to succeed: $*"; cat said; exit 1; fi; }
 is() { [ "$2" = "$3" ] || { echo "$1: got \"$2\", not \"$3\""; exit 1; }; }
@@ -210,14 +211,14 @@ is "files in gVisor again" "$("$SEER" exec back -- sh -c 'cat link ~/kept/x new;
 
 # An ordinary user has forks and saved processes as well.
 if [ "$(id -u)" = 0 ]; then
-  own=$(mktemp -d /tmp/seer-XXXXXX) # where an ordinary user may look, and short enough for sockets
-  mkdir -m 700 "$own/run" "$own/bin"
-  cp -r "$TOP"/bin/{seer,runsc,runtime,plugins} "$own/bin"
-  cp state.py forks.yaml "$own"
-  cat >"$own/try.sh" <<'S'
+  ordinary=$(mktemp -d /tmp/seer-XXXXXX) # where an ordinary user may look, and short enough for sockets
+  mkdir -m 700 "$ordinary/run" "$ordinary/bin"
+  cp -r "$TOP"/bin/{seer,runsc,runtime,plugins} "$ordinary/bin"
+  cp state.py forks.yaml "$ordinary"
+  cat >"$ordinary/try.sh" <<'S'
 set -euo pipefail
 cd "$HOME"
-trap '"$SEER" down --all >/dev/null 2>&1' EXIT
+trap '"$SEER" down --all >/dev/null 2>&1 || true' EXIT
 "$SEER" up forks.yaml --name lab
 "$SEER" serve lab state.py --out serving >/dev/null
 "$SEER" call lab state.count
@@ -228,9 +229,9 @@ trap '"$SEER" down --all >/dev/null 2>&1' EXIT
 "$SEER" down --all
 "$SEER" gc
 S
-  chown -R 65534:65534 "$own"
-  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" HOME="$own" XDG_RUNTIME_DIR="$own/run" SEER="$own/bin/seer" SEER_E2E="$SEER_E2E" bash "$own/try.sh" || { rm -rf "$own"; exit 1; }
-  rm -rf "$own"
+  chown -R 65534:65534 "$ordinary"
+  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$PATH" HOME="$ordinary" XDG_RUNTIME_DIR="$ordinary/run" SEER="$ordinary/bin/seer" SEER_E2E="$SEER_E2E" bash "$ordinary/try.sh"
+  rm -rf "$ordinary"
 fi
 
 # A kernel with 500 MB, in a notebook.
