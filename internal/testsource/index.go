@@ -14,18 +14,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Package is a Python package with one module, which is called like it and has a
 // variable VERSION.
 type Package struct {
 	Name, Version string
-	Needs         []string      // requirements
-	Script        string        // name of a command that prints the version
-	Data          string        // path of a file below the environment's folder
-	Broken        bool          // a source package whose build fails
-	Wait          time.Duration // before its file is given out
+	Needs         []string // requirements
+	Script        string   // name of a command that prints the version
+	Data          string   // path of a file below the environment's folder
+	Broken        bool     // a source package whose build fails
 }
 
 // Index is a package index.
@@ -42,11 +40,9 @@ func NewIndex(t testing.TB, password string, packages ...Package) *Index {
 	x := &Index{user: "reader", password: password, fetched: map[string]int{}}
 	files := map[string][]byte{}
 	pages := map[string]string{}
-	waits := map[string]time.Duration{}
 	for _, p := range packages {
 		name, data := p.file(t)
 		files["/files/"+name] = data
-		waits["/files/"+name] = p.Wait
 		pages["/simple/"+p.Name+"/"] += fmt.Sprintf(`<a href="/files/%s">%s</a>`, name, name)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +61,6 @@ func NewIndex(t testing.TB, password string, packages ...Package) *Index {
 			return
 		}
 		x.count(r.URL.Path)
-		time.Sleep(waits[r.URL.Path])
 		_, _ = w.Write(data)
 	}))
 	t.Cleanup(srv.Close)
