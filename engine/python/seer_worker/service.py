@@ -16,6 +16,7 @@ from .side import Side
 _OFTEN = 0.001  # seconds between looks for events while calls wait
 _DELIVERY = 3.0  # seconds for slow clients to take their results after a stop
 _NAP = 0.05
+_SOON = 0.01  # seconds until a call is seen that the attendant has taken in
 
 
 class Service:
@@ -73,7 +74,7 @@ class Service:
 
     def pump(self, pause: float) -> None:
         """As turn, while a batch is gathered."""
-        self._hub.poller.wait(pause)
+        self._hub.poller.wait(min(pause, _SOON))
         self._polled = 0.0
         self.turn(0.0)
 

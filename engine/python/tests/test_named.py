@@ -117,7 +117,7 @@ def double(values: list):
         raise ValueError("no")
     return [v * 2 for v in values]
 
-@expose(batch=2, batch_wait=0.5)
+@expose(batch=2, batch_wait=60)
 def pair(values: list):
     sizes.append(len(values))
     return values
@@ -399,12 +399,13 @@ class Named(unittest.TestCase):
 
     def test_a_batch_waits_for_more(self):
         other = self.worker.connect()
-        for _ in range(20):  # where the machine is too slow for the second to come in the time of the first
+        for _ in range(20):  # whoever of its two threads sees the second call
+            began = time.monotonic()
             first = self.peer.start("pair", 1)
+            self.running("pair")
             self.assertEqual((other.call("pair", 2), self.peer.answer(first)), (2, 1))
-            if self.peer.call("batch_sizes")[-1] == 2:
-                return
-        self.fail("none waited")
+            self.assertLess(time.monotonic() - began, 60, "a batch that was full has waited for its time to end")
+        self.assertEqual(self.peer.call("batch_sizes"), [2] * 20)
 
     def test_cancel_reaches_child_processes(self):
         call_id = self.peer.start("child")
