@@ -69,7 +69,10 @@ echo '{sandbox: {execution_mode: cli, memory: 512MB}}' >limited.yaml
 "$SEER" down limited -q
 for mode in notebook cli; do
   if grep -q 'are not limited' limited.err; then break; fi
-  refused $mode 3 ./larch-70b 'memory: 512MB' <<<'broken.yaml:3: sandbox.memory: the Python that loads the models was killed: most likely the sandbox'
+  refused $mode 3 ./larch-70b 'memory: 512MB' <<'W'
+broken.yaml:3: sandbox.memory: the
+sandbox's memory of 0.5 GiB was full; set sandbox.memory to more than the models need
+W
 done
 
 # Ctrl-C while a model is loaded: a torch that says so and waits for ever.

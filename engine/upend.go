@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // whileItLives is a context that also ends when the machine does, whose requests
@@ -37,7 +40,11 @@ func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelF
 
 // explain puts the end of the machine in the place of what it led to.
 func (u *up) explain(ctx context.Context, cause error) error {
-	return u.engine.explain(ctx, u.rec, startedWhile, cause)
+	err := u.engine.explain(ctx, u.rec, startedWhile, cause)
+	if strings.Contains(err.Error(), local.MemoryFull) {
+		return &Error{KindConfig, u.exp.MemoryFull(err)}
+	}
+	return err
 }
 
 // ended is nil unless the machine is known to have ended.
@@ -71,6 +78,9 @@ func (e *Engine) explain(ctx context.Context, r machine.Record, while string, ca
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	seen := e.ended(ctx, r)
+	for seen == nil && protocol.Ended(cause) && (machine.SystemClock{}).Sleep(ctx, 100*time.Millisecond) == nil {
+		seen = e.ended(ctx, r) // its last processes are still ending
+	}
 	if seen == nil {
 		return cause
 	}

@@ -64,12 +64,23 @@ func (e *Experiment) ExplainLoad(err error, said string) error {
 }
 
 func (e *Experiment) memoryFull() *Error {
-	what, limit := "the Python that is prepared for the agent was killed", ""
+	what := "the Python that is prepared for the agent was killed"
 	if len(e.Sandbox.Models) > 0 && !e.Workspace.NoPreload {
 		what = "the Python that loads the models was killed"
 	}
+	return e.Errorf("sandbox.memory", what+": most likely "+e.itsMemory()+" was full", moreMemory)
+}
+
+const moreMemory = "set sandbox.memory to more than the models need, or choose a smaller dtype"
+
+func (e *Experiment) itsMemory() string {
 	if gb := e.Sandbox.MemoryGB; gb > 0 {
-		limit = fmt.Sprintf(" of %.4g GiB", gb)
+		return fmt.Sprintf("the sandbox's memory of %.4g GiB", gb)
 	}
-	return e.Errorf("sandbox.memory", what+": most likely the sandbox's memory"+limit+" was full", "set sandbox.memory to more than the models need, or choose a smaller dtype")
+	return "the sandbox's memory"
+}
+
+// MemoryFull says of the end of a whole sandbox that its memory was the reason.
+func (e *Experiment) MemoryFull(err error) error {
+	return &LoadFault{e.Errorf("sandbox.memory", "the sandbox was killed: "+e.itsMemory()+" was full", moreMemory).Error(), err}
 }

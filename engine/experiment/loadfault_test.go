@@ -45,6 +45,9 @@ func TestExplainLoad(t *testing.T) {
 			t.Errorf("%s: %v, not %s", what, got, c.want)
 		}
 	}
+	if err := e.MemoryFull(errors.New("all of it died")).Error(); !strings.Contains(err, "3: sandbox.memory: the sandbox was killed: the sandbox's memory of 2 GiB was full; set sandbox.memory") {
+		t.Error(err)
+	}
 	if e.ExplainLoad(nil, "") != nil {
 		t.Error("no error is explained")
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,6 +97,13 @@ func (l *limits) make(spec *sdk.MachineSpec) error {
 		}
 		return nil
 	}
+	// Swap is memory, too, where the kernel counts it.
+	swap := func(dir, name, value string) error {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		return nil
+	}
 	for controller, dir := range l.Folders {
 		values := map[string]string{"memory.limit_in_bytes": memory}
 		if controller == "cpu" {
@@ -103,6 +111,11 @@ func (l *limits) make(spec *sdk.MachineSpec) error {
 		}
 		if err := set(dir, values); err != nil {
 			return err
+		}
+		if controller == "memory" {
+			if err := swap(dir, "memory.memsw.limit_in_bytes", memory); err != nil {
+				return err
+			}
 		}
 	}
 	if l.Unified == "" {
@@ -115,7 +128,29 @@ func (l *limits) make(spec *sdk.MachineSpec) error {
 	if spec.CPU > 0 {
 		values["cpu.max"] = quota + " 100000"
 	}
-	return set(l.Unified, values)
+	if err := set(l.Unified, values); err != nil || spec.MemoryGB == 0 {
+		return err
+	}
+	return swap(l.Unified, "memory.swap.max", "0")
+}
+
+// killed is how many processes of the machine the kernel has ended as its memory was full.
+func (l *limits) killed() int {
+	if l == nil {
+		return 0
+	}
+	path := filepath.Join(l.Folders["memory"], "memory.oom_control")
+	if l.Unified != "" {
+		path = filepath.Join(l.Unified, "memory.events")
+	}
+	data, _ := os.ReadFile(path) // the group may be gone
+	for line := range strings.Lines(string(data)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(count))
+			return n
+		}
+	}
+	return 0
 }
 
 // start starts a command in the groups: it is in them before it runs.

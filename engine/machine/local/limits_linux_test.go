@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/isolation"
@@ -34,6 +35,12 @@ print(subprocess.run([sys.executable, "-c", "x = bytearray(64 << 20); print(len(
 print(subprocess.run([sys.executable, "-c", "x = bytearray(1 << 30); x[::4096] = b'x' * (1 << 18); print(len(x))"], capture_output=True, text=True).returncode)`)
 			if got != "67108864\n-9" {
 				t.Errorf("1 GiB of 256 MiB: %s", got)
+			}
+			for _, pid := range processesWith(pl.base + "#limits") {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			if o := pl.await(b.handle, sdk.Failed); !strings.HasPrefix(o.Message, MemoryFull) {
+				t.Errorf("it died after that: %+v", o)
 			}
 			b.down()
 			for _, dir := range append([]string{n.Limits.Unified}, n.Limits.Folders["memory"], n.Limits.Folders["cpu"]) {

@@ -17,6 +17,9 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// MemoryFull begins the message of a machine that failed after that.
+const MemoryFull = "processes of it were killed as its memory was full"
+
 // Observe looks at processes and sockets. It mends what a machine is reached by, and
 // changes nothing else: the short name of its socket, its gate, and a parking that nobody
 // ends.
@@ -49,6 +52,9 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	o.Isolation = n.Isolation
 	if !p.lives(f, n) {
 		o.State, o.Message = ended(f)
+		if o.State == sdk.Failed && n.Limits.killed() > 0 {
+			o.Message = MemoryFull + "; " + o.Message
+		}
 		return o
 	}
 	o.State, err = f.reach(n.Parked)
