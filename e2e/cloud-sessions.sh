@@ -67,12 +67,12 @@ for part in notebook shell; do
   [ $part = notebook ] || wait $code_server || { cat code-server.log >&2 && exit 1; }
   for cloud in modal runpod; do
     mkdir -p "on $cloud"
-    (cd "on $cloud" && "$python" -u "$TOP/e2e/cloud-sessions/check.py" "$cloud" "$(cat ../git.port)" $part)
+    (cd "on $cloud" && PYTHONPATH=$TOP/e2e "$python" -u "$TOP/e2e/cloud-sessions/check.py" "$cloud" "$(cat ../git.port)" $part)
   done
 done
 # From one provider to the other, and both to and from this computer.
 mkdir across
-(cd across && "$python" -u "$TOP/e2e/cloud-sessions/across.py")
+(cd across && PYTHONPATH=$TOP/e2e "$python" -u "$TOP/e2e/cloud-sessions/across.py")
 [ "$("$SEER" ls --refresh --json)" = '[]' ]
 for n in 1 2; do
   kill "${pids[$n]}"

@@ -24,7 +24,7 @@ until grep -q '^$' env; do
 done
 set -a && . ./env && set +a
 
-"$tools/python/bin/python" "$TOP/e2e/modal-clients/client.py"
+PYTHONPATH=$TOP/e2e "$tools/python/bin/python" "$TOP/e2e/modal-clients/client.py"
 MODAL_JS=$tools node "$TOP/e2e/modal-clients/client.mjs"
 if MODAL_TOKEN_SECRET=wrong "$tools/python/bin/python" -c 'import modal; modal.App.lookup("a", create_if_missing=True)' 2>refused; then
   exit 1

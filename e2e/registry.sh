@@ -6,19 +6,7 @@ GOMODCACHE=$(HOME=$real go env GOMODCACHE) GOCACHE=$(HOME=$real go env GOCACHE)
 export GOMODCACHE GOCACHE OTEL_TRACES_EXPORTER=none
 unset SSH_AUTH_SOCK
 work=$PWD
-# It is given up and taken again: none that the system gives to whoever asks for any, as those from 32768 on are.
-port=$(python3 - <<'P'
-import random, socket
-while True:
-    with socket.socket() as s:
-        try:
-            s.bind(("127.0.0.1", port := random.randrange(20000, 32768)))
-        except OSError:
-            continue
-        print(port)
-        break
-P
-)
+port=$(python3 "$TOP/e2e/freeport.py") # given up and taken again
 cat >config.yml <<Y
 version: 0.1
 log: {level: info}

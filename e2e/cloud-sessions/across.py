@@ -1,5 +1,6 @@
 """Snapshots made on one provider are started on another."""
-from tools import experiment, free_port, run, seer
+from freeport import free_port
+from tools import experiment, run, seer
 
 
 def up(name: str, provider: str, snapshot: str) -> None:

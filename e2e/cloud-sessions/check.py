@@ -12,7 +12,8 @@ from http.client import HTTPException
 from typing import Callable, Dict, Optional, TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from tools import MCP, SEER, experiment, free_port, run, seer, terminal, write
+from freeport import free_port
+from tools import MCP, SEER, experiment, run, seer, terminal, write
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 

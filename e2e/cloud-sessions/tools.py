@@ -2,9 +2,7 @@
 import json
 import os
 import pty
-import random
 import select
-import socket
 import subprocess
 import time
 from typing import Any, Dict, List, Optional
@@ -21,17 +19,6 @@ def seer(*args: str, ok: bool = True) -> str:
 
 def run(ref: str, command: str) -> str:
     return seer("exec", ref, "--", "sh", "-c", command)
-
-
-def free_port() -> int:
-    """A port for later: none that the system gives to whoever asks for any, as those from 32768 on are."""
-    while True:
-        with socket.socket() as s:
-            try:
-                s.bind(("", port := random.randrange(20000, 32768)))
-            except OSError:
-                continue
-            return port
 
 
 def write(name: str, text: str) -> str:

@@ -1,16 +1,12 @@
 // The official JavaScript client against a stand-in for Modal, on both back ends.
 // MODAL_JS is the folder where it is installed.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
-import net from "node:net";
 
 const { ModalClient } = createRequire(process.env.MODAL_JS + "/")("modal");
 
-// A port for later: none that the system gives to whoever asks for any, as those from 32768 on are.
-const freePort = () => new Promise((done) => {
-  const port = 20000 + Math.floor(Math.random() * 12768);
-  const server = net.createServer().once("error", () => done(freePort())).listen(port, () => server.close(() => done(port)));
-});
+const freePort = () => Number(execFileSync("python3", [process.env.TOP + "/e2e/freeport.py"]));
 
 async function fetched(url) { // as soon as it is served
   for (const end = Date.now() + 300_000; Date.now() < end; ) {
@@ -24,7 +20,7 @@ async function fetched(url) { // as soon as it is served
 }
 
 async function sandboxWorks(modal, app, image, volume, gpu) {
-  const port = await freePort();
+  const port = freePort();
   const server = `echo begin $WHO; mkdir site; echo page >site/a; cd site; exec python3 -m http.server ${port}`;
   const sb = await modal.sandboxes.create(app, image, {
     command: ["sh", "-c", server], gpu, timeoutMs: 300_000, encryptedPorts: [port], env: { WHO: "me" },

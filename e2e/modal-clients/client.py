@@ -1,24 +1,12 @@
 """The official Python client against a stand-in for Modal, on both back ends."""
 
 import os
-import random
-import socket
 import ssl
 import time
 import urllib.request
 
 import modal
-
-
-def free_port() -> int:
-    """A port for later: none that the system gives to whoever asks for any, as those from 32768 on are."""
-    while True:
-        with socket.socket() as s:
-            try:
-                s.bind(("", port := random.randrange(20000, 32768)))
-            except OSError:
-                continue
-            return port
+from freeport import free_port
 
 
 def fetch(url: str) -> str:
