@@ -5,8 +5,13 @@ import (
 	"time"
 )
 
-// Hasten makes the kit's waits short.
-func Hasten(k *ProviderKit) { k.moment, k.grace = 30*time.Millisecond, 300*time.Millisecond }
+// Hasten makes the moment short after which calls are given up: nothing is judged by it.
+func Hasten(k *ProviderKit) { k.moment = 30 * time.Millisecond }
+
+// Hurry makes the times short by which a provider is judged, times over.
+func Hurry(k *ProviderKit, times time.Duration) {
+	k.BootTime, k.grace = times*500*time.Millisecond, times*300*time.Millisecond
+}
 
 // Behind is the network behind a client that treats code as the host does.
 func Behind(next http.RoundTripper) http.RoundTripper {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
@@ -82,6 +83,8 @@ func TestEveryMutantOfAnExposeModeIsCaught(t *testing.T) {
 		"runs a shell": {"expose/permissions"}, "sets PATH": {"expose/permissions"}, "placeholder in a file": {"expose/placeholders"},
 		"pastes JSON": {"expose/every-interface"}, "grows": {"expose/size"}, "needs functions": {"expose/*"},
 	} {
-		t.Run(flaw, func(t *testing.T) { catch(t, sdktest.ExposeChecks(exposeKit(flaws{flaw: true})), want) })
+		t.Run(flaw, func(t *testing.T) {
+			catch(t, func(time.Duration) []sdktest.Check { return sdktest.ExposeChecks(exposeKit(flaws{flaw: true})) }, want)
+		})
 	}
 }

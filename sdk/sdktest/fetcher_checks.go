@@ -65,19 +65,21 @@ func (s *source) resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMod
 func (s *source) locate(ctx context.Context, ref sdk.FileRef) (sdk.Location, error) {
 	f := s.kit.Open(s.lab.world.Client(s.lab.kit.Headers))
 	// Headers of a location are credentials by right, and not looked through.
-	var at sdk.Location
-	_, err := call(ctx, s.lab.guard, "Locate", func(ctx context.Context) (string, error) {
-		var err error
-		at, err = f.Locate(ctx, ref)
-		return at.URL, err
+	type place struct {
+		URL string
+		at  sdk.Location
+	}
+	p, err := call(ctx, s.lab.guard, "Locate", func(ctx context.Context) (place, error) {
+		at, err := f.Locate(ctx, ref)
+		return place{at.URL, at}, err
 	})
 	if err != nil {
 		return sdk.Location{}, err
 	}
-	for _, v := range at.Headers {
+	for _, v := range p.at.Headers {
 		s.headers = append(s.headers, credentials([]string{v})...)
 	}
-	return at, err
+	return p.at, nil
 }
 
 func (s *source) model(ctx context.Context, t *trial) (sdk.ResolvedModel, bool) {

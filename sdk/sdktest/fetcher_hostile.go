@@ -14,10 +14,14 @@ func (s *source) cancelReturns(ctx context.Context, t *trial) {
 		return
 	}
 	defer s.lab.world.Inject(Fault{Effect: Unanswered()})()
-	early, cancel := context.WithTimeout(ctx, s.lab.kit.moment)
-	defer cancel()
+	err := s.lab.guard.twice(func() error {
+		early, cancel := context.WithTimeout(ctx, s.lab.kit.moment)
+		defer cancel()
+		_, err := s.resolve(early, s.kit.Model)
+		return err
+	})
 	var e *sdk.Error
-	if _, err := s.resolve(early, s.kit.Model); err == nil {
+	if err == nil {
 		t.failf("Resolve succeeded, though nobody had answered")
 	} else if !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &e) {
 		t.failf("Resolve: %s; return the context's error, or unavailable", describe(err))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
@@ -118,7 +119,7 @@ func TestEveryMutantOfAFetcherIsCaught(t *testing.T) {
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			t.Parallel()
-			catch(t, sdktest.FetcherChecks(fetcherKit(flaws{flaw: true})), want)
+			catch(t, func(time.Duration) []sdktest.Check { return sdktest.FetcherChecks(fetcherKit(flaws{flaw: true})) }, want)
 		})
 	}
 }

@@ -17,7 +17,8 @@ import (
 )
 
 // graceTime is how long a call may go on after its context has ended. The contract
-// has [sdk.CancelGraceSeconds]; the rest is for slow machines.
+// has [sdk.CancelGraceSeconds]; the rest is for slow machines, and [guard.twice] for those
+// that stand still.
 const graceTime = (sdk.CancelGraceSeconds + 4) * time.Second
 
 // defect is an error that is never right: a panic, or a call that does not return.
@@ -30,6 +31,11 @@ func isDefect(err error) bool {
 	return errors.As(err, &d)
 }
 
+// hang is the defect of a call that does not return.
+type hang struct{ defect }
+
+func (h hang) Unwrap() error { return h.defect }
+
 // guard makes the calls of one kit: it notices what panics or does not return, and
 // keeps what was said, to be looked through at the end.
 type guard struct {
@@ -39,6 +45,7 @@ type guard struct {
 	mu    sync.Mutex
 	said  map[string]string // text → which call said it
 	calls int
+	hung  bool // twice
 }
 
 func newGuard(callTime time.Duration) *guard {
@@ -77,11 +84,22 @@ func call[T any](ctx context.Context, g *guard, name string, f func(context.Cont
 		case o := <-done:
 			out, err = o.value, o.err
 		case <-late.C:
-			return out, defect{fmt.Sprintf("%s hangs: its context ended %v ago and it has not returned; pass the context on to every request", name, g.grace)}
+			return out, hang{defect{fmt.Sprintf("%s hangs: its context ended %v ago and it has not returned; pass the context on to every request", name, g.grace)}}
 		}
 	}
 	g.hear(name, out, err)
 	return out, err
+}
+
+// twice makes a call that is given up once more where it hangs: the computer may have stood
+// still. Who has hung twice is believed to hang.
+func (g *guard) twice(f func() error) error {
+	err := f()
+	if errors.As(err, new(hang)) && !g.hung {
+		err = f()
+		g.hung = errors.As(err, new(hang))
+	}
+	return err
 }
 
 // maxHeard is how much of one answer is kept.

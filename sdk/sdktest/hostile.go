@@ -45,12 +45,14 @@ func (l *lab) weather(ctx context.Context, t *trial, s storm) {
 // in makes a call while the fault lasts.
 func (l *lab) in(ctx context.Context, s storm, f func(context.Context) error) error {
 	defer l.world.Inject(Fault{Effect: s.make()})()
-	if s.slow {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, l.kit.moment)
-		defer cancel()
+	if !s.slow {
+		return f(ctx)
 	}
-	return f(ctx)
+	return l.guard.twice(func() error {
+		ctx, cancel := context.WithTimeout(ctx, l.kit.moment)
+		defer cancel()
+		return f(ctx)
+	})
 }
 
 // wrong says what is not right about the error of a call that met the fault.
@@ -205,11 +207,12 @@ func (l *lab) cancelReturns(ctx context.Context, t *trial) {
 		"List":      func(ctx context.Context) error { _, err := l.open().List(ctx, owner); return err },
 		"Terminate": func(ctx context.Context) error { return l.open().Terminate(ctx, victim) },
 	} {
-		early, cancel := context.WithCancel(ctx)
-		stop := time.AfterFunc(50*time.Millisecond, cancel)
-		err := f(early)
-		stop.Stop()
-		cancel()
+		err := l.guard.twice(func() error {
+			early, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
+			return f(early)
+		})
 		var e *sdk.Error
 		switch {
 		case isDefect(err):
