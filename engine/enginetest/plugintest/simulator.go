@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -14,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/container"
 )
 
 const (
@@ -43,13 +44,13 @@ func startSimulator(ctx context.Context, s Simulator, dir string, env map[string
 	if len(s.Command) == 0 {
 		return &simulator{url: s.URL}, nil
 	}
-	addr, err := freeAddress()
+	port, err := container.FreePort() // which stays free while it is compiled
 	if err != nil {
 		return nil, err
 	}
 	sim := &simulator{cmd: exec.Command(s.Command[0], s.Command[1:]...), ended: make(chan struct{})}
 	sim.cmd.Dir = dir
-	sim.cmd.Env = append(os.Environ(), "SEER_SIMULATOR_ADDR="+addr)
+	sim.cmd.Env = append(os.Environ(), "SEER_SIMULATOR_ADDR=127.0.0.1:"+strconv.Itoa(port))
 	for name, value := range env {
 		sim.cmd.Env = append(sim.cmd.Env, name+"="+value)
 	}
@@ -141,16 +142,6 @@ func (s *simulator) close() {
 			_ = s.guard.Wait()
 		}
 	})
-}
-
-// freeAddress is one at which nobody listens now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // firstLine hands over the first line that is written, and passes on the rest.
