@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // StageSnapshot is the saving and restoring of sandboxes.
@@ -97,8 +98,13 @@ func (e *Engine) sweepSnapshots(ctx context.Context) error {
 
 // notSaved is why a sandbox could not be read, or that it has ended meanwhile.
 func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
+	// Its files may have been cut, or the way to it; what it has answered was no end.
+	cut := sdk.CodeOf(cause) == sdk.Invalid
 	if r, err := s.engine.ledger.Get(s.id); err == nil && ctx.Err() == nil {
-		cause = s.engine.explain(ctx, r, "while it was saved", cause)
+		cause = s.engine.explain(ctx, r, "while it was saved", cause, cut || protocol.Broken(cause))
+	}
+	if cut {
+		return &Error{KindProvider, cause}
 	}
 	return saveError(cause)
 }

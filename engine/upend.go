@@ -40,7 +40,7 @@ func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelF
 
 // explain puts the end of the machine in the place of what it led to.
 func (u *up) explain(ctx context.Context, cause error) error {
-	err := u.engine.explain(ctx, u.rec, startedWhile, cause)
+	err := u.engine.explain(ctx, u.rec, startedWhile, cause, protocol.Ended(cause))
 	if strings.Contains(err.Error(), local.MemoryFull) {
 		return &Error{KindConfig, u.exp.MemoryFull(err)}
 	}
@@ -74,12 +74,13 @@ func (u *up) undo(ctx context.Context, cause error) error {
 
 // explain puts the end of the machine in the place of what it led to, while it was busy
 // with something. Where somebody else has ended it, the ledger says why, a moment later.
-func (e *Engine) explain(ctx context.Context, r machine.Record, while string, cause error) error {
+// Of one that may be ending the last processes are waited for.
+func (e *Engine) explain(ctx context.Context, r machine.Record, while string, cause error, ending bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	seen := e.ended(ctx, r)
-	for seen == nil && protocol.Ended(cause) && (machine.SystemClock{}).Sleep(ctx, 100*time.Millisecond) == nil {
-		seen = e.ended(ctx, r) // its last processes are still ending
+	for seen == nil && ending && (machine.SystemClock{}).Sleep(ctx, 100*time.Millisecond) == nil {
+		seen = e.ended(ctx, r)
 	}
 	if seen == nil {
 		return cause

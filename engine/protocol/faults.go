@@ -100,6 +100,9 @@ func passing(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) || lost(err)
 }
 
+// Broken reports whether an error is of the way to the machine, and no answer of it.
+func Broken(err error) bool { return passing(err) || Ended(err) }
+
 // lost reports whether a connection through a tunnel broke for good while
 // something was on its way.
 func lost(err error) bool {
