@@ -15,6 +15,9 @@ type lease struct {
 	idle time.Duration // 0 = off
 	hard time.Time     // zero = none
 
+	heard   time.Time     // until when a standstill is made up for
+	excused time.Duration // of the present lease
+
 	uses    int // requests under way that count as use
 	ports   map[*portUse]struct{}
 	lastUse time.Time
@@ -68,6 +71,7 @@ func (l *lease) take(req protocol.LeaseRequest) error {
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.kind, l.end = req.Kind, now.Add(seconds(req.TTLSeconds))
+	l.heard, l.excused = now, 0
 	if idle := seconds(req.IdleSeconds); idle != l.idle {
 		l.idle, l.lastUse = idle, now
 	}
@@ -80,15 +84,29 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 func (l *lease) extend(now time.Time, d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.end = l.end.Add(d)
+	l.end, l.heard = l.end.Add(d), now
 	l.excuse(now, d)
 }
 
-// unheard makes up for a time until now in which nobody was heard: who renews the lease may
-// have said so. A deadline stays what it is.
-func (l *lease) unheard(now time.Time, d time.Duration) {
+const (
+	standstill = time.Second     // without a look for so long only who has not run at all
+	excusable  = 2 * time.Minute // in many standstills, until the lease is renewed
+)
+
+// unheard makes up for a standstill since the last look: what renews the lease may wait to
+// be read. A deadline stays what it is; and who stands still again and again, as on a starved
+// machine, is not excused for ever.
+func (l *lease) unheard(now, last time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.heard.After(last) {
+		last = l.heard
+	}
+	d := now.Sub(last)
+	if d <= standstill || l.excused > excusable {
+		return
+	}
+	l.excused += d
 	if l.kind != protocol.LeaseDetached {
 		l.end = l.end.Add(d)
 	}
@@ -165,7 +183,8 @@ func (l *lease) ended(now time.Time, busy bool) string {
 func (l *lease) describe() protocol.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := protocol.Lease{Kind: l.kind, EndUnix: l.end.Unix(), IdleSeconds: l.idle.Seconds()}
+	end := time.Now().Add(time.Until(l.end)) // by the clock of the day, which goes on while a computer sleeps
+	d := protocol.Lease{Kind: l.kind, EndUnix: end.Unix(), IdleSeconds: l.idle.Seconds()}
 	if !l.hard.IsZero() {
 		d.HardEndUnix = l.hard.Unix()
 		d.EndUnix = min(d.EndUnix, d.HardEndUnix)

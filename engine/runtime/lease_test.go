@@ -56,23 +56,57 @@ func TestUnheard(t *testing.T) {
 	now := time.Now()
 	for kind, lives := range map[protocol.LeaseKind]bool{protocol.LeaseBoot: true, protocol.LeaseAttached: true, protocol.LeaseDetached: false} {
 		l := lease{kind: kind, end: now.Add(time.Minute), lastUse: now, hard: now.Add(2 * time.Hour), idle: time.Minute}
-		l.unheard(now.Add(time.Hour), time.Hour)
+		l.unheard(now.Add(time.Hour), now)
 		if why := l.at(now.Add(time.Hour + 59*time.Second)); (why == "") != lives {
 			t.Errorf("%s: %q", kind, why)
 		}
 		if why := l.at(now.Add(time.Hour + 61*time.Second)); why == "" {
 			t.Errorf("%s: it lives longer than it would have", kind)
 		}
-		l.unheard(now.Add(3*time.Hour), 2*time.Hour)
+		l.excused = 0
+		l.unheard(now.Add(3*time.Hour), now.Add(time.Hour))
 		if why := l.at(now.Add(2*time.Hour + time.Second)); why != "the machine's time is over" {
 			t.Errorf("%s: its hard end was put off: %q", kind, why)
 		}
 	}
 	l := lease{end: now.Add(time.Hour), lastUse: now, idle: time.Minute}
 	l.touch(now.Add(time.Hour)) // heard before the time was made up for
-	l.unheard(now.Add(time.Hour), time.Hour)
+	l.unheard(now.Add(time.Hour), now)
 	if why := l.at(now.Add(time.Hour + 61*time.Second)); why == "" {
 		t.Error("it was used in the future")
+	}
+}
+
+// TestStarved has a machine hardly run at all: its lease ends nevertheless, unless it is renewed.
+func TestStarved(t *testing.T) {
+	t.Parallel()
+	lives := func(renewed bool) time.Duration {
+		l := lease{kind: protocol.LeaseAttached, end: time.Now().Add(time.Hour)}
+		start := time.Now()
+		for last := start; last.Before(start.Add(4 * time.Hour)); last = last.Add(1500 * time.Millisecond) {
+			now := last.Add(1400 * time.Millisecond)
+			if renewed {
+				l.excused = 0
+			}
+			l.unheard(now, last)
+			if l.at(now) != "" {
+				return now.Sub(start)
+			}
+		}
+		return 4 * time.Hour
+	}
+	if d := lives(false); d < time.Hour+excusable || d > time.Hour+excusable+time.Minute {
+		t.Errorf("it lived for %v", d)
+	}
+	if d := lives(true); d != 4*time.Hour {
+		t.Errorf("one whose lease is renewed lived for %v", d)
+	}
+	l := lease{kind: protocol.LeaseAttached}
+	now := time.Now()
+	l.extend(now.Add(time.Hour), time.Hour)
+	end := l.end
+	if l.unheard(now.Add(time.Hour), now); !l.end.Equal(end) {
+		t.Error("a time that was made up for counts twice")
 	}
 }
 

@@ -261,11 +261,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// standstill is without a tick for so long only who has not run at all.
-const standstill = time.Second
-
-// keep watches the lease and tidies up until the machine is to end. After a time in which
-// this program stood still, a renewal may wait to be read: that time does not count.
+// keep watches the lease and tidies up until the machine is to end.
 func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -284,9 +280,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			now := time.Now()
 			s.arguments.tidy(now)
 			if !s.parked.Load() { // asked first: its end has extended the lease by then
-				if d := now.Sub(last); d > standstill {
-					s.lease.unheard(now, d)
-				}
+				s.lease.unheard(now, last)
 				if why := s.lease.ended(now, s.busy()); why != "" {
 					s.End(why)
 				}
