@@ -70,7 +70,9 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 		if r.Live() || !r.Released { // otherwise somebody else has ended it, and said why
 			r.end(final, message, d.Clock.Now())
 		}
-		r.Released = r.Key == key // otherwise its start has gone on to another choice
+		if r.Released = r.Key == key; r.Released { // otherwise its start has gone on to another choice
+			r.ToldAt = d.Clock.Now()
+		}
 		return nil
 	})
 	if leftover != nil {

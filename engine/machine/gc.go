@@ -200,8 +200,8 @@ func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m 
 	switch known, current, ok := keyOf(all, m.Key); {
 	case ok && current && (known.Live() || !known.Released):
 		return // its record is dealt with, and tells
-	case ok && known.Handle == m.Handle && g.d.Clock.Now().Sub(known.EndedAt) < grace:
-		return // it was told to end just now; providers accept that before it is done
+	case ok && known.Handle == m.Handle && g.justNow(known.ToldAt):
+		return // providers say yes to an end before it is done
 	case ok:
 		// It became visible only after it had been given up.
 		r, why = known, "its machine "+m.Handle+" was left over"
@@ -222,6 +222,11 @@ func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m 
 
 // grace is what a machine has to end by itself, and clocks to differ.
 const grace = 2 * time.Minute
+
+func (g *collector) justNow(t time.Time) bool {
+	age := g.d.Clock.Now().Sub(t)
+	return age >= 0 && age < grace
+}
 
 // keyOf finds the record with a key; current is false where that is of a choice
 // which was given up.

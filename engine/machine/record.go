@@ -48,6 +48,7 @@ type Record struct {
 	RentedAt  time.Time `json:"rented_at,omitzero"` // when the provider gave the handle
 	ReadyAt   time.Time `json:"ready_at,omitzero"`  // when the runtime's port could first be reached
 	EndedAt   time.Time `json:"ended_at,omitzero"`
+	ToldAt    time.Time `json:"told_at,omitzero"`  // when its provider has said yes to its end
 	HardEnd   time.Time `json:"hard_end,omitzero"` // the machine ends by itself at the latest then
 	Lease     Lease     `json:"lease"`
 
