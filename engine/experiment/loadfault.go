@@ -68,10 +68,15 @@ func (e *Experiment) memoryFull() *Error {
 	if len(e.Sandbox.Models) > 0 && !e.Workspace.NoPreload {
 		what = "the Python that loads the models was killed"
 	}
-	return e.Errorf("sandbox.memory", what+": most likely "+e.itsMemory()+" was full", moreMemory)
+	return e.Errorf("sandbox.memory", what+": most likely "+e.itsMemory()+" was full", e.moreMemory())
 }
 
-const moreMemory = "set sandbox.memory to more than the models need, or choose a smaller dtype"
+func (e *Experiment) moreMemory() string {
+	if len(e.Sandbox.Models) == 0 {
+		return "set sandbox.memory to more"
+	}
+	return "set sandbox.memory to more than the models need, or choose a smaller dtype"
+}
 
 func (e *Experiment) itsMemory() string {
 	if gb := e.Sandbox.MemoryGB; gb > 0 {
@@ -82,5 +87,5 @@ func (e *Experiment) itsMemory() string {
 
 // MemoryFull says of the end of a whole sandbox that its memory was the reason.
 func (e *Experiment) MemoryFull(err error) error {
-	return &LoadFault{e.Errorf("sandbox.memory", "the sandbox was killed: "+e.itsMemory()+" was full", moreMemory).Error(), err}
+	return &LoadFault{e.Errorf("sandbox.memory", "the sandbox was killed: "+e.itsMemory()+" was full", e.moreMemory()).Error(), err}
 }

@@ -134,18 +134,29 @@ func (l *limits) make(spec *sdk.MachineSpec) error {
 	return swap(l.Unified, "memory.swap.max", "0")
 }
 
-// killed is how many processes of the machine the kernel has ended as its memory was full.
-func (l *limits) killed() int {
-	if l == nil {
-		return 0
+// full reports whether the kernel has ended processes of the machine as its memory was full,
+// and not that of the whole computer, of which the group counts the victims, too.
+func (l *limits) full() bool {
+	switch {
+	case l == nil:
+		return false
+	case l.Unified != "":
+		events := filepath.Join(l.Unified, "memory.events")
+		return counted(events, "oom_kill ") > 0 && counted(events, "oom ") > 0
+	case l.Folders["memory"] != "":
+		dir := l.Folders["memory"]
+		most, limit := counted(filepath.Join(dir, "memory.max_usage_in_bytes"), ""), counted(filepath.Join(dir, "memory.limit_in_bytes"), "")
+		// A charge of some pages at once does not fit a little before the limit.
+		return most+1<<20 >= limit && counted(filepath.Join(dir, "memory.oom_control"), "oom_kill ") > 0
 	}
-	path := filepath.Join(l.Folders["memory"], "memory.oom_control")
-	if l.Unified != "" {
-		path = filepath.Join(l.Unified, "memory.events")
-	}
-	data, _ := os.ReadFile(path) // the group may be gone
+	return false
+}
+
+// counted is the number behind a word in a file of a group, which may be gone.
+func counted(path, word string) int {
+	data, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(data)) {
-		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+		if count, ok := strings.CutPrefix(line, word); ok {
 			n, _ := strconv.Atoi(strings.TrimSpace(count))
 			return n
 		}

@@ -23,5 +23,5 @@ func limitsFor(_ string, spec *sdk.MachineSpec, _ string, _ []byte) (*limits, er
 
 func (l *limits) make(*sdk.MachineSpec) error { return nil }
 func (l *limits) start(cmd *exec.Cmd) error   { return cmd.Start() }
-func (l *limits) killed() int                 { return 0 }
+func (l *limits) full() bool                  { return false }
 func (l *limits) remove() error               { return nil }

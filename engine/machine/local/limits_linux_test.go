@@ -1,6 +1,7 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,44 @@ print(subprocess.run([sys.executable, "-c", "x = bytearray(1 << 30); x[::4096] =
 				t.Errorf("this process is in the group: %s", own)
 			}
 		})
+	}
+}
+
+func TestWhoseMemoryWasFull(t *testing.T) {
+	v1 := func(killed, most int) map[string]string {
+		return map[string]string{
+			"memory.oom_control":        fmt.Sprintf("under_oom 0\noom_kill %d\n", killed),
+			"memory.max_usage_in_bytes": fmt.Sprintln(most), "memory.limit_in_bytes": fmt.Sprintln(512 << 20),
+		}
+	}
+	for what, c := range map[string]struct {
+		files map[string]string
+		two   bool
+		want  bool
+	}{
+		"version 1":               {v1(2, 536866816), false, true},
+		"version 1, the computer": {v1(1, 60<<20), false, false},
+		"version 1, none killed":  {v1(0, 512<<20), false, false},
+		"version 2":               {map[string]string{"memory.events": "low 0\nmax 9\noom 1\noom_kill 1\n"}, true, true},
+		"version 2, the computer": {map[string]string{"memory.events": "max 0\noom 0\noom_kill 1\n"}, true, false},
+		"gone":                    {nil, true, false},
+	} {
+		dir := t.TempDir()
+		for name, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l := &limits{Folders: map[string]string{"memory": dir}}
+		if c.two {
+			l = &limits{Unified: dir}
+		}
+		if l.full() != c.want {
+			t.Errorf("%s: %v", what, l.full())
+		}
+	}
+	if (&limits{Folders: map[string]string{"cpu": t.TempDir()}}).full() || (*limits)(nil).full() {
+		t.Error("memory that has no limit was full")
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	o.Isolation = n.Isolation
 	if !p.lives(f, n) {
 		o.State, o.Message = ended(f)
-		if o.State == sdk.Failed && n.Limits.killed() > 0 {
+		if o.State == sdk.Failed && n.Limits.full() {
 			o.Message = MemoryFull + "; " + o.Message
 		}
 		return o
