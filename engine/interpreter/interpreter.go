@@ -224,21 +224,25 @@ func (i Interpreter) Interrupt(ctx context.Context, c *protocol.Client, id strin
 }
 
 // Kill ends the interpreter with everything that it has started if that code runs in it, and
-// never while other code does.
-func (i Interpreter) Kill(ctx context.Context, c *protocol.Client, id string) error {
+// never while other code does. It reports whether it was killed: code that nothing says to
+// run has ended, or has itself removed what would say so.
+func (i Interpreter) Kill(ctx context.Context, c *protocol.Client, id string) (bool, error) {
+	if !slices.Contains(i.Process.Argv, program) { // of another version, which may not say what runs
+		return true, kill(ctx, c, i.Process.ID)
+	}
 	// In this order: at the end of the code, the interpreter first takes away what says that it runs, then
 	// looks whether it is to be killed.
 	if err := c.WriteFile(ctx, i.Path(id+".kill"), strings.NewReader(""), 0o600); err != nil {
-		return err
+		return false, err
 	}
 	_, err := c.Stat(ctx, i.Path(id+".running"))
 	if protocol.CodeOf(err) == protocol.NotFound {
-		return nil // it has ended
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return kill(ctx, c, i.Process.ID)
+	return true, kill(ctx, c, i.Process.ID)
 }
 
 // Fetch reads the images that code has left, and takes them away.

@@ -154,7 +154,7 @@ class Interpreter:
         """The oldest first, until there is none."""
         while True:
             found = []
-            for entry in os.scandir(self.folder):
+            for entry in self.entries():
                 if entry.name.endswith(".request"):
                     try:
                         found.append((entry.stat().st_mtime_ns, entry.path))
@@ -163,6 +163,12 @@ class Interpreter:
             if not found:
                 return
             yield min(found)[1]
+
+    def entries(self) -> "list[os.DirEntry[str]]":
+        try:
+            return list(os.scandir(self.folder))
+        except FileNotFoundError:  # the code has removed it; it comes back with the next code
+            return []
 
     def answer(self, path: str) -> None:
         name = os.path.basename(path)[: -len(".request")]

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -89,5 +90,20 @@ func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interprete
 		return ctx.Err()
 	case <-time.After(interruptGrace):
 	}
-	return i.Kill(ctx, c, t.id)
+	if killed, err := i.Kill(ctx, c, t.id); killed || err != nil {
+		return err
+	}
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(interruptGrace):
+	}
+	return errDeaf
 }
+
+// errDeaf is of code that has removed the folder in which it is said that it runs: what is
+// killed for it could be the code of others.
+var errDeaf = errors.New("the code does not end, and has removed the files by which it could be told from other code; restart ends it, with all variables")
+

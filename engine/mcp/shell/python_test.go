@@ -156,8 +156,8 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 		if got, err := interpreter.Execute(ctx, c, interpreter.Python{}, "print(kept)"); got != "still here\n" || err != nil {
 			t.Fatalf("%q, %v", got, err)
 		}
-		if err := i.Kill(ctx, c, "x-ended"); err != nil {
-			t.Fatal(err)
+		if killed, err := i.Kill(ctx, c, "x-ended"); killed || err != nil {
+			t.Fatal(killed, err)
 		}
 	}
 
@@ -179,6 +179,30 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	if _, err := os.Stat(dir + "/begun"); err == nil {
 		t.Error("the next code began in an interpreter that is about to be killed")
 	}
+
+	// One of another version does not say what runs.
+	if i, _, err = interpreter.Ensure(ctx, c, interpreter.Python{}, true); err != nil {
+		t.Fatal(err)
+	}
+	i.Process.Argv = []string{"python3", "-u", "-c", "another program", i.Nonce}
+	if killed, err := i.Kill(ctx, c, "any"); !killed || err != nil {
+		t.Error(killed, err)
+	}
+}
+
+func TestCodeThatRemovesTheFilesOfTheInterpreter(t *testing.T) {
+	s := agent(t, shell.Options{})
+	gone := "import os, shutil\nshutil.rmtree(os.path.expanduser('~/.seer'))\n"
+	use(t, s, "run_python", object{"code": gone + "kept = 1"}).want(t, object{"state": "ok"})
+	use(t, s, "run_python", object{"code": "kept"}).want(t, object{"result": "1"})
+
+	deaf := "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf', flush=True)\nwhile True: signal.pause()"
+	id := use(t, s, "run_python", object{"code": gone + deaf, "background": true}).text("process_id")
+	until(t, "it runs", func() bool {
+		return use(t, s, "wait_process", object{"process_id": id, "timeout": 0.1}).text("stdout") == "deaf\n"
+	})
+	refused(t, s, "stop_process", object{"process_id": id}, "restart ends it")
+	use(t, s, "run_python", object{"code": "'kept' in globals()", "restart": true}).want(t, object{"result": "False"})
 }
 
 const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
