@@ -53,17 +53,22 @@ func (f *freezer) leave() {
 // begin lets no more requests change files, and waits for those under way. A machine that
 // is going on just now does so first.
 func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error) {
+	patience := time.NewTimer(freezePatience)
+	defer patience.Stop()
+	another := protocol.Errorf(protocol.Conflict, "another snapshot of it is being made; try again when that has ended")
 	f.mu.Lock()
 	for f.released != nil {
 		frozen, released := f.thawed != nil, f.released
 		f.mu.Unlock()
 		if frozen {
-			return nil, protocol.Errorf(protocol.Conflict, "another snapshot of it is being made; try again when that has ended")
+			return nil, another
 		}
 		select {
 		case <-released:
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-patience.C:
+			return nil, another
 		}
 		f.mu.Lock()
 	}
@@ -76,8 +81,6 @@ func (f *freezer) begin(ctx context.Context) (thawed <-chan struct{}, err error)
 	f.changed = make(chan struct{})
 	changed := f.changed
 	f.mu.Unlock()
-	patience := time.NewTimer(freezePatience)
-	defer patience.Stop()
 	select {
 	case <-changed:
 		return thawed, nil
