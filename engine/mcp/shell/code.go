@@ -106,4 +106,3 @@ func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interprete
 // errDeaf is of code that has removed the folder in which it is said that it runs: what is
 // killed for it could be the code of others.
 var errDeaf = errors.New("the code does not end, and has removed the files by which it could be told from other code; restart ends it, with all variables")
-
