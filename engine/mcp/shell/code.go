@@ -83,24 +83,28 @@ func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interprete
 	if err := i.Interrupt(ctx, c, t.id); err != nil {
 		return err
 	}
-	select {
-	case <-t.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(interruptGrace):
+	if ended, err := t.ends(ctx); ended || err != nil {
+		return err
 	}
 	if killed, err := i.Kill(ctx, c, t.id); killed || err != nil {
 		return err
 	}
-	select {
-	case <-t.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(interruptGrace):
+	if ended, err := t.ends(ctx); ended || err != nil {
+		return err
 	}
 	return errDeaf
+}
+
+// ends waits for the end of code as long as an interrupt may take.
+func (t *task) ends(ctx context.Context) (bool, error) {
+	select {
+	case <-t.done:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(interruptGrace):
+		return false, nil
+	}
 }
 
 // errDeaf is of code that has removed the folder in which it is said that it runs: what is
