@@ -118,7 +118,7 @@ func (p *provider) usedGPUs(but string) (map[string]bool, error) {
 		}
 		f := p.folder(handle)
 		n, err := f.read()
-		if err != nil || n == nil || len(n.GPUs) == 0 || !p.lives(f, n) && !p.starting(handle, n) {
+		if err != nil || n == nil || len(n.GPUs) == 0 || !p.lives(f, n) && !p.starting(handle, f, n) {
 			continue
 		}
 		for _, id := range n.GPUs {
@@ -128,8 +128,9 @@ func (p *provider) usedGPUs(but string) (map[string]bool, error) {
 	return used, nil
 }
 
-// starting reports whether somebody is just about to start the machine.
-func (p *provider) starting(handle string, n *note) bool {
+// starting reports whether somebody is just about to start the machine, or has since its
+// note was read.
+func (p *provider) starting(handle string, f folder, n *note) bool {
 	if n.Outer.PID != 0 {
 		return false
 	}
@@ -137,8 +138,9 @@ func (p *provider) starting(handle string, n *note) bool {
 	if err != nil || held {
 		return true
 	}
-	lock.Release()
-	return false
+	defer lock.Release()
+	n, err = f.read()
+	return err != nil || n != nil && p.lives(f, n)
 }
 
 // showGPUs puts the GPUs into what isolation gives the machine. Elsewhere, all are there
