@@ -1,0 +1,76 @@
+package parking
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestSealed(t *testing.T) {
+	key, renewal := NewKey(), []byte(`{"copy":true}`)
+	sealed := Seal(key, "id", renewal)
+	if got, ok := Open(key, "id", sealed); !ok || string(got) != string(renewal) {
+		t.Errorf("%q %v", got, ok)
+	}
+	for name, refused := range map[string]bool{
+		"another key":     second(Open(NewKey(), "id", sealed)),
+		"no key":          second(Open("", "id", Seal("", "id", renewal))),
+		"another parking": second(Open(key, "other", sealed)),
+		"another renewal": second(Open(key, "id", append(sealed, ' '))),
+		"no proof":        second(Open(key, "id", renewal)),
+		"a proof of a socket": second(Open(key, "id",
+			append([]byte(Answer(key, "id", Question{string(renewal)}).Proof+"\n"), renewal...))),
+	} {
+		if refused {
+			t.Errorf("%s is believed", name)
+		}
+	}
+}
+
+func second(_ []byte, ok bool) bool { return ok }
+
+// A program that knows all but the key cannot prove itself, nor repeat a proof.
+func TestAsk(t *testing.T) {
+	dir, err := os.MkdirTemp("", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path, key := filepath.Join(dir, "s"), NewKey()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer func(Question) Proof
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			t.Error("a token was sent")
+		}
+		var q Question
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		_ = json.NewEncoder(w).Encode(answer(q))
+	})}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	var old Proof
+	answer = func(q Question) Proof { old = Answer(key, "id", q); return old }
+	if err := Ask(t.Context(), path, key, "id"); err != nil {
+		t.Error(err)
+	}
+	for name, forged := range map[string]func(Question) Proof{
+		"an earlier proof": func(Question) Proof { return old },
+		"another key":      func(q Question) Proof { return Answer(NewKey(), "id", q) },
+		"another parking":  func(q Question) Proof { return Answer(key, "other", q) },
+	} {
+		answer = forged
+		if err := Ask(t.Context(), path, key, "id"); !errors.Is(err, ErrProof) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
