@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -62,7 +64,8 @@ func (e *Engine) debuggable(exp *experiment.Experiment, report *preflight.Report
 	}
 }
 
-// Plan says what the experiment will make, where and at what cost. It makes
+// Plan says what the experiment will make, where and at what cost, and with which effects
+// beyond its folder and its confinement. It makes
 // nothing. An experiment that cannot work is an [experiment.Errors].
 func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
 	exp = withMode(exp)
@@ -75,10 +78,23 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 		return p, as(KindConfig, err)
 	}
 	env, err := e.env(exp)
-	if err == nil {
-		_, err = e.planLayer(&p, e.installerSettings(env, exp.Sandbox.Env))
+	if err != nil {
+		return p, as(KindConfig, err)
 	}
-	return p, as(KindConfig, err)
+	set, err := e.installerSettings(env, exp)
+	if err == nil {
+		_, err = e.planLayer(&p, set)
+	}
+	if err != nil || exp.File == "" {
+		return p, as(KindConfig, err)
+	}
+	facts, err := e.effects(ctx, exp, p, env, true)
+	if err != nil {
+		return p, as(KindConfig, err)
+	}
+	effects := trust.Of(facts)
+	p.Accounts, p.Effects = facts.Accounts, &effects
+	return p, nil
 }
 
 func (e *Engine) env(exp *experiment.Experiment) (*preflight.Env, error) {
@@ -108,16 +124,19 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 		Sources:     append(slices.Collect(maps.Keys(e.opts.Fetchers)), provided(plugins, "fetcher")...),
 		ExposeModes: append(slices.Collect(maps.Keys(e.opts.Exposers)), provided(plugins, "expose")...),
 		PluginDirs:  e.PluginDirs(), PortFree: portFree,
+		Root: os.Geteuid() == 0,
 	}
 	if _, replaced := e.opts.Providers[localName]; !replaced {
 		f.Saved = e.saved
 	}
+	proxyOnly := e.proxyOnly(ctx, exp)
 	names := append(slices.Collect(maps.Keys(e.opts.Providers)), localName)
 	f.Providers, err = e.describe(ctx, exp, append(names, provided(plugins, "provider")...))
 	if err != nil {
 		return f, err
 	}
 	e.offers(ctx, exp, &f)
+	f.ProxyOnly = <-proxyOnly
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
 		if python, err := e.python(); err == nil {
@@ -125,6 +144,39 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 		}
 	}
 	return f, e.installed(ctx, exp, &f)
+}
+
+// proxyOnly finds out, beside other work, what a sandbox of this computer has whose open
+// network nothing connects; see [preflight.Facts].
+func (e *Engine) proxyOnly(ctx context.Context, exp *experiment.Experiment) <-chan string {
+	found := make(chan string, 1)
+	if p := exp.Sandbox.Providers; exp.Sandbox.Network != "open" || exp.Sandbox.Isolation == "none" || len(p) > 0 && !slices.Contains(p, localName) {
+		found <- ""
+		return found
+	}
+	go func() {
+		if _, err := e.openNetwork(ctx); err != nil {
+			found <- local.ProxyOnly(err)
+			return
+		}
+		found <- ""
+	}()
+	return found
+}
+
+// openNetwork finds what connects the open network of a sandbox on this computer.
+func (e *Engine) openNetwork(ctx context.Context) (string, error) {
+	if _, replaced := e.opts.Providers[localName]; replaced {
+		return "", nil
+	}
+	p, err := e.local()
+	if err != nil {
+		return "", err
+	}
+	if n, ok := p.(local.Network); ok {
+		return n.OpenNetwork(ctx)
+	}
+	return "", nil
 }
 
 // isolations are those of this computer. The built-in provider, where it was

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
 )
 
@@ -25,17 +26,23 @@ type Finding struct {
 // usable, VS Code is for debug, and an experiment that asks for what is not there is
 // refused with the reason.
 func (f Finding) Needed() bool {
-	return f.Name != codeServerName && !strings.HasPrefix(f.Name, "isolation ")
+	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ")
 }
 
-// codeServerName is the finding of VS Code.
-const codeServerName = "code-server"
+// The findings of what is not needed for every sandbox.
+const (
+	codeServerName = "code-server"
+	networkName    = "network open"
+)
 
 // Doctor looks at everything this computer needs for sandboxes and agents. It
 // changes nothing; [Engine.Fix] does.
 func (e *Engine) Doctor(ctx context.Context) []Finding {
 	findings := []Finding{e.doctorPython()}
 	findings = append(findings, e.doctorIsolation(ctx)...)
+	if runtime.GOOS == "linux" {
+		findings = append(findings, e.doctorNetwork(ctx))
+	}
 	findings = append(findings, e.doctorRuntime(), e.doctorCodeServer())
 	findings = append(findings, e.doctorPlugins(ctx)...)
 	return append(findings, e.doctorFolders()...)
@@ -64,6 +71,19 @@ func (e *Engine) doctorIsolation(ctx context.Context) []Finding {
 		findings = append(findings, f)
 	}
 	return findings
+}
+
+// doctorNetwork tries what connects sandboxes with network: open.
+func (e *Engine) doctorNetwork(ctx context.Context) Finding {
+	tool, err := gate.DetectUplink(ctx)
+	if err == nil {
+		return Finding{Name: networkName, OK: true, Detail: "connected by " + tool}
+	}
+	f := Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet", Fix: err.Error()}
+	if strings.Contains(f.Fix, "not installed") {
+		f.Fix += "; run: " + doctorFix + ", or as root: apt-get install " + strings.Join(networkPackages[:], " ")
+	}
+	return f
 }
 
 func (e *Engine) doctorRuntime() Finding {

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +18,8 @@ import (
 // doctorFix is in the remedy of everything that [Engine.Fix] sees to.
 const doctorFix = "seer doctor --fix"
 
-// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap with the
-// system's packages, gVisor and code-server into its own folder of tools. It returns
+// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and what
+// connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
 // what Doctor finds afterwards. What could not be installed has the reason as its Fix,
 // and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
 func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
@@ -93,7 +92,8 @@ func (e *Engine) remedy(f Finding) installer {
 		return nil
 	}
 	return map[string]installer{
-		"isolation " + isolation.Bubblewrap: e.installBubblewrap,
+		"isolation " + isolation.Bubblewrap: fromSystem("bubblewrap"),
+		networkName:                         fromSystem(networkPackages[:]...),
 		"isolation " + isolation.GVisor:     isolation.InstallGVisor,
 		codeServerName: func(ctx context.Context, tools string, log io.Writer) error {
 			return codeserver.Install(ctx, tools, e.getenv, log)
@@ -132,21 +132,31 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// installBubblewrap takes it from the system, as root or with sudo.
-func (e *Engine) installBubblewrap(ctx context.Context, _ string, log io.Writer) error {
+// networkPackages of the system connect sandboxes with network: open.
+var networkPackages = [...]string{"passt", "slirp4netns", "nftables"}
+
+// fromSystem installs packages of the system, as root or with sudo.
+func fromSystem(packages ...string) installer {
+	return func(ctx context.Context, _ string, log io.Writer) error {
+		return installPackages(ctx, packages, log)
+	}
+}
+
+func installPackages(ctx context.Context, packages []string, log io.Writer) error {
+	names := strings.Join(packages, " ")
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
-		return errors.New("this system has no apt-get; install its package bubblewrap (Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap)")
+		return fmt.Errorf("this system has no apt-get; install its package %s (Fedora: dnf install %s; Arch: pacman -S %s)", names, names, names)
 	}
 	command := []string{apt}
 	if os.Geteuid() != 0 {
 		sudo, err := exec.LookPath("sudo")
 		if err != nil {
-			return errors.New("only root can install bubblewrap, and there is no sudo; run as root: apt-get install bubblewrap")
+			return fmt.Errorf("only root can install %s, and there is no sudo; run as root: apt-get install %s", names, names)
 		}
 		command = []string{sudo, apt}
 	}
-	for _, words := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "--no-install-recommends", "bubblewrap"}} {
+	for _, words := range [][]string{{"update", "-qq"}, append([]string{"install", "-y", "-qq", "--no-install-recommends"}, packages...)} {
 		line := append(append([]string(nil), command...), words...)
 		_, _ = fmt.Fprintln(log, strings.Join(line, " "))
 		cmd := exec.CommandContext(ctx, line[0], line[1:]...)
@@ -156,7 +166,7 @@ func (e *Engine) installBubblewrap(ctx context.Context, _ string, log io.Writer)
 		err = cmd.Run()                                                       // old lists may do: only the last one counts
 	}
 	if err != nil {
-		return fmt.Errorf("apt-get could not install bubblewrap: %w (what it said is above); run as root: apt-get install bubblewrap", err)
+		return fmt.Errorf("apt-get could not install %s: %w (what it said is above); run as root: apt-get install %s", names, err, names)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -55,6 +56,12 @@ type Options struct {
 	// Version is that of this program, to tell a plugin that needs a newer one.
 	Version string
 
+	// Trust is asked to confirm the effects of an experiment file that reach beyond its
+	// folder and its confinement, unless the user has confirmed them before. nil = such an
+	// experiment is refused with [KindUntrusted]. [trust.All] is for programs that run
+	// nothing but their own experiments.
+	Trust trust.Asker
+
 	// Registry is the client of registries for image.base on this computer:
 	// registry.Open of engine/image/registry. nil = no images there.
 	Registry image.Opener
@@ -87,6 +94,9 @@ type Engine struct {
 	pluginDir   []string // named by the caller or the environment; must exist
 	wellKnown   []string // looked into where they exist
 
+	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
+	blinding  blinding // how names of hidden models are kept from agents
+
 	python func() (isolation.Interpreter, error) // found once, on first use
 	local  func() (sdk.Provider, error)
 	host   func() (*host.Host, error)
@@ -95,6 +105,14 @@ type Engine struct {
 	closed bool
 	hosted *host.Host
 	audit  *store.Recorder
+	seams  seams
+}
+
+// seams switch defences off, for tests that show what each is good for.
+type seams struct {
+	wheelsUnchecked bool // a build's file is kept under the name that the build gave it
+	wheelsWritable  bool // builds may write to the files that others take
+	hostFiles       bool // an experiment's variables of pip may name any file of this computer
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -109,7 +127,7 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	e := &Engine{opts: o, log: o.Logger, now: o.Now}
+	e := &Engine{opts: o, log: o.Logger, now: o.Now, blinding: blinding{folder: randomFolder}}
 	var err error
 	e.store, err = state.Open(state.Options{
 		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: e.getenv,

@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/testbuild"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -250,6 +251,7 @@ func TestServeAgainKeepsConnections(t *testing.T) {
 
 func TestSecretsAreNeverShown(t *testing.T) {
 	e := newEngine(t, func(o *engine.Options) {
+		o.Trust = trust.All
 		o.LookupEnv = func(name string) (string, bool) {
 			if name == "API_KEY" {
 				return "s3cr3t-value", true

@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -32,6 +33,7 @@ const (
 	KindInterrupted  Kind = "interrupted"  // the worker died in the middle of a call
 	KindUnauthorized Kind = "unauthorized" // a token or credential was refused
 	KindUnsupported  Kind = "unsupported"  // not in this version, or not on this backend
+	KindUntrusted    Kind = "untrusted"    // nobody has confirmed what it does, or who made it; see package trust
 	KindNoSpace      Kind = "no_space"     // a disk is full
 	KindCancelled    Kind = "cancelled"    // the caller's context was cancelled
 	KindTimeout      Kind = "timeout"      // a deadline passed
@@ -66,12 +68,15 @@ func KindOf(err error) Kind {
 	if k, ok := kindOfRuntime(err); ok {
 		return k
 	}
+	var unconfirmed *trust.Error
 	var mistakes experiment.Errors
 	var mistake *experiment.Error
 	var taken *machine.ConflictError
 	var missing *host.Error
 	var plugin *sdk.Error
 	switch {
+	case errors.As(err, &unconfirmed):
+		return KindUntrusted
 	case errors.As(err, &mistakes), errors.As(err, &mistake):
 		if errors.As(err, &plugin) { // the experiment is fine; what it needs cannot be had
 			return kindOfCode(plugin.Code)

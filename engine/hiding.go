@@ -2,14 +2,20 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/veil"
@@ -17,8 +23,22 @@ import (
 
 const (
 	veiledDir = "veiled" // folder of the cache with veiled copies of models
-	veilKind  = "1"      // changes when the same folder would be veiled otherwise
+	veilKind  = "2"      // changes when the same folder would be veiled otherwise
+	veilNote  = ".key"   // ends the name of the file that says what a veiled copy was made of
 )
+
+// blinding is how the names of hidden models are kept from agents.
+type blinding struct {
+	unsearched bool                    // nothing is searched for names; only tests set it
+	folder     func(key string) string // names the folder of a veiled copy, which sandboxes can see
+}
+
+// randomFolder tells nothing of what the folder is made of.
+func randomFolder(string) string {
+	name := make([]byte, 20)
+	_, _ = rand.Read(name) // never fails
+	return hex.EncodeToString(name)
+}
 
 // veil puts veiled copies in the place of hidden models, where the agent has the whole
 // sandbox. What their architectures tell anyway, the user is told.
@@ -26,85 +46,151 @@ func (u *up) veil(ctx context.Context) error {
 	if !u.exp.Sandbox.Whole() {
 		return nil
 	}
-	var names, except []string
-	for i, m := range u.exp.Sandbox.Weights() {
-		if !m.Hidden {
-			continue
-		}
-		names = append(names, m.Name)
-		if m.Path != "" {
-			names = append(names, filepath.Base(m.Path))
-		}
-		except = append(except, architecture(u.models[i].Local)...)
-	}
-	if names == nil {
+	u.hidden = hiddenNames(u.models)
+	if !u.hides() {
 		return nil
 	}
-	var told []string
-	u.hidden, told = veil.NewWords(names, except...)
-	for _, word := range told {
-		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", word)
+	for _, name := range u.hidden.Told {
+		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
 	}
-	for i, m := range u.exp.Sandbox.Weights() {
+	for _, name := range u.hidden.Common {
+		u.report.warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+	}
+	if words := u.hidden.Shown; len(words) > 0 {
+		u.report.info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
+	}
+	for i := range u.models {
+		m := &u.models[i]
 		if !m.Hidden {
 			continue
 		}
-		dir, err := u.engine.veiled(ctx, u.models[i].Local, u.hidden)
+		dir, report, err := u.engine.veiled(ctx, m.Local, u.hidden)
 		if err != nil {
 			return fmt.Errorf("model %s: %w", m.Name, err)
 		}
-		u.models[i].Local = dir
+		m.Local = dir
+		if len(report.Dropped) > 0 {
+			u.report.info(StageModel, "%s: the agent does not see these values: %s", m.Name, someOf(report.Dropped))
+		}
 	}
 	return nil
 }
 
-// architecture are the words of a model's configuration that its code needs.
-func architecture(dir string) []string {
-	var config struct {
-		ModelType     string   `json:"model_type"`
-		Architectures []string `json:"architectures"`
+// hides reports whether a model's name is hidden from an agent that has the sandbox.
+func (u *up) hides() bool { return len(u.hidden.Spec().Names) > 0 }
+
+// someOf lists the first of many words.
+func someOf(words []string) string {
+	const most = 12
+	if len(words) <= most {
+		return strings.Join(words, ", ")
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil || json.Unmarshal(data, &config) != nil {
-		return nil // a model without one, such as an adapter
-	}
-	return append(config.Architectures, config.ModelType)
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
 }
 
-// veiled is the veiled copy of a folder, which is made where it is not there yet.
-func (e *Engine) veiled(ctx context.Context, folder string, words veil.Words) (string, error) {
-	key, err := veilKey(folder, words)
+// hiddenNames are the names of the hidden models among some.
+func hiddenNames(models []machine.Model) namesearch.Names {
+	var spec namesearch.Spec
+	for _, m := range models {
+		if m.Hidden {
+			spec.Names = append(spec.Names, m.Name)
+			if base := filepath.Base(m.Local); m.Source == experiment.SourceFolder && strings.HasPrefix(m.Name, ".") {
+				spec.Names = append(spec.Names, base) // of a folder named as . or ..
+			}
+			spec.Stay = append(spec.Stay, veil.Architecture(m.Local)...)
+		}
+	}
+	if spec.Names == nil {
+		return namesearch.Names{}
+	}
+	return namesearch.Compile(spec)
+}
+
+// veiled is the veiled copy of a folder, which is made where it is not there yet. Its own
+// name is random: the sandbox shows it in its list of mounts.
+func (e *Engine) veiled(ctx context.Context, folder string, names namesearch.Names) (dir string, report veil.Report, err error) {
+	key, err := veilKey(folder, names)
 	if err != nil {
-		return "", err
+		return "", report, err
 	}
 	parent, err := e.store.Cache(veiledDir)
 	if err != nil {
-		return "", err
+		return "", report, err
 	}
-	dir := filepath.Join(parent, key)
-	lock, err := state.Acquire(ctx, dir+".lock")
+	lock, err := state.Acquire(ctx, filepath.Join(parent, key+".making"))
 	if err != nil {
-		return "", err
+		return "", report, err
 	}
 	defer lock.Remove()
-	if _, err := os.Lstat(dir); err == nil {
-		now := e.now()
-		return dir, os.Chtimes(dir, now, now) // so that nobody prunes it
+	if dir, report, err := e.veiledBefore(ctx, parent, key); dir != "" || err != nil {
+		return dir, report, err
 	}
-	partial := dir + partialName
-	if err := os.RemoveAll(partial); err != nil {
-		return "", err
+	dir = filepath.Join(parent, e.blinding.folder(key))
+	making, err := state.Acquire(ctx, dir+".lock")
+	if err != nil {
+		return "", report, err
 	}
-	if _, err := veil.Make(ctx, folder, partial, words); err != nil {
-		return "", err
+	defer making.Remove()
+	if report, err = veil.Make(ctx, folder, dir+partialName, names); err != nil {
+		return "", report, err
 	}
-	return dir, os.Rename(partial, dir)
+	note, err := json.Marshal(veiledNote{key, report})
+	if err == nil {
+		err = state.WriteFile(dir+veilNote, note, 0o600)
+	}
+	if err != nil {
+		return "", report, errors.Join(err, os.RemoveAll(dir+partialName))
+	}
+	return dir, report, os.Rename(dir+partialName, dir)
+}
+
+// veiledNote says what a veiled copy was made of, and what was done.
+type veiledNote struct {
+	Key    string      `json:"key"`
+	Report veil.Report `json:"report"`
+}
+
+// veiledBefore finds the copy of a key. Notes of copies that are gone go, too.
+func (e *Engine) veiledBefore(ctx context.Context, parent, key string) (string, veil.Report, error) {
+	notes, err := filepath.Glob(filepath.Join(parent, "*"+veilNote))
+	if err != nil {
+		return "", veil.Report{}, err
+	}
+	for _, path := range notes {
+		var note veiledNote
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &note)
+		}
+		if err != nil || note.Key != key {
+			continue // of another one, or removed just now
+		}
+		dir := strings.TrimSuffix(path, veilNote)
+		if err := e.usedNow(ctx, dir); !errors.Is(err, fs.ErrNotExist) {
+			return dir, note.Report, err
+		}
+		if err := os.Remove(path); err != nil {
+			return "", veil.Report{}, err
+		}
+	}
+	return "", veil.Report{}, nil
+}
+
+// usedNow marks a veiled copy as used now, so that nobody prunes it.
+func (e *Engine) usedNow(ctx context.Context, dir string) error {
+	lock, err := state.Acquire(ctx, dir+".lock")
+	if err != nil {
+		return err
+	}
+	defer lock.Remove()
+	now := e.now()
+	return os.Chtimes(dir, now, now)
 }
 
 // veilKey names what a veiled copy is made of.
-func veilKey(folder string, words veil.Words) (string, error) {
+func veilKey(folder string, names namesearch.Names) (string, error) {
 	key := sha256.New()
-	fmt.Fprintf(key, "%s\n%q\n%s\n", veilKind, words.Forms(), folder)
+	fmt.Fprintf(key, "%s\n%q\n%q\n%s\n", veilKind, names.Spec().Names, names.Spec().Stay, folder)
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

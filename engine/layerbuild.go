@@ -111,13 +111,25 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 	return state.Acquire(ctx, path)
 }
 
-// buildLayer installs into the folder.
+// buildLayer installs into the folder. What pip has downloaded is kept for later builds,
+// also when this one fails.
 func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	return u.inBuildMachine(ctx, l.choice, func(b *up) { b.purpose, b.building, b.builds, b.layer = "the layer of "+l.content, folder, l, nil }, nil)
+	wheels, fresh, err := u.engine.openWheels(l.key)
+	if err != nil {
+		return err
+	}
+	err = u.inBuildMachine(ctx, l.choice, func(b *up) {
+		b.purpose, b.building, b.builds, b.layer = "the layer of "+l.content, folder, l, nil
+		b.wheels = []sdk.Mount{{Source: wheels.dir, Target: wheelsPath, Writable: u.engine.seams.wheelsWritable}, {Source: fresh, Target: freshPath, Writable: true}}
+	}, nil)
+	if kept := wheels.admit(ctx, fresh); kept != nil {
+		u.report.warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
+	}
+	return errors.Join(err, removeAll(fresh))
 }
 
 // inBuildMachine makes a machine that only builds, and ends with it: of the same kind and
-// isolation as the sandbox, but with the network, and without what is the sandbox's.
+// isolation as the sandbox, but with the Internet and the user's own servers of packages, and without what is the sandbox's.
 // then is called while it lives.
 func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) error {
 	b, exp := *u, *u.exp
@@ -125,6 +137,7 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
 	b.models, b.opts.Name, b.opts.Attached = nil, "", furnishing
 	b.plan.Network, b.plan.NetworkHosts, b.plan.Ports, b.plan.Volumes = "open", nil, nil, nil
+	b.plan.HostPorts = u.settings.hostPorts(u.plan.HostPorts)
 	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
 	b.plan.Choices = []plan.Choice{c}
 	change(&b)
@@ -149,11 +162,7 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 }
 
 // buildMounts are what a machine that builds a layer is shown.
-func (u *up) buildMounts() ([]sdk.Mount, error) {
-	cache, err := u.engine.store.Cache("pip") // of downloads, for all layers
-	if err != nil {
-		return nil, err
-	}
+func (u *up) buildMounts() []sdk.Mount {
 	var mounts []sdk.Mount
 	switch {
 	case u.builds != nil:
@@ -161,14 +170,14 @@ func (u *up) buildMounts() ([]sdk.Mount, error) {
 	case len(u.making.Commands) > 0:
 		mounts = u.layer.mounts()
 	}
-	mounts = append(mounts, sdk.Mount{Source: cache, Target: pipCache + "/pip", Writable: true})
+	mounts = append(mounts, u.wheels...)
 	mounts = append(mounts, u.settings.mounts...)
 	for _, r := range u.plan.Repos {
 		if r.Folder != "" {
 			mounts = append(mounts, sdk.Mount{Source: r.Folder, Target: repoMount(r)})
 		}
 	}
-	return mounts, nil
+	return mounts
 }
 
 func repoMount(r preflight.Repo) string { return buildPath + "/repos/" + r.Name }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"time"
 
 	"github.com/seer-engine/seer/engine/environment"
@@ -93,20 +94,23 @@ func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error 
 func (u *up) wanted() environment.Spec {
 	_, rest := u.plan.ImageOf(u.chosen)
 	want := environment.Spec{
-		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands, Cache: u.diskCache(),
+		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands,
 		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.hidden,
+	}
+	if cache := u.diskCache(); cache != "" {
+		want.Wheels = path.Join(cache, wheelsDir)
 	}
 	switch {
 	case u.builds != nil:
-		want.Env, want.Cache, want.SystemPackages, want.Commands = u.settings.env, pipCache, nil, nil
+		want.Env, want.Wheels, want.Fresh, want.SystemPackages, want.Commands = u.settings.env, wheelsPath, freshPath, nil, nil
 		want.PythonPackages = u.builds.packages
 		if !u.builds.repos {
 			return want
 		}
 	case u.chosen.HostMounts:
-		want.Env, want.Cache = u.settings.here, ""
-		if dir, err := u.engine.store.Cache(); err == nil { // a cache only saves time
-			want.Cache = dir
+		want.Env, want.Wheels = u.settings.here, ""
+		if dir, err := u.engine.store.Cache(wheelsDir); err == nil { // it only saves time
+			want.Wheels = dir
 		}
 	}
 	for i, r := range u.plan.Repos {

@@ -23,7 +23,7 @@ func TestRepos(t *testing.T) {
 	git.Run(git.Dir, "clone", "-q", git.URL+"/sub.git", folder)
 	git.Commit("ein répo", map[string]string{"deep.txt": "er\n"})
 	b := newBench(t, nil)
-	text := "sandbox: {network: none, repos: [{url: '" + git.URL + "/lib.git', ref: main, install: 'echo in $PWD > made; python setup.py -q develop --no-deps 2>/dev/null'}, 'file://" + folder + "', {url: '" + git.URL + "/ein répo.git', install: 'cat deep.txt > made'}]}\n"
+	text := "sandbox: {network: none, " + git.Reached() + ", repos: [{url: '" + git.URL + "/lib.git', ref: main, install: 'echo in $PWD > made; python setup.py -q develop --no-deps 2>/dev/null'}, 'file://" + folder + "', {url: '" + git.URL + "/ein répo.git', install: 'cat deep.txt > made'}]}\n"
 
 	s := b.up(text)
 	got := shell(t, s, "cat lib/sub/deep.txt 'here é/deep.txt' 'ein répo/made' lib/made; cd /; python -c 'import lib; print(lib.VALUE, lib.__file__)'; cd /workspace/lib; git rev-parse HEAD; git rev-parse --abbrev-ref HEAD; git remote get-url origin; echo x > new && git add new && git -c user.name=a -c user.email=b commit -qm x && echo written")
@@ -47,7 +47,7 @@ func TestPrivateRepo(t *testing.T) {
 	git := testsource.NewGit(t, token)
 	git.Commit("private", map[string]string{"a.txt": "mine"})
 	b := newBench(t, map[string]string{"GIT_TOKEN": token})
-	text := "sandbox: {secrets: [GIT_TOKEN], repos: [{url: '" + git.URL + "/private.git', install: 'env > env.txt'}]}\n"
+	text := "sandbox: {secrets: [GIT_TOKEN], " + git.Reached() + ", repos: [{url: '" + git.URL + "/private.git', install: 'env > env.txt'}]}\n"
 	s := b.up(text)
 	if got := shell(t, s, "cat private/a.txt; grep -ral 'tok[-]7f3a9c' /workspace /seer/layer ~ /tmp /proc/*/environ /proc/*/cmdline 2>/dev/null ;env | grep GIT_ || true"); got != "mine" {
 		t.Errorf("the token stays: %s", got)
@@ -58,7 +58,7 @@ func TestPrivateRepo(t *testing.T) {
 		}
 	}
 	other := newBench(t, nil)
-	if err := other.fails("sandbox: {repos: ['" + git.URL + "/private.git']}\n"); !strings.Contains(err.Error(), "sandbox.repos.0: the repository "+git.URL+"/private.git is private, or there is none") {
+	if err := other.fails("sandbox: {" + git.Reached() + ", repos: ['" + git.URL + "/private.git']}\n"); !strings.Contains(err.Error(), "sandbox.repos.0: the repository "+git.URL+"/private.git is private, or there is none") {
 		t.Error(err)
 	}
 }
@@ -74,7 +74,7 @@ func TestReposThatFail(t *testing.T) {
 		{"install", "{url: '" + git.URL + "/lib.git', install: 'echo before >&2; echo the reason >&2; exit 7'}", "the install command of lib (echo before >&2; echo the reason >&2; exit 7) failed with exit code 7: before\nthe reason"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := b.fails("sandbox: {repos: [" + tc.repo + "]}\n")
+			err := b.fails("sandbox: {" + git.Reached() + ", repos: [" + tc.repo + "]}\n")
 			if engine.KindOf(err) != engine.KindConfig || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: %v", engine.KindOf(err), err)
 			}

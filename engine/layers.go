@@ -25,7 +25,8 @@ const (
 	layerPath   = "/seer/layer"
 	basePath    = "/seer/base" // what an execution mode needs, for all experiments
 	buildPath   = "/seer/build"
-	pipCache    = "/seer/build/cache" // environment adds pip
+	wheelsPath  = "/seer/build/wheels" // files that pip has downloaded before, read-only
+	freshPath   = "/seer/build/fresh"  // and what it downloads now
 	layersDir   = "layers"
 	partialName = ".partial" // a layer that is being made, or was when its maker was killed
 )

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -34,6 +35,7 @@ type bench struct {
 func newBench(t *testing.T, variables map[string]string) *bench {
 	b := &bench{t: t, cache: filepath.Join(t.TempDir(), "cache é")}
 	b.Engine = newEngine(t, func(o *engine.Options) {
+		o.Trust = trust.All
 		o.CacheDir, b.state = b.cache, o.StateDir
 		o.LookupEnv = func(name string) (string, bool) {
 			if v, ok := variables[name]; ok {
@@ -115,7 +117,13 @@ func TestLayerOfPackages(t *testing.T) {
 		testsource.Package{Name: "alpha", Version: "1.0", Needs: []string{"beta"}, Script: "alpha-says", Data: "share/jupyter/alpha.txt"},
 		testsource.Package{Name: "beta", Version: "2.0"}, testsource.Package{Name: "gamma", Version: "3.0"}, testsource.Package{Name: "beta", Version: "2.1"})
 	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
-	const text = "sandbox: {python_packages: ['alpha', 'beta<2.1'], network: open}\n"
+	at, err := url.Parse(index.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The build reaches the index, because the user's own settings name it; the sandbox does
+	// because the experiment lists its port.
+	text := "sandbox: {python_packages: ['alpha', 'beta<2.1'], network: open, host_ports: [" + at.Port() + "]}\n"
 	exp := load(t, map[string]string{"seer.yaml": text})
 	p, err := b.Plan(t.Context(), exp, engine.CheckOptions{})
 	if err != nil || p.Layer == nil || p.Layer.Cached {

@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -19,6 +23,10 @@ type settings struct {
 	identity map[string]string // what of it decides what is installed, without passwords
 	mounts   []sdk.Mount
 	hidden   []string // the passwords
+	ways     []string // texts of this computer's user with URLs that lead to servers
+
+	folder    string // of the experiment; empty = it has none
+	hostFiles bool
 }
 
 // Variables of pip, git and of what they stand on: values, and names of files.
@@ -31,36 +39,90 @@ var (
 	decisive = map[string]bool{"PIP_CONFIG_FILE": true, "PIP_CONSTRAINT": true, "PIP_FIND_LINKS": true}
 )
 
-// installerSettings reads them. The experiment's own variables of pip win.
-func (e *Engine) installerSettings(env *preflight.Env, own map[string]string) settings {
-	s := settings{env: map[string]string{}, here: map[string]string{}, identity: map[string]string{}}
+// installerSettings reads them. The experiment's own variables of pip win. What the
+// experiment or the .env beside it says is part of a layer's identity, so that no layer of
+// others comes from there, and names no file outside of the experiment's folder.
+func (e *Engine) installerSettings(env *preflight.Env, exp *experiment.Experiment) (settings, error) {
+	s := settings{env: map[string]string{}, here: map[string]string{}, identity: map[string]string{}, hostFiles: e.seams.hostFiles}
+	if exp.File != "" {
+		s.folder = filepath.Dir(exp.File)
+	}
+	own := exp.Sandbox.Env
 	for _, name := range settingValues {
-		if value := lookup(env, own, name); value != "" {
+		if value, foreign := lookup(env, own, name); value != "" {
 			s.add(name, value, value)
+			s.reaches(value, foreign)
 			s.identity[name] = userinfo.ReplaceAllString(value, "://")
 		}
 	}
 	for _, name := range settingWays {
-		if value := lookup(env, own, name); value != "" {
-			s.add(name, value, value)
+		value, foreign := lookup(env, own, name)
+		if value == "" {
+			continue
+		}
+		s.add(name, value, value)
+		s.reaches(value, foreign)
+		if foreign {
+			s.identity[name] = userinfo.ReplaceAllString(value, "://")
 		}
 	}
 	for _, name := range settingFiles {
-		value := lookup(env, own, name)
+		value, foreign := lookup(env, own, name)
 		if name == "PIP_CONFIG_FILE" && value == "" {
-			value = e.pipConfig()
+			if value = e.pipConfig(); value != "" {
+				s.ways = append(s.ways, content(value))
+			}
+		} else if s.reaches(value, foreign); decisive[name] && !foreign {
+			s.ways = append(s.ways, content(value))
 		}
-		s.file(name, value)
+		if err := s.file(name, value, foreign); err != nil {
+			return settings{}, err
+		}
 	}
-	return s
+	return s, nil
 }
 
-func lookup(env *preflight.Env, own map[string]string, name string) string {
-	if value, ok := own[name]; ok && strings.HasPrefix(name, "PIP_") {
-		return value
+// reaches notes a value that may lead to servers of this computer. One of the experiment,
+// or of a .env file that came with it, opens nothing: it lists its host_ports.
+func (s *settings) reaches(value string, foreign bool) {
+	if !foreign {
+		s.ways = append(s.ways, value)
 	}
-	value, _, _ := env.Lookup(name)
-	return value
+}
+
+func content(file string) string {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() >= 1<<20 {
+		return ""
+	}
+	data, _ := os.ReadFile(file)
+	return string(data)
+}
+
+var here = regexp.MustCompile(`://(?:[^/@\s"']+@)?(?:localhost|127(?:\.[0-9]+){3}|\[::1\]):([0-9]+)`)
+
+// hostPorts are the ports of this computer that a machine that builds reaches: those that
+// the experiment lists, and those of the user's own servers of packages and proxies.
+func (s *settings) hostPorts(listed []int) []int {
+	ports := slices.Clone(listed)
+	for _, text := range s.ways {
+		for _, found := range here.FindAllStringSubmatch(text, -1) {
+			port, err := strconv.Atoi(found[1])
+			if err == nil && port >= 1024 && port <= 65535 && !slices.Contains(ports, port) {
+				ports = append(ports, port)
+			}
+		}
+	}
+	return ports
+}
+
+// lookup finds a variable. Foreign are those that come with the experiment.
+func lookup(env *preflight.Env, own map[string]string, name string) (value string, foreign bool) {
+	if value, ok := own[name]; ok && strings.HasPrefix(name, "PIP_") {
+		return value, true
+	}
+	value, from, found := env.Lookup(name)
+	return value, found && from == preflight.DotEnv
 }
 
 // pipConfig is the user's configuration of pip, where it usually is.
@@ -107,25 +169,62 @@ func (s *settings) hide(text string) {
 
 // file shows a file or folder to the machine that builds. One that is no path of this
 // computer, as a URL, is passed on as it is.
-func (s *settings) file(name, value string) {
+func (s *settings) file(name, value string, foreign bool) error {
 	if value == "" {
-		return
+		return nil
 	}
-	info, err := os.Stat(value)
-	path, errAbs := filepath.Abs(value)
-	if err != nil || errAbs != nil {
+	path, err := s.find(name, value, foreign)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if path == "" || err != nil {
 		s.add(name, value, value)
-		return
+		if foreign {
+			s.identity[name] = userinfo.ReplaceAllString(value, "://")
+		}
+		return nil
 	}
 	inside := buildPath + "/" + strings.ToLower(name)
 	s.add(name, inside, path)
 	s.mounts = append(s.mounts, sdk.Mount{Source: path, Target: inside})
-	if !decisive[name] {
-		return
+	if !decisive[name] && !foreign {
+		return nil
 	}
 	s.identity[name] = path
 	if data, err := os.ReadFile(path); err == nil && info.Size() < 1<<20 {
 		s.hide(string(data))
 		s.identity[name] = userinfo.ReplaceAllString(string(data), "://")
 	}
+	return nil
+}
+
+// find is the path that a variable names, without links where the experiment chose it;
+// empty if it names none. The code that a build runs can read what it is shown.
+func (s *settings) find(name, value string, foreign bool) (string, error) {
+	if !foreign || s.hostFiles {
+		path, err := filepath.Abs(value)
+		if err != nil {
+			return "", nil
+		}
+		return path, nil
+	}
+	path := value
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.folder, path)
+	}
+	if _, err := os.Lstat(path); err != nil || s.folder == "" {
+		return "", nil
+	}
+	folder, err := filepath.EvalSymlinks(s.folder)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", nil
+	}
+	if rel, err := filepath.Rel(folder, path); err != nil || !filepath.IsLocal(rel) {
+		return "", &Error{KindConfig, fmt.Errorf("%s is %s: the experiment may only name files in its own folder; copy the file there, or set the variable in your own environment", name, value)}
+	}
+	return path, nil
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,31 +15,37 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
 const longestLook = 10 * time.Minute
 
-// HiddenError says that the name of a hidden model can be found in its sandbox.
+// HiddenError says that the name of a hidden model can be found in its sandbox, or would
+// be there.
 type HiddenError struct{ Places []string }
 
 func (e *HiddenError) Error() string {
-	const most = 10
-	shown := e.Places
-	more := ""
-	if len(shown) > most {
-		more = fmt.Sprintf(" and %d more places", len(shown)-most)
-		shown = shown[:most]
+	return "the name of a hidden model can be found in the sandbox: " + someOf(e.Places) + "; take it out there, or set hidden: false"
+}
+
+// foundHidden is the error of places where a name is; nil where there are none.
+func foundHidden(places []string) error {
+	if len(places) == 0 {
+		return nil
 	}
-	return "the name of a hidden model can be found in the sandbox: " + strings.Join(shown, ", ") + more + "; take it out there, or set hidden: false"
+	return &Error{KindConfig, &HiddenError{places}}
 }
 
 // probe looks for the names of hidden models wherever an agent in the sandbox could, and
 // in what it is told. It is an error of [KindConfig] when one is found.
 func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
-	if u.hidden.Empty() {
+	if u.hidden.Empty() || u.engine.blinding.unsearched {
 		return nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
+	defer cancel()
 	u.report.info(StageSession, "looking for the names of hidden models")
 	places, err := u.searched(ctx, s)
 	if err != nil {
@@ -49,22 +56,31 @@ func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
 		return err
 	}
 	for _, where := range slices.Sorted(maps.Keys(seen)) {
-		if u.hidden.In([]byte(seen[where])) {
+		if _, found := u.hidden.Find(ctx, []byte(seen[where])); found {
 			places = append(places, where+" in the prepared Python")
 		}
 	}
-	places = append(places, u.asked(prompt)...)
-	if len(places) > 0 {
-		return &Error{KindConfig, &HiddenError{places}}
+	if err := foundHidden(append(places, u.asked(ctx, prompt)...)); err != nil {
+		return err
 	}
 	u.report.done(StageSession, "no name of a hidden model can be found in the sandbox")
 	return nil
 }
 
 // asked are the places of the experiment that have a name and are handed to the agent.
-func (u *up) asked(prompt string) (places []string) {
-	for _, part := range []struct{ where, text string }{{"the prompt", prompt}, {"workspace.init", u.exp.Workspace.Init}} {
-		if u.hidden.In([]byte(part.text)) {
+func (u *up) asked(ctx context.Context, prompt string) (places []string) {
+	var variables []string
+	for _, m := range u.models {
+		if m.Hidden {
+			variables = append(variables, m.VarName)
+		}
+	}
+	for _, part := range []struct{ where, text string }{
+		{"the prompt", prompt}, {"workspace.init", u.exp.Workspace.Init},
+		{"var_name of a model", strings.Join(variables, "\n")},
+		{"sandbox.python_packages", strings.Join(u.exp.Sandbox.PythonPackages, "\n")},
+	} {
+		if _, found := u.hidden.Find(ctx, []byte(part.text)); found {
 			places = append(places, part.where)
 		}
 	}
@@ -73,20 +89,36 @@ func (u *up) asked(prompt string) (places []string) {
 
 // searched are the places of the file tree and the processes that have a name.
 func (u *up) searched(ctx context.Context, s *Sandbox) ([]string, error) {
-	input, err := loading.SearchInput(u.hidden.Forms(), []string{"/models", "/workspace", "/tmp", "/seer", "/run", "~"})
+	request := namesearch.Request{Spec: u.hidden.Spec(), Roots: []string{"/models", "/workspace", "/tmp", "/seer", "/run", "/dev/shm", "~"}}
+	for _, m := range u.models {
+		request.Vocabularies = append(request.Vocabularies, m.Path)
+	}
+	for _, up := range u.plan.UploadsOf(u.chosen) {
+		request.Roots = append(request.Roots, up.Remote)
+	}
+	for _, v := range u.plan.Volumes {
+		request.Roots = append(request.Roots, v.Path)
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	input, err := request.Mask(key)
 	if err != nil {
 		return nil, err
 	}
 	var out, said bytes.Buffer
-	p, err := s.ExecPython(ctx, loading.Search(), bytes.NewReader(input), &out, &said)
+	spec := protocol.ProcessSpec{Argv: []string{protocol.RuntimeProgram, "search"}, Stdin: true}
+	p, err := s.Exec(ctx, spec, bytes.NewReader(input), &out, &said)
 	if err != nil {
 		return nil, err
 	}
-	var places []string
-	if err := json.Unmarshal(out.Bytes(), &places); err != nil || p.ExitCode != 0 {
+	var answer namesearch.Answer
+	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || p.ExitCode != 0 {
 		return nil, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
 	}
-	return places, nil
+	for _, what := range answer.Unsearched {
+		u.report.warn(StageSession, "Seer has not looked for the names of hidden models in all of %s", what)
+	}
+	return answer.Places, nil
 }
 
 // looked are the texts that a user of the prepared kernel or interpreter can see.
@@ -97,8 +129,6 @@ func (u *up) looked(ctx context.Context, s *Sandbox) (map[string]string, error) 
 			variables = append(variables, m.VarName, m.TokenizerName())
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
-	defer cancel()
 	var text string
 	var err error
 	switch u.exp.Sandbox.ExecutionMode {

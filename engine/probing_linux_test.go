@@ -81,7 +81,7 @@ func TestHiddenNameThatIsToldIsFound(t *testing.T) {
 	git.Commit("planted", map[string]string{"docs/notes é.txt": "weights: acme/" + name + "\n"})
 	for _, c := range []struct{ sandbox, workspace, where string }{
 		{"", ", libraries: [./lib.py]", "the file /workspace/lib.py"},
-		{", repos: ['" + git.URL + "/planted.git']", "", "the file /workspace/planted/docs/notes é.txt"},
+		{", " + git.Reached() + ", repos: ['" + git.URL + "/planted.git']", "", "the file /workspace/planted/docs/notes é.txt"},
 		{"", ", files: [./data.csv]", "the file /workspace/data.csv"},
 		{"", ", init: 'TARGET = \"" + name + "\"'", "workspace.init"},
 		{"", ", init: 'import os; os.environ[\"TARGET\"] = \"-\".join([\"quag\" + \"mire\", \"9b\"])'", "environment in the prepared Python"},

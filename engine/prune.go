@@ -180,7 +180,7 @@ func (e *Engine) sweepPartials(ctx context.Context) (removed []machine.GCItem, e
 				continue
 			}
 			path := filepath.Join(dir, entry.Name())
-			left := kept{lock: filepath.Join(dir, fmt.Sprintf(kind.lock, name)), fresh: lastUse(path), last: forever, remove: func() error { return removeAll(path) }}
+			left := kept{lock: filepath.Join(dir, fmt.Sprintf(kind.lock, strings.TrimSuffix(name, freshSuffix))), fresh: lastUse(path), last: forever, remove: func() error { return removeAll(path) }}
 			done, err := left.discard()
 			if err != nil {
 				return removed, err

@@ -23,7 +23,7 @@ func (e *Engine) everythingKept(ctx context.Context) ([]kept, error) {
 	}
 	var all []kept
 	var errs []error
-	for _, find := range []func(context.Context, needs) ([]kept, error){e.keptLayers, e.keptVeiled, e.keptSystems, e.keptImages} {
+	for _, find := range []func(context.Context, needs) ([]kept, error){e.keptLayers, e.keptVeiled, e.keptSystems, e.keptImages, e.keptWheels} {
 		found, err := find(ctx, n)
 		all, errs = append(all, found...), append(errs, err)
 	}
@@ -219,6 +219,27 @@ func gone(path string) error {
 		return err
 	}
 	return nil
+}
+
+// keptWheels are the files that pip has downloaded. Builds that run have copied what they
+// use, or download it again.
+func (e *Engine) keptWheels(ctx context.Context, _ needs) ([]kept, error) {
+	dir, err := e.store.Cache(wheelsDir)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	var all []kept
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || ctx.Err() != nil || !sha256Name(entry.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		all = append(all, kept{kind: "downloaded package", name: entry.Name()[:12], bytes: info.Size(), last: info.ModTime(), made: info.ModTime(),
+			fresh: lastUse(path), remove: func() error { return gone(path) }})
+	}
+	return all, errors.Join(err, ctx.Err())
 }
 
 func (e *Engine) keptImages(_ context.Context, n needs) ([]kept, error) {

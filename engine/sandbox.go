@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -66,6 +67,9 @@ func (s *Sandbox) ExecPython(ctx context.Context, code string, stdin io.Reader, 
 // WriteFile writes a file of the sandbox whole or not at all. Missing folders are
 // made.
 func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	if err := s.checkHidden(ctx, path, "", data); err != nil {
+		return err
+	}
 	return as(KindProvider, s.runtime.WriteFile(ctx, path, bytes.NewReader(data), mode))
 }
 
@@ -101,13 +105,22 @@ func (s *Sandbox) EnsureDir(ctx context.Context, path string) error {
 	return as(KindProvider, s.runtime.Mkdir(ctx, path, 0o755))
 }
 
-// Upload copies a file or folder of this computer into the sandbox.
+// Upload copies a file or folder of this computer into the sandbox. It is a
+// [*HiddenError] where the name of a hidden model is in it.
 func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
+	if err := s.checkHidden(ctx, remote, local, nil); err != nil {
+		return err
+	}
 	return as(KindProvider, s.runtime.Upload(ctx, local, remote))
 }
 
-// Download copies a file or folder of the sandbox to this computer.
+// Download copies a file or folder of the sandbox to this computer. In a folder, what
+// programs obey merely because they are used there, such as .git, gets another name
+// unless [protocol.Renaming] says which; see [collect.Safe].
 func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
+	if !protocol.IsRenaming(ctx) {
+		ctx = protocol.Renaming(ctx, collect.Safe)
+	}
 	return as(KindProvider, s.runtime.Download(ctx, remote, local))
 }
 

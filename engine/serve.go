@@ -7,6 +7,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/service"
+	"github.com/seer-engine/seer/engine/surface"
 )
 
 // ServeOptions say what to serve.
@@ -39,6 +40,9 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if err != nil {
 		return nil, as(KindNotFound, err)
 	}
+	if err := s.checkServed(ctx, name, o.File); err != nil {
+		return nil, err
+	}
 	spec := service.Spec{Sandbox: s.ID(), Endpoint: s.runtime.Endpoint(), Name: name, File: o.File, LoadTimeout: seconds(o.LoadTimeout),
 		Limits: o.Limits, Record: o.Record, InPlace: o.InPlace}
 	if before, ok := rec.Service(name); ok {
@@ -69,4 +73,11 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 		v.inPlace = served.InPlace
 	}
 	return v, err
+}
+
+// SurfaceRecords remember which files surfaces have put into folders of the user's; see
+// [surface.Write].
+func (e *Engine) SurfaceRecords() (surface.Records, error) {
+	dir, err := e.store.Dir("surfaces")
+	return surface.Records{Dir: dir}, as(KindInternal, err)
 }

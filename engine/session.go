@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -28,6 +29,8 @@ type sessionNote struct {
 	CodeServer *listener       `json:"code_server,omitempty"`
 	Prompt     string          `json:"prompt,omitempty"` // what an agent is told of the sandbox
 	Layer      string          `json:"layer,omitempty"`  // key of what it is shown of packages and repositories
+	// Hidden says which names of models an agent must not find; nil = none.
+	Hidden *namesearch.Spec `json:"hidden,omitempty"`
 	// Verifying marks a sandbox of saved processes that nobody may have yet: whether they
 	// are what was saved is not known, or their keys are still the original's.
 	Verifying bool `json:"verifying,omitempty"`
@@ -129,7 +132,7 @@ func outside(r machine.Record, port int) (string, bool) {
 	if found, ok := r.Endpoint(port); ok {
 		return strings.TrimSuffix(found, "/"), true
 	}
-	if r.Provider == localName && r.Network == "open" {
+	if r.Provider == localName && (r.Network == "open" || r.Network == "host") {
 		return fmt.Sprintf("http://127.0.0.1:%d", port), true
 	}
 	return "", false

@@ -43,7 +43,7 @@ func (e *Engine) Snapshots() (*snapshot.Store, error) {
 	if data == "" {
 		return nil, &Error{KindConfig, errNoSnapshots}
 	}
-	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now}, nil
+	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.signSnapshot}, nil
 }
 
 // Save keeps a running sandbox's working folder and home on this computer, as

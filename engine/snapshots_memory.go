@@ -146,8 +146,8 @@ func alreadySaved(err error) error {
 }
 
 // park has the sandbox stand still until [Sandbox.thaw], or until this program is gone.
-func (s *Sandbox) park(ctx context.Context, id string) error {
-	_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id, AskerSeconds: protocol.AskerLimit.Seconds()})
+func (s *Sandbox) park(ctx context.Context, id, key string) error {
+	_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id, Key: key, AskerSeconds: protocol.AskerLimit.Seconds()})
 	if code := protocol.CodeOf(err); code != "" && code != protocol.Unavailable {
 		return &local.Refused{Why: alreadySaved(err)}
 	}

@@ -25,3 +25,6 @@ func (e *Engine) places() []string {
 	}
 	return places
 }
+
+// ToolPlaces are the folders in which tools such as gVisor's program are looked for.
+func (e *Engine) ToolPlaces() []string { return e.places() }

@@ -14,9 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/veil"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -51,6 +51,9 @@ type UpOptions struct {
 	// those of the experiment; empty = none.
 	// Keys, ports and processes are the new sandbox's own.
 	Snapshot string
+	// Agent says that the caller will run the experiment's agent on this computer. Its
+	// effects are then confirmed together with those of the sandbox.
+	Agent bool
 	CheckOptions
 	Progress Progress
 }
@@ -110,12 +113,13 @@ type up struct {
 	purpose  string            // what this machine is made to build; empty for a sandbox
 	building string            // the folder of a layer that this machine is made for; empty for a sandbox
 	builds   *layer            // that layer; nil = none
+	wheels   []sdk.Mount       // what it sees of pip's files, and where it puts new ones
 
 	making     *sdk.Image // the system that this machine is made for; nil for a sandbox
 	system     string     // saved system that it starts from; empty = as the plan has it
 	systemNote string     // where the cache notes that
 
-	hidden veil.Words          // the names of hidden models, where the agent has the whole sandbox
+	hidden namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
 	space  string              // the working folder as processes see it
 
@@ -162,9 +166,14 @@ func (u *up) prepare(ctx context.Context) error {
 			u.secrets[name] = value
 		}
 	}
-	u.settings = u.engine.installerSettings(env, u.exp.Sandbox.Env)
+	if u.settings, err = u.engine.installerSettings(env, u.exp); err != nil {
+		return err
+	}
 	if u.layer, err = u.engine.planLayer(&u.plan, u.settings); err != nil {
 		return as(KindConfig, err)
+	}
+	if err := u.confirm(ctx); err != nil {
+		return err
 	}
 	if err := u.readWorkspace(); err != nil {
 		return err

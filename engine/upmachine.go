@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -128,10 +129,16 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		Poll: time.Duration(c.PollSeconds * float64(time.Second)), Spared: spared,
 		Prepare: func(spec *sdk.MachineSpec) (err error) {
 			boot.EndUnix, boot.Machine = spec.EndUnix, spec.Key
-			if spec.Env, err = loader.BootEnv(boot); err == nil && search != "" {
+			if spec.Env, err = loader.BootEnv(boot); err != nil {
+				return err
+			}
+			if search != "" {
 				spec.Env["PATH"] = search
 			}
-			return err
+			if ports := u.plan.HostPorts; len(ports) > 0 && c.Provider == localName {
+				spec.Env[local.HostPortsVariable] = local.HostPorts(ports)
+			}
+			return nil
 		},
 	}, nil
 }
@@ -146,7 +153,7 @@ func costOf(c plan.Choice) float64 {
 // mounts are the folders and files of this computer that a local machine is shown.
 func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
 	if u.building != "" {
-		return u.buildMounts()
+		return u.buildMounts(), nil
 	}
 	var mounts []sdk.Mount
 	if u.layer != nil && layered(c) {

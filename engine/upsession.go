@@ -66,7 +66,12 @@ func (u *up) noteMode(r *machine.Record) error {
 	if err != nil {
 		return err
 	}
-	return setNote(r, func(n *sessionNote) { n.Mode, n.Config, n.Layer = u.exp.Sandbox.ExecutionMode, config, u.layerKey() })
+	return setNote(r, func(n *sessionNote) {
+		n.Mode, n.Config, n.Layer = u.exp.Sandbox.ExecutionMode, config, u.layerKey()
+		if spec := u.hidden.Spec(); u.hides() {
+			n.Hidden = &spec
+		}
+	})
 }
 
 // listen asks for the ports of Jupyter and VS Code. On a machine that shares this
@@ -78,13 +83,13 @@ func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) (spared []int) {
 	if u.building != "" {
 		return nil
 	}
-	if c.HostMounts && u.plan.Network != "open" {
+	if c.HostMounts && !u.sharesNetwork(c) {
 		spec.AnyPort = slices.Clone(spec.Ports)
 	}
 	ports, movable := listeners(u.exp.Sandbox)
 	for _, port := range ports {
 		may := slices.Contains(movable, port)
-		if c.HostMounts && u.plan.Network == "open" && may {
+		if c.HostMounts && u.sharesNetwork(c) && may {
 			continue
 		}
 		if !c.HostMounts && !slices.Contains(spec.Ports, port) {
@@ -96,6 +101,11 @@ func (u *up) listen(spec *sdk.MachineSpec, c plan.Choice) (spared []int) {
 		}
 	}
 	return spared
+}
+
+// sharesNetwork reports whether a machine on this computer has this computer's network.
+func (u *up) sharesNetwork(c plan.Choice) bool {
+	return u.plan.Network == "host" || u.plan.Network == "open" && (c.Isolation == "none" || c.Isolation == "")
 }
 
 // everywhere is where programs listen on a machine whose ports are led to from outside.
@@ -173,7 +183,7 @@ func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
 // fixedPort is the port that must be had: the one that was asked for, or the one that the
 // provider has been told.
 func (u *up) fixedPort(asked, usual int) int {
-	if asked == 0 && (!u.chosen.HostMounts || u.plan.Network != "open") {
+	if asked == 0 && (!u.chosen.HostMounts || !u.sharesNetwork(u.chosen)) {
 		return usual
 	}
 	return asked

@@ -32,6 +32,9 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	if want.Isolation != "" && want.Isolation != isolation.Auto && want.Isolation != isolation.GVisor {
 		return nil, u.unlike("sandbox.isolation", fmt.Sprintf("the snapshot %s has processes, which go on in isolation gvisor only, and the experiment says %s", saved.Name, want.Isolation), isolation.GVisor)
 	}
+	if err := u.engine.vouched(ctx, saved); err != nil {
+		return nil, err
+	}
 	dir, done, err := u.engine.memoryWork(ctx)
 	if err != nil {
 		return nil, err
@@ -45,6 +48,9 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 	defer verification.stop()
 	w, err := u.engine.waken(ctx, dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := u.confirmProcesses(ctx, saved, w.spec); err != nil {
 		return nil, err
 	}
 	if w.spec.Network != want.Network {

@@ -163,11 +163,12 @@ type MachineSpec struct {
 	CPU            float64           `json:"cpu,omitempty"`       // cores; 0 = the backend's default
 	MemoryGB       float64           `json:"memory_gb,omitempty"` // GiB of RAM
 	DiskGB         int               `json:"disk_gb,omitempty"`
-	Regions        []string          `json:"regions,omitempty"`   // any of them; empty = anywhere
-	Volumes        []Volume          `json:"volumes,omitempty"`   // only with FeatureVolumes
-	Image          *Image            `json:"image,omitempty"`     // nil = a plain Linux with Python 3
-	Isolation      string            `json:"isolation,omitempty"` // auto or a name from ProviderInfo.Isolations
-	Network        string            `json:"network,omitempty"`   // open, none or hosts
+	Regions        []string          `json:"regions,omitempty"`        // any of them; empty = anywhere
+	Volumes        []Volume          `json:"volumes,omitempty"`        // only with FeatureVolumes
+	Image          *Image            `json:"image,omitempty"`          // nil = a plain Linux with Python 3
+	Isolation      string            `json:"isolation,omitempty"`      // auto or a name from ProviderInfo.Isolations
+	NestedSandbox  bool              `json:"nested_sandbox,omitempty"` // programs may make sandboxes of their own; only with Isolations
+	Network        string            `json:"network,omitempty"`        // open, none or hosts
 	NetworkHosts   []string          `json:"network_hosts,omitempty"`
 	Mounts         []Mount           `json:"mounts,omitempty"`   // only with FeatureHostMounts
 	TimeoutSeconds int64             `json:"timeout_seconds"`    // hard end of the machine's life, from its start

@@ -30,6 +30,7 @@ type app struct {
 	stateDir   string
 	pluginDirs []string
 	lockDir    string // folder of the experiment, once that is known
+	trust      trustFlags
 
 	started bool // past the parsing of the command line
 	engine  func() (*engine.Engine, error)
@@ -93,7 +94,7 @@ func beforeDash(args []string) []string {
 func (a *app) openEngine() (*engine.Engine, error) {
 	e, err := engine.New(engine.Options{
 		StateDir: a.stateDir, PluginDirs: a.pluginDirs, LockDir: a.lockDir, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
-		Registry: registry.Open,
+		Registry: registry.Open, Trust: a.askTrust,
 	})
 	a.opened = e
 	return e, err

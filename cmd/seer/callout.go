@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // What a result may be to be printed. A buffer beyond shownBytes is only named.
@@ -56,8 +57,9 @@ func newPrinter(a *app, f showFlags, stream func() bool) (*printer, error) {
 		}
 	}
 	if !a.jsonOut {
-		w := a.ui.screen(a.ui.err)
-		p.out = [2]io.Writer{w, w}
+		o, e := a.ui.screen(a.ui.err), a.ui.screen(a.ui.err) // each holds back its own
+		p.out = [2]io.Writer{o, e}
+		p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 		return p, nil
 	}
 	mu := &sync.Mutex{}
@@ -142,8 +144,8 @@ func (p *printer) print(v value.Value) error {
 		}
 		return p.app.println(s)
 	}
-	if seen {
-		plain = harmlessJSON(plain)
+	if seen || p.app.jsonOut {
+		plain = sanitize.JSON(plain)
 	}
 	if !p.app.jsonOut {
 		plain = indented(plain)
@@ -164,7 +166,7 @@ func plainOf(v value.Value) (json.RawMessage, error) {
 // write writes the result to the file, whole or not at all.
 func (p *printer) write(tagged bool, size int64, body io.Reader) error {
 	if p.flags.out == "-" {
-		return writeValue(p.app.ui.stdout(), ".raw", tagged, size, body)
+		return writeValue(p.app.ui.screen(p.app.ui.out), ".raw", tagged, size, body)
 	}
 	if info, err := os.Stat(p.flags.out); err == nil && !info.Mode().IsRegular() {
 		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s is there and no file, so none takes its place; standard output is called -", p.flags.out)}

@@ -35,7 +35,7 @@ func (a *app) sandboxRefs(ctx context.Context, but []string) []string {
 		if slices.Contains(but, i.ID) || slices.Contains(but, i.Name) {
 			continue
 		}
-		about := "\t" + strings.Join(append([]string{string(i.State), "on " + i.Provider}, serviceNames(i)...), ", ")
+		about := "\t" + oneLine(strings.Join(append([]string{string(i.State), "on " + i.Provider}, serviceNames(i)...), ", "))
 		if i.Name != "" {
 			refs = append(refs, i.Name+about)
 		}

@@ -23,13 +23,16 @@ func (a *app) declined(text string) error {
 	return &codeError{code: exitPlugin, kind: string(engine.KindPlugin)}
 }
 
+// canAsk reports whether somebody sits at a terminal.
+func (a *app) canAsk() bool { return !a.jsonOut && term.IsTerminal(int(a.in.Fd())) }
+
 // confirm asks a question that is answered with y or n. Anything but y is no.
 func (a *app) confirm(ctx context.Context, question string) (bool, error) {
-	if a.jsonOut || !term.IsTerminal(int(a.in.Fd())) {
+	if !a.canAsk() {
 		return false, errNobodyThere
 	}
 	forgetTyped(a.in)
-	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", question)
+	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", harmless(question))
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal cannot be given up; the program ends with it
 		line, err := bufio.NewReader(a.in).ReadString('\n')

@@ -9,12 +9,15 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -26,7 +29,11 @@ func newCp(a *app) *cobra.Command {
 		Long: `Copy a file, or with -r a folder, between this computer and a sandbox. One of SRC
 and DST is ID:PATH; a relative PATH begins at /workspace. - is standard input or
 output. Modes are kept. As with cp, what is copied to an existing folder goes into
-it. A local path with a colon is written ./a:b.`,
+it. A local path with a colon is written ./a:b.
+
+What programs obey merely because they are used in a folder (.git, .vscode, .envrc,
+HEAD, …) gets .collected behind its name on this computer, with a warning: the code in
+the sandbox could run commands here by it. Look at it before you give it back its name.`,
 		Example: `  seer cp data.csv lab:/workspace/data.csv
   seer cp -r lab:results .
   tar c src | seer cp - lab:src.tar
@@ -109,6 +116,7 @@ type copier struct {
 	runtime   *protocol.Client
 	recursive bool
 	done      copied
+	renamed   []string
 }
 
 func (c *copier) upload(ctx context.Context, src, dst place) error {
@@ -118,7 +126,7 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 		}
 		c.done.Target = strings.TrimSuffix(dst.path, "/")
 		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
-			return c.runtime.WriteFile(ctx, c.done.Target, c.app.in, 0o644)
+			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.in, 0o644)
 		})
 	}
 	info, err := os.Stat(src.path)
@@ -187,12 +195,13 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 	case folder && !c.recursive:
 		return needsRecursive(src)
 	case dst.stream():
-		_, err := c.runtime.ReadFile(ctx, from, c.app.ui.raw(c.app.ui.out))
-		return err
+		out := c.app.ui.screen(c.app.ui.out)
+		_, err := c.runtime.ReadFile(ctx, from, out)
+		return errors.Join(err, out.Flush())
 	}
 	target := dst.path
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
-		target = filepath.Join(target, path.Base(from))
+		target = filepath.Join(target, c.safe(path.Base(from)))
 	} else if strings.HasSuffix(target, "/") && !folder {
 		return fmt.Errorf("there is no folder %s: %w", target, fs.ErrNotExist)
 	}
@@ -201,7 +210,22 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 	if entry.Type == protocol.EntryFile {
 		total = entry.Size
 	}
-	return c.metered(ctx, src, dst, total, func(ctx context.Context) error { return c.sandbox.Download(ctx, from, target) })
+	err = c.metered(ctx, src, dst, total, func(ctx context.Context) error {
+		return c.sandbox.Download(protocol.Renaming(ctx, c.safe), from, target)
+	})
+	if len(c.renamed) > 0 {
+		c.app.ui.note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))
+	}
+	return err
+}
+
+// safe is the name that a file of the sandbox gets here.
+func (c *copier) safe(name string) string {
+	safe := collect.Safe(name)
+	if quoted := strconv.Quote(name); safe != name && !slices.Contains(c.renamed, quoted) {
+		c.renamed = append(c.renamed, quoted)
+	}
+	return safe
 }
 
 func (c *copier) isFolder(ctx context.Context, remote string) bool {

@@ -58,7 +58,7 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 		if f.Fixed {
 			detail += " (installed just now)"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, detail); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, oneLine(detail)); err != nil {
 			return err
 		}
 		if !f.OK && f.Fix != "" {

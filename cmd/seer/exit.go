@@ -30,6 +30,7 @@ const (
 	exitConflict     = 12
 	exitUnsupported  = 13
 	exitNoSpace      = 14
+	exitUntrusted    = 15
 	exitTimeout      = 124
 	exitExec         = 125 // exec, python: seer itself failed
 	exitSignal       = 128 // and the number of the signal
@@ -53,6 +54,8 @@ const exitCodesText = `seer ends with one of these codes:
    12  a name, workspace or file is taken
    13  not supported by this version or on this provider
    14  a disk is full
+   15  nobody has confirmed what the experiment does beyond its folder and its
+       confinement, or nobody trusted has signed the snapshot
   124  a timeout ended it
   129  SIGHUP, 130 Ctrl-C, 141 the reader of the output went away, 143 SIGTERM
 
@@ -87,6 +90,8 @@ func codeOfKind(k engine.Kind) int {
 		return exitUnsupported
 	case engine.KindNoSpace:
 		return exitNoSpace
+	case engine.KindUntrusted:
+		return exitUntrusted
 	case engine.KindTimeout:
 		return exitTimeout
 	case engine.KindCancelled:

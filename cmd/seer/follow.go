@@ -42,7 +42,7 @@ Ctrl-C. "lost" means that there was more than could be told.`,
 				if a.jsonOut {
 					err = a.printJSON(event)
 				} else {
-					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), event.Type, event.Path))
+					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), oneLine(string(event.Type)), oneLine(event.Path)))
 				}
 				if err != nil {
 					return err

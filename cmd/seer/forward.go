@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/notebook"
 )
 
 func newForward(a *app) *cobra.Command {
@@ -60,6 +62,7 @@ type forwarding struct {
 	Port     int    `json:"port"`
 	Local    int    `json:"local"`
 	URL      string `json:"url"`
+	Page     string `json:"page,omitempty"` // the same for browsers of this computer
 	Password string `json:"password,omitempty"`
 
 	name string // of a page, in the place of the port
@@ -127,10 +130,13 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 		listeners = append(listeners, l)
 		pairs[i].Local = l.Addr().(*net.TCPAddr).Port
 		pairs[i].URL = fmt.Sprintf("http://127.0.0.1:%d%s", pairs[i].Local, pairs[i].path)
+		if pairs[i].name != "" {
+			pairs[i].Page = notebook.OwnOrigin(pairs[i].URL)
+		}
 	}
 	err := a.print(pairs, func(w io.Writer) error {
 		for _, p := range pairs {
-			fmt.Fprintf(w, "%s → port %d of %s\n", p.URL, p.Port, s.ID())
+			fmt.Fprintf(w, "%s → port %d of %s\n", cmp.Or(p.Page, p.URL), p.Port, s.ID())
 			if p.Password != "" {
 				fmt.Fprintf(w, "password: %s\n", p.Password)
 			}

@@ -145,7 +145,7 @@ func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
 		for _, i := range part.items {
 			n++
 			bytes += i.Bytes
-			if _, err := fmt.Fprintf(w, "%-10s %s: %s\n", part.what, itemName(i), i.Why); err != nil {
+			if _, err := fmt.Fprintf(w, "%-10s %s: %s\n", part.what, oneLine(itemName(i)), oneLine(i.Why)); err != nil {
 				return err
 			}
 		}

@@ -54,6 +54,7 @@ func jsonCases(registry string) map[string]jsonCase {
 		"snapshot":         {oneObject, f("snapshot lab first"), f("snapshot lab first"), 12},
 		"snapshots ls":     {oneList, f("snapshots ls"), f("snapshots ls --state-dir seer.yaml"), 3},
 		"snapshots verify": {oneList, f("snapshots verify first"), f("snapshots verify nothing"), 4},
+		"snapshots trust":  {oneObject, f("snapshots trust"), f("snapshots trust nothing"), 4},
 		"snapshots export": {oneObject, f("snapshots export first first.tar"), f("snapshots export nothing first.tar"), 4},
 		"snapshots import": {oneObject, f("snapshots import first.tar --name again"), f("snapshots import seer.yaml"), 3},
 		"snapshots rm":     {oneList, f("snapshots rm again"), f("snapshots rm again"), 4},

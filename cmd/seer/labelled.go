@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"io"
 	"sync"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // labelled says before each line whose it is. It keeps a line until it is whole, or too
-// long to wait for its end.
+// long to wait for its end. A line is sanitized, and cannot overwrite its label.
 type labelled struct {
 	label string
 	out   io.Writer
@@ -38,18 +40,20 @@ func (l *labelled) Write(p []byte) (int, error) {
 }
 
 // flush writes what has no end yet.
-func (l *labelled) flush() {
+func (l *labelled) flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.line) > 0 {
-		_ = l.emit(l.line) // nobody is there to be told
-		l.line = nil
+	line := l.line
+	l.line = nil
+	if len(line) == 0 {
+		return nil
 	}
+	return l.emit(line)
 }
 
 // emit writes a line at once, for there are others who write.
 func (l *labelled) emit(line []byte) error {
-	text := l.label + harmless(string(bytes.TrimRight(line, "\r\n"))) + "\n"
+	text := l.label + sanitize.Printed(string(line)) + "\n"
 	_, err := io.WriteString(l.out, text)
 	return err
 }

@@ -13,9 +13,12 @@ func TestLabelled(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	l.flush()
-	l.flush()
-	if want := "simulator: one\nsimulator: two\\x1b[2J\nsimulator: \nsimulator: rest\n"; out.String() != want {
+	for range 2 {
+		if err := l.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "simulator: one\nsimulator: two\nsimulator: \nsimulator: rest\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	out.Reset()

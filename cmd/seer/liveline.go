@@ -2,27 +2,21 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-)
 
-// escapes are a terminal's orders: those of ECMA-48 with parameters, titles and the like
-// with their end, and short ones.
-var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)|[ -/]*[0-~])?|\x{9b}[0-?]*[ -/]*[@-~]`)
+	"github.com/seer-engine/seer/engine/sanitize"
+)
 
 // plain is a line as it stands there when all of it has been written: without orders to
 // the terminal, and of what was written over only the last.
 func plain(line string) string {
-	line = escapes.ReplaceAllString(strings.ToValidUTF8(line, "\uFFFD"), "")
-	line = strings.TrimRight(line, "\r\n")
-	if i := strings.LastIndexByte(line, '\r'); i >= 0 {
-		line = line[i+1:]
-	}
+	line = strings.TrimRight(sanitize.Strip(line), "\r\n")
+	line = line[strings.LastIndexByte(line, '\r')+1:]
 	line = strings.NewReplacer("\t", " ", "\n", " ", "\ufe0f", "").Replace(line) // U+FE0F makes some signs wider
-	return strings.TrimRight(orders.ReplaceAllString(line, ""), " ")
+	return strings.TrimRight(line, " ")
 }
 
 // liveLine is what a step looks like in so many columns: the step, how long it has taken

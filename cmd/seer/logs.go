@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"sync"
 
@@ -81,51 +79,16 @@ func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []st
 	return g.Wait()
 }
 
-func (a *app) logWriter(mu *sync.Mutex, name string, prefixed bool) (io.Writer, func() error) {
+// logWriter takes the log of one service. Only what is flushed is whole.
+func (a *app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, func() error) {
 	switch {
 	case a.jsonOut:
 		s := &jsonStream{app: a, mu: mu, name: "log", source: name}
 		return s, s.flush
-	case prefixed:
-		p := &prefixWriter{to: a.ui.screen(a.ui.out), mu: mu, prefix: name + " | "}
-		return p, p.flush
+	case several:
+		l := &labelled{label: oneLine(name) + " | ", out: a.ui.stdout()}
+		return l, l.flush
 	}
-	return a.ui.screen(a.ui.out), func() error { return nil }
-}
-
-// prefixWriter writes whole lines with a prefix.
-type prefixWriter struct {
-	to     io.Writer
-	mu     *sync.Mutex
-	prefix string
-	rest   []byte
-}
-
-func (p *prefixWriter) Write(data []byte) (int, error) {
-	p.rest = append(p.rest, data...)
-	for {
-		i := bytes.IndexByte(p.rest, '\n')
-		if i < 0 {
-			return len(data), nil
-		}
-		line := p.rest[:i]
-		p.rest = p.rest[i+1:]
-		if err := p.line(line); err != nil {
-			return 0, err
-		}
-	}
-}
-
-func (p *prefixWriter) flush() error {
-	if len(p.rest) == 0 {
-		return nil
-	}
-	return p.line(p.rest)
-}
-
-func (p *prefixWriter) line(line []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := fmt.Fprintf(p.to, "%s%s\n", p.prefix, line)
-	return err
+	w := a.ui.screen(a.ui.out)
+	return w, w.Flush
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/notebook"
 )
 
 func newOpen(a *app) *cobra.Command {
@@ -21,7 +22,9 @@ func newOpen(a *app) *cobra.Command {
 		Long: `Open Jupyter (execution_mode: notebook) or VS Code (debug: true) of a sandbox in the
 browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL,
 which is printed with --print, or where there is no browser: whoever has it can do
-everything in the sandbox. Where the provider leads to no such port, use seer forward.`,
+everything in the sandbox. On this computer the host of the URL is a name under
+localhost, so that pages of sandboxes share no cookies; a browser that does not know
+such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no such port, use seer forward.`,
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
 		Args:              cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
 		ValidArgsFunction: a.completeSandboxThenPage,
@@ -83,9 +86,10 @@ type page struct {
 func pageOf(ctx context.Context, s *engine.Sandbox, what string) (p page, err error) {
 	if what == "jupyter" {
 		p.URL, err = s.JupyterURL(ctx)
-		return p, err
+	} else {
+		p.URL, p.Password, err = s.CodeServerURL(ctx)
 	}
-	p.URL, p.Password, err = s.CodeServerURL(ctx)
+	p.URL = notebook.OwnOrigin(p.URL)
 	return p, err
 }
 

@@ -1,19 +1,31 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // printJSON prints one value on one line of stdout.
-func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.ui.stdout())
+func (a *app) printJSON(v any) error { return writeJSON(a.ui.stdout(), v) }
+
+// writeJSON writes one value on one line, with escapes for all that a terminal obeys.
+func writeJSON(w io.Writer, v any) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(sanitize.JSON(text.Bytes()))
+	return err
 }
 
 // print prints v under --json, and what text writes otherwise.
@@ -27,7 +39,7 @@ func (a *app) print(v any, text func(w io.Writer) error) error {
 // document prints a JSON document as it is written, under --json on one line.
 func (a *app) document(text []byte) error {
 	return a.print(json.RawMessage(text), func(w io.Writer) error {
-		_, err := w.Write(text)
+		_, err := w.Write(sanitize.JSON(text))
 		return err
 	})
 }
@@ -37,11 +49,12 @@ func (a *app) println(args ...any) error {
 	return err
 }
 
-// streams are where the output of a command goes: straight through, or as JSON
-// lines on stdout. end flushes them.
+// streams are where the output of a command goes: to the terminal, straight to a pipe or a
+// file, or as JSON lines on stdout. end flushes them.
 func (a *app) streams() (stdout, stderr io.Writer, end func() error) {
 	if !a.jsonOut {
-		return a.ui.raw(a.ui.out), a.ui.raw(a.ui.err), func() error { return nil }
+		o, e := a.ui.screen(a.ui.out), a.ui.screen(a.ui.err)
+		return o, e, func() error { return errors.Join(o.Flush(), e.Flush()) }
 	}
 	mu := &sync.Mutex{}
 	o, e := &jsonStream{app: a, mu: mu, name: "stdout"}, &jsonStream{app: a, mu: mu, name: "stderr"}
@@ -99,7 +112,7 @@ func (s *jsonStream) emit(data []byte) error {
 		c.Base64 = base64.StdEncoding.EncodeToString(data)
 	}
 	if s.aside {
-		return json.NewEncoder(s.app.ui.stderr()).Encode(c)
+		return writeJSON(s.app.ui.stderr(), c)
 	}
 	return s.app.printJSON(c)
 }

@@ -34,7 +34,7 @@ func newPlan(a *app) *cobra.Command {
 			}
 			return a.print(p, func(w io.Writer) error {
 				for _, line := range p.Lines() {
-					if _, err := fmt.Fprintln(w, line); err != nil {
+					if _, err := fmt.Fprintln(w, oneLine(line)); err != nil {
 						return err
 					}
 				}
@@ -44,5 +44,6 @@ func newPlan(a *app) *cobra.Command {
 	}
 	addSet(c, &set)
 	addUnguarded(c, &check)
+	addTrust(c, a)
 	return c
 }

@@ -156,7 +156,7 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 			}
 		},
 	})
-	log.flush()
+	_ = log.flush() // the result is told either way
 	if ui.live != nil {
 		ui.live.hide()
 	}

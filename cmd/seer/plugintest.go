@@ -93,9 +93,9 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	}
 	t.Seer, t.Env = version, environment
 	if t.verbose && !a.jsonOut {
-		t.Log = a.ui.raw(os.Stderr)
+		t.Log = a.ui.screen(a.ui.err)
 		log := &labelled{label: "simulator: ", out: t.Log}
-		defer log.flush()
+		defer func() { _ = log.flush() }() // the report is told either way
 		t.SimulatorLog = log
 	}
 	t.Progress = func(r sdktest.Result) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -15,8 +14,8 @@ func (t *terminal) progress(e engine.Event) {
 		return
 	}
 	if t.json {
-		if data, err := json.Marshal(map[string]engine.Event{"event": e}); err == nil && (!t.quiet || e.Level == engine.LevelWarn) {
-			fmt.Fprintf(t.stderr(), "%s\n", data)
+		if !t.quiet || e.Level == engine.LevelWarn {
+			_ = writeJSON(t.stderr(), map[string]engine.Event{"event": e}) // whoever closed stderr wants none
 		}
 		return
 	}
@@ -66,6 +65,6 @@ func (t *terminal) note(word, text string) {
 // tell is a remark that is not a result.
 func (t *terminal) tell(format string, args ...any) {
 	if !t.quiet && !t.json {
-		fmt.Fprintf(t.stderr(), format+"\n", args...)
+		fmt.Fprintln(t.stderr(), oneLine(fmt.Sprintf(format, args...)))
 	}
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +20,7 @@ import (
 type replayFlags struct {
 	set                []string
 	outputs, out, mode string
+	isolation          string
 }
 
 func newReplay(a *app) *cobra.Command {
@@ -35,7 +34,11 @@ answer that the same call with exactly the same arguments got in the run, and fa
 if the run did not make it.
 
 The experiment is the run's own, or FILE; COMMAND replaces its agent, and sees the
-files of the workspace. Results go to replay/ in RUN.
+files of the workspace. Results go to replay/ in RUN. Of a record that is not from a run
+of yours on this computer, FILE must be named.
+
+The agent is confined. It runs as an ordinary process only with --isolation none,
+whatever the experiment says.
 
 With --out, no agent is run: what an agent needs to call the functions is written
 into a folder, as seer serve does, and they answer until Ctrl-C.`,
@@ -68,7 +71,10 @@ into a folder, as seer serve does, and they answer until Ctrl-C.`,
 		},
 	}
 	addSet(c, &f.set)
+	addTrust(c, a)
 	c.Flags().StringVar(&f.outputs, "outputs", "", "the `DIR` for the results (default RUN/replay)")
+	c.Flags().StringVar(&f.isolation, "isolation", "", "how the agent is confined, in place of agent.isolation: auto, bubblewrap,\ngvisor; none runs it as an ordinary process")
+	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions([]string{"auto", "bubblewrap", "gvisor", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&f.out, "out", "", "run no agent; write what one needs into `DIR` and answer until Ctrl-C")
 	c.Flags().StringVar(&f.mode, "as", "library", "with --out: library, mcp, prompt, or a plugin's `MODE`")
 	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
@@ -95,7 +101,7 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 		return err
 	}
 	if file == "" {
-		if file, err = experimentOf(dir); err != nil {
+		if file, err = a.experimentOf(dir); err != nil {
 			return err
 		}
 	}
@@ -113,25 +119,27 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 		return err
 	}
 	a.stop.cleans("asking the agent to end and collecting its results")
-	return a.agentWork(run.Options{}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+	return a.agentWork(run.Options{Isolation: f.isolation}, func(e *engine.Engine, o run.Options) (run.Result, error) {
 		return run.Replay(ctx, e, exp, folder, o)
 	})
 }
 
 // experimentOf is the file that a run was made from.
-func experimentOf(dir string) (string, error) {
-	path := filepath.Join(dir, "run.json")
-	data, err := os.ReadFile(path)
-	var ran struct {
-		File string `json:"file"`
+func (a *app) experimentOf(dir string) (string, error) {
+	// Not a.engine: which plugins that one has is decided by the experiment's folder.
+	e, err := engine.New(engine.Options{StateDir: a.stateDir, Version: version})
+	if err != nil {
+		return "", err
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &ran)
+	defer e.Close()
+	file, err := run.ExperimentOf(e, dir)
+	if errors.Is(err, run.ErrNoFile) {
+		return "", usagef("%w; name it: seer replay %s FILE", err, shellQuoted(dir))
 	}
-	if err != nil || ran.File == "" {
-		return "", usagef("%s does not tell which experiment was run; name it: seer replay %s FILE", path, shellQuoted(dir))
+	if err != nil {
+		return "", fmt.Errorf("%w: seer replay %s FILE", err, shellQuoted(dir))
 	}
-	return ran.File, nil
+	return file, nil
 }
 
 // stage answers from a record until ctx ends.
@@ -149,6 +157,10 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 		return err
 	}
 	defer stage.Close()
+	records, err := e.SurfaceRecords()
+	if err != nil {
+		return err
+	}
 	names := stage.Services()
 	slices.Sort(names)
 	files := []string{}
@@ -161,14 +173,14 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 		if err != nil {
 			return err
 		}
-		w, err := writeSurface(f.out, made, v)
+		w, err := writeSurface(ctx, f.out, made, v, records)
 		if err != nil {
 			return err
 		}
 		files = append(files, w.Files...)
 	}
 	err = a.print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, strings.Join(files, "\n"))
+		_, err := fmt.Fprintln(w, harmless(strings.Join(files, "\n")))
 		return err
 	})
 	if err != nil {

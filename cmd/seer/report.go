@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 )
 
 // usageError is a command line that cannot be meant.
@@ -43,7 +43,7 @@ type errorJSON struct {
 	Kind     string `json:"kind"`
 	Message  string `json:"message"`
 	ExitCode int    `json:"exit_code"`
-	Details  any    `json:"details,omitempty"` // config: the mistakes; call, service: the remote error
+	Details  any    `json:"details,omitempty"` // config: the mistakes; call, service: the remote error; untrusted: the effects
 }
 
 // report tells the user why the program failed, on stderr.
@@ -52,10 +52,8 @@ func (a *app) report(err error, code int) {
 		return
 	}
 	if a.jsonOut {
-		data, jerr := json.Marshal(map[string]errorJSON{"error": {Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}})
-		if jerr == nil {
-			fmt.Fprintf(a.ui.stderr(), "%s\n", data)
-		}
+		shown := errorJSON{Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}
+		_ = writeJSON(a.ui.stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
 	if kindText(err) != string(engine.KindCancelled) {
@@ -79,7 +77,7 @@ func message(err error) string {
 	if errors.As(err, &mistakes) && len(mistakes) > 1 {
 		return fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), mistakes.Error())
 	}
-	text := strings.TrimRight(err.Error(), "\n")
+	text := strings.TrimRight(err.Error(), "\n") + trustHint(err)
 	var call *protocol.CallError
 	if errors.As(err, &call) {
 		if traceback := strings.TrimRight(call.Traceback, "\n"); !strings.Contains(text, traceback) {
@@ -111,7 +109,10 @@ func sentence(err error) string {
 func details(err error) any {
 	var mistakes experiment.Errors
 	var call *protocol.CallError
+	var refused *trust.Error
 	switch {
+	case errors.As(err, &refused):
+		return refused.Effects
 	case errors.As(err, &mistakes):
 		return mistakes
 	case errors.As(err, &call):

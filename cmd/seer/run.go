@@ -25,7 +25,9 @@ outputs/, and end the sandbox.
 
 Ctrl-C once stops cleanly: the agent is asked to end, results are collected, and on
 a terminal you are asked whether to keep the sandbox; otherwise it ends. Twice stops at once; the sandbox then ends with its lease.
-The exit code is 11 when the agent itself fails.`,
+What the experiment does beyond its folder and its confinement is shown and confirmed
+first, once; --trust and --yes answer in scripts. The exit code is 11 when the agent
+itself fails, and 15 when nobody has confirmed.`,
 		Example: `  seer run seer.yaml
   seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
   seer run seer.yaml --keep      # look around in it afterwards`,
@@ -37,6 +39,7 @@ The exit code is 11 when the agent itself fails.`,
 	}
 	addSet(c, &set)
 	addUnguarded(c, &check)
+	addTrust(c, a)
 	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
 	return c
 }

@@ -40,8 +40,9 @@ func newServe(a *app) *cobra.Command {
   prompt    NAME.md, which tells how the functions are called
   skill     .claude/skills/NAME, an agent skill with the library in it
 
-Each also writes prompt.md, a few lines for the agent's prompt, over the one that is
-there. Plugins add further modes. Serving a NAME again replaces it once the new version
+Each also writes prompt.md, a few lines for the agent's prompt. A file that is there
+already is replaced only if seer serve wrote it and nobody has changed it since;
+otherwise nothing is written. Plugins add further modes. Serving a NAME again replaces it once the new version
 has loaded; what was written before goes on working. What is written holds a token
 that can call these functions and nothing else.
 
@@ -150,7 +151,15 @@ func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, fi
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
-	written, err := writeSurface(f.out, made, v)
+	e, err := a.engine()
+	if err != nil {
+		return nil, surface.Written{}, err
+	}
+	records, err := e.SurfaceRecords()
+	if err != nil {
+		return nil, surface.Written{}, err
+	}
+	written, err := writeSurface(ctx, f.out, made, v, records)
 	return v, written, err
 }
 
@@ -159,7 +168,7 @@ func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFla
 	return a.print(result, func(w io.Writer) error {
 		a.ui.tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
 		for _, f := range written.Files {
-			if _, err := fmt.Fprintln(w, f); err != nil {
+			if _, err := fmt.Fprintln(w, oneLine(f)); err != nil {
 				return err
 			}
 		}
@@ -172,32 +181,23 @@ func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFla
 
 // writeSurface writes the files of a surface, and for the parts that are no files
 // those that agents usually read.
-func writeSurface(out string, made sdk.Surface, service interface{ Connection() protocol.Connection }) (surface.Written, error) {
+func writeSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() protocol.Connection }, records surface.Records) (surface.Written, error) {
 	seer, err := os.Executable()
 	if err != nil {
 		return surface.Written{}, err
 	}
-	w, err := surface.Write(out, made, surface.Target{Connection: service.Connection(), Seer: seer})
-	if err != nil {
+	w, err := surface.Write(ctx, out, made, surface.Target{Connection: service.Connection(), Seer: seer, Records: records, PromptFile: promptFile})
+	if err != nil || len(w.MCPServers) == 0 {
 		return w, err
 	}
 	dir, err := filepath.Abs(out)
 	if err != nil {
 		return w, err
 	}
-	if len(w.MCPServers) > 0 {
-		path := filepath.Join(dir, mcpFile)
-		if err := surface.WriteMCPConfig(path, w.MCPServers); err != nil {
-			return w, err
-		}
-		w.Files = append(w.Files, path)
+	path := filepath.Join(dir, mcpFile)
+	if err := surface.WriteMCPConfig(ctx, path, w.MCPServers, records); err != nil {
+		return w, err
 	}
-	if w.Prompt != "" {
-		path := filepath.Join(dir, promptFile)
-		if err := os.WriteFile(path, []byte(strings.TrimRight(w.Prompt, "\n")+"\n"), 0o644); err != nil {
-			return w, err
-		}
-		w.Files = append(w.Files, path)
-	}
+	w.Files = append(w.Files, path)
 	return w, nil
 }

@@ -40,7 +40,7 @@ only, so that the text can be shown to anybody.`,
 
 func showText(w io.Writer, i engine.Info, keys bool) error {
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(w, "%-11s %s\n", label, fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "%-11s %s\n", label, oneLine(fmt.Sprintf(format, args...)))
 	}
 	line("id", "%s", i.ID)
 	if i.Name != "" {

@@ -61,7 +61,7 @@ func (a *app) save(ctx context.Context, e *engine.Engine, ref string, o engine.S
 	if err != nil {
 		return err
 	}
-	return a.print(describeSnapshot(saved), func(io.Writer) error { return a.println(saved.Name) })
+	return a.print(a.describeSnapshot(ctx, saved), func(io.Writer) error { return a.println(saved.Name) })
 }
 
 // snapshotInfo is a snapshot as the commands tell it.
@@ -71,9 +71,14 @@ type snapshotInfo struct {
 	snapshot.Meta
 	Trees   []snapshot.Tree `json:"trees"`
 	Bytes   int64           `json:"bytes"`
+	Signer  string          `json:"signer"` // "you", a trusted fingerprint, or why it is nobody of these
 	Damaged string          `json:"damaged,omitempty"`
 }
 
-func describeSnapshot(s snapshot.Snapshot) snapshotInfo {
-	return snapshotInfo{Name: s.Name, ID: s.ID, Meta: s.Meta, Trees: s.Trees, Bytes: s.Bytes, Damaged: s.Damaged}
+func (a *app) describeSnapshot(ctx context.Context, s snapshot.Snapshot) snapshotInfo {
+	info := snapshotInfo{Name: s.Name, ID: s.ID, Meta: s.Meta, Trees: s.Trees, Bytes: s.Bytes, Damaged: s.Damaged}
+	if e, err := a.engine(); err == nil {
+		info.Signer = e.SignerOf(ctx, s)
+	}
+	return info
 }

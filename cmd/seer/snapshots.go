@@ -11,10 +11,11 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/trust"
 )
 
 func newSnapshots(a *app) *cobra.Command {
-	return family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a))
+	return family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
 }
 
 // snapshotStore is that of this computer.
@@ -42,7 +43,7 @@ func newSnapshotsLs(a *app) *cobra.Command {
 			}
 			infos := []snapshotInfo{}
 			for _, s := range all {
-				infos = append(infos, describeSnapshot(s))
+				infos = append(infos, a.describeSnapshot(cmd.Context(), s))
 			}
 			return a.print(infos, func(w io.Writer) error {
 				if len(infos) == 0 {
@@ -128,6 +129,9 @@ func newSnapshotsExport(a *app) *cobra.Command {
 				return err
 			}
 			if given[1] == "-" {
+				if a.ui.width() > 0 {
+					return usagef("an archive is not for a terminal; write it to a file, or into a pipe")
+				}
 				return store.Export(cmd.Context(), given[0], a.ui.out) // not guarded: what waits for its reader keeps no word back
 			}
 			m := a.ui.newMeter("snapshot", "exporting "+given[0], 0)
@@ -167,7 +171,11 @@ func newSnapshotsImport(a *app) *cobra.Command {
 			if err != nil {
 				return importError(err)
 			}
-			return a.print(describeSnapshot(saved), func(io.Writer) error { return a.println(saved.Name) })
+			info := a.describeSnapshot(cmd.Context(), saved)
+			if saved.Kind == snapshot.Memory && info.Signer != trust.OwnKey {
+				a.ui.tell("%s has processes; signer: %s. See: seer snapshots trust --help", saved.Name, info.Signer)
+			}
+			return a.print(info, func(io.Writer) error { return a.println(saved.Name) })
 		},
 	}
 	c.Flags().StringVar(&name, "name", "", "what to call it here (default: as it was called)")

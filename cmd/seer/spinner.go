@@ -162,6 +162,7 @@ func (s *spinner) draw() {
 	if err != nil || width <= 0 {
 		width = 80
 	}
+	s.t.endLine(s.t.err)
 	line := liveLine(s.step, s.detail, time.Since(s.since), width-3)
 	fmt.Fprintf(s.t.err, erase+"%s %s\r", s.t.paint(dim, string(glyphs[s.frame%len(glyphs)])), line)
 	s.drawn = true

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // terminal holds the rules for output. Results go to stdout; progress, warnings,
@@ -25,6 +27,9 @@ type terminal struct {
 	live     *spinner // nil = plain lines
 	gone     bool     // nobody reads stdout any more
 	unsaid   error    // why a result could not be written
+	unended  bool     // a program has begun a line on the terminal
+
+	unsanitized bool // for tests of attacks only: programs' output passes as it is
 }
 
 func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
@@ -42,27 +47,56 @@ func (t *terminal) configure(json, quiet, verbose, noColor bool) {
 	}
 }
 
-// stdout and stderr are the only ways to the streams.
-func (t *terminal) stdout() io.Writer { return &guarded{t: t, f: t.out} }
-func (t *terminal) stderr() io.Writer { return &guarded{t: t, f: t.err} }
-
-// raw is a stream for the output of a command, which need not end with a line:
-// the live line stays away until there is news.
-func (t *terminal) raw(f *os.File) io.Writer { return &guarded{t: t, f: f, hides: true} }
-
-// screen is raw for what a function prints. On a terminal it gives no orders.
-func (t *terminal) screen(f *os.File) io.Writer {
-	if term.IsTerminal(int(f.Fd())) {
-		return &harmlessWriter{w: t.raw(f)}
+// stdout is for results. On a terminal they are sanitized; a pipe or a file gets them as
+// they are.
+func (t *terminal) stdout() io.Writer {
+	g := t.guard(t.out)
+	if g.tty {
+		g.clean(sanitize.NewMessageWriter)
 	}
-	return t.raw(f)
+	return g
 }
 
-// guarded takes the live line away before it writes.
+// stderr is for what Seer says. It is sanitized wherever it goes.
+func (t *terminal) stderr() io.Writer { return t.guard(t.err).clean(sanitize.NewMessageWriter) }
+
+// raw is a stream for the output of a command on a terminal of its own, which passes as
+// it is. The live line stays away until there is news.
+func (t *terminal) raw(f *os.File) *guarded {
+	g := t.guard(f)
+	g.hides = true
+	return g
+}
+
+// screen is raw for all other output of programs: sanitized on a terminal, and as it is
+// in a pipe or a file.
+func (t *terminal) screen(f *os.File) *guarded {
+	g := t.raw(f)
+	if g.tty && !t.unsanitized {
+		g.clean(sanitize.NewWriter)
+	}
+	return g
+}
+
+func (t *terminal) guard(f *os.File) *guarded {
+	return &guarded{t: t, f: f, to: f, tty: term.IsTerminal(int(f.Fd()))}
+}
+
+// guarded takes the live line away before it writes, and on a terminal begins a line of
+// Seer's on a line of its own. It is safe for concurrent use.
 type guarded struct {
-	t     *terminal
-	f     *os.File
-	hides bool
+	t         *terminal
+	f         *os.File
+	to        io.Writer        // f, or what sanitizes for it
+	sanitizer *sanitize.Writer // nil = none
+	tty       bool
+	hides     bool // output of a program, which need not end with a line
+}
+
+func (g *guarded) clean(with func(io.Writer) *sanitize.Writer) *guarded {
+	g.sanitizer = with(g.f)
+	g.to = g.sanitizer
+	return g
 }
 
 func (g *guarded) Write(p []byte) (int, error) {
@@ -74,7 +108,13 @@ func (g *guarded) Write(p []byte) (int, error) {
 			g.t.live.step = ""
 		}
 	}
-	n, err := g.f.Write(p)
+	if g.tty && len(p) > 0 {
+		if !g.hides {
+			g.t.endLine(g.f)
+		}
+		g.t.unended = g.hides && p[len(p)-1] != '\n'
+	}
+	n, err := g.to.Write(p)
 	if g.f == g.t.out && isBrokenPipe(err) {
 		g.t.gone = true
 	}
@@ -82,6 +122,25 @@ func (g *guarded) Write(p []byte) (int, error) {
 		g.t.unsaid = err
 	}
 	return n, err
+}
+
+// Flush writes what waits for the rest of its sequence.
+func (g *guarded) Flush() error {
+	g.t.mu.Lock()
+	defer g.t.mu.Unlock()
+	if g.sanitizer == nil {
+		return nil
+	}
+	return g.sanitizer.Flush()
+}
+
+// endLine ends a line that a program has begun, so that what Seer says is not taken for
+// the rest of it. The caller holds the lock.
+func (t *terminal) endLine(f *os.File) {
+	if t.unended {
+		t.unended = false
+		_, _ = f.WriteString("\n") // the next write fails as well
+	}
 }
 
 // readerGone reports whether stdout is a pipe that nobody reads any more.

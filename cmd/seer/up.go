@@ -43,6 +43,7 @@ Its ID is printed on stdout.`,
 	}
 	addSet(c, &set)
 	addUnguarded(c, &o.CheckOptions)
+	addTrust(c, a)
 	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "`NAME` of a snapshot whose files the sandbox begins with")
 	_ = c.RegisterFlagCompletionFunc("snapshot", a.completeSnapshot)
 	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; no two live ones share one")

@@ -127,7 +127,7 @@ func (w *watcher) tell(v *engine.Service) error {
 	if c.Kept {
 		how = "taken over, what was loaded is kept"
 	}
-	return w.app.println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), v.Name(), how, c.text()))
+	return w.app.println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), oneLine(v.Name()), oneLine(how), oneLine(c.text())))
 }
 
 func (c change) text() string {

@@ -193,7 +193,19 @@ const doorFile = ".seer/code-server/door.cjs" // in the home folder
 
 // door is the program that puts everything below the path.
 func (s Spec) door(port int) []byte {
-	return []byte(strings.NewReplacer("= BASE,", "= "+strconv.Quote(s.Base)+",", "= PORT;", "= "+strconv.Itoa(port)+";").Replace(door))
+	return s.fill(door, port)
+}
+
+func (s Spec) fill(text string, port int) []byte {
+	return []byte(strings.NewReplacer("= BASE,", "= "+strconv.Quote(s.Base)+",", "= PORT,", "= "+strconv.Itoa(port)+",",
+		"= HERE;", "= "+strconv.FormatBool(s.here())+";").Replace(text))
+}
+
+// here reports whether only this machine gets to the port. Elsewhere any name may lead
+// to it.
+func (s Spec) here() bool {
+	ip := net.ParseIP(s.IP)
+	return s.IP == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func ignoreGone(err error) error {

@@ -22,7 +22,10 @@ type Spec struct {
 	PythonPackages []string // requirements for pip
 	Repos          []Repo   // to be cloned into /workspace, in order, after the packages
 	Commands       []string // shell commands, in order, after everything else
-	Cache          string   // folder on a disk that outlives the machine, for downloads; empty = none
+	// Wheels is a folder of the machine with files that pip has downloaded before, each
+	// named by its SHA-256; it may be read-only. Fresh is where pip's new downloads are
+	// put; empty = Wheels. Empty Wheels = pip downloads everything.
+	Wheels, Fresh string
 
 	Venv   bool              // a virtual environment is made even where nothing is installed into it
 	Env    map[string]string // settings for the installers: proxies, indexes, certificates
@@ -53,6 +56,9 @@ var aptScript string
 
 //go:embed venv.py
 var venvProgram string
+
+//go:embed wheels.py
+var wheelsProgram string
 
 // Install does it. What the installers print goes to log, line by line, as it comes.
 // An installation that fails is an error of the code invalid with its last words;
@@ -113,6 +119,9 @@ func (i *installer) python(ctx context.Context, s Spec, result *Result) error {
 		return err
 	}
 	env := s.pipEnv()
+	if s.Wheels != "" {
+		env["SEER_WHEELS_SOURCE"] = wheelsProgram
+	}
 	if s.layer != "" {
 		env["SEER_LAYER"], env["SEER_BELOW"] = s.layer, s.below
 	}
@@ -127,8 +136,8 @@ func (i *installer) python(ctx context.Context, s Spec, result *Result) error {
 // pipEnv makes pip quiet about what nobody can answer.
 func (s Spec) pipEnv() map[string]string {
 	env := map[string]string{"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore", "PIP_PROGRESS_BAR": "off"}
-	if s.Cache != "" {
-		env["PIP_CACHE_DIR"] = path.Join(s.Cache, "pip")
+	if s.Wheels != "" { // pip's own cache compares nothing
+		env["SEER_WHEELS"], env["SEER_WHEELS_FRESH"], env["PIP_NO_CACHE_DIR"] = s.Wheels, s.Fresh, "1"
 	}
 	return merged(env, s.Env)
 }

@@ -46,6 +46,9 @@ def own():
     if not os.path.isdir(PACKAGES):
         return
     site = os.path.join("lib", "python{}.{}".format(*sys.version_info), "site-packages")
+    for name in ("_seer_wheels.pth", "_seer_wheels.py"):  # only for the build
+        if os.path.exists(os.path.join(PACKAGES, site, name)):
+            os.unlink(os.path.join(PACKAGES, site, name))
     os.makedirs(os.path.join(OWN, site))
     os.makedirs(os.path.join(OWN, "bin"))
     shutil.copy2(os.path.join(PACKAGES, "pyvenv.cfg"), OWN)

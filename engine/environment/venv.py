@@ -17,6 +17,9 @@ BELOW = os.environ.get("SEER_BELOW")  # a layer whose packages are seen, after t
 NESTED = sys.prefix != sys.base_prefix
 # The clone of a repository in the working folder hides a package of the same name that was
 # installed in place: Python takes the folder for a namespace before it asks setuptools' finders.
+# For this process and the installers that follow it: pip's files come from a store that is
+# shared. _seer_wheels.py does nothing without its variable.
+WHEELS = os.environ.get("SEER_WHEELS") and os.environ.pop("SEER_WHEELS_SOURCE", None)
 EDITABLE_FIRST = 'import sys; sys.meta_path.sort(key=lambda f: not getattr(f, "__module__", "").startswith("__editable__"))\n'
 
 
@@ -62,12 +65,24 @@ def make():
         os.symlink(os.path.join(LAYER, "python"), FOLDER)
 
 
+def share():
+    with open(os.path.join(SITE, "_seer_wheels.py"), "w", encoding="utf-8") as f:
+        f.write(WHEELS)
+    with open(os.path.join(SITE, "_seer_wheels.pth"), "w", encoding="utf-8") as f:
+        f.write('import os; "SEER_WHEELS" in os.environ and __import__("_seer_wheels")\n')
+
+
 def main():
     if not os.access(PYTHON, os.X_OK):
         try:
             make()
         except OSError as e:
             cannot("the virtual environment {} cannot be made: {}".format(FOLDER, e))
+    if WHEELS:
+        try:
+            share()
+        except OSError as e:
+            print("packages are downloaded again, because {} cannot be written: {}".format(SITE, e), flush=True)
     if sys.argv[1:]:
         code = subprocess.call([PYTHON, "-m", "pip", "install", "--", *sys.argv[1:]])
         if code:

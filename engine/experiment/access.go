@@ -67,7 +67,7 @@ func limitFields() []Field {
 		{Key: "keep_size", Kind: KindSize, Note: "`1GB`", Max: maxSize, Example: "8GB", Doc: "How much of answers is kept."},
 		{Key: "handle_keep", Kind: KindDuration, Note: "`15m`", Example: "2h", Doc: "How long a value stays in the sandbox after its last use."},
 		{Key: "handles", Kind: KindInt, Note: "1000", Min: 1, Max: maxCount, Doc: "How many values stay in the sandbox; the one used longest ago goes first."},
-		{Key: "handle_size", Kind: KindSize, Note: "a quarter of the memory", Max: maxSize, Example: "4GB", Doc: "How much memory these take."},
+		{Key: "handle_size", Kind: KindSize, Note: "a quarter of the memory", Max: maxSize, Example: "4GB", Doc: "How much memory these take, with the bases of views."},
 		{Key: "queue", Kind: KindInt, Note: "10000", Min: 1, Max: maxCount, Doc: "How many calls may wait."},
 	}
 }

@@ -46,10 +46,12 @@ type inputSandbox struct {
 	LocalFiles      []inputPair               `koanf:"local_files"`
 	LocalDirs       []inputPair               `koanf:"local_dirs"`
 	Ports           []int                     `koanf:"ports"`
+	HostPorts       []int                     `koanf:"host_ports"`
 	JupyterPort     int                       `koanf:"jupyter_port"`
 	Debug           bool                      `koanf:"debug"`
 	DebugPort       int                       `koanf:"debug_port"`
 	Isolation       string                    `koanf:"isolation"`
+	Nested          bool                      `koanf:"nested_sandbox"`
 	Network         []string                  `koanf:"network"`
 }
 
@@ -134,6 +136,10 @@ type inputAgent struct {
 	Command   []string          `koanf:"command"`
 	Prompt    string            `koanf:"prompt"`
 	Isolation string            `koanf:"isolation"`
+	MemoryGB  float64           `koanf:"memory"`
+	CPU       float64           `koanf:"cpu"`
+	Processes int               `koanf:"processes"`
+	Nested    bool              `koanf:"nested_sandbox"`
 	Network   string            `koanf:"network"`
 	Env       map[string]string `koanf:"env"`
 }
@@ -182,7 +188,7 @@ func (in inputSandbox) sandbox() Sandbox {
 		Regions: in.Region, MaxPrice: in.MaxPrice, Budget: in.Budget, ProviderOptions: in.ProviderOptions, ExecutionMode: in.ExecutionMode,
 		PythonPackages: in.PythonPackages, SystemPackages: in.SystemPackages, PythonVersion: in.PythonVersion,
 		Image: (*Image)(in.Image), Secrets: in.Secrets, Env: in.Env, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout,
-		Ports: in.Ports, JupyterPort: in.JupyterPort, Debug: in.Debug, DebugPort: in.DebugPort, Isolation: in.Isolation,
+		Ports: in.Ports, HostPorts: in.HostPorts, JupyterPort: in.JupyterPort, Debug: in.Debug, DebugPort: in.DebugPort, Isolation: in.Isolation, Nested: in.Nested,
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)
 	for _, m := range in.Models {
@@ -204,12 +210,12 @@ func (in inputSandbox) sandbox() Sandbox {
 	return s
 }
 
-// networkOf tells open and none from a list of hosts.
+// networkOf tells open, none and host from a list of hosts.
 func networkOf(words []string) (mode string, hosts []string) {
 	if len(words) == 0 {
 		return "", nil
 	}
-	if len(words) == 1 && (words[0] == "open" || words[0] == "none") {
+	if len(words) == 1 && (words[0] == "open" || words[0] == "none" || words[0] == "host") {
 		return words[0], nil
 	}
 	return "hosts", words

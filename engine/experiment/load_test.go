@@ -51,7 +51,7 @@ func TestEveryFieldOfTheFullFile(t *testing.T) {
 				{Name: "shelf:tiny/other", Source: "shelf", VarName: "other", IsPEFT: true, BaseModel: "google/gemma-2-2b"},
 				{Name: "./third", Source: "folder", Path: in("third"), VarName: "third", LoadAsPEFT: true},
 			},
-			ExecutionMode: experiment.ModeNotebook, JupyterPort: 8889, Debug: true, DebugPort: 8443,
+			ExecutionMode: experiment.ModeNotebook, JupyterPort: 8889, HostPorts: []int{5432}, Debug: true, DebugPort: 8443,
 			Repos:          []experiment.Repo{{URL: "org/repo"}, {URL: "https://example.org/r.git", Ref: "v1", Install: "pip install -e ."}},
 			PythonPackages: []string{"numpy>=1.24"},
 			SystemPackages: []string{"git", "libgl1"}, PythonVersion: "3.11",
@@ -189,7 +189,7 @@ func TestCancelled(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	exp := load(t, "testdata/full.yaml", "sandbox.timeout=3h")
-	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 21, "sandbox.models.1.name": 22, "sandbox.models.0.name": 21, "serve.0.file": 43, "serve.0.nothing": 43,
+	for path, line := range map[string]int{"name": 2, "sandbox.models.0": 21, "sandbox.models.1.name": 22, "sandbox.models.0.name": 21, "serve.0.file": 44, "serve.0.nothing": 44,
 		"sandbox.volumes.1.path": 13, "sandbox.provider_options.modal.app": 17} {
 		if p := exp.Position(path); p.Line != line || p.File != "testdata/full.yaml" {
 			t.Errorf("%s: %+v, want line %d", path, p, line)

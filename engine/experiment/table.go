@@ -64,8 +64,12 @@ func sandboxFields() []Field {
 		{Key: "debug_port", Kind: KindInt, Nullable: true, Note: "8443; on this computer another one where that is taken", Min: 1, Max: 65535, Example: "8443", Doc: "Port of VS Code."},
 		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
 			Doc: "How the local provider keeps the sandbox apart; `auto` is the best that works here. Never weaker than asked."},
+		{Key: "nested_sandbox", Kind: KindBool, Default: "false",
+			Doc: "Let code in a local sandbox make namespaces and mounts, for programs with a sandbox of their own (Chromium). It opens more of the kernel to the sandbox. In bubblewrap, root cannot have it."},
 		{Key: "network", Kind: KindOneOrAll, Default: "open", Example: "none",
-			Doc: "`open`, `none`, or a list of the only hosts that may be reached."},
+			Doc: "`open` (the Internet, without this computer), `none`, `host` (this computer's own network), or a list of the only hosts that may be reached."},
+		{Key: "host_ports", Kind: KindInts, Min: 1024, Max: 65535, Example: "[8000]",
+			Doc: "Ports of this computer's `127.0.0.1` that the sandbox reaches at its own; the local provider has them."},
 	}
 }
 
@@ -145,8 +149,14 @@ func agentFields() []Field {
 			Doc: "Which agent: `command` is any program."},
 		{Key: "command", Kind: KindStrings, Example: "[python3, agent.py]", Doc: "The program and its arguments; needed with `provider: command`."},
 		{Key: "prompt", Kind: KindString, Doc: "The task, as text."},
-		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "bubblewrap", "none"},
-			Doc: "How the agent's own process is kept apart; `auto` is the best that works here."},
+		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
+			Doc: "How the agent's own process is kept apart; `auto` is the best that works here. Never weaker than asked."},
+		{Key: "memory", Kind: KindSize, Nullable: true, Note: "half of this computer's", Max: maxSize, Example: "8GB",
+			Doc: "Memory that the agent's processes may take together, in GiB. Each of its folders in memory, such as `/tmp`, has a quarter of it."},
+		{Key: "cpu", Kind: KindNumber, Nullable: true, Note: "all of this computer's", Max: 1024, Example: "2", Doc: "Number of cores that they may use."},
+		{Key: "processes", Kind: KindInt, Nullable: true, Note: "4096", Example: "1000", Min: 16, Max: 1 << 20, Doc: "Number of processes and threads that they may have."},
+		{Key: "nested_sandbox", Kind: KindBool, Default: "false",
+			Doc: "Let the agent make namespaces and mounts, for programs with a sandbox of their own (Codex, Chromium). It opens more of the kernel to the agent. In bubblewrap, root cannot have it."},
 		{Key: "network", Kind: KindString, Default: "none", Enum: []string{"none", "open"}, Doc: "Network of the agent's own process."},
 		{Key: "env", Kind: KindEnv, Doc: "Environment variables of the agent."},
 	}

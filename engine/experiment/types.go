@@ -58,7 +58,9 @@ type Sandbox struct {
 	Debug           bool                      // VS Code in the browser
 	DebugPort       int                       // 0 = 8443, or on this computer a free one
 	Isolation       string                    // auto (default), gvisor, bubblewrap, none
-	Network         string                    // open (default), none, hosts
+	Nested          bool                      // programs may make sandboxes of their own
+	Network         string                    // open (default), none, host, hosts
+	HostPorts       []int                     // of this computer, reached at 127.0.0.1 inside
 	NetworkHosts    []string                  // with Network hosts
 }
 
@@ -158,7 +160,11 @@ type Agent struct {
 	Provider  string // command (default)
 	Command   []string
 	Prompt    string
-	Isolation string            // auto, bubblewrap, none
+	Isolation string            // auto, gvisor, bubblewrap, none
+	MemoryGB  float64           // GiB; 0 = half of this computer's
+	CPU       float64           // cores; 0 = all of this computer's
+	Processes int               // and threads; 0 = 4096
+	Nested    bool              // programs may make sandboxes of their own
 	Network   string            // none (default for command), open
 	Env       map[string]string //
 }

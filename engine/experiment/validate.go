@@ -174,12 +174,13 @@ func (v *validator) machine() {
 			v.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("port %d is listed twice", port), "keep one of them")
 		}
 	}
-	if !slices.Contains([]string{"open", "none", "hosts"}, s.Network) {
-		v.fail("sandbox.network", quote(s.Network)+" is not known", "use open, none or a list of hosts")
+	if !slices.Contains([]string{"open", "none", "host", "hosts"}, s.Network) {
+		v.fail("sandbox.network", quote(s.Network)+" is not known", "use open, none, host or a list of hosts")
 	}
+	v.hostPorts()
 	for i, host := range s.NetworkHosts {
 		if host == "" || strings.ContainsAny(host, "/ ") || !strings.ContainsAny(host, ".:") && host != "localhost" {
-			v.fail(fmt.Sprintf("sandbox.network.%d", i), quote(host)+" is not a host", "use open, none or a list such as [example.org]")
+			v.fail(fmt.Sprintf("sandbox.network.%d", i), quote(host)+" is not a host", "use open, none, host or a list such as [example.org]")
 		}
 	}
 	if s.GPUCount < 1 || s.GPUCount > 1 && len(s.GPU) == 0 {
@@ -187,6 +188,39 @@ func (v *validator) machine() {
 	}
 	if s.IdleTimeout > s.Timeout {
 		v.fail("sandbox.idle_timeout", "it is longer than timeout", "make it shorter, or remove it")
+	}
+}
+
+// proxyPort is where a sandbox finds the proxy of a list of hosts.
+const proxyPort = 3128
+
+// hostPorts checks that nothing else inside has them.
+func (v *validator) hostPorts() {
+	s := v.exp.Sandbox
+	taken := map[int]string{proxyPort: "the proxy of the network"}
+	if s.ExecutionMode == ModeNotebook && s.JupyterPort == 0 {
+		taken[8888] = "Jupyter; set jupyter_port to another one"
+	}
+	if s.Debug && s.DebugPort == 0 {
+		taken[8443] = "VS Code; set debug_port to another one"
+	}
+	for port, key := range map[int]string{s.JupyterPort: "jupyter_port", s.DebugPort: "debug_port"} {
+		taken[port] = key
+	}
+	for _, port := range s.Ports {
+		taken[port] = "ports"
+	}
+	for i, port := range s.HostPorts {
+		at := fmt.Sprintf("sandbox.host_ports.%d", i)
+		switch {
+		case port < 1024 || port > 65535:
+			v.fail(at, fmt.Sprintf("%d is not a port that a sandbox can listen on", port), "use 1024 to 65535")
+		case taken[port] != "":
+			v.fail(at, fmt.Sprintf("port %d of the sandbox is that of %s", port, taken[port]), "give each its own")
+		case s.Network == "host":
+			v.fail(at, "network host reaches all ports of this computer", "remove host_ports, or set network: open")
+		}
+		taken[port] = at
 	}
 }
 

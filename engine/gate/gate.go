@@ -1,6 +1,7 @@
 // Package gate is the door of a machine that has a network of its own on this
 // computer: a small program outside of it that leads ports of this computer to
-// ports inside, and lets what is inside reach the hosts it may and no others.
+// ports inside, and lets what is inside reach the hosts it may and no others: by a
+// proxy, or by a tool that connects its network namespace to the Internet.
 //
 // The program gets its sockets and what it watches as open files, so that nothing
 // is free to be taken while it starts. It ends with the machine.
@@ -15,10 +16,16 @@ type Config struct {
 	Run   int      `json:"run"`             // the folder in which the machine makes its sockets ports/PORT
 	Proxy int      `json:"proxy,omitempty"` // a listening socket: the way to Hosts; 0 = there is none
 	Hosts []string `json:"hosts,omitempty"` // see [ParseHosts]
-	Life  []int    `json:"life"`            // process descriptors: when all of them have ended, so does the gate
+	Open  bool     `json:"open,omitempty"`  // the proxy is [Proxy.Open]
+
+	// HostPorts are sockets in the machine and the ports of this computer's loopback that
+	// they lead to.
+	HostPorts []Port  `json:"host_ports,omitempty"`
+	Uplink    *Uplink `json:"uplink,omitempty"` // nil = the machine's network leads nowhere
+	Life      []int   `json:"life"`             // process descriptors: when all of them have ended, so does the gate
 }
 
-// Port leads the connections to a listening socket to a port of the machine.
+// Port leads the connections to a listening socket to a port.
 type Port struct {
 	Port int `json:"port"`
 	File int `json:"file"`
@@ -36,6 +43,14 @@ type Inside struct {
 	Ports     []int  `json:"ports,omitempty"`
 	Proxy     string `json:"proxy,omitempty"`
 	ProxyPort int    `json:"proxy_port,omitempty"`
+	HostPorts []Out  `json:"host_ports,omitempty"`
+}
+
+// Out is a port of this computer that the machine reaches at its own loopback, and the
+// socket that leads there.
+type Out struct {
+	Port   int    `json:"port"`
+	Socket string `json:"socket"`
 }
 
 // ProxyPort is where programs inside find the proxy.

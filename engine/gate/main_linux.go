@@ -1,12 +1,14 @@
 package gate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,12 +24,67 @@ func Main(config io.Reader, log io.Writer) int {
 		_, _ = fmt.Fprintln(log, "gate: it is started by Seer, with a configuration:", err)
 		return 2
 	}
+	c.keepFiles()
 	if err := c.serve(log); err != nil {
 		_, _ = fmt.Fprintln(log, "gate:", err)
 		return 1
 	}
-	c.wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed, err := c.connect(ctx, log)
+	if err != nil {
+		_, _ = fmt.Fprintln(log, "gate:", err)
+		return 1
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.wait() }()
+	select {
+	case <-ended:
+	case <-failed:
+		return 1
+	}
 	return 0
+}
+
+// keepFiles has the programs that the gate starts inherit none of its files.
+func (c Config) keepFiles() {
+	files := append([]int{c.Run, c.Proxy}, c.Life...)
+	for _, port := range append(slices.Clone(c.Ports), c.HostPorts...) {
+		files = append(files, port.File)
+	}
+	if c.Uplink != nil {
+		files = append(files, c.Uplink.Namespace, c.Uplink.Ready)
+	}
+	for _, file := range files {
+		if file > 2 {
+			unix.CloseOnExec(file)
+		}
+	}
+}
+
+// connect keeps the machine's namespace connected, if it has one. failed is closed when it
+// could not be connected at all; the starter has been told why.
+func (c Config) connect(ctx context.Context, log io.Writer) (failed <-chan struct{}, err error) {
+	if c.Uplink == nil {
+		return nil, nil
+	}
+	ready := os.NewFile(uintptr(c.Uplink.Ready), "ready")
+	u, err := newUplink(os.NewFile(uintptr(c.Uplink.Namespace), "namespace"), c.Uplink.PID, c.Uplink.Tool, log)
+	if err != nil {
+		_, _ = ready.WriteString(err.Error())
+		return nil, errors.Join(err, ready.Close())
+	}
+	end := make(chan struct{})
+	go u.keep(ctx, func(err error) {
+		defer ready.Close()
+		if err == nil {
+			_, _ = ready.WriteString(Connected)
+			return
+		}
+		_, _ = ready.WriteString(err.Error())
+		close(end)
+	})
+	return end, nil
 }
 
 func (c Config) serve(log io.Writer) error {
@@ -45,6 +102,13 @@ func (c Config) serve(log io.Writer) error {
 		}
 		go inward(l, func() (net.Conn, error) { return dialInside(c.Run, port.Port) })
 	}
+	for _, port := range c.HostPorts {
+		l, err := listener(port.File)
+		if err != nil {
+			return fmt.Errorf("the socket to this computer's port %d: %w", port.Port, err)
+		}
+		go inward(l, func() (net.Conn, error) { return dialHere(port.Port) })
+	}
 	if c.Proxy == 0 {
 		return nil
 	}
@@ -52,7 +116,7 @@ func (c Config) serve(log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("the socket of the proxy: %w", err)
 	}
-	proxy := &Proxy{Hosts: hosts, Log: log}
+	proxy := &Proxy{Hosts: hosts, Open: c.Open, Log: log}
 	go func() { _ = proxy.Serve(l) }()
 	return nil
 }
@@ -80,7 +144,17 @@ func (c Config) wait() {
 	}
 }
 
-// inward leads each connection to a port of the machine.
+// dialHere connects to a port of this computer's loopback.
+func dialHere(port int) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialLimit}
+	conn, err := d.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		conn, err = d.Dial("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
+	}
+	return conn, err
+}
+
+// inward leads each connection on.
 func inward(l net.Listener, dial func() (net.Conn, error)) {
 	for {
 		here, err := l.Accept()

@@ -23,15 +23,19 @@ const (
 	maxLogged   = 1000 // refused hosts; who asks for more is told, but not written down
 )
 
-// Proxy is an HTTP proxy that reaches listed hosts only: CONNECT, and plain http.
+// Proxy is an HTTP proxy that reaches listed hosts only, or with Open all but this
+// computer, its link and metadata services: CONNECT, and plain http.
 type Proxy struct {
 	Hosts Hosts
+	Open  bool      // Hosts is not used
 	Log   io.Writer // a line for each host that was refused, once
 
 	// What it uses of this computer; nil is the real thing.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Own    func() ([]netip.Addr, error) // its addresses, which may be some of the Internet
+
+	unguarded bool // tests of attacks: Open without a look at addresses
 
 	mu     sync.Mutex
 	logged map[string]bool
@@ -119,31 +123,41 @@ func (p *Proxy) reach(ctx context.Context, address string) (net.Conn, error) {
 		return nil, &refusal{fmt.Sprintf("%q is not HOST:PORT", address)}
 	}
 	port, err := strconv.Atoi(text)
-	if err != nil || !p.Hosts.match(host, port) {
+	switch {
+	case p.Open && (err != nil || port < 1 || port > 65535):
+		return nil, &refusal{fmt.Sprintf("%q is not HOST:PORT", address)}
+	case !p.Open && (err != nil || !p.Hosts.match(host, port)):
 		return nil, p.refuse(address, "it is not in the list of hosts; add it to sandbox.network")
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
-	if addr, err := netip.ParseAddr(host); err == nil { // listed as such
+	addr, err := netip.ParseAddr(host)
+	if err == nil && !p.Open { // listed as such
 		return p.dial(ctx, []netip.Addr{addr}, port)
 	}
-	addrs, err := p.lookup(ctx, canonical(host))
+	addrs := []netip.Addr{addr}
 	if err != nil {
-		return nil, fmt.Errorf("find %s: %w", host, err)
+		if addrs, err = p.lookup(ctx, canonical(host)); err != nil {
+			return nil, fmt.Errorf("find %s: %w", host, err)
+		}
 	}
-	open, err := p.outside(addrs)
+	allowed, err := p.outside(addrs)
 	if err != nil {
 		return nil, err
 	}
-	if len(open) == 0 {
+	if len(allowed) == 0 && p.Open {
+		return nil, p.refuse(address, fmt.Sprintf("%v is this computer, its link or a metadata service; for a port of this computer, list it in sandbox.host_ports", addrs))
+	}
+	if len(allowed) == 0 {
 		return nil, p.refuse(address, fmt.Sprintf("its name leads to %v, which is not on the Internet, or this computer; list that address itself in sandbox.network if it is meant", addrs))
 	}
-	return p.dial(ctx, open, port)
+	return p.dial(ctx, allowed, port)
 }
 
-// outside are those of the addresses that are on the Internet and not this computer's: what
-// listens here, as for a neighbour of the LAN, takes a sandbox for its own user.
-func (p *Proxy) outside(addrs []netip.Addr) (open []netip.Addr, err error) {
+// outside are those of the addresses that a name may lead to: with a list, what is on the
+// Internet and not this computer's, because what listens here, as for a neighbour of the
+// LAN, takes a sandbox for its own user.
+func (p *Proxy) outside(addrs []netip.Addr) (allowed []netip.Addr, err error) {
 	find := p.Own
 	if find == nil {
 		find = ownAddresses
@@ -153,25 +167,12 @@ func (p *Proxy) outside(addrs []netip.Addr) (open []netip.Addr, err error) {
 		return nil, fmt.Errorf("find the addresses of this computer: %w", err)
 	}
 	for _, a := range addrs {
-		if a = a.WithZone("").Unmap(); public(a) && !slices.Contains(own, a) {
-			open = append(open, a)
+		a = a.WithZone("").Unmap()
+		if p.Open && (open(a, own) || p.unguarded) || !p.Open && public(a) && !slices.Contains(own, a) {
+			allowed = append(allowed, a)
 		}
 	}
-	return open, nil
-}
-
-func ownAddresses() ([]netip.Addr, error) {
-	found, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil, err
-	}
-	own := make([]netip.Addr, 0, len(found))
-	for _, f := range found {
-		if prefix, err := netip.ParsePrefix(f.String()); err == nil {
-			own = append(own, prefix.Addr().Unmap())
-		}
-	}
-	return own, nil
+	return allowed, nil
 }
 
 func (p *Proxy) lookup(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -105,16 +105,22 @@ func (e *exposer) Expose(ctx context.Context, req sdk.ExposeRequest) (sdk.Surfac
 	}
 	var known sdk.Surface
 	subject, key := e.c.plugin.Manifest.ID+" "+req.Name, surfaceKey(e.c.plugin, g, req)
-	if e.c.host.surfaces.get(subject, key, &known) && checkSurface(e.c.plugin, g, req.Name, known) == nil {
+	if e.c.host.surfaces.get(subject, key, &known) && e.check(g, req.Name, known) == nil {
 		return known, nil
 	}
 	made, err := invoke[sdk.Surface](ctx, e.c, sdk.ExportExpose, req)
 	if err == nil {
-		err = checkSurface(e.c.plugin, g, req.Name, made)
+		err = e.check(g, req.Name, made)
 	}
 	if err != nil {
 		return sdk.Surface{}, err
 	}
 	e.c.host.surfaces.put(subject, key, made)
 	return made, nil
+}
+
+func (e *exposer) check(g Grant, name string, s sdk.Surface) error {
+	c := newSurfaceCheck(e.c.plugin, g, name)
+	c.unbounded = e.c.host.anyFile
+	return c.check(s)
 }

@@ -134,10 +134,29 @@ func outOfMemory(text string) bool {
 	return false
 }
 
+// nodes counts the objects and lists of a JSON text.
+func nodes(text []byte) int {
+	n, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == '{' || c == '['):
+			n++
+		}
+	}
+	return n
+}
+
 // open takes the envelope off. The second result is the plugin's own error.
 func (m *module) open(export string, output []byte) (json.RawMessage, *sdk.Error, error) {
 	if limit := m.limits.OutputMB << 20; len(output) > limit {
 		return nil, nil, fault(FaultOutput, m.plugin, "%s answered %d bytes; the limit is %d MiB", export, len(output), m.limits.OutputMB)
+	}
+	if !m.anyAnswer && nodes(output) > maxNodes {
+		return nil, nil, fault(FaultOutput, m.plugin, "%s answered more than %d objects and lists", export, maxNodes)
 	}
 	var e sdk.Envelope
 	switch err := json.Unmarshal(output, &e); {

@@ -77,12 +77,15 @@ type Host struct {
 	broken   map[string]error
 	digests  digestCache
 	surfaces notes // of expose modes; empty = none are kept
+	anyFile  bool  // for tests: a surface may have files of any name
 
 	mu      sync.Mutex
 	uses    int64                 // of modules, so far
 	loaded  map[string]*loading   // by file, digest and grant
 	retired map[*loading]struct{} // in use, though not in loaded any more
 	closed  bool
+
+	anyCode bool // for tests of attacks only: modules and answers are not limited before they are compiled and read
 }
 
 // Plugin is what can be told about a plugin without running it.

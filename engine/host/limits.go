@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/wasmfile"
 )
 
 // Limits bound what one plugin may use. A manifest may lower CallTime, and set
@@ -13,10 +14,11 @@ type Limits struct {
 	MemoryMB    int           // of one instance whose manifest does not say; default 256
 	MaxMemoryMB int           // of one instance whose manifest asks for it; default 1024, at least MemoryMB
 	CallTime    time.Duration // of one call, without waiting for a turn; default 30 s
+	CompileTime time.Duration // of compiling a module that is not in the cache; default 10 min
 	InputMB     int           // default 16
 	OutputMB    int           // default 16
 	LogKB       int           // of one call; the rest is dropped; default 64
-	Instances   int           // of one plugin at once; more calls wait; default 2 for each CPU
+	Instances   int           // of one plugin at once; more calls wait; default 2 for each CPU, and fewer where one may have much memory
 	ResponseMB  int           // the body of one HTTP answer; default 64
 }
 
@@ -36,6 +38,9 @@ func (l Limits) withDefaults() Limits {
 	if l.CallTime <= 0 {
 		l.CallTime = 30 * time.Second
 	}
+	if l.CompileTime <= 0 {
+		l.CompileTime = 10 * time.Minute
+	}
 	return l
 }
 
@@ -47,10 +52,23 @@ func (l Limits) asked(p sdk.PluginLimits) Limits {
 	if p.CallSeconds > 0 {
 		l.CallTime = time.Duration(p.CallSeconds * float64(time.Second))
 	}
+	l.Instances = min(l.Instances, max(1, allMemoryMB/l.MemoryMB))
 	return l
 }
 
 const (
 	pagesPerMB = 16      // a Wasm page is 64 KiB
 	maxTable   = 1 << 20 // entries of a table, of 8 bytes each, beside the memory
+
+	allMemoryMB = 4 << 10 // of all instances of one plugin
+	maxNodes    = 1 << 17 // objects and lists in one answer, which take more memory than text
 )
+
+// A function beyond these makes the compiler take seconds, and hundreds of MB, for each
+// few KB. The greatest known in a real plugin are 5181 branches, 128 loops, 2452 locals
+// and 100 KB.
+const maxWork = 8 << 20
+
+func mostComplex() wasmfile.Complexity {
+	return wasmfile.Complexity{Branches: 16 << 10, Loops: 512, Locals: 5000, Bytes: 2 << 20}
+}

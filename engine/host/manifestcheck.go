@@ -68,8 +68,6 @@ func filePattern(pattern string) string {
 		return "has ** elsewhere than as the last part"
 	case slices.Contains(parts, "") || slices.Contains(parts, ".") || slices.Contains(parts, ".."):
 		return "is not a pattern of a plain relative path"
-	case !slices.ContainsFunc(parts, obeyed):
-		return "has no part that begins with a dot or is a name that programs look for, like CLAUDE.md; other files need no permission"
 	}
 	if _, err := path.Match(rest, ""); err != nil {
 		return "is not a pattern: brackets and backslashes must be complete"

@@ -32,6 +32,8 @@ type module struct {
 	log      *logSink
 	slots    chan struct{} // one for each instance that may run
 
+	anyAnswer bool // of any number of objects; see Host.anyCode
+
 	mu     sync.Mutex
 	all    map[*instance]struct{}
 	idle   []*instance
@@ -52,12 +54,23 @@ func (h *Host) compile(ctx context.Context, p Plugin, g Grant) (*module, error) 
 	gateway := h.gateway(p, g)
 	m := &module{plugin: p, manifest: manifest, limits: limits, gateway: gateway, slots: make(chan struct{}, limits.Instances), all: map[*instance]struct{}{},
 		log: &logSink{log: h.log.Named(p.Manifest.ID), scrub: func(s string) string { return h.scrub(gateway.Scrub(s)) }}}
+	m.anyAnswer = h.anyCode
 	cache, err := h.openCache(p)
 	if err != nil {
 		return nil, err
 	}
 	defer cache.unlock()
+	if cache.good == "" && !h.anyCode { // what is there was compiled from a module that passed
+		if err := wasmfile.LimitFunctions(code, mostComplex(), maxWork); err != nil {
+			return nil, fault(FaultCorrupt, p, "cannot be compiled: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limits.CompileTime)
+	defer cancel()
 	m.compiled, m.cache, err = h.compileWith(ctx, cache, code, limits)
+	if ctx.Err() != nil {
+		return nil, fault(FaultTime, p, "compiling it took longer than %v and was given up", limits.CompileTime)
+	}
 	if err != nil {
 		// Bad cache entries and a full disk look the same from here: without the
 		// cache it either works, slowly, or the plugin itself is bad.
@@ -98,7 +111,8 @@ func (h *Host) compileWith(ctx context.Context, on *diskCache, code []byte, limi
 		// No hosts, no paths; nothing to keep between calls.
 		Memory: &extism.ManifestMemory{MaxHttpResponseBytes: 0, MaxVarBytes: 0},
 	}
-	ctx = experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0))
+	// One alone would not look at ctx. What each may take of memory is in limits.go.
+	ctx = experimental.WithCompilationWorkers(ctx, min(max(runtime.GOMAXPROCS(0), 2), 8))
 	compiled, err := extism.NewCompiledPlugin(ctx, manifest, config, h.functions())
 	if err != nil {
 		return nil, nil, errors.Join(err, cache.Close(ctx))

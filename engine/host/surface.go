@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -24,12 +25,17 @@ type surfaceCheck struct {
 	plugin  Plugin
 	granted sdk.Permissions
 	name    string // of the surface
+
+	unbounded bool // for tests: a surface may have any file
 }
 
-// checkSurface makes sure that a surface holds nothing by which a plugin could do more
-// than it is granted, through the agent or the programs that see the surface.
-func checkSurface(p Plugin, g Grant, name string, s sdk.Surface) error {
-	c := surfaceCheck{p, access.Limit(p.Manifest, g.Lines).Permissions, name}
+func newSurfaceCheck(p Plugin, g Grant, name string) surfaceCheck {
+	return surfaceCheck{plugin: p, granted: access.Limit(p.Manifest, g.Lines).Permissions, name: name}
+}
+
+// check makes sure that a surface holds nothing by which a plugin could do more than it is
+// granted, through the agent or the programs that see the surface.
+func (c surfaceCheck) check(s sdk.Surface) error {
 	if err := c.files(s.Files); err != nil {
 		return err
 	}
@@ -64,9 +70,14 @@ func (c surfaceCheck) files(files []sdk.SurfaceFile) error {
 		return c.bad("its surface has %d files; the limit is %d", len(files), maxSurfaceFiles)
 	}
 	taken, folders := map[string]bool{}, map[string]bool{}
+	var lacking []string
 	for _, f := range files {
-		if err := c.file(f); err != nil {
+		named, err := c.file(f)
+		if err != nil {
 			return err
+		}
+		if !named && !allowsFile(c.granted, f.Path) {
+			lacking = append(lacking, f.Path)
 		}
 		// On some file systems capital letters make no difference.
 		low := strings.ToLower(f.Path)
@@ -83,30 +94,56 @@ func (c surfaceCheck) files(files []sdk.SurfaceFile) error {
 			return c.bad("its surface has %q as a file and as a folder", f.Path)
 		}
 	}
-	return nil
+	return c.lacksFiles(lacking)
 }
 
-func (c surfaceCheck) file(f sdk.SurfaceFile) error {
+// lacksFiles is the error for all files that need a permission.
+func (c surfaceCheck) lacksFiles(names []string) error {
+	if len(names) == 0 || c.unbounded {
+		return nil
+	}
+	asked := !slices.ContainsFunc(names, func(name string) bool { return !allowsFile(c.plugin.Manifest.Permissions, name) })
+	const most = 20
+	var what, lines []string
+	for _, name := range names[:min(most, len(names))] {
+		why := "which is not named after the service"
+		if slices.ContainsFunc(strings.Split(name, "/"), obeyed) {
+			why = "a place where programs look for their settings"
+		}
+		what, lines = append(what, "the file "+name+", "+why), append(lines, access.File(name))
+	}
+	if more := len(names) - most; more > 0 {
+		what = append(what, fmt.Sprintf("and %d more", more))
+	}
+	return c.lacks("its surface has "+strings.Join(what, "; "), strings.Join(lines, "`, `"), asked)
+}
+
+// ofService reports whether a file is one that a surface may have without a permission:
+// NAME.* or anything below NAME/.
+func (c surfaceCheck) ofService(name string) bool {
+	rest, named := strings.CutPrefix(name, c.name)
+	if !named || c.name == "" || len(rest) < 2 {
+		return false
+	}
+	return rest[0] == '/' || rest[0] == '.' && !strings.Contains(rest, "/")
+}
+
+// file refuses what no surface may have, and reports whether a file needs no permission.
+func (c surfaceCheck) file(f sdk.SurfaceFile) (free bool, err error) {
 	if !fs.ValidPath(f.Path) || f.Path == "." || len(f.Path) > maxSurfacePath {
-		return c.bad("its surface has the file %.600q, which is not a plain relative path of up to %d bytes", f.Path, maxSurfacePath)
+		return false, c.bad("its surface has the file %.600q, which is not a plain relative path of up to %d bytes", f.Path, maxSurfacePath)
 	}
 	parts, hidden := strings.Split(f.Path, "/"), false
 	for _, part := range parts {
 		if !portable(part) {
-			return c.bad("its surface has the file %q, whose part %q is not a file name everywhere", f.Path, part)
+			return false, c.bad("its surface has the file %q, whose part %q is not a file name everywhere", f.Path, part)
 		}
 		hidden = hidden || obeyed(part)
 	}
 	if !hidden && among(seersFiles, parts[len(parts)-1]) {
-		return c.bad("its surface has the file %q: a file of that name is Seer's own", f.Path)
+		return false, c.bad("its surface has the file %q: a file of that name is Seer's own", f.Path)
 	}
-	if err := c.connection(f, parts); err != nil {
-		return err
-	}
-	if hidden && !allowsFile(c.granted, f.Path) {
-		return c.lacks("its surface has the file "+f.Path+", a place where programs look for their settings", access.File(f.Path), allowsFile(c.plugin.Manifest.Permissions, f.Path))
-	}
-	return nil
+	return !hidden && c.ofService(f.Path), c.connection(f, parts)
 }
 
 // connection keeps a plugin from replacing the connection file of another surface in

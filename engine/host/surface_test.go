@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -40,17 +41,17 @@ func TestSurfacesThatAreFine(t *testing.T) {
 	p, g := poser()
 	for _, s := range []sdk.Surface{
 		{}, {Prompt: "anything", Env: map[string]string{"SEER_TOOLS": "x", "NODE_PATH": "y"}},
-		file("tools/__init__.py"), file("a..b/c"), file("Töols.md"), file(".claude/skills/tools/SKILL.md"), file("a/.b/c"), file("AGENTS.md"),
-		connection("tools.connection.json"), connection("tools/connection.json"), connection(".claude/skills/my-tools/my_tools.txt"), connection("anything.json"),
+		file("tools/__init__.py"), file("tools/a..b/c"), file("tools.md"), file("tools.Ö.d.ts"), file(".claude/skills/tools/SKILL.md"), file("a/.b/c"), file("AGENTS.md"),
+		connection("tools.connection.json"), connection("tools/connection.json"), connection(".claude/skills/my-tools/my_tools.txt"), connection("tools.json"),
 		server(seer, "mcp", "--connection", conn), server(seer, "mcp", "--wait", "45s", "--connection", conn, "--handle-above", "100"),
 		server("node", "-e", "1"),
 		{MCPServers: map[string]sdk.MCPServer{"tools": {Command: seer, Args: []string{"mcp", "--connection", conn}, Env: map[string]string{"SEER_X": "1"}}}},
 	} {
-		if err := checkSurface(p, g, "tools", s); err != nil {
+		if err := newSurfaceCheck(p, g, "tools").check(s); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	if err := checkSurface(p, g, "my_tools", connection(".claude/skills/my-tools/connection.json")); err != nil {
+	if err := newSurfaceCheck(p, g, "my_tools").check(connection(".claude/skills/my-tools/connection.json")); err != nil {
 		t.Error(err)
 	}
 }
@@ -87,6 +88,13 @@ func TestSurfacesThatAreNot(t *testing.T) {
 		"many":                {many, FaultSurface, "the limit is 10000"},
 		"twice":               {sdk.Surface{Files: []sdk.SurfaceFile{{Path: "a"}, {Path: "A"}}}, FaultSurface, `"A" twice`},
 		"file and folder":     {sdk.Surface{Files: []sdk.SurfaceFile{{Path: "a/b/c"}, {Path: "A"}}}, FaultSurface, "as a file and as a folder"},
+		"somebody's script":   {file("train.py"), FaultSurface, "the file train.py, which is not named after the service, for which its manifest must ask: `file train.py`"},
+		"all that it lacks":   {sdk.Surface{Files: []sdk.SurfaceFile{{Path: "train.py"}, {Path: "tools.py"}, {Path: "src/main.go"}}}, FaultSurface, "`file train.py`, `file src/main.go`"},
+		"longer name":         {file("tools_x.py"), FaultSurface, "`file tools_x.py`"},
+		"other case":          {file("Tools.py"), FaultSurface, "`file Tools.py`"},
+		"folder of an ending": {file("tools.d/x"), FaultSurface, "`file tools.d/x`"},
+		"the name alone":      {file("tools"), FaultSurface, "`file tools`"},
+		"settings below":      {file("tools/.vscode/tasks.json"), FaultSurface, "where programs look for their settings"},
 		"hook":                {file(".git/hooks/pre-commit"), FaultSurface, "`file .git/hooks/pre-commit`"},
 		"hidden below":        {file("a/.vscode/tasks.json"), FaultSurface, "where programs look for their settings"},
 		"settings of agent":   {file(".claude/settings.json"), FaultSurface, "`file .claude/settings.json`"},
@@ -123,7 +131,7 @@ func TestSurfacesThatAreNot(t *testing.T) {
 		"server's variable": {sdk.Surface{MCPServers: map[string]sdk.MCPServer{"tools": {Command: "node",
 			Env: map[string]string{"LD_PRELOAD": "x"}}}}, FaultSurface, "its MCP server tools sets the variable LD_PRELOAD"},
 	} {
-		err := checkSurface(p, g, "tools", tc.s)
+		err := newSurfaceCheck(p, g, "tools").check(tc.s)
 		var e *Error
 		if !errors.As(err, &e) || e.Fault != tc.fault || !strings.Contains(err.Error(), tc.text) || e.Plugin != "expose-poser" {
 			t.Errorf("%s: %v, want %s with %q", name, err, tc.fault, tc.text)
@@ -165,13 +173,22 @@ func FuzzSurfacePath(f *testing.F) {
 	}
 	p, g := poser()
 	f.Fuzz(func(t *testing.T, path string) {
-		if checkSurface(p, g, "tools", file(path)) != nil {
+		if newSurfaceCheck(p, g, "tools").check(file(path)) != nil {
 			return
 		}
 		for _, part := range strings.Split(path, "/") {
-			if part == "" || part == ".." || strings.ContainsAny(part, "\\:\x00\n") || strings.HasPrefix(part, ".") && !strings.HasPrefix(path, ".claude/skills/") && path != "a/.b/c" {
+			if !strings.HasPrefix(path, "tools/") && !strings.HasPrefix(path, "tools.") && !strings.HasPrefix(path, ".claude/skills/") && path != "a/.b/c" && path != "AGENTS.md" || part == "" || part == ".." || strings.ContainsAny(part, "\\:\x00\n") || strings.HasPrefix(part, ".") && !strings.HasPrefix(path, ".claude/skills/") && path != "a/.b/c" {
 				t.Errorf("%q was accepted", path)
 			}
 		}
+	})
+}
+
+func TestAttacksSurfaces(t *testing.T) {
+	attack.Run(t, []attack.Row{
+		{Name: "surface-names-files-of-others", Want: "which is not named after the service", Try: func(_ *testing.T, defended bool) error {
+			c := surfaceCheck{plugin: Plugin{Manifest: sdk.Manifest{ID: "expose-evil"}}, name: "tools", unbounded: !defended}
+			return c.check(sdk.Surface{Files: []sdk.SurfaceFile{{Path: "train.py"}, {Path: "src/main.go"}}})
+		}},
 	})
 }

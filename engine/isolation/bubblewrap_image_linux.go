@@ -34,13 +34,14 @@ func (b *bubblewrap) imageTree(spec Spec) error {
 	if err != nil {
 		return err
 	}
-	b.add("--tmpfs", "/")
+	b.tmpfs("/")
 	if err := b.openFolder(image, "/", open, files); err != nil {
 		return err
 	}
-	b.add("--dir", "/run", "--tmpfs", Home)
+	b.add("--dir", "/run")
+	b.tmpfs(Home)
 	if info, err := os.Lstat(filepath.Join(image, "var/tmp")); err == nil && info.IsDir() {
-		b.add("--tmpfs", "/var/tmp")
+		b.tmpfs("/var/tmp")
 	}
 	return b.files(files)
 }

@@ -19,7 +19,7 @@ func bubblewrapCommand(spec Spec) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bubblewrap{cmd: &exec.Cmd{Path: path}}
+	b := &bubblewrap{cmd: &exec.Cmd{Path: path}, sizes: tmpfsOptions(spec)}
 	if err := b.build(spec); err != nil {
 		Release(b.cmd)
 		return nil, err
@@ -29,8 +29,9 @@ func bubblewrapCommand(spec Spec) (*exec.Cmd, error) {
 
 // bubblewrap collects the arguments of one bwrap.
 type bubblewrap struct {
-	args []string
-	cmd  *exec.Cmd
+	args  []string
+	cmd   *exec.Cmd
+	sizes []string // options before each --tmpfs
 }
 
 func (b *bubblewrap) build(spec Spec) error {
@@ -40,11 +41,17 @@ func (b *bubblewrap) build(spec Spec) error {
 	if err := checkRoot(spec); err != nil {
 		return err
 	}
+	if err := checkNested(spec); err != nil {
+		return err
+	}
 	b.namespaces(spec)
+	if err := b.filter(spec); err != nil {
+		return err
+	}
 	if err := b.system(spec); err != nil {
 		return err
 	}
-	if err := b.kernelTree(spec.Devices); err != nil {
+	if err := b.kernelTree(spec); err != nil {
 		return err
 	}
 	if err := b.mounts(spec); err != nil {
@@ -93,7 +100,8 @@ func (b *bubblewrap) system(spec Spec) error {
 
 // systemTree shows the programs and libraries of the system in an empty tree.
 func (b *bubblewrap) systemTree() {
-	b.add("--tmpfs", "/", "--ro-bind", "/usr", "/usr")
+	b.tmpfs("/")
+	b.add("--ro-bind", "/usr", "/usr")
 	for _, dir := range systemDirs {
 		info, err := os.Lstat(dir)
 		switch {
@@ -106,11 +114,12 @@ func (b *bubblewrap) systemTree() {
 			b.add("--ro-bind", dir, dir)
 		}
 	}
-	b.add("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp", "--tmpfs", Home)
+	b.add("--dir", "/run", "--dir", "/var", "--symlink", "../tmp", "/var/tmp")
+	b.tmpfs(Home)
 }
 
 func (b *bubblewrap) etc(spec Spec) error {
-	shown, err := etcShown(spec.Network)
+	shown, err := etcShown(spec)
 	if err != nil {
 		return err
 	}
@@ -141,15 +150,36 @@ func (b *bubblewrap) files(files map[string]string) error {
 	return nil
 }
 
-func (b *bubblewrap) kernelTree(devices []string) error {
+func (b *bubblewrap) kernelTree(spec Spec) error {
 	// bwrap leaves /proc/sys writable, and the kernel lets uid 0 write there without
 	// any capability: core_pattern would run a program outside as root.
 	b.add("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
-	b.add("--dev", "/dev", "--tmpfs", "/dev/shm")
-	if err := b.devices(devices); err != nil {
+	if err := b.hideKeys(spec); err != nil {
 		return err
 	}
-	b.add("--remount-ro", "/dev", "--tmpfs", "/tmp")
+	b.add("--dev", "/dev")
+	b.tmpfs("/dev/shm")
+	if err := b.devices(spec.Devices); err != nil {
+		return err
+	}
+	b.add("--remount-ro", "/dev")
+	b.tmpfs("/tmp")
+	return nil
+}
+
+// hideKeys shows empty lists of keys: the kernel's have the names of this user's keys,
+// of all sessions.
+func (b *bubblewrap) hideKeys(spec Spec) error {
+	for _, path := range []string{"/proc/keys", "/proc/key-users"} {
+		if _, err := os.Lstat(path); err != nil || spec.off.keys {
+			continue // a kernel without keys
+		}
+		f, err := memoryFile("")
+		if err != nil {
+			return err
+		}
+		b.add("--ro-bind-data", b.pass(f), path)
+	}
 	return nil
 }
 

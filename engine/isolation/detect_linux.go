@@ -38,7 +38,7 @@ func detectBubblewrap(ctx context.Context) sdk.Isolation {
 		return found
 	}
 	defer Release(cmd)
-	if out, err := runFor(ctx, cmd, 10*time.Second); err != nil {
+	if out, err := runFor(ctx, Bubblewrap, cmd, 10*time.Second); err != nil {
 		found.Reason = explain(out, err, readSysctl)
 		return found
 	}
@@ -46,7 +46,7 @@ func detectBubblewrap(ctx context.Context) sdk.Isolation {
 	return found
 }
 
-func runFor(ctx context.Context, cmd *exec.Cmd, limit time.Duration) (string, error) {
+func runFor(ctx context.Context, kind string, cmd *exec.Cmd, limit time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out bytes.Buffer
@@ -55,7 +55,7 @@ func runFor(ctx context.Context, cmd *exec.Cmd, limit time.Duration) (string, er
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
-	if err := cmd.Start(); err != nil {
+	if err := Thread(kind, cmd.Start); err != nil {
 		return "", err
 	}
 	// The whole group: bwrap's child waits for it for ever when it alone is killed.

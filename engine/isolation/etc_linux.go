@@ -18,16 +18,21 @@ var etcAllowed = []string{
 	"mime.types", "fonts", "matplotlibrc", "python3*",
 }
 
-var etcNetwork = []string{"resolv.conf", "gai.conf", "host.conf"}
+var etcNetwork = []string{"gai.conf", "host.conf"}
+
+const resolvConf = "resolv.conf"
 
 const nsswitch = "passwd: files\ngroup: files\nhosts: files dns\n"
 
 // etcShown lists what of this computer's /etc is shown, and leaves out links that
 // lead nowhere.
-func etcShown(network bool) ([]string, error) {
-	allowed := etcAllowed
-	if network {
-		allowed = append(append([]string(nil), etcNetwork...), allowed...)
+func etcShown(spec Spec) ([]string, error) {
+	allowed := append([]string(nil), etcAllowed...)
+	if spec.Network || spec.Nameserver != "" {
+		allowed = append(allowed, etcNetwork...)
+	}
+	if spec.Network {
+		allowed = append(allowed, resolvConf)
 	}
 	var shown []string
 	for _, pattern := range allowed {
@@ -50,6 +55,9 @@ func etcFiles(spec Spec) (map[string]string, error) {
 	files := map[string]string{
 		"/etc/hosts":    fmt.Sprintf("127.0.0.1 localhost %s\n::1 localhost\n", hostname),
 		"/etc/hostname": hostname + "\n",
+	}
+	if spec.Nameserver != "" && !spec.Network {
+		files["/etc/"+resolvConf] = resolver("/etc/"+resolvConf, spec.Nameserver)
 	}
 	if spec.Root.Writable {
 		// Its own user could not read what belongs to the only one who is mapped.
@@ -84,11 +92,27 @@ func etcFiles(spec Spec) (map[string]string, error) {
 		}
 	}
 	if spec.Network {
-		if data, err := os.ReadFile("/etc/resolv.conf"); err == nil {
-			files["/etc/resolv.conf"] = string(data)
+		if data, err := os.ReadFile("/etc/" + resolvConf); err == nil {
+			files["/etc/"+resolvConf] = string(data)
 		}
 	}
 	return files, nil
+}
+
+// resolver is the resolv.conf of a network whose name server asks those of this computer:
+// its search list and options with another server.
+func resolver(file, server string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		data = nil // a name server is all that is needed
+	}
+	out := "nameserver " + server + "\n"
+	for line := range strings.Lines(string(data)) {
+		if words := strings.Fields(line); len(words) > 1 && (words[0] == "search" || words[0] == "domain" || words[0] == "options") {
+			out += strings.Join(words, " ") + "\n"
+		}
+	}
+	return out
 }
 
 // systemAccounts are the lines of passwd or group that are not of people, without

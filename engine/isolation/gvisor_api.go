@@ -33,3 +33,8 @@ func Checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error
 func InstallGVisor(ctx context.Context, dir string, log io.Writer) error {
 	return installGVisor(ctx, dir, log)
 }
+
+// Ask asks all processes of the running command to end, by SIGTERM.
+func Ask(ctx context.Context, state string) error {
+	return askToEnd(ctx, state)
+}

@@ -59,7 +59,7 @@ func detectGVisor(ctx context.Context, places []string) sdk.Isolation {
 		return found
 	}
 	defer Release(cmd)
-	if out, err := runFor(ctx, cmd, 20*time.Second); err != nil {
+	if out, err := runFor(ctx, GVisor, cmd, 20*time.Second); err != nil {
 		found.Reason = explainGVisor(out, err, readSysctl)
 		return found
 	}

@@ -144,7 +144,7 @@ func (g *gvisor) flags() []string {
 		"--gofer-network-namespace=new",
 		"--host-settings=ignore",
 	}
-	if g.spec.Network {
+	if g.spec.Network || g.spec.Nameserver != "" { // the network of the namespace that runsc is in
 		flags = append(flags, "--network=host")
 	} else {
 		flags = append(flags, "--network=none")
@@ -202,6 +202,9 @@ func (g *gvisor) command() (*exec.Cmd, error) {
 		return nil, err
 	}
 	args := []string{"unshare", "--mount"}
+	if g.spec.Nameserver != "" && !g.spec.Network {
+		args = append(args, "--net")
+	}
 	if !g.privileged {
 		args = append(args, "--user", "--map-root-user")
 	}

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,7 +139,7 @@ func start(t *testing.T, kind string, spec Spec, script string) *box {
 	}
 	defer w.Close()
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = w, w, &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if err := Thread(kind, cmd.Start); err != nil {
 		t.Fatal(err)
 	}
 	Release(cmd)
@@ -157,6 +159,14 @@ func start(t *testing.T, kind string, spec Spec, script string) *box {
 }
 
 func (b *box) kill() {
+	// Bubblewrap only waits for its child, which takes everything inside along.
+	pid := b.cmd.Process.Pid
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for child := range strings.FieldsSeq(string(children)) {
+		if n, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	}
 	_ = b.cmd.Process.Kill()
 	_ = b.cmd.Wait()
 }

@@ -31,3 +31,7 @@ func saveRoot(context.Context, string, io.Writer) error {
 func checkpoint(context.Context, string, string, bool) error {
 	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
 }
+
+func askToEnd(context.Context, string) error {
+	return sdk.Errorf(sdk.Unsupported, gvisorOnlyLinux)
+}

@@ -158,3 +158,11 @@ func checkpoint(ctx context.Context, state, dir string, leaveRunning bool) error
 	}
 	return fmt.Errorf("save the processes of the sandbox: %w", err)
 }
+
+func askToEnd(ctx context.Context, state string) error {
+	r, err := open(state)
+	if err != nil {
+		return err
+	}
+	return runsc(ctx, state, r, nil, "kill", "-all", sandboxID, "TERM")
+}

@@ -109,11 +109,11 @@ func (g *gvisor) describe() {
 		Mounts: []ociMount{
 			{Destination: "/proc", Type: "proc", Source: "proc"},
 			{Destination: "/dev", Type: "tmpfs", Source: "tmpfs"},
-			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: []string{"mode=1777"}},
+			{Destination: "/dev/shm", Type: "tmpfs", Source: "tmpfs", Options: append([]string{"mode=1777"}, g.sizes()...)},
 		},
 	}
 	own := []string{"pid", "mount", "ipc", "uts", "user"}
-	if !g.spec.Network {
+	if !g.spec.Network && g.spec.Nameserver == "" {
 		own = append(own, "network")
 	}
 	for _, name := range own {
@@ -130,6 +130,14 @@ func (g *gvisor) describe() {
 		}
 	}
 	g.oci.Linux.UIDMappings, g.oci.Linux.GIDMappings = []ociMapping{ids}, []ociMapping{ids}
+}
+
+// sizes bounds a folder in memory.
+func (g *gvisor) sizes() []string {
+	if g.spec.TmpfsSize <= 0 || g.spec.off.sizes {
+		return nil
+	}
+	return []string{fmt.Sprintf("size=%d", g.spec.TmpfsSize)}
 }
 
 // argv names the program by its path where there is no PATH to find it in, as the C

@@ -95,7 +95,7 @@ func (g *gvisor) system() error {
 	if err := g.tree.link("../tmp", "/var/tmp"); err != nil {
 		return err
 	}
-	shown, err := etcShown(g.spec.Network)
+	shown, err := etcShown(g.spec)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,23 @@ type Spec struct {
 	// [Interpreter.Paths]. A symbolic link is shown as one, without its target.
 	ReadOnly []string
 
-	Network  bool   // share this computer's network; otherwise there is only a private loopback
-	Hostname string // default "seer"
+	Network bool // share this computer's network; otherwise there is only a private loopback
+	// Nameserver, without Network, is the address of the name server inside. The command
+	// has a network namespace of its own that the caller connects, from outside.
+	Nameserver string
+	Hostname   string // default "seer"
 
 	PIDOne        bool // the command itself is process 1 of its namespace and reaps; in gVisor it always is
 	DieWithParent bool // dies with the thread that starts it; lock it to the process's life
+
+	// Nested lets programs inside make a sandbox of their own, with namespaces and
+	// mounts. It opens much of the kernel to
+	// them. In gVisor they always can, as its kernel is not this computer's. Bubblewrap
+	// refuses it to root.
+	Nested bool
+	// TmpfsSize bounds each folder inside that is kept in memory, such as /dev/shm, in
+	// bytes; 0 is the kernel's default, half of the memory.
+	TmpfsSize int64
 
 	// Status, if set, receives the JSON documents of bwrap --json-status-fd; the
 	// first one holds child-pid, which takes everything inside along when killed.
@@ -70,9 +82,21 @@ type Spec struct {
 	// HostSockets lets the command connect to Unix sockets that others have made in
 	// its mounts. Bubblewrap always does.
 	HostSockets bool
+	off         defences // always empty, but for tests
+
 	// RestoreFrom is a folder that [Checkpoint] has filled: instead of starting Argv,
 	// gVisor continues the processes saved there. All else must be as it was then.
 	RestoreFrom string
+}
+
+// defences are what tests switch off, to show that attacks succeed without them.
+type defences struct {
+	filter  bool // of system calls
+	userns  bool // --disable-userns
+	keyring bool // of the session
+	sizes   bool // of folders in memory
+	nested  bool // no Nested for root
+	keys    bool // the hidden lists of keys
 }
 
 // Root is the tree in which a command runs.
@@ -142,7 +166,7 @@ func choose(found sdk.Isolation, asked string) (Choice, error) {
 }
 
 // Command prepares, but does not start, the command in the given kind of
-// isolation. Its ExtraFiles are taken: more may be appended, none removed. They
+// isolation; start it within [Thread]. Its ExtraFiles are taken: more may be appended, none removed. They
 // are closed when the command is collected, or by [Release] after Start.
 //
 // With None, mounts are refused unless they show a path where it already is, and

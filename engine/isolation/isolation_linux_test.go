@@ -62,7 +62,13 @@ func inside(t *testing.T, kind string, spec Spec, script string) string {
 		t.Fatal(err)
 	}
 	defer Release(cmd)
-	out, _ := cmd.CombinedOutput() // a failing script says so in what it prints
+	var out []byte
+	if err := thread(kind, spec.off, func() error {
+		out, _ = cmd.CombinedOutput() // a failing script says so in what it prints
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	return strings.TrimSpace(string(out))
 }
 
@@ -287,6 +293,9 @@ func TestAsOrdinaryUser(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(home, "attacks.py"), attacks(t), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	args := []string{"-test.v", "-test.skip=^TestAsOrdinaryUser$"}
 	if also := flag.Lookup("test.skip").Value.String(); also != "" {

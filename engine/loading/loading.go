@@ -4,9 +4,7 @@
 package loading
 
 import (
-	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -17,9 +15,6 @@ var loader string
 
 //go:embed look.py
 var look string
-
-//go:embed search.py
-var search string
 
 // Model is what is to be loaded.
 type Model struct {
@@ -53,28 +48,6 @@ func Code(m Model) string {
 func Look(variables []string) string {
 	names, _ := json.Marshal(append([]string{}, variables...)) // a list of strings is the same in Python
 	return look + "\n\n_seer_look(" + string(names) + ")\ndel _seer_look\n"
-}
-
-// Search is a program for `python -c` that reads a [SearchInput] from standard input and
-// prints a JSON list of the places where one of the words stands.
-func Search() string { return search }
-
-// SearchInput is the standard input of [Search]: words as
-// [github.com/seer-engine/seer/engine/veil.Words.Forms] gives them, and folders, of which
-// ~ is expanded. The words are mixed with a random key, for the runtime that passes them
-// on keeps them in its memory, which processes of the sandbox can read.
-func SearchInput(forms, roots []string) ([]byte, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	mixed := make([]string, len(forms))
-	for i, form := range forms {
-		word := []byte(form)
-		for j := range word {
-			word[j] ^= key[j%len(key)]
-		}
-		mixed[i] = hex.EncodeToString(word)
-	}
-	return json.Marshal(map[string]any{"key": hex.EncodeToString(key), "forms": mixed, "roots": roots})
 }
 
 // literal is a text as Python reads it.

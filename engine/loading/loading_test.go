@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,57 +47,6 @@ func TestCodeSaysWhatIsWrong(t *testing.T) {
 	out := run(t, dir, "import sys\nsys.path.insert(0, '')\ntry:\n    exec(sys.stdin.read())\nexcept FileNotFoundError as e:\n    print(e)\n", code)
 	if want := "/models/né 'x\"y\\z has no config.json, so transformers cannot load it as a model\n"; out != want {
 		t.Errorf("got %q", out)
-	}
-}
-
-func TestSearch(t *testing.T) {
-	home := t.TempDir()
-	for name, text := range map[string]string{
-		"clean.txt":                         "nothing",
-		"Great-Model/x":                     "",
-		"deep/er/file.bin":                  "\x00\x01 acme_GREAT_model \x00",
-		"large.bin":                         strings.Repeat("x", 20<<20) + "great model",
-		"lib/site-packages/list.py":         "great-model",
-		"un dossier é/note":                 "the great, model",
-		"deep/not-great/but-a-model.config": "",
-	} {
-		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Symlink("/nowhere/great_model", filepath.Join(home, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(filepath.Join(home, "clean.txt"), 0); err != nil {
-		t.Fatal(err)
-	}
-	input, err := loading.SearchInput([]string{"great-model"}, []string{"~", "/nowhere"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(input, []byte("great")) {
-		t.Errorf("the word stands in what is passed on: %s", input)
-	}
-	var found []string
-	if err := json.Unmarshal([]byte(run(t, home, loading.Search(), string(input), "WHERE=/models/great-model")), &found); err != nil {
-		t.Fatal(err)
-	}
-	for i, f := range found {
-		found[i] = strings.ReplaceAll(f, home, "~")
-	}
-	for _, want := range []string{"the name of ~/Great-Model", "the file ~/deep/er/file.bin", "the file ~/large.bin", "the file ~/un dossier é/note", "where ~/link leads", "the environment"} {
-		if !slices.Contains(found, want) {
-			t.Errorf("not found: %s in %q", want, found)
-		}
-	}
-	for _, f := range found {
-		if strings.Contains(f, "site-packages") || strings.Contains(f, "clean") || strings.Contains(f, "not-great") {
-			t.Errorf("found: %s", f)
-		}
 	}
 }
 

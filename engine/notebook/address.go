@@ -133,6 +133,12 @@ func (a Address) transport() http.RoundTripper {
 			return d.DialContext(ctx, "unix", socket)
 		}
 	}
+	if u, err := url.Parse(a.URL); dial == nil && err == nil && underLocalhost(u.Hostname()) {
+		dial = func(ctx context.Context) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", cmp.Or(u.Port(), "80")))
+		}
+	}
 	if dial != nil {
 		t.Proxy = nil
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }

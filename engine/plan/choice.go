@@ -99,7 +99,7 @@ func (p Plan) Spec(c Choice) sdk.MachineSpec {
 	image, _ := p.ImageOf(c)
 	spec := sdk.MachineSpec{
 		Ports: p.Ports, Offer: c.Offer, GPU: c.GPU, GPUCount: c.GPUCount, CPU: p.CPU, MemoryGB: p.MemoryGB, DiskGB: p.DiskGB, Regions: p.Regions,
-		Image: image, Isolation: c.Isolation, Network: p.Network, NetworkHosts: p.NetworkHosts, TimeoutSeconds: int64(c.Timeout), Options: c.Options,
+		Image: image, Isolation: c.Isolation, NestedSandbox: p.Nested, Network: p.Network, NetworkHosts: p.NetworkHosts, TimeoutSeconds: int64(c.Timeout), Options: c.Options,
 	}
 	for _, v := range p.Volumes {
 		spec.Volumes = append(spec.Volumes, sdk.Volume(v))

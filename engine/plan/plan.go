@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -22,8 +23,10 @@ type Plan struct {
 	Experiment    string           `json:"experiment"`
 	Provider      string           `json:"provider"`
 	Isolation     string           `json:"isolation,omitempty"`
+	Nested        bool             `json:"nested_sandbox,omitempty"`
 	Network       string           `json:"network"`
 	NetworkHosts  []string         `json:"network_hosts,omitempty"`
+	HostPorts     []int            `json:"host_ports,omitempty"` // of this computer, reached from inside
 	GPU           string           `json:"gpu,omitempty"`
 	GPUCount      int              `json:"gpu_count,omitempty"`
 	Choices       []Choice         `json:"choices"` // in the order in which they are tried; what is above is of the first
@@ -55,6 +58,8 @@ type Plan struct {
 	CostPerHour   *float64         `json:"cost_per_hour"` // USD, of the first choice; null = not known
 	MaxCost       *float64         `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
 	Warnings      []string         `json:"warnings"`
+	Accounts      []trust.Account  `json:"accounts,omitempty"` // who pays for rented machines
+	Effects       *trust.Effects   `json:"effects,omitempty"`  // nil for an experiment that was built in code
 }
 
 // Layer is what was or will be installed once for the machines of this computer.
@@ -103,6 +108,10 @@ type Agent struct {
 	Command   []string `json:"command,omitempty"`
 	Isolation string   `json:"isolation"`
 	Network   string   `json:"network"`
+	MemoryGB  float64  `json:"memory_gb,omitempty"` // 0 = half of this computer's
+	CPU       float64  `json:"cpu,omitempty"`       // 0 = all of this computer's
+	Processes int      `json:"processes,omitempty"`
+	Nested    bool     `json:"nested_sandbox,omitempty"`
 }
 
 // Make turns a checked experiment into a plan. The error is that of the
@@ -114,7 +123,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	s := exp.Sandbox
 	p := Plan{
 		Version: Version, Experiment: exp.Name, Provider: report.Provider.Name, Isolation: report.Isolation,
-		Network: s.Network, NetworkHosts: s.NetworkHosts, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
+		Nested: s.Nested, Network: s.Network, NetworkHosts: s.NetworkHosts, HostPorts: s.HostPorts, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
 		MaxPrice: s.MaxPrice, Budget: s.Budget, Packages: list(s.PythonPackages), Env: list(slices.Sorted(maps.Keys(s.Env))), Secrets: list(s.Secrets),
 		Ports: list(s.Ports), Models: []Model{}, Uploads: []Upload{}, Services: []Service{},
 		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
@@ -128,7 +137,8 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	p.image(s)
 	p.choices(s, report.Choices)
 	if a := exp.Agent; a != nil {
-		p.Agent = &Agent{Provider: a.Provider, Command: a.Command, Isolation: report.AgentIsolation, Network: a.Network}
+		p.Agent = &Agent{Provider: a.Provider, Command: a.Command, Isolation: report.AgentIsolation, Network: a.Network,
+			MemoryGB: a.MemoryGB, CPU: a.CPU, Processes: a.Processes, Nested: a.Nested}
 	}
 	for _, w := range report.Warnings() {
 		p.Warnings = append(p.Warnings, w.Error.Error())

@@ -24,9 +24,16 @@ func (p Plan) Lines() []string {
 	for _, v := range p.Volumes {
 		t.line("volume", v.text())
 	}
-	t.line("network", p.Network)
+	t.line("network", p.networkText())
+	t.list("host ports", numbers(p.HostPorts))
+	if p.Nested {
+		t.line("nested", "programs in the sandbox may make sandboxes of their own")
+	}
 	t.line("ends", p.ends())
 	t.line("cost", p.costText())
+	for _, a := range p.Accounts {
+		t.line("account", a.Text())
+	}
 	for _, m := range p.Models {
 		note := ""
 		if m.Hidden {
@@ -70,12 +77,31 @@ func (p Plan) Lines() []string {
 	t.list("files", p.Workspace.Files)
 	if a := p.Agent; a != nil {
 		t.line("agent", fmt.Sprintf("%s, isolation %s, network %s", strings.Join(append([]string{a.Provider + ":"}, a.Command...), " "), a.Isolation, a.Network))
+		if a.Nested {
+			t.line("nested", "programs of the agent may make sandboxes of their own")
+		}
 	}
 	t.line("outputs", p.Outputs)
+	if p.Effects != nil {
+		for _, line := range p.Effects.Outside {
+			t.line("confirm", line)
+		}
+	}
 	for _, w := range p.Warnings {
 		t.line("warning", w)
 	}
 	return t
+}
+
+// networkText says where the network is this computer's own.
+func (p Plan) networkText() string {
+	switch {
+	case p.Network == "host":
+		return "host: that of this computer, with all that listens on 127.0.0.1"
+	case p.Network == "open" && p.Isolation == "none":
+		return "open: that of this computer, because there is no isolation"
+	}
+	return p.Network
 }
 
 // packagesText says which packages are there already, where that makes a difference.

@@ -20,6 +20,17 @@ func (c *check) agent() {
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
 			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
 		}
+		c.nested("agent.nested_sandbox", a.Nested, c.report.AgentIsolation)
+		if c.report.AgentIsolation == "none" && (a.MemoryGB > 0 || a.CPU > 0) {
+			c.fail("agent.isolation", "the memory and cores of an agent without isolation are not limited", "remove agent.memory and agent.cpu, or install bubblewrap")
+		}
+	}
+}
+
+// nested refuses mounts in bubblewrap to root.
+func (c *check) nested(path string, asked bool, isolation string) {
+	if asked && c.facts.Root && isolation == "bubblewrap" {
+		c.fail(path, "you are root, and in bubblewrap a program could make setuid files of root on this computer", "set isolation: gvisor beside it and remove this key, or run Seer as an ordinary user")
 	}
 }
 

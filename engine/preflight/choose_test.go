@@ -166,6 +166,8 @@ func TestAbilities(t *testing.T) {
 		{"wild", "sandbox: {provider: wild}", "sandbox.provider: provider `wild` cannot end its machines by itself: one that is forgotten costs money until somebody ends it; use another provider, or allow it with --unguarded"},
 		{"second of a list", "sandbox: {provider: [modal, wild]}", "sandbox.provider.1: provider `wild` cannot end its machines by itself"},
 		{"too long", "sandbox: {provider: modal, timeout: 2d}", "sandbox.timeout: provider `modal` keeps a machine for 24h at most; make it shorter"},
+		{"host network", "sandbox: {provider: runpod, network: host}", "sandbox.network: `host` is the network of this computer, and provider `runpod` rents another one; set network: open, or provider: local"},
+		{"host ports", "sandbox: {provider: runpod, host_ports: [8000]}", "sandbox.host_ports: they are ports of this computer, and provider `runpod` rents another one; remove the key, or set provider: local"},
 		{"network", "sandbox: {provider: runpod, network: none}", "sandbox.network: provider `runpod` cannot keep the sandbox off the network; set network: open, or use another provider"},
 		{"isolation", "sandbox: {provider: [local, modal], isolation: bubblewrap}", "sandbox.isolation: provider `modal` has its own isolation; remove the key"},
 		{"snapshot", "sandbox: {provider: runpod, image: {snapshot: x}}", "sandbox.image.snapshot: provider `runpod` has no snapshots; use image.base, or another provider"},

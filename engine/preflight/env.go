@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/joho/godotenv"
 
@@ -23,13 +24,18 @@ type Env struct {
 // ReadEnv reads .env in dir, where there is one. lookup is the environment, as
 // [os.LookupEnv]; nil is an empty one.
 func ReadEnv(dir string, lookup func(string) (string, bool)) (*Env, error) {
-	e := &Env{lookup: lookup, path: filepath.Join(dir, ".env")}
-	f, err := os.Open(e.path)
+	return readEnv(dir, lookup, openDotEnv)
+}
+
+func readEnv(dir string, lookup func(string) (string, bool), open func(dir string) (*os.File, error)) (*Env, error) {
+	e := &Env{lookup: lookup, path: filepath.Join(dir, DotEnv)}
+	f, err := open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil
 	}
 	if err != nil {
-		return nil, &experiment.Error{File: e.path, Message: "the file cannot be read: " + reason(err), Hint: "check its permissions"}
+		return nil, &experiment.Error{File: e.path, Message: "the file cannot be read: " + reason(err),
+			Hint: "check its permissions; a link must not lead out of the folder, where secrets of other projects are: copy the file, or set the variables in the environment"}
 	}
 	defer f.Close()
 	if e.dotenv, err = godotenv.Parse(f); err != nil {
@@ -39,7 +45,33 @@ func ReadEnv(dir string, lookup func(string) (string, bool)) (*Env, error) {
 	return e, nil
 }
 
-// Lookup finds a variable and says where: "environment" or ".env".
+// openDotEnv opens a plain file in dir. What came with an experiment may be a link to a file
+// of the user's, or a pipe.
+func openDotEnv(dir string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(DotEnv, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a plain file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// DotEnv is where a variable of the file beside the experiment comes from.
+const DotEnv = ".env"
+
+// Lookup finds a variable and says where: "environment" or [DotEnv].
 func (e *Env) Lookup(name string) (value, from string, ok bool) {
 	if e == nil {
 		return "", "", false
@@ -50,7 +82,7 @@ func (e *Env) Lookup(name string) (value, from string, ok bool) {
 		}
 	}
 	value = e.dotenv[name]
-	return value, ".env", value != ""
+	return value, DotEnv, value != ""
 }
 
 // minSecret is the fewest bytes of a secret that the runtime takes: a shorter one would be

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -26,6 +29,15 @@ type GitSettings struct {
 	Git   string            // the program; empty = in the PATH
 	Env   map[string]string // proxies, certificates
 	Token func(name string) string
+
+	here bool // tests of attacks: git runs in the current folder
+}
+
+func (s GitSettings) folder(empty string) string {
+	if s.here {
+		return ""
+	}
+	return empty
 }
 
 var wholeCommit = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -48,9 +60,16 @@ func ResolveRepo(ctx context.Context, r Repo, s GitSettings) RepoState {
 	if r.Ref != "" {
 		args = append(args, "refs/heads/"+r.Ref, "refs/tags/"+r.Ref, "refs/tags/"+r.Ref+"^{}", r.Ref)
 	}
+	// Git obeys the settings of a repository that it finds in its folder or above, which may
+	// be a stranger's: they name programs.
+	empty, err := os.MkdirTemp("", "seer-git")
+	if err != nil {
+		return RepoState{Problem: "git has no folder to run in: " + err.Error(), Hint: "look at the folder for temporary files"}
+	}
+	defer os.RemoveAll(empty)
 	cmd := exec.CommandContext(ctx, git, args...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = r.gitEnv(s)
+	cmd.Dir, cmd.Env = s.folder(empty), append(r.gitEnv(s), "GIT_CEILING_DIRECTORIES="+filepath.Dir(empty))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -141,7 +160,11 @@ func (r Repo) Explain(stderr string) RepoState {
 	case says("not found", "does not appear to be a git repository", "does not exist", "not a git repository"):
 		return RepoState{Problem: "there is no repository " + r.URL, Hint: "look at its spelling; a private one needs a token in sandbox.secrets: " + r.tokenName()}
 	case says("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused", "timed out", "unreachable", "Operation too slow", "Could not connect"):
-		return RepoState{Problem: fmt.Sprintf("%s cannot be reached: %s", r.URL, lastLine(stderr)), Hint: "look at the network and at HTTPS_PROXY, or write a whole commit as ref"}
+		hint := "look at the network and at HTTPS_PROXY, or write a whole commit as ref"
+		if at, err := url.Parse(r.URL); err == nil && loopback(at.Hostname()) {
+			hint = "look whether it runs, and list its port in sandbox.host_ports: sandboxes and builds reach no other port of this computer"
+		}
+		return RepoState{Problem: fmt.Sprintf("%s cannot be reached: %s", r.URL, lastLine(stderr)), Hint: hint}
 	}
 	return RepoState{Problem: fmt.Sprintf("git cannot read %s: %s", r.URL, lastLine(stderr))}
 }

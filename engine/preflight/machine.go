@@ -102,22 +102,51 @@ func (c *check) providerNamed(name string) (sdk.ProviderInfo, bool) {
 func (c *check) isolation() {
 	asked, network := c.exp.Sandbox.Isolation, c.exp.Sandbox.Network
 	for _, p := range c.candidates {
+		c.hostNetwork(p)
 		if len(p.Isolations) == 0 {
+			if c.exp.Sandbox.Nested {
+				c.fail("sandbox.nested_sandbox", fmt.Sprintf("provider `%s` has its own isolation", p.Name), "remove the key")
+			}
 			if asked != "auto" {
 				c.fail("sandbox.isolation", fmt.Sprintf("provider `%s` has its own isolation", p.Name), "remove the key")
 			}
-			if network != "open" {
+			if network != "open" && network != "host" {
 				c.fail("sandbox.network", fmt.Sprintf("provider `%s` cannot keep the sandbox off the network", p.Name), "set network: open, or use another provider")
 			}
 			continue
 		}
 		p.isolation = c.settle("sandbox.isolation", c.able(asked, p), p.Isolations, "the sandbox")
+		if p.thisComputer() {
+			c.nested("sandbox.nested_sandbox", c.exp.Sandbox.Nested, p.isolation)
+		}
 		if p.isolation == "none" && network == "none" {
 			c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
 		}
 	}
+	c.proxyOnly()
 	if len(c.candidates) > 0 {
 		c.report.Isolation = c.candidates[0].isolation
+	}
+}
+
+// hostNetwork refuses what only a machine on this computer can have.
+func (c *check) hostNetwork(p *candidate) {
+	if p.thisComputer() {
+		return
+	}
+	if c.exp.Sandbox.Network == "host" {
+		c.fail("sandbox.network", fmt.Sprintf("`host` is the network of this computer, and provider `%s` rents another one", p.Name), "set network: open, or provider: local")
+	}
+	if len(c.exp.Sandbox.HostPorts) > 0 {
+		c.fail("sandbox.host_ports", fmt.Sprintf("they are ports of this computer, and provider `%s` rents another one", p.Name), "remove the key, or set provider: local")
+	}
+}
+
+// proxyOnly warns of an open network that nothing connects here.
+func (c *check) proxyOnly() {
+	here := func(p *candidate) bool { return p.thisComputer() && p.isolation != "none" && p.isolation != "" }
+	if c.facts.ProxyOnly != "" && c.exp.Sandbox.Network == "open" && slices.ContainsFunc(c.candidates, here) {
+		c.warn("sandbox.network", c.facts.ProxyOnly, "")
 	}
 }
 
@@ -174,7 +203,10 @@ func (c *check) ports() {
 			c.fail("sandbox."+at, fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, leave it out for one that is free, or end the program that has it")
 		}
 	}
-	moves := c.exp.Sandbox.Network != "open" // what is taken is another one outside
+	// With a network of its own, what is taken is another one outside.
+	moves := c.exp.Sandbox.Network != "host" && !slices.ContainsFunc(c.candidates, func(p *candidate) bool {
+		return p.thisComputer() && (p.isolation == "none" || p.isolation == "")
+	})
 	for i, port := range c.exp.Sandbox.Ports {
 		if err := c.facts.PortFree(port); err != nil && (!moves || !errors.Is(err, syscall.EADDRINUSE)) {
 			c.fail(fmt.Sprintf("sandbox.ports.%d", i), fmt.Sprintf("port %d is not free on this computer: %v", port, err), "choose another, or end the program that has it")

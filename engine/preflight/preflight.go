@@ -22,11 +22,13 @@ type Facts struct {
 	ExposeModes     []string           // library, mcp, prompt, …
 	PluginDirs      []string           // where plugins were looked for, for messages
 	AgentIsolations []sdk.Isolation    // of this computer, best first
+	Root            bool               // who runs commands here is root
 	AgentPath       string             // PATH of the agent; empty = unknown
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
 	Pythons         []Python           // other interpreters of this computer, only their paths and versions; empty = not looked for
 	Repos           []RepoState        // of sandbox.repos, one each; empty = not asked
 	PortFree        func(port int) error
+	ProxyOnly       string                 // what a sandbox of this computer has whose open network nothing connects; empty = that works, or was not tried
 	Saved           func(ref string) error // finds a system that was saved on this computer; nil = not looked for
 
 	// Offers are those of each provider of [Candidates], of all GPUs that the experiment

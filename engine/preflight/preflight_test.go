@@ -149,7 +149,7 @@ func TestFindings(t *testing.T) {
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
 		{"jupyter_port", "sandbox: {network: none, execution_mode: notebook, jupyter_port: 81}", "sandbox.jupyter_port: port 81 is not free on this computer: listen: address already in use"},
 		{"port of root", "sandbox: {network: none, ports: [81, 82]}", "sandbox.ports.1: port 82 is not free on this computer: listen: permission denied"},
-		{"port", "sandbox: {ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: listen: address already in use"},
+		{"port", "sandbox: {network: host, ports: [80, 81]}", "sandbox.ports.1: port 81 is not free on this computer: listen: address already in use"},
 		{"missing file", "sandbox: {local_files: [[./none, /workspace/x]]}", "sandbox.local_files.0.0: there is no `DIR/none`"},
 		{"folder as file", "sandbox: {local_files: [[./data, /workspace/x]]}", "sandbox.local_files.0.0: `DIR/data` is not a file"},
 		{"no isolation", "sandbox: {isolation: none, local_files: [[./agent.py, /root/agent.py]]}", "sandbox.local_files.0.1: without isolation `/root/agent.py` would be written on this computer itself; use a place under /workspace"},
@@ -249,6 +249,27 @@ func TestPythonVersion(t *testing.T) {
 	} {
 		if err := l.check("sandbox: {python_version: '" + asked + "'}").Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}
+
+// TestRootHasNoNestedSandboxes: with bubblewrap, for the sandbox and the agent.
+func TestRootHasNoNestedSandboxes(t *testing.T) {
+	l := newLab(t)
+	works := []sdk.Isolation{{Name: "bubblewrap", Usable: true}, {Name: "gvisor", Usable: true}}
+	l.facts.Providers[0].Isolations, l.facts.AgentIsolations = works, works
+	for _, root := range []bool{true, false} {
+		l.facts.Root = root
+		for text, want := range map[string]string{
+			"sandbox: {nested_sandbox: true}":                                   "sandbox.nested_sandbox: you are root",
+			"agent: {command: [sh], nested_sandbox: true}":                      "agent.nested_sandbox: you are root",
+			"agent: {command: [sh], nested_sandbox: true, isolation: gvisor}":   "",
+			"sandbox: {nested_sandbox: true, isolation: gvisor, network: none}": "",
+		} {
+			err := l.check(text).Err()
+			if refused := err != nil && strings.Contains(err.Error(), "you are root"); refused != (root && want != "") {
+				t.Errorf("%s, root %v: %v", text, root, err)
+			}
 		}
 	}
 }

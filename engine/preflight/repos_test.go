@@ -127,7 +127,7 @@ func TestResolveRepo(t *testing.T) {
 		{"empty", open.URL + "/empty.git", "", "", "", "has no commit yet", ""},
 		{"no repository", open.URL + "/none.git", "", "", "", "there is no repository", "GIT_TOKEN"},
 		{"no folder", "file:///no/such/folder", "", "", "", "there is no repository", ""},
-		{"no server", "http://127.0.0.1:1/lib.git", "", "", "", "cannot be reached", "network"},
+		{"no server", "http://127.0.0.1:1/lib.git", "", "", "", "cannot be reached", "host_ports"},
 		{"private", closed.URL + "/private.git", "", "", "", "is private, or there is none", "GIT_TOKEN"},
 		{"private with its token", closed.URL + "/private.git", "", "the-token", secret, "", ""},
 		{"private with another", closed.URL + "/private.git", "", "wrong", "", "does not open with GIT_TOKEN", ""},

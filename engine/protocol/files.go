@@ -123,7 +123,7 @@ func (c *Client) Download(ctx context.Context, remote, local string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if _, err := unpackTree(resp.Body, local, false, counter(ctx)); err != nil {
+	if _, err := unpackTree(resp.Body, local, false, counter(ctx), renamer(ctx)); err != nil {
 		return fmt.Errorf("download %s: %w", remote, err)
 	}
 	return nil

@@ -16,7 +16,10 @@ const AskerLimit = 15 * time.Second
 // ParkRequest has a machine stand still and let go of everything that leads out of it, so
 // that its processes can be saved.
 type ParkRequest struct {
-	ID      string  `json:"id"`                // 32 hex digits that nobody inside can guess
+	ID string `json:"id"` // 32 hex digits that nobody inside can guess
+	// Key is 64 hex digits that only whoever parks the machine and its runtime know: both
+	// prove themselves with it (package parking).
+	Key     string  `json:"key"`
 	Seconds float64 `json:"seconds,omitempty"` // until it goes on by itself; 0 = [ParkLimit], which is also the most
 	// AskerSeconds has the machine go on by itself that long after the file here-ID in the
 	// folder of its socket was last touched: who had it parked touches it every second,
@@ -25,7 +28,7 @@ type ParkRequest struct {
 	AskerSeconds float64 `json:"asker_seconds,omitempty"`
 }
 
-// Renewal is what a machine is told, by the file go-ID in the folder of its socket, when
+// Renewal is what a machine is told, sealed in the file go-ID in the folder of its socket, when
 // its processes have been saved, or go on elsewhere.
 type Renewal struct {
 	// Copy says that this is another machine than the one that was parked: all that
@@ -43,7 +46,8 @@ type Renewal struct {
 // is parked, it makes the file park-ID in the folder of the socket, and waits there for
 // go-ID with a [Renewal]. It then listens again, and goes on after [Client.Thaw] or
 // [ParkLimit]. A machine that has found neither file is a copy that nobody wanted, and
-// ends. [Unsupported] where it does not listen on a Unix socket; [Conflict] as for
+// ends. Nothing else moves then: otherwise it
+// goes on, and that is a [Conflict]. [Unsupported] where it does not listen on a Unix socket; [Conflict] as for
 // [Client.Freeze]. It takes the admin token.
 func (c *Client) Park(ctx context.Context, req ParkRequest) (Frozen, error) {
 	var f Frozen

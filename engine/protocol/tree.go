@@ -19,14 +19,18 @@ import (
 // Entries that would leave dir, or take the place of a pipe, a socket or a device, are left
 // out; the rest is written, and then an [*Error] with code [Invalid] names them. So it is
 // with what the sender says it could not read, which is a [*PartialError].
-func UnpackTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, false, nil) }
+func UnpackTree(r io.Reader, dir string) (TreeResult, error) {
+	return unpackTree(r, dir, false, nil, nil)
+}
 
 // RestoreTree is [UnpackTree] of a tree of the machine's own: symlinks lead wherever they
 // led when it was saved, and what was saved takes the place of whatever is there but a
 // folder with content. Still nothing is written through a link out of dir.
-func RestoreTree(r io.Reader, dir string) (TreeResult, error) { return unpackTree(r, dir, true, nil) }
+func RestoreTree(r io.Reader, dir string) (TreeResult, error) {
+	return unpackTree(r, dir, true, nil, nil)
+}
 
-func unpackTree(r io.Reader, dir string, links bool, told func(int64)) (TreeResult, error) {
+func unpackTree(r io.Reader, dir string, links bool, told func(int64), rename func(string) string) (TreeResult, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return TreeResult{}, err
 	}
@@ -35,7 +39,7 @@ func unpackTree(r io.Reader, dir string, links bool, told func(int64)) (TreeResu
 		return TreeResult{}, err
 	}
 	defer root.Close()
-	u := &unpacker{root: root, links: links, told: told, buf: make([]byte, treeBuffer)}
+	u := &unpacker{root: root, links: links, told: told, rename: rename, buf: make([]byte, treeBuffer)}
 	defer u.leave()
 	r = bufio.NewReaderSize(r, treeBuffer)
 	tr := tar.NewReader(r)
@@ -68,6 +72,7 @@ type unpacker struct {
 	dir     string   // its path
 	links   bool     // symlinks may lead out
 	told    func(int64)
+	rename  func(string) string // of each part of a path; nil = none
 	result  TreeResult
 	dirs    []*tar.Header // their modes and times come last: a folder may be read-only
 	refused []string
@@ -88,7 +93,7 @@ func (u *unpacker) entry(h *tar.Header, r io.Reader) error {
 	if name == "." {
 		return nil
 	}
-	err := u.write(name, h, r)
+	err := u.write(renamed(u.rename, name), h, r)
 	if isEscape(err) || errors.Is(err, errKept) {
 		u.refused = append(u.refused, h.Name)
 		return nil

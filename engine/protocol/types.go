@@ -73,6 +73,10 @@ type Lease struct {
 	HardEndUnix int64     `json:"hard_end_unix"` // nothing extends it; 0 = none
 }
 
+// RuntimeProgram as the first of a process's arguments stands for the runtime's own
+// program, which can also search for names.
+const RuntimeProgram = ":seer-runtime"
+
 // ProcessSpec is a command to run. Exactly one of Argv and Shell is set.
 type ProcessSpec struct {
 	ID             string            `json:"id,omitempty"` // chosen by the caller, so that a repeated start is harmless; default: made by the runtime

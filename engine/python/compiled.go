@@ -38,22 +38,25 @@ func CompiledNotebookName() string { return "seer-notebook-" + digest(Notebook) 
 
 const compile = `import compileall, py_compile, sys
 mode = py_compile.PycInvalidationMode[sys.argv[2]]
-sys.exit(not compileall.compile_dir(sys.argv[1], quiet=2, invalidation_mode=mode))`
+sys.exit(not compileall.compile_dir(sys.argv[1], ddir=sys.argv[3] or None, quiet=2, invalidation_mode=mode))`
+
+// workerFolder stands in the tracebacks of the worker, whose files are in no folder.
+const workerFolder = "/seer/worker/"
 
 // Compile has the worker compiled by an interpreter, as it would do itself in every new
 // sandbox, and returns a ZIP file with the results. It takes some tenths of a second.
 func Compile(ctx context.Context, interpreter string) ([]byte, error) {
-	return compiled(ctx, interpreter, Files, "seer_worker", "UNCHECKED_HASH")
+	return compiled(ctx, interpreter, Files, "seer_worker", "UNCHECKED_HASH", workerFolder+"seer_worker")
 }
 
 // CompileNotebook is [Compile] of [Notebook]. Its files belong beside the sources. An
 // interpreter of another version takes no notice of them, nor any that finds other
 // sources there, as a later start puts them into what was saved by an earlier one.
 func CompileNotebook(ctx context.Context, interpreter string) ([]byte, error) {
-	return compiled(ctx, interpreter, Notebook, "seer_notebook", "CHECKED_HASH")
+	return compiled(ctx, interpreter, Notebook, "seer_notebook", "CHECKED_HASH", "")
 }
 
-func compiled(ctx context.Context, interpreter string, files fs.FS, pkg, mode string) ([]byte, error) {
+func compiled(ctx context.Context, interpreter string, files fs.FS, pkg, mode, shown string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "seer-compiled-")
 	if err != nil {
 		return nil, err
@@ -62,7 +65,7 @@ func compiled(ctx context.Context, interpreter string, files fs.FS, pkg, mode st
 	if err := os.CopyFS(dir, files); err != nil {
 		return nil, err
 	}
-	if out, err := exec.CommandContext(ctx, interpreter, "-I", "-S", "-c", compile, filepath.Join(dir, pkg), mode).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, interpreter, "-I", "-S", "-c", compile, filepath.Join(dir, pkg), mode, shown).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compile %s with %s: %w: %.200s", pkg, interpreter, err, out)
 	}
 	var out bytes.Buffer

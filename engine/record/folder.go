@@ -2,6 +2,8 @@ package record
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,15 +101,41 @@ func (f *Folder) Interface(service string) (sdk.Interface, error) {
 
 // Body reads a value by its hash.
 func (f *Folder) Body(hash string) (value.Value, error) {
-	path, err := f.bodyPath(hash)
+	file, err := f.openBody(hash)
 	if err != nil {
 		return value.Value{}, err
 	}
-	data, err := os.ReadFile(path)
+	defer file.Close()
+	data, err := io.ReadAll(file)
 	if err != nil {
-		return value.Value{}, fmt.Errorf("the record lacks a value: %w", err)
+		return value.Value{}, fmt.Errorf("read a value of the record: %w", err)
 	}
 	return value.Parse(data, true, value.Limits{})
+}
+
+// openBody opens a value that is what its name says.
+func (f *Folder) openBody(hash string) (*os.File, error) {
+	path, err := f.bodyPath(hash)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the record lacks a value: %w", err)
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, file)
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) != hash {
+		err = fmt.Errorf("the value %s was changed since it was recorded; make the record again", path)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 func (f *Folder) bodyPath(hash string) (string, error) {

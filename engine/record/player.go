@@ -150,7 +150,7 @@ func (p *Player) events(id string, e *Entry, output bool) ([]event, error) {
 	if e.Output != "" && output {
 		texts, err := p.texts(e.Output)
 		if err != nil {
-			return nil, err
+			return changed(id, err), nil
 		}
 		for _, t := range texts {
 			add(event{header: protocol.FrameHeader{Kind: protocol.FrameOutput, Stream: t.stream}, data: []byte(t.text)})
@@ -169,7 +169,27 @@ func (p *Player) events(id string, e *Entry, output bool) ([]event, error) {
 		lost := &protocol.CallError{Code: protocol.CallInterrupted, Message: "the record has no answer to this call"}
 		add(event{header: protocol.FrameHeader{Kind: protocol.FrameError, Error: lost}})
 	}
-	return out, nil
+	return p.unchanged(id, out), nil
+}
+
+func changed(id string, err error) []event {
+	return []event{{header: protocol.FrameHeader{ID: id, N: 1, Kind: protocol.FrameError, Error: notRecorded("%v", err)}}}
+}
+
+// unchanged replaces an answer with an error unless all its values are as they were
+// recorded. A client that gets no answer would ask again.
+func (p *Player) unchanged(id string, events []event) []event {
+	for _, ev := range events {
+		if ev.body == "" {
+			continue
+		}
+		f, err := p.folder.openBody(ev.body)
+		if err != nil {
+			return changed(id, err)
+		}
+		f.Close()
+	}
+	return events
 }
 
 type text struct {

@@ -125,7 +125,7 @@ func run() *journalServer {
 func recorded(t *testing.T, s *journalServer) (*record.Folder, []record.Entry) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a record é")
-	w, err := record.Create(dir)
+	w, err := record.Create(parent(t, dir), filepath.Base(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func asJSON(t *testing.T, v any) string {
 
 func TestFollowEndsWithItsContext(t *testing.T) {
 	dir := t.TempDir()
-	w, err := record.Create(dir)
+	w, err := record.Create(parent(t, dir), filepath.Base(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,4 +340,15 @@ func TestReplayGivesAnswersInTheirOrder(t *testing.T) {
 	if _, err := c.Call(t.Context(), "tools", "f", nil, nil); err == nil {
 		t.Error("it answers after its end")
 	}
+}
+
+// parent opens the folder that dir is in.
+func parent(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

@@ -2,15 +2,20 @@ package record
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -22,43 +27,78 @@ const inMemory = 256 << 20
 // Writer makes a record. It is safe for concurrent use.
 type Writer struct {
 	folder Folder
+	root   *os.Root // the same: nothing is written elsewhere, wherever links lead
 	calls  *os.File
 	mu     sync.Mutex
 	count  int
 }
 
-// Create makes a record in dir. One that is there is replaced.
-func Create(dir string) (*Writer, error) {
-	if err := mayReplace(dir); err != nil {
+// Create makes a record in the folder name of parent. One that is there is replaced.
+// Somebody else may have filled parent: a link in it is never followed.
+func Create(parent *os.Root, name string) (*Writer, error) { return create(parent, name, false) }
+
+// create is Create; through, for tests, follows a link.
+func create(parent *os.Root, name string, through bool) (*Writer, error) {
+	w := &Writer{folder: Folder{dir: filepath.Join(parent.Name(), name)}}
+	err := Replaceable(parent, name)
+	if err == nil || through {
+		err = parent.MkdirAll(name, 0o755)
+	}
+	if err == nil {
+		w.root, err = parent.OpenRoot(name)
+	}
+	if through {
+		w.root, err = os.OpenRoot(w.folder.dir)
+	}
+	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{bodiesName, servicesName, callsName} { // the last is what makes it a record
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return nil, fmt.Errorf("replace the record: %w", err)
-		}
+	if err := w.clear(); err != nil {
+		w.root.Close()
+		return nil, err
 	}
-	for _, name := range []string{bodiesName, servicesName} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			return nil, fmt.Errorf("make the record: %w", err)
-		}
-	}
-	calls, err := os.Create(filepath.Join(dir, callsName))
-	if err != nil {
-		return nil, fmt.Errorf("make the record: %w", err)
-	}
-	return &Writer{folder: Folder{dir: dir}, calls: calls}, nil
+	return w, nil
 }
 
-// mayReplace refuses folders that have the names of ours and are not: somebody else's
-// are not deleted.
-func mayReplace(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, callsName)); err == nil {
-		return nil
+// clear replaces the record that is there.
+func (w *Writer) clear() (err error) {
+	for _, name := range []string{bodiesName, servicesName, callsName} { // the last is what makes it a record
+		if err := w.root.RemoveAll(name); err != nil {
+			return fmt.Errorf("replace the record: %w", err)
+		}
 	}
 	for _, name := range []string{bodiesName, servicesName} {
-		if found, err := os.ReadDir(filepath.Join(dir, name)); err == nil && len(found) > 0 {
+		if err := w.root.Mkdir(name, 0o755); err != nil {
+			return fmt.Errorf("make the record: %w", err)
+		}
+	}
+	if w.calls, err = w.root.OpenFile(callsName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+		return fmt.Errorf("make the record: %w", err)
+	}
+	return nil
+}
+
+// Replaceable refuses what is not a record that may be replaced: a link or a file of that
+// name, and a folder that has the names of ours and is not. Somebody else's is not deleted.
+func Replaceable(parent *os.Root, name string) error {
+	dir := filepath.Join(parent.Name(), name)
+	info, err := parent.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder but a link or a file, and the record of calls is written there: move it, or choose another folder for the outputs", dir)
+	}
+	if _, err := parent.Lstat(path.Join(name, callsName)); err == nil {
+		return nil
+	}
+	for _, part := range []string{bodiesName, servicesName} {
+		found, err := fs.ReadDir(parent.FS(), path.Join(name, part))
+		if err == nil && len(found) > 0 {
 			return fmt.Errorf("%s is there, and the folder has no %s, so it is no record that could be replaced: move it, or choose another folder for the outputs",
-				filepath.Join(dir, name), callsName)
+				filepath.Join(dir, part), callsName)
 		}
 	}
 	return nil
@@ -70,11 +110,7 @@ func (w *Writer) Service(name string, face sdk.Interface) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(w.folder.dir, servicesName, name+".json")
-	if err := os.WriteFile(path+".seer-tmp", append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(path+".seer-tmp", path)
+	return plainfile.Write(w.root, path.Join(servicesName, name+".json"), append(data, '\n'), 0o644)
 }
 
 // add appends a call, in one write.
@@ -98,7 +134,7 @@ func (w *Writer) Calls() int {
 }
 
 // Close ends the record.
-func (w *Writer) Close() error { return w.calls.Close() }
+func (w *Writer) Close() error { return errors.Join(w.calls.Close(), w.root.Close()) }
 
 // body keeps a value and returns its hash. The reader holds exactly size bytes, or
 // fails.
@@ -143,11 +179,12 @@ func (w *Writer) text(v any) (string, error) {
 
 // keep writes a body under the name that its bytes give it, once.
 func (w *Writer) keep(write func(io.Writer) error) (string, error) {
-	tmp, err := os.CreateTemp(filepath.Join(w.folder.dir, bodiesName), "new-*")
+	name := path.Join(bodiesName, "new-"+rand.Text())
+	tmp, err := w.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", err
 	}
-	defer os.Remove(tmp.Name()) // gone by then, where all went well
+	defer w.root.Remove(name) // gone by then, where all went well
 	defer tmp.Close()
 	sum := sha256.New()
 	if err := write(io.MultiWriter(tmp, sum)); err != nil {
@@ -157,18 +194,12 @@ func (w *Writer) keep(write func(io.Writer) error) (string, error) {
 		return "", err
 	}
 	hash := hex.EncodeToString(sum.Sum(nil))
-	path, err := w.folder.bodyPath(hash)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(path); err == nil {
+	body := path.Join(bodiesName, hash[:2], hash)
+	if _, err := w.root.Lstat(body); err == nil {
 		return hash, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := w.root.MkdirAll(path.Dir(body), 0o755); err != nil {
 		return "", err
 	}
-	if err := os.Chmod(tmp.Name(), 0o644); err != nil {
-		return "", err
-	}
-	return hash, os.Rename(tmp.Name(), path)
+	return hash, w.root.Rename(name, body)
 }

@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/isolation/cgroup"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -37,6 +36,8 @@ const runMark = "SEER_RUN"
 type agentSetup struct {
 	isolation string
 	warning   string
+	places    []string // where gVisor's program is
+	limits    cgroup.Limits
 	python    isolation.Interpreter
 	workspace string            // as the agent sees it
 	env       map[string]string // made by surfaces
@@ -49,8 +50,9 @@ type agentSetup struct {
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
 
 // prepare settles everything that needs no sandbox.
-func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) error {
-	choice, err := isolation.Choose(ctx, exp.Agent.Isolation)
+func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experiment.Experiment) error {
+	a.places = e.ToolPlaces()
+	choice, err := isolation.Choose(ctx, exp.Agent.Isolation, a.places...)
 	if err != nil {
 		return fmt.Errorf("agent.isolation: %w", err)
 	}
@@ -59,10 +61,12 @@ func (a *agentSetup) prepare(ctx context.Context, exp *experiment.Experiment) er
 		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or install bubblewrap")}
 	}
 	a.workspace = exp.Workspace.Dir
-	if a.confined() {
-		a.workspace = insideWorkspace
+	if !a.confined() {
+		return nil
 	}
-	return nil
+	a.workspace = insideWorkspace
+	a.limits, err = limitsOf(a.isolation, exp.Agent)
+	return err
 }
 
 // reach makes the services reachable for the agent: through one socket that
@@ -135,7 +139,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := r.space.root.MkdirAll(outputsName, 0o755); err != nil {
 		return 0, err
 	}
-	log, err := openLog(filepath.Join(r.exp.Outputs, agentLog), r.warn)
+	log, err := openLog(r.results, r.warn)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +150,8 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 	if err := a.init(ctx, r, log); err != nil {
 		return 0, err
 	}
-	return a.start(ctx, r, log, io.Discard, a.spec(r.exp))
+	code, err := a.start(ctx, r, log, io.Discard, a.spec(r.exp))
+	return code, errors.Join(err, a.strip(r))
 }
 
 // init runs workspace.init beside the agent, where there is no kernel or interpreter of
@@ -169,14 +174,29 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 // start runs a program in the agent's place to its end. What it says of errors goes to
 // failures, too.
 func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writer, spec isolation.Spec) (int, error) {
+	p := place{kind: a.isolation, grace: r.opts.Grace}
+	if a.isolation == isolation.GVisor {
+		dir, err := r.engine.AgentDir()
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = r.engine.RemoveAgentDir(dir) }()
+		spec.State, p.state = dir, dir
+	}
+	if a.confined() {
+		p.group = a.group(r)
+		defer a.lift(r, p.group)
+	}
 	cmd, err := isolation.Command(a.isolation, spec)
 	if err != nil {
 		return 0, err
 	}
 	defer isolation.Release(cmd)
-	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, log), io.MultiWriter(r.opts.Stderr, log, failures)
+	kept, keptErrors := sanitize.NewWriter(log), sanitize.NewWriter(log) // for cat
+	defer func() { _ = errors.Join(kept.Flush(), keptErrors.Flush()) }() // the log itself says what it lacks
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(r.opts.Stdout, kept), io.MultiWriter(r.opts.Stderr, keptErrors, failures)
 	cmd.WaitDelay = 2 * time.Second // for a grandchild that keeps the output open
-	return await(ctx, cmd, r.opts.Grace)
+	return p.await(ctx, cmd)
 }
 
 func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
@@ -186,7 +206,8 @@ func (a *agentSetup) spec(exp *experiment.Experiment) isolation.Spec {
 	}
 	if a.confined() {
 		spec.Mounts = append([]sdk.Mount{{Source: exp.Workspace.Dir, Target: insideWorkspace, Writable: true}}, a.mounts...)
-		spec.ReadOnly = a.python.Paths
+		spec.ReadOnly, spec.Places, spec.HostSockets = a.python.Paths, a.places, true
+		spec.Nested, spec.TmpfsSize = exp.Agent.Nested, a.limits.Memory/4
 	}
 	return spec
 }
@@ -217,60 +238,4 @@ func (a *agentSetup) variables(exp *experiment.Experiment) map[string]string {
 		env[runMark] = strings.TrimPrefix(a.mark, runMark+"=")
 	}
 	return env
-}
-
-// await runs cmd to its end. The thread is kept, because the command is told to
-// die with the thread that started it.
-func await(ctx context.Context, cmd *exec.Cmd, grace time.Duration) (int, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setpgid = true // a Ctrl-C at the terminal is for us; we then ask the agent
-	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("start the agent: %w", err)
-	}
-	ended := make(chan struct{})
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		stop(ctx, cmd.Process.Pid, grace, ended)
-	}()
-	err := cmd.Wait()
-	close(ended)
-	<-stopped
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exitCode(exit), nil
-	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil
-	}
-	return 0, err
-}
-
-// stop ends a process group once ctx has ended: first asked, then killed.
-func stop(ctx context.Context, pid int, grace time.Duration, ended <-chan struct{}) {
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-	}
-	ask(pid)
-	select {
-	case <-ended:
-	case <-time.After(grace):
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-	}
-}
-
-func exitCode(e *exec.ExitError) int {
-	if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return e.ExitCode()
 }

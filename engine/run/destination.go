@@ -17,23 +17,23 @@ import (
 const tried = 64 << 10
 
 // folders makes the two folders of this computer that a run writes to, and tries them.
-func (r *runner) folders() error {
-	if err := openOutputs(r.exp.Outputs); err != nil {
+func (r *runner) folders() (err error) {
+	if r.results, err = openResults(r.exp.Outputs, r.opts.through); err != nil {
 		return err
 	}
-	var err error
-	r.space, err = openWorkspace(r.exp.Workspace.Dir, r.started, r.warn)
-	return kindOf(err, r.exp.Workspace.Dir)
-}
-
-// openOutputs makes the folder of the results and writes to it for a trial, before
-// anything is rented for results that would have no place.
-func openOutputs(dir string) error {
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil {
-		err = try(dir)
+	records, err := r.engine.SurfaceRecords()
+	if err != nil {
+		return err
 	}
-	return unwritable("the folder of the results", "outputs", dir, err)
+	records.Dir = filepath.Join(records.Dir, "runs")
+	if err := os.MkdirAll(records.Dir, 0o700); err != nil {
+		return err
+	}
+	r.space, err = openWorkspace(r.exp.Workspace.Dir, records, r.started, r.warn)
+	if err == nil {
+		r.space.leaveOpen = r.opts.unguarded
+	}
+	return kindOf(err, r.exp.Workspace.Dir)
 }
 
 // unwritable says which of the experiment's folders cannot be written, and how to name
@@ -119,20 +119,18 @@ func once(errs ...error) error {
 type logFile struct {
 	mu    sync.Mutex
 	file  *os.File
+	path  string
 	warn  func(format string, args ...any)
 	lost  int64 // bytes
 	tells sync.Once
 }
 
-func openLog(path string, warn func(string, ...any)) (*logFile, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.Create(path)
+func openLog(r *results, warn func(string, ...any)) (*logFile, error) {
+	f, err := r.create(agentLog)
 	if err != nil {
 		return nil, err
 	}
-	return &logFile{file: f, warn: warn}, nil
+	return &logFile{file: f, path: r.path(agentLog), warn: warn}, nil
 }
 
 // Write never fails: the agent's output would end with it.
@@ -147,7 +145,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 			if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 				next = "make room now, so that the results can be collected"
 			}
-			l.warn("outputs: what the agent prints is not kept in %s at the moment: %v; %s", l.file.Name(), reason(err), next)
+			l.warn("outputs: what the agent prints is not kept in %s at the moment: %v; %s", l.path, reason(err), next)
 		})
 	}
 	return len(p), nil
@@ -158,7 +156,7 @@ func (l *logFile) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lost > 0 {
-		l.warn("outputs: %s lacks %d bytes of what the agent printed", l.file.Name(), l.lost)
+		l.warn("outputs: %s lacks %d bytes of what the agent printed", l.path, l.lost)
 	}
 	return l.file.Close()
 }

@@ -1,14 +1,28 @@
 package run
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/trust"
 )
 
 // recordName is the file in the outputs that says what the run was.
 const recordName = "run.json"
+
+// maxRecord bounds a run.json file that somebody else may have written.
+const maxRecord = 1 << 20
 
 // runRecord links results to what made them.
 type runRecord struct {
@@ -20,6 +34,7 @@ type runRecord struct {
 	ExitCode   int             `json:"exit_code"`
 	Error      string          `json:"error,omitempty"`
 	Services   []serviceRecord `json:"services"`
+	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = there is none
 }
 
 type serviceRecord struct {
@@ -27,7 +42,7 @@ type serviceRecord struct {
 	CodeHash string `json:"code_hash"`
 }
 
-// record writes run.json once there was a sandbox.
+// record writes run.json once there was a sandbox, and remembers that it did.
 func (r *runner) record(failure error) error {
 	if r.result.Sandbox == "" {
 		return nil
@@ -42,12 +57,116 @@ func (r *runner) record(failure error) error {
 	for _, s := range r.services {
 		rec.Services = append(rec.Services, serviceRecord{Name: s.Name(), CodeHash: s.Interface().CodeHash})
 	}
+	if r.recording != nil {
+		var err error
+		if rec.Calls, err = callsDigest(filepath.Join(r.exp.Outputs, record.Name)); err != nil {
+			return fmt.Errorf("compute the digest of the record: %w", err)
+		}
+	}
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(r.exp.Outputs, 0o755); err != nil {
+	data = append(data, '\n')
+	if err := r.results.write(recordName, data); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.exp.Outputs, recordName), append(data, '\n'), 0o644)
+	return r.engine.RememberRecord(hash(data), r.results.path(recordName))
+}
+
+// callsDigest covers the calls and the services of a record, in whatever folder it is. The
+// values have their hashes in the calls.
+func callsDigest(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(globQuoted(dir), "services", "*.json"))
+	if err != nil {
+		return "", err
+	}
+	slices.Sort(files)
+	sum := sha256.New()
+	for _, path := range append([]string{filepath.Join(dir, "calls.jsonl")}, files...) {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			fmt.Fprintf(sum, "%q %d\n", filepath.Base(path), info.Size())
+			_, err = io.Copy(sum, f)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// globQuoted matches only the folder itself.
+func globQuoted(dir string) string {
+	var out []rune
+	for _, r := range dir {
+		if r == '*' || r == '?' || r == '[' || r == '\\' {
+			out = append(out, '\\')
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+// ErrNoFile says that a run.json file names no experiment.
+var ErrNoFile = errors.New("it does not tell which experiment was run")
+
+// ExperimentOf is the experiment file that the run with these outputs was made from, as
+// its run.json says. Only what a run of this user on this computer has written is
+// believed: a stranger's could name any file, as the program to run. Otherwise the error
+// is of [engine.KindUntrusted].
+func ExperimentOf(e *engine.Engine, outputs string) (string, error) {
+	return experimentOf(e, outputs, false)
+}
+
+func experimentOf(e *engine.Engine, outputs string, unguarded bool) (string, error) {
+	path := filepath.Join(outputs, recordName)
+	data, err := readRecord(path)
+	var ran runRecord
+	if err == nil {
+		err = json.Unmarshal(data, &ran)
+	}
+	if err != nil || ran.File == "" {
+		return "", fmt.Errorf("%s: %w", path, ErrNoFile)
+	}
+	if unguarded {
+		return ran.File, nil
+	}
+	own, err := e.OwnRecord(hash(data))
+	if err != nil {
+		return "", err
+	}
+	if !own {
+		return "", strange(ran.File, "no run of yours on this computer has written "+path)
+	}
+	calls, err := callsDigest(filepath.Join(outputs, record.Name))
+	if err != nil || calls != ran.Calls {
+		return "", strange(ran.File, "the record of calls beside "+path+" was changed since the run")
+	}
+	return ran.File, nil
+}
+
+func strange(file, why string) error {
+	effects := trust.Of(trust.Facts{Subject: file, Unconfined: []trust.Program{{Name: "the experiment that the record names", Command: file}}})
+	return &engine.Error{Kind: engine.KindUntrusted, Err: &trust.Error{
+		Effects: effects,
+		Reason:  fmt.Sprintf("the experiment %.200q is not taken from the record: %s", file, why),
+		Advice:  "read the experiment, then name its file yourself",
+	}}
+}
+
+// readRecord reads a small regular file, not a link or a pipe.
+func readRecord(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxRecord {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a small regular file")}
+	}
+	return os.ReadFile(path)
 }

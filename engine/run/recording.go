@@ -2,7 +2,7 @@ package run
 
 import (
 	"context"
-	"path/filepath"
+	"os"
 	"sync"
 
 	"github.com/seer-engine/seer/engine"
@@ -21,8 +21,8 @@ type recording struct {
 }
 
 // startRecording begins a record in the outputs. One of an earlier run is replaced.
-func startRecording(outputs string, warn func(string, ...any)) (*recording, error) {
-	w, err := record.Create(filepath.Join(outputs, record.Name))
+func startRecording(outputs *os.Root, warn func(string, ...any)) (*recording, error) {
+	w, err := record.Create(outputs, record.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,6 +34,10 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again with: seer run", exp.Name, exp.Sandbox.ExecutionMode)}
 	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	if err := r.confine(ctx); err != nil {
+		return Result{}, err
+	}
+	defer r.closeResults()
 	r.result.Outputs = exp.Outputs
 	stage, err := OpenStage(e, folder)
 	if err != nil {
@@ -43,8 +50,38 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 	return r.result, err
 }
 
+// confine decides how the agent is confined, shows what will run, and has the user confirm
+// what reaches beyond that.
+func (r *runner) confine(ctx context.Context) error {
+	exp, agent := *r.exp, *r.exp.Agent // the caller's stays as it is
+	agent.Isolation = cmp.Or(r.opts.Isolation, agent.Isolation)
+	exp.Agent, r.exp = &agent, &exp
+	r.tell(engine.LevelInfo, engine.StageAgent, false, "the agent's command is %q", agent.Command)
+	if r.opts.unguarded {
+		return nil
+	}
+	choice, err := isolation.Choose(ctx, agent.Isolation)
+	if err != nil {
+		return fmt.Errorf("agent.isolation: %w", err)
+	}
+	if choice.Kind == isolation.None && r.opts.Isolation != isolation.None {
+		return unconfined(&exp, choice)
+	}
+	return r.engine.ConfirmReplay(ctx, &exp, choice.Kind)
+}
+
+// unconfined refuses an agent that nothing would confine.
+func unconfined(exp *experiment.Experiment, choice isolation.Choice) error {
+	effects := trust.Of(trust.Facts{Subject: exp.File, Unconfined: []trust.Program{{Name: "the agent", Command: strings.Join(exp.Agent.Command, " ")}}})
+	return &engine.Error{Kind: engine.KindUntrusted, Err: &trust.Error{
+		Effects: effects,
+		Reason:  fmt.Sprintf("the agent %q is not run again: nothing would confine it (%s)", exp.Agent.Command, choice.Warning),
+		Advice:  "replay it with the isolation bubblewrap or gvisor, or explicitly with none if you know what it does",
+	}}
+}
+
 func (r *runner) replay(ctx context.Context, stage *Stage) error {
-	if err := r.agent.prepare(ctx, r.exp); err != nil {
+	if err := r.agent.prepare(ctx, r.engine, r.exp); err != nil {
 		return err
 	}
 	if r.agent.warning != "" {

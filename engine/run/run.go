@@ -40,6 +40,12 @@ type Options struct {
 	Progress       engine.Progress
 	Seer           string        // path of the seer program, for agents that use MCP; empty = those surfaces are refused
 	Grace          time.Duration // between asking the agent to stop and killing it; default 10 seconds
+	// Isolation replaces agent.isolation of the experiment in a replay. Empty = the
+	// experiment's own, but never none: only whoever replays may choose that.
+	Isolation string
+
+	unguarded bool // of tests: a replay runs whatever the experiment says, and modes stay
+	through   bool // of tests: results are written through links
 }
 
 // Result is what came of a run.
@@ -64,6 +70,7 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
 	r.result.Outputs = exp.Outputs
+	defer r.closeResults()
 	err := r.run(ctx)
 	err = once(err, r.cleanup(ctx))
 	r.result.Duration = time.Since(r.started)
@@ -104,6 +111,7 @@ type runner struct {
 	services  []served
 	recording *recording // nil = there is none
 	space     *workspace
+	results   *results
 	docs      string   // of the libraries, for the prompt
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
@@ -122,7 +130,7 @@ func (r *runner) warn(format string, args ...any) {
 
 func (r *runner) run(ctx context.Context) error {
 	// What is wrong with the agent's side is found before a machine is rented.
-	if err := errors.Join(r.servable(), r.agent.prepare(ctx, r.exp)); err != nil {
+	if err := errors.Join(r.servable(), r.agent.prepare(ctx, r.engine, r.exp)); err != nil {
 		return err
 	}
 	if r.agent.warning != "" {
@@ -132,7 +140,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	var err error
-	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
 	if err != nil {
 		return err
 	}
@@ -157,7 +165,7 @@ func (r *runner) work(ctx context.Context) error {
 	if err := r.fill(ctx); err != nil {
 		return err
 	}
-	r.tell(engine.LevelInfo, engine.StageAgent, false, "running the agent, isolation %s, network %s", r.agent.isolation, r.exp.Agent.Network)
+	r.tell(engine.LevelInfo, engine.StageAgent, false, "running the agent, isolation %s, network %s%s", r.agent.isolation, r.exp.Agent.Network, r.agent.bounds(r.exp.Agent))
 	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	if err == nil {
@@ -175,7 +183,7 @@ func (r *runner) serve(ctx context.Context, s experiment.Serve) error {
 		return r.exp.Explain(err)
 	}
 	if o.Record && r.recording == nil {
-		if r.recording, err = startRecording(r.exp.Outputs, r.warn); err != nil {
+		if r.recording, err = startRecording(r.results.root, r.warn); err != nil {
 			return err
 		}
 	}
@@ -216,7 +224,7 @@ func (r *runner) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.texts(all.prompt, all.servers)
+	return r.texts(ctx, all.prompt, all.servers)
 }
 
 func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (surface.Written, error) {
@@ -233,11 +241,11 @@ func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (s
 		if err := r.space.free(f.Path, s.Name()); err != nil {
 			return surface.Written{}, err
 		}
-		if err := r.space.room(f.Path); err != nil {
+		if err := r.space.clear(f.Path); err != nil {
 			return surface.Written{}, err
 		}
 	}
-	w, err := surface.Write(r.exp.Workspace.Dir, made, surface.Target{
+	w, err := surface.Write(ctx, r.exp.Workspace.Dir, made, surface.Target{
 		Connection: connection, Seer: r.agent.seerPath(r.opts.Seer), Inside: r.agent.workspace,
 	})
 	if err != nil {
@@ -249,7 +257,7 @@ func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (s
 
 // texts writes what agents read beside their libraries: the MCP configuration and
 // the prompt.
-func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
+func (r *runner) texts(ctx context.Context, prompt string, servers map[string]sdk.MCPServer) error {
 	// Servers that an agent has written there would be started by the next one, or by
 	// the user's own programs. Only a file that the experiment brings is added to.
 	if _, brought := r.space.written[mcpName]; !brought {
@@ -258,7 +266,7 @@ func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
 		}
 	}
 	mcp := filepath.Join(r.exp.Workspace.Dir, mcpName)
-	if err := surface.WriteMCPConfig(mcp, servers); err != nil {
+	if err := surface.WriteMCPConfig(ctx, mcp, servers, surface.Records{}); err != nil {
 		return err
 	}
 	if err := r.space.adopt([]string{mcp}); err != nil {
@@ -269,7 +277,10 @@ func (r *runner) texts(prompt string, servers map[string]sdk.MCPServer) error {
 		return err
 	}
 	r.space.sweep()
-	return r.space.save()
+	if err := r.space.save(); err != nil || !r.agent.confined() { // others could do as they like elsewhere
+		return err
+	}
+	return r.space.watch(ctx)
 }
 
 // cleanup collects the outputs and ends the sandbox. The run's context may have
@@ -281,10 +292,10 @@ func (r *runner) cleanup(stop context.Context) error {
 	r.agent.close()
 	stopped := stop.Err() != nil
 	if r.space != nil {
-		errs = append(errs, r.unsaved())
-		n, err := collect(r.space.root, r.exp.Outputs, r.warn)
+		errs = append(errs, r.unsaved(), r.space.closeToOthers())
+		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results.root, r.warn)
 		r.result.Files = n
-		errs = append(errs, err)
+		errs = append(errs, err, r.space.settle(context.WithoutCancel(ctx)))
 	}
 	if r.recording != nil {
 		r.result.Calls = r.recording.finish(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/testbuild"
 )
@@ -67,6 +68,7 @@ func setup(t *testing.T, script, change string) (*engine.Engine, *experiment.Exp
 	}
 	e, err := engine.New(engine.Options{
 		StateDir: filepath.Join(t.TempDir(), "state"), CacheDir: filepath.Join(filepath.Dir(artifacts.Plugins), "cache"), RuntimeDir: short,
+		ToolDirs:     []string{"../../.tools/runsc-" + isolation.RunscBuild},
 		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins}, BuiltinPlugins: builtins,
 	})
 	if err != nil {
@@ -113,8 +115,11 @@ assert json.load(open(os.environ["SEER_MCP_CONFIG"])) == {"mcpServers": {}}
 print("to stdout"); print("to stderr", file=sys.stderr)
 `
 
-func TestRun(t *testing.T) {
+func TestRun(t *testing.T) { runTwice(t, isolation.Auto) }
+
+func runTwice(t *testing.T, kind string) {
 	e, exp := setup(t, goodAgent, "")
+	exp.Agent.Isolation = kind
 	var stdout, stderr bytes.Buffer
 	for range 2 { // the second finds what the first has left
 		stdout.Reset()
@@ -139,7 +144,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("recorded: %s, %v", calls, err)
 	}
 	// What leads to the sandbox is gone with it; the user's files stay.
-	if got := files(t, exp.Workspace.Dir); !slices.Equal(got, []string{".seer-workspace.json", "agent.py", "helpers.py", "prompt.md"}) {
+	if got := files(t, exp.Workspace.Dir); !slices.Equal(got, []string{"agent.py", "helpers.py", "prompt.md"}) {
 		t.Errorf("workspace: %v", got)
 	}
 	var record struct {
@@ -173,15 +178,20 @@ func TestRunKeepsTheSandbox(t *testing.T) {
 	}
 }
 
-func TestRunOfAnAgentThatFails(t *testing.T) {
+func TestRunOfAnAgentThatFails(t *testing.T) { runOfAnAgentThatFails(t, isolation.Auto) }
+
+func runOfAnAgentThatFails(t *testing.T, kind string) {
 	e, exp := setup(t, "import os, sys\nopen(os.environ['SEER_OUTPUTS'] + '/partial', 'w').write('x')\nsys.exit(7)\n", "")
+	exp.Agent.Isolation = kind
 	result, err := run.Run(t.Context(), e, exp, run.Options{})
 	if err != nil || result.ExitCode != 7 || result.Files != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
 
-func TestRunStopsWhenItIsTold(t *testing.T) {
+func TestRunStopsWhenItIsTold(t *testing.T) { runStopsWhenItIsTold(t, isolation.Auto) }
+
+func runStopsWhenItIsTold(t *testing.T, kind string) {
 	for name, agent := range map[string]struct {
 		grace  time.Duration
 		script string
@@ -193,6 +203,7 @@ func TestRunStopsWhenItIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, exp := setup(t, agent.script, "")
+			exp.Agent.Isolation = kind
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			result, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", cancel}, Grace: agent.grace})

@@ -1,7 +1,7 @@
 package run
 
 import (
-	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,12 +18,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/collect"
+	"github.com/seer-engine/seer/engine/isolation/filebits"
+	"github.com/seer-engine/seer/engine/plainfile"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/surface"
 	workspaces "github.com/seer-engine/seer/engine/workspace"
 )
-
-// stateFile remembers what Seer wrote into a workspace, so that a second run can
-// replace its own files and never one that the user or the agent changed.
-const stateFile = ".seer-workspace.json"
 
 // lockFile is there while a run works in the workspace.
 const lockFile = ".seer-workspace.lock"
@@ -35,8 +36,14 @@ type workspace struct {
 	written map[string]string // slash path → hex SHA-256 of what was written
 	before  map[string]string // the same, from the run before
 	lock    *os.File          // one run at a time
+	notes   string            // where written is kept: not in the folder, where the agent could change it
 	now     time.Time
 	warn    func(format string, args ...any)
+	guard   *collect.Guard  // of what programs obey; nil = there is none
+	modes   *filebits.Modes // what others may do there; nil = it is not restored
+
+	overwrite bool // for tests: what is in the way of a surface is replaced
+	leaveOpen bool // for tests: what the agent opens to other users stays open
 }
 
 // BusyError says that another run works in the workspace.
@@ -46,7 +53,9 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one folders of its own with --set workspace.dir=FOLDER --set outputs=FOLDER", e.Dir)
 }
 
-func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*workspace, error) {
+// openWorkspace makes and locks the folder. records remember what Seer wrote, so that a
+// second run can replace its own files and never one that the user or the agent changed.
+func openWorkspace(dir string, records surface.Records, now time.Time, warn func(string, ...any)) (*workspace, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the workspace: %w", err)
 	}
@@ -59,16 +68,29 @@ func openWorkspace(dir string, now time.Time, warn func(string, ...any)) (*works
 		root.Close()
 		return nil, err
 	}
-	if err := w.room(stateFile); err != nil {
+	if err := w.remember(records); err != nil {
 		w.close()
 		return nil, err
 	}
-	if data, err := root.ReadFile(stateFile); err == nil {
-		if json.Unmarshal(data, &w.before) != nil {
-			w.before = map[string]string{} // then every file counts as the user's own
-		}
-	}
 	return w, nil
+}
+
+// remember reads what the run before wrote.
+func (w *workspace) remember(records surface.Records) (err error) {
+	if w.notes, err = records.File(w.dir); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(w.notes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &w.before)
+	}
+	if err != nil {
+		return fmt.Errorf("read what the run before wrote: %w; remove the file, and what is in the workspace counts as yours", err)
+	}
+	return nil
 }
 
 func (w *workspace) close() error {
@@ -87,7 +109,7 @@ func (w *workspace) save() error {
 	if err != nil {
 		return err
 	}
-	return w.root.WriteFile(stateFile, append(data, '\n'), 0o644)
+	return state.WriteFile(w.notes, append(data, '\n'), 0o600)
 }
 
 // file puts one that was read before.
@@ -157,15 +179,15 @@ func (w *workspace) write(name string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	sum := hash(data)
-	old, err := w.root.ReadFile(name)
+	old, err := w.sum(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%s is in the way: %w", filepath.Join(w.dir, name), err)
-	case bytes.Equal(old, data):
+	case old == sum:
 		w.written[name] = sum
 		return nil
-	case w.before[name] != hash(old):
+	case w.before[name] != old:
 		if err := w.aside(name); err != nil {
 			return err
 		}
@@ -194,11 +216,11 @@ func (w *workspace) adopt(files []string) error {
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
 		}
-		data, err := w.root.ReadFile(rel)
+		sum, err := w.sum(rel)
 		if err != nil {
 			return err
 		}
-		w.written[filepath.ToSlash(rel)] = hash(data)
+		w.written[filepath.ToSlash(rel)] = sum
 	}
 	return nil
 }
@@ -231,8 +253,8 @@ func (w *workspace) remove(files []string) {
 			continue
 		}
 		rel = filepath.ToSlash(rel)
-		data, err := w.root.ReadFile(rel)
-		if err != nil || w.written[rel] != hash(data) {
+		sum, err := w.sum(rel)
+		if err != nil || w.written[rel] != sum {
 			continue // changed since: no longer ours
 		}
 		if w.root.Remove(rel) != nil {
@@ -254,7 +276,53 @@ func (w *workspace) remove(files []string) {
 	}
 }
 
-func hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+// clear makes the way free for a file that another package writes.
+func (w *workspace) clear(name string) error {
+	if err := w.room(name); err != nil {
+		return err
+	}
+	sum, err := w.sum(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s is in the way: %w", filepath.Join(w.dir, name), err)
+	case w.before[name] == sum || w.overwrite:
+		return w.root.Remove(name)
+	}
+	return w.aside(name)
 }
+
+// watch begins to guard the folder before the agent works in it.
+func (w *workspace) watch(ctx context.Context) (err error) {
+	if folder := openAbove(w.dir); folder != "" {
+		w.warn("other users of this computer can reach the workspace %s, and the agent can let them write there while it runs; close a folder above it to them, such as with chmod o-x %s", w.dir, folder)
+	}
+	if w.modes, err = filebits.Remember(w.dir); err != nil {
+		return fmt.Errorf("read the modes of the workspace: %w", err)
+	}
+	w.guard, err = collect.Watch(ctx, w.root, outputsName, w.warn)
+	return err
+}
+
+// settle makes sure that the agent has left nothing there that programs obey.
+func (w *workspace) settle(ctx context.Context) error {
+	if w.guard == nil {
+		return nil
+	}
+	return w.guard.Settle(ctx)
+}
+
+// sum is the hash of a plain file; the agent may have put anything else there.
+func (w *workspace) sum(name string) (string, error) {
+	f, info, err := plainfile.Open(w.root, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.LimitReader(f, info.Size())) // it may be growing
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+func hash(data []byte) string { return surface.Sum(data) }

@@ -8,17 +8,29 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/engine/surface"
 )
 
 func openTest(t *testing.T, dir string) (*workspace, *[]string) {
 	t.Helper()
 	warnings := &[]string{}
-	w, err := openWorkspace(dir, time.Unix(1e9, 0).UTC(), func(f string, a ...any) { *warnings = append(*warnings, fmt.Sprintf(f, a...)) })
+	w, err := openWorkspace(dir, notes(t, dir), time.Unix(1e9, 0).UTC(), func(f string, a ...any) { *warnings = append(*warnings, fmt.Sprintf(f, a...)) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.close() })
 	return w, warnings
+}
+
+// notes is the private folder for what is noted of dir.
+func notes(t *testing.T, dir string) surface.Records {
+	t.Helper()
+	r := surface.Records{Dir: dir + ".notes"}
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 func put(t *testing.T, text string, elem ...string) string {
@@ -149,8 +161,8 @@ func TestCollectNeverFollowsALinkOut(t *testing.T) {
 		}
 	}
 	w, warnings := openTest(t, space)
-	n, err := collect(w.root, to, w.warn)
-	if err != nil || n != 1 || len(*warnings) != 2 {
+	n, err := gatherOutputs(t.Context(), w.root, folder(t, to), w.warn)
+	if err != nil || n != 1 || len(*warnings) != 1 {
 		t.Fatalf("%d files, %v, %v", n, *warnings, err)
 	}
 	if read(t, to, "sub", "report.md") != "result" {
@@ -164,13 +176,13 @@ func TestCollectNeverFollowsALinkOut(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(space, "outputs")); err == nil {
 		t.Error("collected outputs were not taken away, so the next run would find them")
 	}
-	if n, err := collect(w.root, to, w.warn); n != 0 || err != nil {
+	if n, err := gatherOutputs(t.Context(), w.root, folder(t, to), w.warn); n != 0 || err != nil {
 		t.Errorf("no outputs: %d, %v", n, err)
 	}
 	if err := os.Symlink(secret, filepath.Join(space, "outputs")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := collect(w.root, to, w.warn); n != 0 || err != nil {
+	if n, err := gatherOutputs(t.Context(), w.root, folder(t, to), w.warn); n != 0 || err != nil {
 		t.Errorf("a link in the folder's place: %d, %v", n, err)
 	}
 	if read(t, secret, "key") != "private" {
@@ -182,7 +194,7 @@ func TestOneRunAtATimeInAWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	w, _ := openTest(t, dir)
 	var busy *BusyError
-	if _, err := openWorkspace(dir, time.Now(), nil); !errors.As(err, &busy) {
+	if _, err := openWorkspace(dir, notes(t, dir), time.Now(), nil); !errors.As(err, &busy) {
 		t.Errorf("a second run: %v", err)
 	}
 	w.close()
@@ -223,10 +235,24 @@ func TestCollectKeepsSeersOwnRecords(t *testing.T) {
 	put(t, "seer's", to, "agent.log")
 	put(t, "the agent's", space, "outputs", "agent.log")
 	w, warnings := openTest(t, space)
-	if n, err := collect(w.root, to, w.warn); n != 1 || err != nil || len(*warnings) != 1 {
+	if n, err := gatherOutputs(t.Context(), w.root, folder(t, to), w.warn); n != 1 || err != nil || len(*warnings) != 1 {
 		t.Fatalf("%d, %v, %v", n, err, *warnings)
 	}
 	if read(t, to, "agent.log") != "seer's" || read(t, to, "agent-agent.log") != "the agent's" {
 		t.Error("the agent's file took the place of Seer's log")
 	}
+}
+
+// folder makes and opens a folder.
+func folder(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
 }

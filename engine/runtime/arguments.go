@@ -22,16 +22,21 @@ const (
 type arguments struct {
 	mu    sync.Mutex
 	table map[string]*pieces
+	quota quota
 }
 
 type pieces struct {
-	mu   sync.Mutex
-	f    *os.File // without a name
-	have int64
-	last time.Time
+	mu    sync.Mutex
+	f     *os.File // without a name
+	quota *quota
+	owner string
+	have  int64
+	gone  bool // what still arrives is of nobody
+	calls int  // that read them
+	last  time.Time
 }
 
-func argumentsKey(service, token, id string) string { return service + "\x00" + token + "\x00" + id }
+func argumentsKey(service, token, id string) string { return argumentsOwner(service, token) + id }
 
 // obtain returns the pieces of a call, made if there is a folder.
 func (a *arguments) obtain(key, dir string) (*pieces, error) {
@@ -44,7 +49,7 @@ func (a *arguments) obtain(key, dir string) (*pieces, error) {
 	if len(a.table) >= maxArguments {
 		return nil, protocol.Errorf(protocol.Unavailable, "the arguments of %d calls are on their way already; try again later", maxArguments)
 	}
-	if a.of(owner) >= maxOfOne && !strings.HasSuffix(owner, "\x00"+protocol.MainToken+"\x00") {
+	if a.of(owner) >= maxOfOne && !isMain(owner) {
 		return nil, protocol.Errorf(protocol.Unavailable, "the arguments of %d calls of this token are on their way already; make these first", maxOfOne)
 	}
 	f, err := os.CreateTemp(dir, "arguments-*")
@@ -52,7 +57,7 @@ func (a *arguments) obtain(key, dir string) (*pieces, error) {
 		return nil, err
 	}
 	_ = os.Remove(f.Name()) // at the latest with the folder
-	p := &pieces{f: f, last: time.Now()}
+	p := &pieces{f: f, quota: &a.quota, owner: owner, last: time.Now()}
 	if a.table == nil {
 		a.table = map[string]*pieces{}
 	}
@@ -77,7 +82,22 @@ func (a *arguments) drop(key string) {
 	delete(a.table, key)
 	a.mu.Unlock()
 	if p != nil {
-		p.f.Close()
+		p.close()
+	}
+}
+
+// dropOwner forgets what a token has sent that has been revoked, or all of a service.
+func (a *arguments) dropOwner(owner string) {
+	a.mu.Lock()
+	var keys []string
+	for key := range a.table {
+		if strings.HasPrefix(key, owner) {
+			keys = append(keys, key)
+		}
+	}
+	a.mu.Unlock()
+	for _, key := range keys {
+		a.drop(key)
 	}
 }
 
@@ -103,9 +123,34 @@ func (a *arguments) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, p := range a.table {
-		p.f.Close()
+		p.close()
 	}
 	a.table = nil
+}
+
+func (p *pieces) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gone {
+		p.gone = true
+		p.f.Close()
+		p.free()
+	}
+}
+
+// leave says that a call reads them no more.
+func (p *pieces) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls--
+	p.free()
+}
+
+// free gives their bytes back to the quota once nobody holds the file.
+func (p *pieces) free() {
+	if p.gone && p.calls == 0 {
+		p.quota.shrink(p.owner, p.have)
+	}
 }
 
 // take writes a piece as far as it arrives, and reports how much is there.
@@ -113,30 +158,45 @@ func (p *pieces) take(offset int64, r io.Reader) (int64, error) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := r.Read(buf)
-		p.mu.Lock()
-		p.last = time.Now()
-		if n > 0 && offset <= p.have {
-			if offset+int64(n) > protocol.MaxFrameBody {
-				p.mu.Unlock()
-				return p.have, protocol.Errorf(protocol.Invalid, "the arguments have more than the %d bytes allowed", int64(protocol.MaxFrameBody))
-			}
-			werr := fits(p.f, n)
-			if werr == nil {
-				_, werr = p.f.WriteAt(buf[:n], offset)
-			}
-			if werr != nil {
-				p.mu.Unlock()
-				return p.have, werr
-			}
-			offset += int64(n)
-			p.have = max(p.have, offset)
+		have, werr := p.write(buf[:n], offset)
+		if werr != nil {
+			return have, werr
 		}
-		have := p.have
-		p.mu.Unlock()
+		offset += int64(n)
 		if err != nil { // a piece that broke off counts as far as it came
 			return have, nil
 		}
 	}
+}
+
+// write takes bytes that begin no later than what is there ends, and passes others over.
+func (p *pieces) write(data []byte, offset int64) (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = time.Now()
+	end := offset + int64(len(data))
+	switch {
+	case p.gone:
+		return 0, protocol.Errorf(protocol.Unavailable, "the arguments were given up while they arrived; send them again")
+	case len(data) == 0 || offset > p.have:
+		return p.have, nil
+	case end > protocol.MaxFrameBody:
+		return p.have, protocol.Errorf(protocol.Invalid, "the arguments have more than the %d bytes allowed", int64(protocol.MaxFrameBody))
+	}
+	more := max(end-p.have, 0)
+	if err := p.quota.grow(p.owner, more); err != nil {
+		return p.have, err
+	}
+	err := fits(p.f, len(data))
+	if err == nil {
+		_, err = p.f.WriteAt(data, offset)
+	}
+	if err != nil {
+		p.quota.shrink(p.owner, more)
+		return p.have, err
+	}
+	p.have += more
+	return p.have, nil
 }
 
 // postArguments takes a piece of the arguments of a call.
@@ -183,9 +243,22 @@ func (s *Server) sentBefore(r *http.Request, v *service, h *protocol.FrameHeader
 	if p == nil {
 		return nil, protocol.Errorf(protocol.Conflict, "nothing of the %d bytes of the call's arguments is here", size)
 	}
+	args, err := p.read(size)
+	if err != nil {
+		return nil, err
+	}
+	if err := beside(args, r.Header.Get("Content-Type"), h); err != nil {
+		args.close()
+		return nil, err
+	}
+	return args, nil
+}
+
+// read gives a call all the bytes, if there are as many as it says.
+func (p *pieces) read(size int64) (*store, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.have != size {
+	if p.gone || p.have != size {
 		return nil, protocol.Errorf(protocol.Conflict, "%d of the %d bytes of the call's arguments are here", p.have, size)
 	}
 	p.last = time.Now()
@@ -193,10 +266,6 @@ func (s *Server) sentBefore(r *http.Request, v *service, h *protocol.FrameHeader
 	if err != nil {
 		return nil, err
 	}
-	args := &store{f: f, size: size}
-	if err := beside(args, r.Header.Get("Content-Type"), h); err != nil {
-		args.close()
-		return nil, err
-	}
-	return args, nil
+	p.calls++
+	return &store{f: f, size: size, done: sync.OnceFunc(p.leave)}, nil
 }

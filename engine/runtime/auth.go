@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -17,6 +18,7 @@ const (
 	ownService        // also the tokens of the service in the path
 	ofSession         // also those of sessions
 	anyToken          // any of them
+	nobody            // it needs no token
 )
 
 // caller is whose request it is.
@@ -55,8 +57,7 @@ func (s *Server) guard(a access, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, err := s.authorize(a, r)
 		if err != nil {
-			w.Header().Set("Connection", "close") // an unread body is not worth reading
-			writeError(w, err)
+			s.refuse(w, err)
 			return
 		}
 		ctx := context.WithValue(r.Context(), callerKey{}, c)
@@ -69,7 +70,25 @@ func (s *Server) guard(a access, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+const (
+	maxHeader       = 1 << 20         // bytes
+	refusalPatience = 5 * time.Second // for the body of a request that is refused
+)
+
+// refuse answers a request that has not the right token. net/http reads 256 KiB of its
+// body before it closes the connection, so that the answer arrives; that must end.
+func (s *Server) refuse(w http.ResponseWriter, err error) {
+	if s.patience > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.patience)) // a link has its own limits
+	}
+	w.Header().Set("Connection", "close")
+	writeError(w, err)
+}
+
 func (s *Server) authorize(a access, r *http.Request) (caller, error) {
+	if a == nobody {
+		return caller{}, nil
+	}
 	hash := tokenHash(r)
 	if hash == "" {
 		return caller{}, protocol.Errorf(protocol.Unauthorized, "this needs a token")

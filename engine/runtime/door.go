@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -66,6 +67,38 @@ func listenUnix(dir, name string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// tellLease tells the loader when the lease ends, if it does not know: should this
+// program be stopped, the loader ends the machine. The loader hears remaining seconds,
+// because its clock stands still where this one does.
+func (s *Server) tellLease(now time.Time) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	end, known := s.lease.untold()
+	if s.options.Loader == nil || known {
+		return
+	}
+	message, err := json.Marshal(map[string]any{"t": "lease", "lease": end.Sub(now).Seconds()})
+	if err == nil {
+		err = sendLoader(s.options.Loader, message)
+	}
+	if err != nil {
+		s.options.Logger.Error("the loader does not know the end of the lease", "error", err)
+		return
+	}
+	s.lease.tell(end)
+}
+
+// sendLoader sends a message that has no answer.
+func sendLoader(hand *os.File, message []byte) error {
+	raw, err := hand.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Control(func(fd uintptr) { sent = syscall.Sendto(int(fd), message, syscall.MSG_DONTWAIT, nil) })
+	return errors.Join(err, sent)
 }
 
 // tellLoader sends a message to the loader and waits for its answer.

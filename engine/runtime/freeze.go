@@ -16,6 +16,10 @@ import (
 // stopPatience is how long a process that is in the kernel may take to stop.
 const stopPatience = 5 * time.Second
 
+// stillLooks is in how many looks nothing may move: one process may continue another between
+// two of them.
+const stillLooks = 3
+
 // postFreeze has the machine stand still as long as the request lasts, at most a minute.
 func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) error {
 	thawed, err := s.freezer.begin(r.Context())
@@ -63,29 +67,32 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	tried := map[int]bool{}
 	refused := map[int]error{}
 	answer.NotFrozen = []protocol.Unfrozen{}
+	still := 0 // looks after another in which nothing moved
 	for deadline := time.Now().Add(stopPatience); ; time.Sleep(time.Millisecond) {
 		t, err := processTable()
 		if err != nil {
 			return stopped, answer, err
 		}
 		moving := 0
-		fresh := false
 		for _, pid := range t.fromTheTop(t.tree(s.topPid(), s.cookie())) {
 			if t[pid].stopped {
 				continue // by us or, before, by others
 			}
 			moving++
-			if tried[pid] {
+			if refused[pid] != nil {
 				continue
 			}
-			tried[pid], fresh = true, true
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil { // again, if another one has continued it
 				refused[pid] = err
-				continue
+			} else if !tried[pid] {
+				tried[pid] = true
+				stopped = append(stopped, pid)
 			}
-			stopped = append(stopped, pid)
 		}
-		if fresh || moving > len(refused) && time.Now().Before(deadline) {
+		if still++; moving > len(refused) {
+			still = 0
+		}
+		if still < stillLooks && time.Now().Before(deadline) {
 			continue
 		}
 		answer.NotFrozen = append(answer.NotFrozen, s.unfrozen(t, refused)...)
@@ -96,6 +103,12 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 		}
 		return stopped, answer, nil
 	}
+}
+
+// still reports whether nothing of the machine moves but those that keep it.
+func (s *Server) still() bool {
+	t, err := processTable()
+	return err == nil && !slices.ContainsFunc(t.tree(s.topPid(), s.cookie()), func(pid int) bool { return !t[pid].stopped })
 }
 
 func (s *Server) unfrozen(t table, refused map[int]error) []protocol.Unfrozen {

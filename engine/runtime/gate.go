@@ -25,6 +25,13 @@ type Gate struct {
 	Ports     []int  `json:"ports"`      // that may be reached from outside
 	Proxy     string `json:"proxy"`      // socket of an HTTP proxy outside; empty = there is none
 	ProxyPort int    `json:"proxy_port"` // where processes find it, at 127.0.0.1
+	HostPorts []Out  `json:"host_ports"` // of the computer outside, that processes find at 127.0.0.1
+}
+
+// Out is a port outside and the socket that leads there.
+type Out struct {
+	Port   int    `json:"port"`
+	Socket string `json:"socket"`
 }
 
 // ParseGate reads the value of [GateVariable]; an empty one is no gate.
@@ -60,6 +67,12 @@ func (g *Gate) check() error {
 			return fmt.Errorf("port %d is named twice, or no port", port)
 		}
 		seen[port] = true
+	}
+	for _, out := range g.HostPorts {
+		if out.Port < 1 || out.Port > 65535 || seen[out.Port] || !filepath.IsAbs(out.Socket) {
+			return fmt.Errorf("host port %d is named twice, or no port, or has no absolute path", out.Port)
+		}
+		seen[out.Port] = true
 	}
 	if (g.Proxy != "") != (g.ProxyPort != 0) || g.ProxyPort < 0 || g.ProxyPort > 65535 || g.Proxy != "" && !filepath.IsAbs(g.Proxy) {
 		return fmt.Errorf("proxy %q with proxy_port %d: both are needed, an absolute path and a port", g.Proxy, g.ProxyPort)
@@ -102,18 +115,22 @@ func (g *Gate) open(log *slog.Logger) ([]net.Listener, error) {
 		open = append(open, l)
 		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) { return dialLocal(ctx, port) })
 	}
-	if g.Proxy == "" {
-		return open, nil
+	out := g.HostPorts
+	if g.Proxy != "" {
+		out = append([]Out{{g.ProxyPort, g.Proxy}}, out...)
 	}
-	l, err := listenSoon(net.JoinHostPort("127.0.0.1", strconv.Itoa(g.ProxyPort)))
-	if err != nil {
-		return fail(fmt.Errorf("listen for the proxy: %w", err))
+	for _, o := range out {
+		l, err := listenSoon(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+		if err != nil {
+			return fail(fmt.Errorf("listen at port %d for what is outside: %w", o.Port, err))
+		}
+		open = append(open, l)
+		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) {
+			d := net.Dialer{Timeout: 10 * time.Second}
+			return d.DialContext(ctx, "unix", o.Socket)
+		})
 	}
-	go relayTo(l, log, func(ctx context.Context) (net.Conn, error) {
-		d := net.Dialer{Timeout: 10 * time.Second}
-		return d.DialContext(ctx, "unix", g.Proxy)
-	})
-	return append(open, l), nil
+	return open, nil
 }
 
 // listenInside makes a socket in a folder, in one step with the removal of an old one. Who

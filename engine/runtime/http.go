@@ -184,6 +184,7 @@ func (s *Server) putLease(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.persist()
+	s.tellLease(time.Now())
 	return writeJSON(w, http.StatusOK, s.lease.describe())
 }
 

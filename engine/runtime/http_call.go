@@ -152,7 +152,7 @@ func (s *Server) callArguments(r *http.Request, v *service, h *protocol.FrameHea
 	if r.ContentLength > protocol.MaxFrameBody {
 		return nil, protocol.Errorf(protocol.Invalid, "the arguments have %d bytes, more than the %d allowed", r.ContentLength, int64(protocol.MaxFrameBody))
 	}
-	args := &store{dir: s.scratch}
+	args := &store{dir: s.scratch, quota: &s.arguments.quota, owner: argumentsOwner(v.name, callerOf(r).owner())}
 	n, err := io.Copy(args, io.LimitReader(r.Body, protocol.MaxFrameBody+1))
 	switch {
 	case err == nil && n == 0:

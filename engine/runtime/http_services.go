@@ -71,6 +71,7 @@ func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
 		if err := s.services.remove(name); err != nil {
 			return err
 		}
+		s.arguments.dropOwner(name + "\x00")
 	}
 	s.persist()
 	return writeJSON(w, http.StatusOK, struct{}{})

@@ -67,6 +67,7 @@ func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Errorf(protocol.NotFound, "the service %s has no token %q that could be revoked", v.name, r.PathValue("id"))
 	}
 	v.tellTokens()
+	s.arguments.dropOwner(argumentsOwner(v.name, r.PathValue("id")))
 	s.persist()
 	return writeJSON(w, http.StatusOK, struct{}{})
 }

@@ -14,6 +14,7 @@ type lease struct {
 	end  time.Time
 	idle time.Duration // 0 = off
 	hard time.Time     // zero = none
+	told time.Time     // the end that the loader knows
 
 	heard   time.Time     // until when a standstill is made up for
 	excused time.Duration // of the present lease
@@ -178,6 +179,22 @@ func (l *lease) ended(now time.Time, busy bool) string {
 		return "nobody has used the machine for " + l.idle.String()
 	}
 	return ""
+}
+
+// untold is when the lease ends if it is not renewed, and whether the loader knows that,
+// to the second.
+func (l *lease) untold() (end time.Time, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.end.Sub(l.told)
+	return l.end, -time.Second < d && d < time.Second
+}
+
+// tell notes what the loader knows.
+func (l *lease) tell(end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = end
 }
 
 func (l *lease) describe() protocol.Lease {

@@ -77,7 +77,7 @@ func run(log *slog.Logger, w Worker) error {
 	o.Gate = gate
 	o.Logger, o.Worker, o.WorkerEntry = log, w.Files, w.Entry
 	if boot.Cache != "" && w.Compiled != "" {
-		o.WorkerCompiled = filepath.Join(boot.Cache, w.Compiled)
+		o.WorkerCompiled, o.WorkerCompiledSHA256 = filepath.Join(boot.Cache, w.Compiled), boot.Trusted[w.Compiled]
 	}
 	o.Memory = os.NewFile(memoryFD, "memory")
 	o.Life = os.NewFile(lifeFD, "life")

@@ -37,8 +37,6 @@ type savedState struct {
 	Services    []*savedService    `json:"services"`
 	Sessions    []*session         `json:"sessions,omitempty"`
 	Frozen      bool               `json:"frozen,omitempty"`
-	Admin       string             `json:"admin,omitempty"` // of a copy: hash of its own token
-	HardEnd     time.Time          `json:"hard_end,omitzero"`
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -79,6 +80,23 @@ func anonymousFile(_ string, size int64) (*os.File, error) {
 	return f, f.Truncate(size)
 }
 
+// sealedFile makes a file that lives in memory and that nobody can change, if closed.
+func sealedFile(_ string, data []byte, closed bool) (*os.File, error) {
+	fd, err := unix.MemfdCreate("seer-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "seer-worker")
+	if _, err = f.Write(data); err == nil && closed {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("keep a file in memory: %w", err)
+	}
+	return f, nil
+}
+
 // punch gives the disk space of the first n bytes back; offsets stay.
 func punch(f *os.File, n int64) error {
 	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, n)
@@ -103,19 +121,58 @@ func processTable() (table, error) {
 	return t, nil
 }
 
-// readStat reads what follows the command's name, which may contain anything.
+// readStat reads an entry of the table. A process whose first thread has ended lives on in
+// its others, and one stands still only if all its threads do.
 func readStat(dir string) (tableEntry, bool) {
+	state, e, ok := readState(dir)
+	if !ok || strings.Contains("ZX", state) && e.threads < 2 && livingThread(dir) == dir {
+		return tableEntry{}, false
+	}
+	if strings.Contains("ZX", state) && livingThread(dir) == dir {
+		return e, true // gVisor does not list its threads, so nobody knows that they stand still
+	}
+	e.stopped = strings.Contains("ZXTt", state) && !anyThread(dir, func(state string) bool { return !strings.Contains("ZXTt", state) })
+	return e, true
+}
+
+// readState reads what follows the command's name, which may contain anything.
+func readState(dir string) (state string, e tableEntry, ok bool) {
 	data, err := os.ReadFile(dir + "/stat")
 	if err != nil {
-		return tableEntry{}, false
+		return "", e, false
 	}
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 3 || bytes.ContainsAny(fields[0], "ZX") {
-		return tableEntry{}, false
+	if len(fields) < 18 {
+		return "", e, false
 	}
-	parent, _ := strconv.Atoi(string(fields[1]))
-	group, _ := strconv.Atoi(string(fields[2]))
-	return tableEntry{parent: parent, group: group, stopped: bytes.ContainsAny(fields[0], "Tt")}, true
+	e.parent, _ = strconv.Atoi(string(fields[1]))
+	e.group, _ = strconv.Atoi(string(fields[2]))
+	e.threads, _ = strconv.Atoi(string(fields[17]))
+	return string(fields[0]), e, true
+}
+
+// livingThread is the folder of the process, or of a thread that lives where its first has
+// ended: that has no environment any more.
+func livingThread(dir string) string {
+	if state, _, ok := readState(dir); !ok || !strings.Contains("ZX", state) {
+		return dir
+	}
+	threads, _ := filepath.Glob(dir + "/task/[0-9]*")
+	for _, thread := range threads {
+		if state, _, ok := readState(thread); ok && !strings.Contains("ZX", state) {
+			return thread
+		}
+	}
+	return dir
+}
+
+// anyThread reports whether a thread of a process has a state that is looked for.
+func anyThread(dir string, is func(state string) bool) bool {
+	threads, _ := filepath.Glob(dir + "/task/[0-9]*")
+	return slices.ContainsFunc(threads, func(thread string) bool {
+		state, _, ok := readState(thread)
+		return ok && is(state)
+	})
 }
 
 // hasVariable reports whether a process was started with each NAME=value of a cookie.
@@ -131,7 +188,7 @@ func hasVariable(pid int, cookie string) bool {
 
 // variable is one that a process was started with; empty where there is none.
 func variable(pid int, name string) string {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	data, err := os.ReadFile(livingThread(fmt.Sprintf("/proc/%d", pid)) + "/environ")
 	if err != nil {
 		return ""
 	}

@@ -49,6 +49,19 @@ func anonymousFile(dir string, size int64) (*os.File, error) {
 	return f, f.Truncate(size)
 }
 
+// sealedFile makes a file without a name, which only those change that are given it.
+func sealedFile(dir string, data []byte, _ bool) (*os.File, error) {
+	f, err := anonymousFile(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
 func punch(*os.File, int64) error { return errors.ErrUnsupported }
 
 // processTable asks ps, which every Unix has.

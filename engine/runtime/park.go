@@ -10,12 +10,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 )
 
-var parkID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+var (
+	parkID  = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	parkKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // settleTime is how long nothing else moves after the socket was made again, so that
 // whoever looks for it can tell it from one that somebody else has made.
@@ -27,10 +32,13 @@ const orphanCopy = time.Minute
 // parkTick is how often a parked machine looks for what it is told.
 const parkTick = 10 * time.Millisecond
 
-// parking is a machine whose processes stand still to be saved.
-type parking struct {
+// oneParking is a machine whose processes stand still to be saved.
+type oneParking struct {
 	s         *Server
-	id        string
+	id, key   string
+	copy      bool
+	proven    chan struct{} // closed when a copy has proved itself
+	proof     sync.Once
 	dir, name string // of the socket
 	stopped   []int
 	thawed    <-chan struct{}
@@ -70,11 +78,14 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 	if !parkID.MatchString(req.ID) {
 		return protocol.Errorf(protocol.Invalid, "the id of a parking is 32 hex digits")
 	}
+	if !parkKey.MatchString(req.Key) {
+		return protocol.Errorf(protocol.Invalid, "the key of a parking is 64 hex digits")
+	}
 	path, ok := strings.CutPrefix(s.options.Listen, "unix:")
 	if !ok {
 		return protocol.Errorf(protocol.Unsupported, "this machine does not listen on a Unix socket, so it cannot be parked")
 	}
-	p := &parking{s: s, id: req.ID, dir: filepath.Dir(path), name: filepath.Base(path)}
+	p := &oneParking{s: s, id: req.ID, key: req.Key, proven: make(chan struct{}), dir: filepath.Dir(path), name: filepath.Base(path)}
 	var err error
 	if p.thawed, err = s.freezer.begin(r.Context()); err != nil {
 		return err
@@ -87,6 +98,10 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 		p.goOn()
 		return err
 	}
+	if n := answer.NotFrozen; len(n) > 0 {
+		p.goOn()
+		return protocol.Errorf(protocol.Conflict, "process %d (%s) does not stand still: %s; end it", n[0].Pid, n[0].Name, n[0].Why)
+	}
 	s.syncDisks()
 	p.until = time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
 	p.asker = asker{file: p.file("here"), limit: int(seconds(req.AskerSeconds) / parkTick)}
@@ -98,7 +113,7 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 }
 
 // goOn has the processes go on.
-func (p *parking) goOn() {
+func (p *oneParking) goOn() {
 	p.s.freezer.end()
 	if p.s.parked.Load() {
 		now := time.Now()
@@ -111,7 +126,7 @@ func (p *parking) goOn() {
 }
 
 // stay is the whole time of standing still.
-func (p *parking) stay() {
+func (p *oneParking) stay() {
 	defer p.goOn()
 	log := p.s.options.Logger
 	if !p.expected() {
@@ -127,13 +142,14 @@ func (p *parking) stay() {
 		return
 	}
 	if renewal.Copy {
-		p.since = time.Now() // its lease begins now
+		p.since, p.copy = time.Now(), true // its lease begins now
 	}
 	if err := p.come(renewal); err != nil {
 		p.s.End("the machine cannot listen again after it was parked: " + err.Error())
 		return
 	}
 	if renewal.Copy {
+		p.awaitProof()
 		return
 	}
 	if renewal.Thaw {
@@ -146,7 +162,7 @@ func (p *parking) stay() {
 
 // expected waits until whoever comes to the machine is received elsewhere: what still
 // waited to be accepted when the socket is closed would never have an answer.
-func (p *parking) expected() bool {
+func (p *oneParking) expected() bool {
 	if p.asker.limit == 0 {
 		return true
 	}
@@ -167,9 +183,46 @@ func (p *parking) expected() bool {
 	}
 }
 
+// proofPatience is how long a copy stands still until it is asked to prove itself.
+const proofPatience = 30 * time.Second
+
+// awaitProof keeps a copy still until whoever made it knows its socket.
+func (p *oneParking) awaitProof() {
+	limit := time.NewTimer(proofPatience)
+	defer limit.Stop()
+	select {
+	case <-p.proven:
+	case <-limit.C:
+		p.s.options.Logger.Warn("nobody asked the copy to prove itself; it goes on")
+	case <-p.s.over:
+	}
+}
+
+// postProof proves that this is the runtime that was parked. A copy does so only while
+// nothing else moves: later, something in it could be between it and whoever asks.
+func (s *Server) postProof(w http.ResponseWriter, r *http.Request) error {
+	if s.patience > 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.patience))
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
+	w.Header().Set("Connection", "close")
+	var q parking.Question
+	if err := readJSON(r, &q); err != nil {
+		return err
+	}
+	p := s.prover.Load()
+	if p == nil || p.copy && !s.still() {
+		return protocol.Errorf(protocol.Conflict, "the machine was not parked, or something moves in it")
+	}
+	err := writeJSON(w, http.StatusOK, parking.Answer(p.key, p.id, q))
+	_ = http.NewResponseController(w).Flush()
+	p.proof.Do(func() { close(p.proven) })
+	return err
+}
+
 // settle waits, with the socket there again, until the machine may move. It reports
 // whether nobody has said so.
-func (p *parking) settle() (alone bool) {
+func (p *oneParking) settle() (alone bool) {
 	limit := time.NewTimer(time.Until(p.until) + settleTime)
 	defer limit.Stop()
 	tick := time.NewTicker(parkTick)
@@ -192,10 +245,10 @@ func (p *parking) settle() (alone bool) {
 	}
 }
 
-func (p *parking) file(kind string) string { return filepath.Join(p.dir, kind+"-"+p.id) }
+func (p *oneParking) file(kind string) string { return filepath.Join(p.dir, kind+"-"+p.id) }
 
 // leave closes the sockets that lead out, and says so by a file.
-func (p *parking) leave() error {
+func (p *oneParking) leave() error {
 	p.s.door.close()
 	p.s.closeGates()
 	if g := p.s.options.Gate; g != nil { // what is open under a name has to have it when it goes on
@@ -214,15 +267,15 @@ func (p *parking) leave() error {
 
 // wait returns what is said in the folder of the socket. Whoever does not find there what
 // was left has become another machine: its folder is another one.
-func (p *parking) wait() (protocol.Renewal, error) {
+func (p *oneParking) wait() (protocol.Renewal, error) {
 	tick := time.NewTicker(parkTick)
 	defer tick.Stop()
 	var alone time.Time
 	for {
 		data, err := os.ReadFile(p.file("go"))
-		if err == nil {
+		if renewal, ok := parking.Open(p.key, p.id, data); err == nil && ok {
 			var r protocol.Renewal
-			if err := json.Unmarshal(data, &r); err != nil {
+			if err := json.Unmarshal(renewal, &r); err != nil {
 				return r, fmt.Errorf("what was said to the parked machine is not valid: %w", err)
 			}
 			_ = os.Remove(p.file("go"))
@@ -250,7 +303,7 @@ func (p *parking) wait() (protocol.Renewal, error) {
 }
 
 // come makes the sockets again, and the machine another one if that is what it became.
-func (p *parking) come(r protocol.Renewal) error {
+func (p *oneParking) come(r protocol.Renewal) error {
 	if r.Copy {
 		p.s.renew(r)
 	}
@@ -262,8 +315,9 @@ func (p *parking) come(r protocol.Renewal) error {
 		return err
 	}
 	said := map[string]any{"t": "listen"}
+	p.s.lease.tell(time.Time{}) // the loader has forgotten it
 	if r.Copy {
-		said["end_unix"] = r.EndUnix
+		said["end_unix"], said["admin_sha256"] = r.EndUnix, r.AdminSHA256
 	}
 	message, err := json.Marshal(said)
 	if err == nil {
@@ -273,6 +327,7 @@ func (p *parking) come(r protocol.Renewal) error {
 		l.Close()
 		return err
 	}
+	p.s.prover.Store(p)
 	p.s.door.serve(l)
 	return nil
 }

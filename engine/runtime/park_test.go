@@ -4,21 +4,27 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/parking"
+	"github.com/seer-engine/seer/internal/attack"
 )
 
-const parkID = "0123456789abcdef0123456789abcdef"
+const (
+	parkID     = "0123456789abcdef0123456789abcdef"
+	theParkKey = parkID + parkID
+)
 
 // park parks the machine and waits until it has let go of everything.
 func (m *machine) park(ctx context.Context) {
 	m.t.Helper()
 	for tries := 1; ; tries++ {
-		f, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID})
+		f, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey})
 		if err != nil {
 			m.t.Fatal(err)
 		}
@@ -56,12 +62,17 @@ func (m *machine) socket() os.FileInfo {
 // goes tells a parked machine what it is from now on.
 func (m *machine) goes(r protocol.Renewal) {
 	m.t.Helper()
+	m.goesWith(theParkKey, r)
+}
+
+func (m *machine) goesWith(key string, r protocol.Renewal) {
+	m.t.Helper()
 	data, err := json.Marshal(r)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	part := filepath.Join(m.dir, "part")
-	if err := os.WriteFile(part, data, 0o600); err != nil {
+	if err := os.WriteFile(part, parking.Seal(key, parkID, data), 0o600); err != nil {
 		m.t.Fatal(err)
 	}
 	if err := os.Rename(part, filepath.Join(m.dir, "go-"+parkID)); err != nil {
@@ -104,7 +115,7 @@ func TestPark(t *testing.T) {
 	}
 	// Nobody says how it goes on: it does.
 	before := m.socket()
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Seconds: 0.3}); err != nil {
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
@@ -157,6 +168,7 @@ def endless():
 	end := time.Now().Add(time.Hour).Unix()
 	m.goes(protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(token), EndUnix: end, BootSeconds: 60,
 		Services: map[string]string{"tools": protocol.HashToken(tools)}})
+	eventually(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) })
 	renewed := newClient(t, m.boot.Listen, token)
 	m.answers(ctx, renewed)
 	for who, c := range map[string]*protocol.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
@@ -198,6 +210,43 @@ def endless():
 	}
 }
 
+func TestAttacksOnRenewals(t *testing.T) {
+	attack.Run(t, []attack.Row{{Name: "forged-renewal", Want: "the machine is itself", Try: forgedRenewal}})
+}
+
+// forgedRenewal has a parked machine become one with the attacker's token. For the control,
+// the attacker knows the key of the parking.
+func forgedRenewal(t *testing.T, defended bool) error {
+	m, ctx := up(t, nil), testContext(t)
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the machine to be parked", func() error {
+		_, err := os.Stat(filepath.Join(m.dir, "park-"+parkID))
+		return err
+	})
+	key, evil := theParkKey, protocol.NewToken()
+	if defended {
+		key = parking.NewKey()
+	}
+	m.goesWith(key, protocol.Renewal{Copy: true, AdminSHA256: protocol.HashToken(evil), BootSeconds: 60})
+	owner, taken := m.client, newClient(t, m.boot.Listen, evil)
+	var refused error
+	eventually(t, "the machine to go on", func() error {
+		_ = parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) // a copy waits for that
+		if _, refused = taken.Health(ctx); refused == nil {
+			m.client = taken // which ends it
+			return nil
+		}
+		_, err := owner.Health(ctx)
+		return err
+	})
+	if refused != nil {
+		return fmt.Errorf("the machine is itself: %w", refused)
+	}
+	return nil
+}
+
 // callNamed calls a function without arguments under a name.
 func callNamed(ctx context.Context, t *testing.T, c *protocol.Client, id, fn string) string {
 	t.Helper()
@@ -220,7 +269,7 @@ func TestParkedByNobody(t *testing.T) {
 	m.goesOn("daemon", "front")
 	before := m.socket()
 	const soon = 0.3
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
@@ -231,7 +280,7 @@ func TestParkedByNobody(t *testing.T) {
 	if err := os.WriteFile(here, nil, 0o600); err != nil { // there at once, and never touched
 		t.Fatal(err)
 	}
-	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, AskerSeconds: soon}); err != nil {
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, AskerSeconds: soon}); err != nil {
 		t.Fatal(err)
 	}
 	m.answers(ctx, m.client)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	goruntime "runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -81,6 +82,9 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	}
 	env := s.environment(cfg, id, more...)
 	program, err := lookPath(argv[0], dir, env)
+	if argv[0] == protocol.RuntimeProgram {
+		program, err = ownProgram()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +101,15 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	}
 	go p.live(s, outputs, newScrubber(cfg.Secrets))
 	return p, nil
+}
+
+// ownProgram is the file that this program was started from, also where it has no name
+// any more.
+func ownProgram() (string, error) {
+	if goruntime.GOOS == "linux" {
+		return "/proc/self/exe", nil // of the child, before it becomes that program
+	}
+	return os.Executable()
 }
 
 func argvOf(spec protocol.ProcessSpec) ([]string, error) {

@@ -25,7 +25,7 @@ func (s *Server) renew(r protocol.Renewal) {
 		v.renew(r.Services[v.name])
 	}
 	s.saving.Lock()
-	s.started, s.renewed = now.Unix(), true
+	s.started = now.Unix()
 	s.saving.Unlock()
 	s.options.Logger.Info("the machine is a copy and has its own keys now")
 }

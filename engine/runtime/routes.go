@@ -5,6 +5,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/link"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 )
 
 // handler answers a request, or says why not.
@@ -65,6 +66,7 @@ func (s *Server) requests() []route {
 		{"DELETE /v1/sessions/{id}", adminOnly, 0, s.deleteSession},
 		{"POST /v1/freeze", adminOnly, use, s.postFreeze},
 		{"POST /v1/park", adminOnly, use, s.postPark},
+		{"POST " + parking.Path, nobody, 0, s.postProof},
 		{"POST /v1/thaw", adminOnly, 0, s.postThaw},
 
 		{"GET /v1/services", adminOnly, 0, s.getServices},

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,26 +22,27 @@ import (
 
 // Options are what a runtime is told when it starts.
 type Options struct {
-	Version        string
-	AdminSHA256    string            // hex; see protocol.HashToken
-	Machine        string            // value of SEER_MACHINE
-	Python         string            // the interpreter, where the configuration names none
-	Roots          map[string]string // well-known folder → real one
-	Scratch        string            // an existing private folder; a folder of its own is made below it
-	HardEnd        time.Time         // zero = none
-	FirstLease     time.Duration     // until a client takes a lease; 0 = 2 minutes
-	Listen         string            // unix:/path, where it can be parked
-	Loader         *os.File          // a socket on which the loader hears; nil = there is none
-	Sockets        string            // an existing folder for sockets of workers; empty = Scratch
-	Memory         *os.File          // survives the runtime; nil = nothing is remembered
-	Life           *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
-	Worker         fs.FS             // the worker's Python files
-	WorkerEntry    string            // the one to start
-	WorkerCompiled string            // a ZIP file with bytecode of the worker; it may be missing
-	Linger         time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
-	Exclusive      bool              // everything below this process belongs to the machine and ends with it
-	Gate           *Gate             // the ways in and out of a network of its own; nil = none
-	Logger         *slog.Logger      // nil = nothing is logged
+	Version              string
+	AdminSHA256          string            // hex; see protocol.HashToken
+	Machine              string            // value of SEER_MACHINE
+	Python               string            // the interpreter, where the configuration names none
+	Roots                map[string]string // well-known folder → real one
+	Scratch              string            // an existing private folder; a folder of its own is made below it
+	HardEnd              time.Time         // zero = none
+	FirstLease           time.Duration     // until a client takes a lease; 0 = 2 minutes
+	Listen               string            // unix:/path, where it can be parked
+	Loader               *os.File          // a socket on which the loader hears; nil = there is none
+	Sockets              string            // an existing folder for sockets of workers; empty = Scratch
+	Memory               *os.File          // survives the runtime; nil = nothing is remembered
+	Life                 *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
+	Worker               fs.FS             // the worker's Python files
+	WorkerEntry          string            // the one to start
+	WorkerCompiled       string            // a ZIP file with bytecode of the worker; it may be missing
+	WorkerCompiledSHA256 string            // hex; a file with another one is not used
+	Linger               time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
+	Exclusive            bool              // everything below this process belongs to the machine and ends with it
+	Gate                 *Gate             // the ways in and out of a network of its own; nil = none
+	Logger               *slog.Logger      // nil = nothing is logged
 }
 
 // Server is the runtime. It is an http.Handler; [Server.Serve] also keeps the
@@ -50,7 +50,7 @@ type Options struct {
 type Server struct {
 	options    Options
 	scratch    string
-	storing    sync.Mutex // of the worker's files
+	code       workerCode
 	handler    http.Handler
 	spawner    *spawner
 	life       *os.File // the end of a pipe that workers watch
@@ -67,11 +67,13 @@ type Server struct {
 	gate       sync.Mutex
 	gates      []net.Listener // the ends of ports and of the proxy that are inside
 	admin      atomic.Pointer[string]
-	renewed    bool // it is a copy
 	parked     atomic.Bool
+	prover     atomic.Pointer[oneParking] // the last that has ended
 	links      *link.Server
-	started    int64     // of the first runtime of the machine
-	born       time.Time // of this one
+	telling    sync.Mutex    // of the lease to the loader
+	patience   time.Duration // for the body of a request that is refused; tests set 0, which is no limit
+	started    int64         // of the first runtime of the machine
+	born       time.Time     // of this one
 	configured atomic.Pointer[protocol.Config]
 	saving     sync.Mutex
 	over       chan struct{} // closed when the machine is to end
@@ -91,8 +93,9 @@ func New(o Options) (*Server, error) {
 	}
 	now := time.Now()
 	s := &Server{options: o, spawner: newSpawner(), life: o.Life, memory: memory{f: o.Memory},
-		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
-		lease: lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
+		started: now.Unix(), born: now, patience: refusalPatience, over: make(chan struct{}), services: services{table: map[string]*service{}},
+		arguments: arguments{quota: quota{most: defaultArgumentBytes()}},
+		lease:     lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
 	s.admin.Store(&o.AdminSHA256)
 	s.links = link.NewServer(link.ServerOptions{})
@@ -146,43 +149,12 @@ func (s *Server) settle(before string) error {
 	return err
 }
 
-// storeWorker writes the worker's files when the first one is to start, unless an earlier
-// runtime has: a worker that runs may still import from there. It returns the one to start.
-func (s *Server) storeWorker() (string, error) {
-	s.storing.Lock()
-	defer s.storing.Unlock()
-	dir := filepath.Join(s.scratch, "worker")
-	entry := filepath.Join(dir, filepath.FromSlash(s.options.WorkerEntry))
-	if _, err := os.Stat(dir); err == nil {
-		return entry, nil
-	}
-	part, err := os.MkdirTemp(s.scratch, "worker-*")
-	if err != nil {
-		return "", err
-	}
-	err = os.CopyFS(part, s.options.Worker)
-	if err == nil {
-		if err := unpackCompiled(part, s.options.WorkerCompiled); err != nil {
-			s.options.Logger.Debug("the worker is compiled anew", "error", err)
-		}
-		err = os.Rename(part, dir)
-	}
-	if err != nil { // as a full disk, which may have room later
-		return "", errors.Join(err, os.RemoveAll(part))
-	}
-	return entry, nil
-}
-
 // resume takes up the life of a runtime that was killed.
 func (s *Server) resume(saved savedState) error {
 	s.options.Logger.Warn("the runtime was started again", "services", len(saved.Services))
 	s.configured.Store(&saved.Config)
 	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
 	s.started = saved.StartedUnix
-	if saved.Admin != "" { // what the loader was started with is of another machine
-		s.admin.Store(&saved.Admin)
-		s.lease.hard, s.renewed = saved.HardEnd, true
-	}
 	s.sessions.resume(saved.Sessions)
 	if saved.Frozen {
 		s.continueAll()
@@ -199,9 +171,6 @@ func (s *Server) persist() {
 	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
 		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch,
 		Sessions: s.sessions.all(), Frozen: s.freezer.is()}
-	if s.renewed {
-		state.Admin, state.HardEnd = *s.admin.Load(), s.lease.hard
-	}
 	s.lease.mu.Unlock()
 	for _, v := range s.services.all() {
 		if saved := v.saved(); saved != nil {
@@ -242,7 +211,7 @@ func (s *Server) End(why string) {
 // ctx is cancelled. Then it ends every process of the machine and returns. The
 // error is nil unless l failed.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute,
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
 	failed := make(chan error, 1)
 	s.door.srv, s.door.failed = srv, failed
@@ -284,6 +253,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 				if why := s.lease.ended(now, s.busy()); why != "" {
 					s.End(why)
 				}
+				s.tellLease(now)
 			}
 			last = now
 			if s.options.Exclusive && os.Getppid() != parent {
@@ -336,6 +306,7 @@ func (s *Server) endProcesses() {
 func (s *Server) cleanUp() {
 	s.spawner.close()
 	s.arguments.close()
+	s.code.close()
 	s.closeGates()
 	if s.alive != nil {
 		s.alive.Close()

@@ -13,6 +13,11 @@ type store struct {
 	mem  []byte
 	f    *os.File
 	size int64
+
+	quota *quota // of what is written into the file; nil = none
+	owner string
+	taken int64
+	done  func() // the file is needed no more; nil = nobody wants to know
 }
 
 const storeInMemory = 64 << 10
@@ -24,6 +29,9 @@ func (s *store) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if err := s.spill(); err != nil {
+		return 0, err
+	}
+	if err := s.take(int64(len(p))); err != nil {
 		return 0, err
 	}
 	if err := fits(s.f, len(p)); err != nil {
@@ -73,6 +81,17 @@ func (s *store) spill() error {
 	return nil
 }
 
+func (s *store) take(n int64) error {
+	if s.quota == nil {
+		return nil
+	}
+	if err := s.quota.grow(s.owner, n); err != nil {
+		return err
+	}
+	s.taken += n
+	return nil
+}
+
 // reader reads all that has been written.
 func (s *store) reader() io.Reader {
 	if s.f == nil {
@@ -84,6 +103,13 @@ func (s *store) reader() io.Reader {
 func (s *store) close() {
 	if s.f != nil {
 		s.f.Close()
+	}
+	if s.done != nil {
+		s.done()
+	}
+	if s.taken > 0 {
+		s.quota.shrink(s.owner, s.taken)
+		s.taken = 0
 	}
 	s.f, s.mem = nil, nil
 }

@@ -11,6 +11,7 @@ type table map[int]tableEntry
 
 type tableEntry struct {
 	parent, group int
+	threads       int // those that have ended are among them only as the first
 	stopped       bool
 }
 
@@ -62,7 +63,7 @@ func (t table) tree(root int, cookie string) []int {
 	}
 	var found []int
 	for pid := range t {
-		if !spared[pid] && t.below(pid, roots) {
+		if !spared[pid] && (root == 1 || t.below(pid, roots)) { // below process 1 is everything, whatever its parent is said to be
 			found = append(found, pid)
 		}
 	}

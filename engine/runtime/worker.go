@@ -102,6 +102,9 @@ func (s *Server) loadLine(cfg protocol.Config, v *service, generation int, spec 
 	return line
 }
 
+// workerFD is the worker's number of the file with its program.
+const workerFD = 8
+
 // start starts the process with everything by which a later runtime can take it over.
 func (w *worker) start(s *Server, cfg protocol.Config) error {
 	var files []*os.File // control socket, page, reading ends of stdout and stderr, life
@@ -128,7 +131,7 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 		defer out.Close()
 		files, writing[i] = append(files, r), out
 	}
-	entry, err := s.storeWorker()
+	code, run, err := s.workerProgram()
 	if err != nil {
 		return fmt.Errorf("store the worker: %w", err)
 	}
@@ -137,8 +140,8 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 	if err != nil {
 		return err
 	}
-	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", entry}, Env: env, Dir: s.workdir(cfg),
-		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life), SysProcAttr: workerAttr()}
+	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", "-c", run, s.options.WorkerEntry}, Env: env, Dir: s.workdir(cfg),
+		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life, code), SysProcAttr: workerAttr()}
 	if err := w.spawner.start(w.cmd); err != nil {
 		w.cmd = nil
 		return protocol.Errorf(protocol.Failed, "the interpreter %s cannot be started: %v", python, err)

@@ -51,7 +51,7 @@ func (s *Store) export(ctx context.Context, ref string, w io.Writer) error {
 			_ = f.Close()
 		}
 	}()
-	manifest, err := json.Marshal(ociManifest(d, self))
+	manifest, err := json.Marshal(ociManifest(d, self, sn.Signature))
 	if err != nil {
 		return err
 	}
@@ -129,13 +129,16 @@ func writeFile(out *tar.Writer, sn Snapshot, name string, size int64) error {
 
 func blobName(d string) string { return "blobs/sha256/" + strings.TrimPrefix(d, "sha256:") }
 
-func ociManifest(d document, self []byte) v1.Manifest {
+func ociManifest(d document, self []byte, signature Signature) v1.Manifest {
 	m := v1.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
 		MediaType:    v1.MediaTypeImageManifest,
 		ArtifactType: artifactType,
 		Config:       v1.Descriptor{MediaType: configType, Digest: digest.FromBytes(self), Size: int64(len(self))},
 		Layers:       []v1.Descriptor{},
+	}
+	if signature != (Signature{}) {
+		m.Annotations = map[string]string{signedAnnotation: signature.Name, signatureAnnotation: signature.SSH}
 	}
 	add := func(mediaType, name string, p Part) {
 		m.Layers = append(m.Layers, v1.Descriptor{MediaType: mediaType, Digest: digest.Digest(p.Digest), Size: p.Size,

@@ -59,7 +59,7 @@ func (im *importer) run(ctx context.Context, r io.Reader, name string) (Snapshot
 	if err := im.read(ctx, r); err != nil {
 		return Snapshot{}, err
 	}
-	data, d, called, err := im.document()
+	data, d, called, signature, err := im.document()
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -83,7 +83,7 @@ func (im *importer) run(ctx context.Context, r io.Reader, name string) (Snapshot
 			return Snapshot{}, err
 		}
 	}
-	return im.work.publishDocument(ctx, name, data, d, true)
+	return im.work.publishDocument(ctx, name, data, d, signature, true)
 }
 
 func (im *importer) index(t Tree) error {
@@ -202,10 +202,11 @@ func parseSmall(r io.Reader, name string, to any) error {
 	return nil
 }
 
-// document follows the layout to the snapshot's document, and says how it was called.
-func (im *importer) document() ([]byte, document, string, error) {
-	fail := func(format string, args ...any) ([]byte, document, string, error) {
-		return nil, document{}, "", sdk.Errorf(sdk.Invalid, format, args...)
+// document follows the layout to the snapshot's document, and says how it was called and
+// how it is signed.
+func (im *importer) document() ([]byte, document, string, Signature, error) {
+	fail := func(format string, args ...any) ([]byte, document, string, Signature, error) {
+		return nil, document{}, "", Signature{}, sdk.Errorf(sdk.Invalid, format, args...)
 	}
 	if im.head == nil || !im.layout {
 		return fail("it has no %s or no %s", v1.ImageIndexFile, v1.ImageLayoutFile)
@@ -230,7 +231,11 @@ func (im *importer) document() ([]byte, document, string, error) {
 		return fail("its document: %v", err)
 	}
 	d, err := parseDocument(data)
-	return data, d, desc.Annotations[v1.AnnotationRefName], err
+	signature := Signature{Name: m.Annotations[signedAnnotation], SSH: m.Annotations[signatureAnnotation]}
+	if err == nil {
+		err = signature.check()
+	}
+	return data, d, desc.Annotations[v1.AnnotationRefName], signature, err
 }
 
 func (im *importer) small(digest string) ([]byte, error) {

@@ -15,6 +15,9 @@ import (
 type Store struct {
 	Dir string           // private to the user
 	Now func() time.Time // nil = time.Now
+
+	// Sign signs the statement of a snapshot that is saved; nil = it stays unsigned.
+	Sign func(ctx context.Context, statement []byte) (armored []byte, err error)
 }
 
 // Kind says what a snapshot has.
@@ -76,6 +79,8 @@ type Snapshot struct {
 	Blobs   []Blob
 	Bytes   int64  // that its parts take in the store; some may be shared with others
 	Damaged string // why it cannot be used, where that is known
+
+	Signature Signature // its signature, which nobody has checked; zero = it is not signed
 
 	exact bool // it was asked for by its ID: nothing but these bytes will do
 }

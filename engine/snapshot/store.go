@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,17 +125,14 @@ func told(sn Snapshot, err error) Snapshot {
 // read returns what is known of a snapshot, and why that is not all.
 func (s *Store) read(name string) (Snapshot, error) {
 	sn := Snapshot{Meta: Meta{Name: name}}
-	data, err := os.ReadFile(s.path("names", name+".json"))
+	named, err := s.readName(name)
 	if err != nil {
 		return sn, err
 	}
-	var named struct {
-		ID string `json:"id"`
-	}
-	if err := json.Unmarshal(data, &named); err != nil || !digestForm.MatchString(named.ID) {
-		return sn, sdk.Errorf(sdk.Invalid, "%s is damaged", s.path("names", name+".json"))
-	}
 	sn.ID = named.ID
+	if named.Signature != nil {
+		sn.Signature = *named.Signature
+	}
 	d, size, err := s.document(named.ID)
 	if err != nil {
 		return sn, err

@@ -110,10 +110,14 @@ func (w *work) publish(ctx context.Context, name string, d document, again bool)
 	if len(data) > maxDocument {
 		return Snapshot{}, sdk.Errorf(sdk.Invalid, "the snapshot's document is larger than %d bytes; give it fewer labels or parts", maxDocument)
 	}
-	return w.publishDocument(ctx, name, data, d, again)
+	signature, err := w.store.sign(ctx, digestOf(data), name)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return w.publishDocument(ctx, name, data, d, signature, again)
 }
 
-func (w *work) publishDocument(ctx context.Context, name string, data []byte, d document, again bool) (Snapshot, error) {
+func (w *work) publishDocument(ctx context.Context, name string, data []byte, d document, signature Signature, again bool) (Snapshot, error) {
 	self, err := w.addBytes(data)
 	if err != nil {
 		return Snapshot{}, err
@@ -124,8 +128,13 @@ func (w *work) publishDocument(ctx context.Context, name string, data []byte, d 
 		return Snapshot{}, err
 	}
 	defer lock.Release()
-	if have, err := s.free(name); err != nil && (!again || have != self.Digest) {
-		return Snapshot{}, err
+	if have, err := s.free(name); err != nil {
+		if !again || have.ID != self.Digest {
+			return Snapshot{}, err
+		}
+		if have.Signature != (Signature{}) { // one that is there is not replaced by a stranger's
+			signature = have.Signature
+		}
 	}
 	for _, p := range append(d.parts(), self) {
 		err := os.Rename(w.path(p.Digest), s.blob(p.Digest))
@@ -139,23 +148,19 @@ func (w *work) publishDocument(ctx context.Context, name string, data []byte, d 
 	if err := syncDir(s.path("blobs")); err != nil {
 		return Snapshot{}, err
 	}
-	text, err := json.Marshal(map[string]string{"id": self.Digest})
-	if err != nil {
-		return Snapshot{}, err
-	}
-	if err := state.WriteFile(s.path("names", name+".json"), append(text, '\n'), 0o600); err != nil {
+	if err := s.writeName(name, self.Digest, signature); err != nil {
 		return Snapshot{}, errors.Join(err, s.collect(context.WithoutCancel(ctx)))
 	}
 	return s.read(name)
 }
 
 // free refuses a name that is taken, and says by whom.
-func (s *Store) free(name string) (string, error) {
+func (s *Store) free(name string) (Snapshot, error) {
 	sn, err := s.read(name)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", nil
+		return Snapshot{}, nil
 	}
-	return sn.ID, &ExistsError{Name: name}
+	return sn, &ExistsError{Name: name}
 }
 
 // syncDir makes renames survive a power cut.

@@ -3,11 +3,13 @@ package state
 import (
 	"fmt"
 	"os"
+	"os/user"
+	"strconv"
 	"syscall"
 )
 
 // ensurePrivate makes dir, and takes the permissions of others away from one
-// that exists and is ours.
+// that exists and is ours, unless anybody could have put files there.
 func ensurePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", dir, noSpace(dir, err))
@@ -21,6 +23,9 @@ func ensurePrivate(dir string) error {
 	}
 	if info.Mode().Perm() == 0o700 {
 		return nil
+	}
+	if entries, err := os.ReadDir(dir); info.Mode().Perm()&0o002 != 0 && (err != nil || len(entries) > 0) {
+		return fmt.Errorf("%s has mode %04o, so what is in it may be somebody else's; look through it, then take the permissions of others away", dir, info.Mode().Perm())
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("make %s private: %w", dir, err)
@@ -37,15 +42,27 @@ func checkPrivate(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a folder; remove it", dir)
+		return fmt.Errorf("%s is not a folder", dir)
 	}
-	if err := checkOwner(dir, info); err != nil {
-		return err
-	}
-	if perm := info.Mode().Perm(); perm&0o077 != 0 || perm&0o700 != 0o700 {
-		return fmt.Errorf("%s has mode %04o instead of 0700, so others may have put files there; check and remove it", dir, perm)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch perm := info.Mode().Perm(); {
+	case !ok:
+		return fmt.Errorf("cannot tell who owns %s", dir)
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s belongs to %s, and Seer runs as uid %d", dir, userName(st.Uid), os.Geteuid())
+	case perm&0o077 != 0 || perm&0o700 != 0o700:
+		return fmt.Errorf("%s has mode %04o and not 0700, so others may have put files there", dir, perm)
 	}
 	return nil
+}
+
+// userName is a user as an error names him.
+func userName(uid uint32) string {
+	number := strconv.FormatUint(uint64(uid), 10)
+	if found, err := user.LookupId(number); err == nil {
+		return found.Username + " (uid " + number + ")"
+	}
+	return "uid " + number
 }
 
 func checkOwner(dir string, info os.FileInfo) error {
@@ -54,7 +71,7 @@ func checkOwner(dir string, info os.FileInfo) error {
 		return fmt.Errorf("cannot tell who owns %s", dir)
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to uid %d, not to uid %d that runs Seer; use another folder", dir, st.Uid, os.Geteuid())
+		return fmt.Errorf("%s belongs to %s, and Seer runs as uid %d; use another folder", dir, userName(st.Uid), os.Geteuid())
 	}
 	return nil
 }

@@ -6,7 +6,6 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,11 +19,10 @@ type Options struct {
 	RuntimeDir string // default $XDG_RUNTIME_DIR/seer, else /tmp/seer-UID; must be short
 
 	Getenv func(name string) string
-}
 
-// maxRuntimeDir leaves room for "/m" + 12 characters + "/s" within the 104
-// bytes that the address of a Unix socket has on macOS (108 on Linux).
-const maxRuntimeDir = 84
+	shared   string // where seer-UID is made; default /tmp
+	anyOwner bool   // for tests of attacks only: folders that others have made are taken
+}
 
 // Store is a set of opened folders.
 type Store struct {
@@ -43,7 +41,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	for _, dir := range []string{s.stateDir, s.cacheDir} {
-		if err := ensurePrivate(dir); err != nil {
+		if err := ensurePrivate(dir); err != nil && !o.anyOwner {
 			return nil, err
 		}
 	}
@@ -100,41 +98,6 @@ func (o Options) choose(what, given, variable, underHome string) (string, error)
 		return "", fmt.Errorf("cannot choose %s: neither %s nor HOME is an absolute path; set one of them", what, variable)
 	}
 	return filepath.Join(home, underHome, "seer"), nil
-}
-
-func (o Options) runtimeDir() (string, error) {
-	if o.RuntimeDir != "" {
-		dir, err := filepath.Abs(o.RuntimeDir)
-		if err != nil {
-			return "", err
-		}
-		return dir, openRuntime(dir)
-	}
-	// The variable often survives `su` or points to a folder that was never made;
-	// then it is not ours to use.
-	if base := o.env("XDG_RUNTIME_DIR"); filepath.IsAbs(base) && checkPrivate(base) == nil {
-		dir := filepath.Join(base, "seer")
-		if len(dir) <= maxRuntimeDir {
-			return dir, openRuntime(dir)
-		}
-	}
-	dir := fmt.Sprintf("/tmp/seer-%d", os.Geteuid())
-	return dir, openRuntime(dir)
-}
-
-func openRuntime(dir string) error {
-	if len(dir) > maxRuntimeDir {
-		return fmt.Errorf("the folder for sockets %s is %d bytes long and may have %d; choose a shorter one", dir, len(dir), maxRuntimeDir)
-	}
-	// Not MkdirAll and no repair: in /tmp somebody else may have been first.
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrNotExist) {
-		err = os.MkdirAll(dir, 0o700)
-	}
-	if err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make the folder for sockets: %w", noSpace(dir, err))
-	}
-	return checkPrivate(dir)
 }
 
 func (o Options) env(name string) string {

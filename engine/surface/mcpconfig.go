@@ -1,6 +1,8 @@
 package surface
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -15,7 +18,7 @@ import (
 // path, which agents read. Other servers and other keys of an existing file stay;
 // a file that is not such an object is refused and left alone, and so is one with a
 // server of the same name that is somebody else's.
-func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
+func WriteMCPConfig(ctx context.Context, path string, servers map[string]sdk.MCPServer, records Records) error {
 	config := map[string]json.RawMessage{}
 	known := map[string]json.RawMessage{}
 	// The file may lie in an agent's workspace, where a link could lead anywhere.
@@ -24,7 +27,12 @@ func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
 		return err
 	}
 	defer root.Close()
-	data, err := root.ReadFile(filepath.Base(path))
+	rec, err := records.Open(ctx, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer rec.Close()
+	data, err := plainfile.Read(root, filepath.Base(path), maxOld)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -44,10 +52,15 @@ func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
 		if err != nil {
 			return err
 		}
-		if old, taken := known[name]; taken && !replaceable(old, server) {
+		key := filepath.Base(path) + "#" + name
+		if old, taken := known[name]; taken && !rec.Wrote(key, entrySum(old)) && !seers(old) {
 			return fmt.Errorf("%s has another MCP server %q, so none was added to it; rename or remove that one", path, name)
 		}
 		known[name] = entry
+		rec.Note(key, entrySum(entry))
+	}
+	if err := rec.Save(); err != nil {
+		return err
 	}
 	if config["mcpServers"], err = json.Marshal(known); err != nil {
 		return err
@@ -60,13 +73,18 @@ func WriteMCPConfig(path string, servers map[string]sdk.MCPServer) error {
 	return writeFile(root, filepath.Base(path), append(data, '\n'), 0o600)
 }
 
-// replaceable reports whether an entry is of a surface that was written before: the
-// same program, or Seer's for some connection.
-func replaceable(entry json.RawMessage, server sdk.MCPServer) bool {
-	var old sdk.MCPServer
-	if json.Unmarshal(entry, &old) != nil {
-		return false
+// entrySum is the SHA-256 of an entry, however it is indented.
+func entrySum(entry json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, entry) != nil {
+		return ""
 	}
-	seers := len(old.Args) > 1 && old.Args[0] == "mcp" && old.Args[1] == "--connection"
-	return seers || old.Command == server.Command
+	return Sum(b.Bytes())
+}
+
+// seers reports whether an entry starts Seer for some connection, which no user writes by
+// hand: it is of a surface that another version or another copy of Seer wrote.
+func seers(entry json.RawMessage) bool {
+	var old sdk.MCPServer
+	return json.Unmarshal(entry, &old) == nil && len(old.Args) > 1 && old.Args[0] == "mcp" && old.Args[1] == "--connection"
 }

@@ -4,10 +4,9 @@
 package surface
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -22,6 +21,10 @@ type Target struct {
 	Connection protocol.Connection
 	Seer       string // path of the seer program as the agent sees it
 	Inside     string // Dir as the agent sees it; empty = Dir itself
+	Records    Records
+	PromptFile string // where the prompt goes, in the folder; empty = nowhere
+
+	overwrite bool // for tests: files of others are replaced
 }
 
 // Written is a surface with everything filled in.
@@ -33,10 +36,12 @@ type Written struct {
 }
 
 // Write puts the files of s below dir, which it makes, and returns the rest with
-// its placeholders filled in. Each file appears whole or not at all; one that is
-// there already is replaced. A path that would leave dir, by its name or through
-// a symbolic link, is refused before anything is written.
-func Write(dir string, s sdk.Surface, t Target) (Written, error) {
+// its placeholders filled in. Each file appears whole or not at all. A file that is
+// there already is replaced only if Target.Records says that Seer wrote it and it has not
+// changed since; otherwise nothing is written, and the error is an [*InTheWayError]. A
+// path that would leave dir, by its name or through a symbolic link, is refused before
+// anything is written.
+func Write(ctx context.Context, dir string, s sdk.Surface, t Target) (Written, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return Written{}, err
@@ -44,34 +49,24 @@ func Write(dir string, s sdk.Surface, t Target) (Written, error) {
 	if err := check(s); err != nil {
 		return Written{}, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return Written{}, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return Written{}, err
-	}
-	defer root.Close()
-
-	w := Written{MCPServers: map[string]sdk.MCPServer{}, Env: map[string]string{}}
-	for _, f := range s.Files {
-		data, mode, err := content(f, t.Connection)
-		if err != nil {
-			return Written{}, err
-		}
-		if err := writeFile(root, f.Path, data, mode); err != nil {
-			return Written{}, fmt.Errorf("write %s: %w", filepath.Join(dir, f.Path), err)
-		}
-		w.Files = append(w.Files, filepath.Join(dir, filepath.FromSlash(f.Path)))
-	}
 	fill, err := filler(dir, s, t)
 	if err != nil {
 		return Written{}, err
 	}
+	w := Written{Prompt: fill(s.Prompt), Env: fillMap(fill, s.Env), MCPServers: map[string]sdk.MCPServer{}}
 	for name, server := range s.MCPServers {
 		w.MCPServers[name] = sdk.MCPServer{Command: fill(server.Command), Args: fillAll(fill, server.Args), Env: fillMap(fill, server.Env)}
 	}
-	w.Prompt, w.Env = fill(s.Prompt), fillMap(fill, s.Env)
+	all, err := contents(s, t, w.Prompt)
+	if err != nil {
+		return Written{}, err
+	}
+	if err := writeAll(ctx, dir, all, t); err != nil {
+		return Written{}, err
+	}
+	for _, f := range all {
+		w.Files = append(w.Files, filepath.Join(dir, filepath.FromSlash(f.name)))
+	}
 	return w, nil
 }
 
@@ -95,43 +90,26 @@ func check(s sdk.Surface) error {
 	return nil
 }
 
-func content(f sdk.SurfaceFile, c protocol.Connection) ([]byte, fs.FileMode, error) {
-	switch f.Kind {
-	case sdk.FilePythonClient:
-		return python.Client(), 0o644, nil
-	case sdk.FileConnection:
-		data, err := json.MarshalIndent(c, "", "  ")
-		return append(data, '\n'), 0o600, err
-	default:
-		return []byte(f.Text), 0o644, nil
-	}
-}
-
-// writeFile replaces a file atomically, so that an agent that imports it while an
-// interface is served again sees the old one or the new one.
-func writeFile(root *os.Root, name string, data []byte, mode fs.FileMode) error {
-	if dir := path.Dir(name); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return err
+// contents are all files of a surface, with the prompt's.
+func contents(s sdk.Surface, t Target, prompt string) (all []file, err error) {
+	for _, f := range s.Files {
+		made := file{name: f.Path, data: []byte(f.Text), mode: 0o644}
+		switch f.Kind {
+		case sdk.FilePythonClient:
+			made.data = python.Client()
+		case sdk.FileConnection:
+			data, err := json.MarshalIndent(t.Connection, "", "  ")
+			if err != nil {
+				return nil, err
+			}
+			made.data, made.mode = append(data, '\n'), 0o600
 		}
+		all = append(all, made)
 	}
-	tmp := name + ".seer-tmp"
-	_ = root.Remove(tmp)
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
+	if t.PromptFile != "" && prompt != "" {
+		all = append(all, file{name: t.PromptFile, data: []byte(strings.TrimRight(prompt, "\n") + "\n"), mode: 0o644})
 	}
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = root.Rename(tmp, name)
-	}
-	if err != nil {
-		_ = root.Remove(tmp)
-	}
-	return err
+	return all, nil
 }
 
 // filler replaces the placeholders. A surface that points at a connection file

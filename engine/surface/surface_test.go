@@ -16,7 +16,7 @@ var connection = protocol.Connection{Version: 1, Sandbox: "sb-x", Service: "tool
 
 func TestWriteFillsInWhatOnlyTheEngineKnows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder", "é")
-	w, err := surface.Write(dir, sdk.Surface{
+	w, err := surface.Write(t.Context(), dir, sdk.Surface{
 		Files: []sdk.SurfaceFile{
 			{Path: "tools/__init__.py", Text: "x = 1\n"},
 			{Path: "tools/_client.py", Kind: sdk.FilePythonClient},
@@ -54,7 +54,7 @@ func TestWriteRefusesPathsThatLeave(t *testing.T) {
 		"parent": "../x", "absolute": "/etc/x", "hidden parent": "a/../../x", "backslash": `a\x`, "empty": "", "dot": ".",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := surface.Write(t.TempDir(), sdk.Surface{Files: []sdk.SurfaceFile{{Path: path}}}, surface.Target{}); sdk.CodeOf(err) != sdk.Internal {
+			if _, err := surface.Write(t.Context(), t.TempDir(), sdk.Surface{Files: []sdk.SurfaceFile{{Path: path}}}, surface.Target{}); sdk.CodeOf(err) != sdk.Internal {
 				t.Errorf("err = %v", err)
 			}
 		})
@@ -64,7 +64,7 @@ func TestWriteRefusesPathsThatLeave(t *testing.T) {
 		if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := surface.Write(dir, sdk.Surface{Files: []sdk.SurfaceFile{{Path: "link/x", Text: "no"}}}, surface.Target{})
+		_, err := surface.Write(t.Context(), dir, sdk.Surface{Files: []sdk.SurfaceFile{{Path: "link/x", Text: "no"}}}, surface.Target{})
 		if err == nil {
 			t.Error("wrote through a link")
 		}
@@ -81,7 +81,7 @@ func TestWriteRefusesAnIncompleteSurface(t *testing.T) {
 		"unknown kind":       {Files: []sdk.SurfaceFile{{Path: "x", Kind: "new"}}},
 		"twice":              {Files: []sdk.SurfaceFile{{Path: "x"}, {Path: "x"}}},
 	} {
-		if _, err := surface.Write(t.TempDir(), s, surface.Target{}); err == nil {
+		if _, err := surface.Write(t.Context(), t.TempDir(), s, surface.Target{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -92,7 +92,7 @@ func TestMCPConfigKeepsWhatIsThere(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"other": 1, "mcpServers": {"mine": {"command": "x"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := surface.WriteMCPConfig(path, map[string]sdk.MCPServer{"tools": {Command: "seer"}}); err != nil {
+	if err := surface.WriteMCPConfig(t.Context(), path, map[string]sdk.MCPServer{"tools": {Command: "seer"}}, surface.Records{}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -106,13 +106,13 @@ func TestMCPConfigKeepsWhatIsThere(t *testing.T) {
 
 	// A server that has the same name and is another's is not replaced; one of an earlier surface is.
 	for _, server := range []sdk.MCPServer{{Command: "y"}, {Command: "seer", Args: []string{"mcp", "--connection", "c"}}} {
-		if err := surface.WriteMCPConfig(path, map[string]sdk.MCPServer{"mine": server}); err == nil || !strings.Contains(err.Error(), `"mine"`) {
+		if err := surface.WriteMCPConfig(t.Context(), path, map[string]sdk.MCPServer{"mine": server}, surface.Records{}); err == nil || !strings.Contains(err.Error(), `"mine"`) {
 			t.Errorf("replaced: err = %v", err)
 		}
 	}
 	moved := sdk.MCPServer{Command: "/old/seer", Args: []string{"mcp", "--connection", "c"}}
 	for _, server := range []sdk.MCPServer{moved, {Command: "/new/seer", Args: moved.Args}, {Command: "/new/seer", Args: moved.Args}} {
-		if err := surface.WriteMCPConfig(path, map[string]sdk.MCPServer{"ours": server}); err != nil {
+		if err := surface.WriteMCPConfig(t.Context(), path, map[string]sdk.MCPServer{"ours": server}, surface.Records{}); err != nil {
 			t.Errorf("served again: %v", err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestMCPConfigKeepsWhatIsThere(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`not json`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := surface.WriteMCPConfig(path, nil); err == nil || !strings.Contains(err.Error(), path) {
+	if err := surface.WriteMCPConfig(t.Context(), path, nil, surface.Records{}); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("err = %v", err)
 	}
 	if data, _ := os.ReadFile(path); string(data) != "not json" {
@@ -137,7 +137,7 @@ func TestMCPConfigDoesNotReadThroughALink(t *testing.T) {
 	if err := os.Symlink(secret, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := surface.WriteMCPConfig(path, nil); err == nil {
+	if err := surface.WriteMCPConfig(t.Context(), path, nil, surface.Records{}); err == nil {
 		t.Error("read through the link")
 	}
 	if data, _ := os.ReadFile(secret); string(data) != `{"token": "t0ken"}` {

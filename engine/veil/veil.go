@@ -1,54 +1,89 @@
 // Package veil makes a copy of a model's folder that does not tell which model it
-// is: for agents that have the whole sandbox, and are not to know. Weights are not
-// copied but linked where the disk allows it.
+// is: for agents that have the whole sandbox, and are not to know.
 //
 // What a model's code needs to know stays: the architecture, the sizes, the
-// vocabulary.
+// vocabulary, the weights.
 package veil
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // Report says what was done to a folder.
 type Report struct {
 	Files   int      // in the veiled folder
-	Left    []string // files that were left out, for they describe the model to people
+	Left    []string // files that were left out: texts for people, and what training left
 	Changed []string // files whose texts were changed
+	Dropped []string // configuration values that were left out, as FILE: KEY
 }
+
+// Epoch is the time of all files of a veiled folder. It is one that archives of all
+// formats can hold, in all time zones.
+var Epoch = time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // Make writes a veiled copy of the folder src to dst, which must not exist. Nothing of
 // dst is left when it fails. A file that cannot be veiled is an error of the code
 // unsupported that names it.
-func Make(ctx context.Context, src, dst string, words Words) (Report, error) {
-	m := &maker{words: words, src: src, dst: dst}
-	if err := os.Mkdir(dst, 0o700); err != nil {
+func Make(ctx context.Context, src, dst string, names namesearch.Names) (Report, error) {
+	m := &maker{names: names, prose: prose(src, names), src: src, dst: dst, sameTimes: true}
+	return m.make(ctx)
+}
+
+type maker struct {
+	names     namesearch.Names
+	prose     namesearch.Names // what is replaced in texts: more than what must not be found
+	src, dst  string
+	sameTimes bool // gives all files the times of Epoch; only tests do not
+	plain     bool // shows every file as it is; only tests do
+	report    Report
+}
+
+func (m *maker) make(ctx context.Context) (Report, error) {
+	if err := os.Mkdir(m.dst, 0o755); err != nil {
 		return Report{}, fmt.Errorf("make the veiled folder: %w", err)
 	}
 	err := m.walk(ctx)
 	if err == nil && m.report.Files == 0 {
 		err = sdk.Errorf(sdk.Invalid, "the model's folder holds nothing that could be loaded")
 	}
+	if err == nil && m.sameTimes {
+		err = setTimes(m.dst)
+	}
 	if err != nil {
-		return Report{}, errors.Join(err, os.RemoveAll(dst))
+		return Report{}, errors.Join(err, os.RemoveAll(m.dst))
 	}
 	return m.report, nil
 }
 
-type maker struct {
-	words    Words
-	src, dst string
-	report   Report
+// setTimes gives everything in a folder the same times.
+func setTimes(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, Epoch, Epoch))
+	})
+}
+
+// prose finds the names in texts that are only replaced: also the words that the
+// architecture tells, and what the model's own files call it.
+func prose(src string, names namesearch.Names) namesearch.Names {
+	spec := namesearch.Spec{Names: names.Spec().Names}
+	for _, file := range []string{"config.json", "tokenizer_config.json", "adapter_config.json"} {
+		for _, name := range ownNames(filepath.Join(src, file)) {
+			if strings.Count(name, "/") == 1 && !strings.ContainsAny(name[:1], "./~") {
+				spec.Names = append(spec.Names, name)
+			}
+		}
+	}
+	return namesearch.Compile(spec)
 }
 
 func (m *maker) walk(ctx context.Context) error {
@@ -60,17 +95,20 @@ func (m *maker) walk(ctx context.Context) error {
 		switch {
 		case err != nil || name == ".":
 			return err
-		case strings.HasPrefix(d.Name(), "."):
+		case !m.plain && (strings.HasPrefix(d.Name(), ".") || notLoaded(d.Name())):
 			return m.leave(name, d)
-		case m.words.In([]byte(d.Name())):
-			return sdk.Errorf(sdk.Unsupported, "the model cannot be hidden: its file %s has the name in its own; rename the file", name)
+		case m.inName(ctx, d.Name()):
+			return cannot("its file %s has the name in its own; rename the file", name)
 		case d.IsDir():
-			return os.Mkdir(filepath.Join(m.dst, name), 0o700)
-		case forPeople(d.Name()):
-			return m.leave(name, d)
+			return os.Mkdir(filepath.Join(m.dst, name), 0o755)
 		}
 		return m.file(ctx, name)
 	})
+}
+
+func (m *maker) inName(ctx context.Context, name string) bool {
+	_, found := m.names.Find(ctx, []byte(name))
+	return found
 }
 
 func (m *maker) leave(name string, d fs.DirEntry) error {
@@ -79,12 +117,6 @@ func (m *maker) leave(name string, d fs.DirEntry) error {
 		return fs.SkipDir
 	}
 	return nil
-}
-
-// forPeople tells files that describe a model and are not needed to load it.
-func forPeople(name string) bool {
-	upper := strings.ToUpper(name)
-	return strings.HasSuffix(upper, ".MD") || strings.HasPrefix(upper, "LICENSE") || strings.HasPrefix(upper, "NOTICE") || strings.HasPrefix(upper, "README")
 }
 
 func (m *maker) file(ctx context.Context, name string) error {
@@ -97,66 +129,51 @@ func (m *maker) file(ctx context.Context, name string) error {
 		return nil
 	}
 	m.report.Files++
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".json":
-		if info.Size() <= maxJSON {
-			return m.json(ctx, name, from, to)
-		}
-	case ".safetensors":
+	if m.plain {
+		return os.Link(from, to)
+	}
+	switch kindOf(name, info.Size()) {
+	case indexFile:
+		return m.index(ctx, name, from, to)
+	case vocabulary:
+		return m.vocabulary(ctx, name, from, to)
+	case configuration, otherJSON:
+		return m.json(ctx, name, from, to)
+	case template:
+		return m.template(name, from, to)
+	case safetensors:
 		return m.safetensors(ctx, name, from, to)
 	}
-	found, err := m.words.InFile(ctx, from)
+	return m.searched(ctx, m.names, name, from, to)
+}
+
+// searched copies a file that has no name in it.
+func (m *maker) searched(ctx context.Context, names namesearch.Names, name, from, to string) error {
+	form, found, err := names.FindIn(ctx, from)
 	if err != nil {
 		return err
 	}
 	if found {
-		return sdk.Errorf(sdk.Unsupported, "the model cannot be hidden: its file %s has the name in it; remove the file or take the name out of it", name)
+		if form != "" {
+			form = " (" + form + ")"
+		}
+		return cannot("its file %s has the name in it%s; remove the file, take the name out of it, or convert weights to safetensors", name, form)
 	}
-	return link(ctx, from, to)
+	return copyFile(ctx, from, to)
 }
 
-// link shows the same bytes at another place: by a hard link, so that no path leads
-// back, else by a copy.
-func link(ctx context.Context, from, to string) error {
-	real, err := filepath.EvalSymlinks(from)
+func (m *maker) template(name, from, to string) error {
+	data, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	err = os.Link(real, to)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
+	clean := m.prose.Replace(string(data), hiddenWord)
+	if clean != string(data) {
+		m.report.Changed = append(m.report.Changed, name)
 	}
-	var at *os.LinkError
-	if !errors.As(err, &at) || !errors.Is(err, syscall.EXDEV) && !errors.Is(err, syscall.EPERM) && !errors.Is(err, syscall.EMLINK) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return copyFile(ctx, real, to)
+	return os.WriteFile(to, []byte(clean), 0o644)
 }
 
-func copyFile(ctx context.Context, from, to string) (err error) {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, reader{ctx, in})
-	return err
-}
-
-// reader gives up when its context ends.
-type reader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
+func cannot(format string, args ...any) error {
+	return sdk.Errorf(sdk.Unsupported, "the model cannot be hidden: "+format, args...)
 }

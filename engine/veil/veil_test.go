@@ -1,8 +1,10 @@
 package veil_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"os"
@@ -11,17 +13,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/veil"
 	"github.com/seer-engine/seer/sdk"
 )
 
 const name = "acme/Great-Model-7b"
 
-func words(t *testing.T, except ...string) veil.Words {
-	t.Helper()
-	w, _ := veil.NewWords([]string{name}, except...)
-	return w
-}
+func names() namesearch.Names { return namesearch.Compile(namesearch.Spec{Names: []string{name}}) }
 
 func safetensors(header map[string]any, tensors string) string {
 	text, _ := json.Marshal(header)
@@ -29,6 +28,15 @@ func safetensors(header map[string]any, tensors string) string {
 	_ = binary.Write(&b, binary.LittleEndian, uint64(len(text)))
 	b.Write(text)
 	b.WriteString(tensors)
+	return b.String()
+}
+
+func zipped(name, text string) string {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	f, _ := w.Create(name)
+	_, _ = f.Write([]byte(text))
+	_ = w.Close()
 	return b.String()
 }
 
@@ -49,8 +57,8 @@ func folder(t *testing.T, files map[string]string) string {
 
 func TestMake(t *testing.T) {
 	src := folder(t, map[string]string{
-		"config.json":             `{"_name_or_path": "acme/great-model-7b", "model_type": "llama", "n": 1e-05, "big": 12345678901234567890, "note": "from GREAT_MODEL_7B"}`,
-		"tokenizer.json":          `{"vocab": {"a": 0}}`,
+		"config.json":             `{"_name_or_path": "acme/great-model-7b", "model_type": "llama", "n": 1e-05, "big": 12345678901234567890, "note": "from GREAT_MODEL_7B", "rope_scaling": {"rope_type": "llama3", "x": 8.0}, "id2label": {"0": "yes", "1": "acme"}}`,
+		"tokenizer.json":          `{"version": "1.0", "model": {"vocab": {"a": 0}}}`,
 		"vocab.txt":               "a\nb\n",
 		"model.safetensors":       safetensors(map[string]any{"__metadata__": map[string]string{"source": "hub:acme/great-model-7b", "format": "pt"}, "w": map[string]any{"dtype": "U8", "shape": []int{4}, "data_offsets": []int{0, 4}}}, "\x01\x02\x03\x04"),
 		"more/w.safetensors":      safetensors(map[string]any{"w": map[string]any{"dtype": "U8", "shape": []int{1}, "data_offsets": []int{0, 1}}}, "\x07"),
@@ -62,12 +70,16 @@ func TestMake(t *testing.T) {
 		"special_tokens_map.json": `{}`,
 	})
 	dst := filepath.Join(t.TempDir(), "m")
-	report, err := veil.Make(context.Background(), src, dst, words(t))
+	report, err := veil.Make(context.Background(), src, dst, names())
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(report.Changed)
 	slices.Sort(report.Left)
+	slices.Sort(report.Dropped)
+	if want := []string{"config.json: note"}; !slices.Equal(report.Dropped, want) {
+		t.Errorf("dropped %q", report.Dropped)
+	}
 	if want := []string{"config.json", "model.safetensors", "tokenizer_config.json"}; !slices.Equal(report.Changed, want) {
 		t.Errorf("changed %q", report.Changed)
 	}
@@ -78,7 +90,7 @@ func TestMake(t *testing.T) {
 		if err != nil || info.IsDir() {
 			return err
 		}
-		found, err := words(t).InFile(context.Background(), path)
+		_, found, err := names().FindIn(context.Background(), path)
 		if found {
 			t.Errorf("the name is in %s", path)
 		}
@@ -88,7 +100,8 @@ func TestMake(t *testing.T) {
 		t.Error(err)
 	}
 	config, err := os.ReadFile(filepath.Join(dst, "config.json"))
-	if err != nil || !strings.Contains(string(config), "12345678901234567890") || !strings.Contains(string(config), `"llama"`) {
+	if err != nil || !strings.Contains(string(config), "12345678901234567890") || !strings.Contains(string(config), `"llama"`) ||
+		!strings.Contains(string(config), `"llama3"`) || !strings.Contains(string(config), `"yes"`) || strings.Contains(string(config), "note") {
 		t.Errorf("config.json: %s, %v", config, err)
 	}
 	before, _ := os.ReadFile(filepath.Join(src, "model.safetensors"))
@@ -96,38 +109,43 @@ func TestMake(t *testing.T) {
 	if err != nil || len(before) != len(after) || !bytes.HasSuffix(after, []byte("\x01\x02\x03\x04")) {
 		t.Errorf("tensors: %q, %v", after, err)
 	}
-	one, _ := os.Stat(filepath.Join(src, "vocab.txt"))
-	two, err := os.Stat(filepath.Join(dst, "vocab.txt"))
-	if err != nil || !os.SameFile(one, two) {
-		t.Errorf("vocab.txt is a copy: %v", err)
-	}
 }
 
 // Python's words for numbers that are none stay as Python reads them.
 func TestWordsOfPython(t *testing.T) {
-	src := folder(t, map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "note": "NaN"}`})
+	src := folder(t, map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "mode": "NaN"}`})
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(context.Background(), src, dst, words(t)); err != nil {
+	if _, err := veil.Make(context.Background(), src, dst, names()); err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.ReadFile(filepath.Join(dst, "config.json"))
-	if got, want := strings.Join(strings.Fields(string(config)), ""), `{"note":"NaN","time_step_limit":[0.0,Infinity,-Infinity,NaN]}`; got != want || err != nil {
+	if got, want := strings.Join(strings.Fields(string(config)), ""), `{"mode":"NaN","time_step_limit":[0.0,Infinity,-Infinity,NaN]}`; got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
 func TestWhatCannotBeHidden(t *testing.T) {
 	for file, text := range map[string]string{
-		"great-model-7b.gguf":   "x",
-		"weights.bin":           strings.Repeat("x", 3<<20) + "acme_great_model_7b" + strings.Repeat("y", 100),
-		"config.json":           `{"great-model-7b": 1}`,
-		"tokenizer_config.json": `{"broken": "great-model-7b"`,
-		"model.safetensors":     safetensors(map[string]any{"great.model.7b.weight": map[string]any{}}, ""),
-		"cut.safetensors":       "\x05\x00",
-		"odd.safetensors":       "\xff\xff\xff\xff\xff\xff\xff\xff",
+		"great-model-7b.gguf":          "x",
+		"acme.bin":                     "x",
+		"model.gguf":                   "GGUF\x03\x00\x00\x00general.name\x08\x00\x00\x00acme great",
+		"pytorch_model.bin":            zipped("great_model_7b/data.pkl", "x"),
+		"tf_model.h5":                  "x" + base64.StdEncoding.EncodeToString([]byte("by acme, the best")),
+		"modeling.py":                  "# Copyright acme",
+		"vocab.txt":                    "a\ngreat-model-7b\nb",
+		"tokenizer.json":               `{"model": {"vocab": {"a": 0}}, "added_tokens": [{"content": "<|acme|>"}]}`,
+		"special_tokens_map.json":      `{"bos_token": {"content": "<|acme|>"}}`,
+		"model.safetensors.index.json": `{"weight_map": {"acme.w": "a"}}`,
+		"gap.safetensors":              safetensors(map[string]any{"w": map[string]any{"dtype": "U8", "shape": []int{1}, "data_offsets": []int{4, 5}}}, "acmex"),
+		"tail.safetensors":             safetensors(map[string]any{"w": map[string]any{"dtype": "U8", "shape": []int{1}, "data_offsets": []int{0, 1}}}, "xacme"),
+		"weights.bin":                  strings.Repeat("x", 3<<20) + "acme_great_model_7b" + strings.Repeat("y", 100),
+		"tokenizer_config.json":        `{"broken": "great-model-7b"`,
+		"model.safetensors":            safetensors(map[string]any{"great.model.7b.weight": map[string]any{}}, ""),
+		"cut.safetensors":              "\x05\x00",
+		"odd.safetensors":              "\xff\xff\xff\xff\xff\xff\xff\xff",
 	} {
 		dst := filepath.Join(t.TempDir(), "m")
-		_, err := veil.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, words(t))
+		_, err := veil.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, names())
 		if code := sdk.CodeOf(err); code != sdk.Unsupported && code != sdk.Invalid || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -139,7 +157,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 
 func TestNothingToLoad(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, words(t)); sdk.CodeOf(err) != sdk.Invalid {
+	if _, err := veil.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, names()); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("got %v", err)
 	}
 }
@@ -148,40 +166,11 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, words(t)); err == nil {
+	if _, err := veil.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, names()); err == nil {
 		t.Error("it went on")
 	}
 	if _, err := os.Stat(dst); !os.IsNotExist(err) {
 		t.Error("the half of it is left")
-	}
-}
-
-// The architecture has to stay; who asks is told that it says as much.
-func TestWordsThatHaveToStay(t *testing.T) {
-	w, told := veil.NewWords([]string{"gpt2", "./modèle", "modèle", "shelf:a/xy"}, "gpt2")
-	if !slices.Equal(told, []string{"gpt2"}) || w.In([]byte(`"model_type": "gpt2"`)) {
-		t.Errorf("told %q", told)
-	}
-	for text, want := range map[string]bool{"x/Modèle": true, "un modèle.": true, "a-xy": true, "xy": false, "": false} {
-		if got := w.In([]byte(text)); got != want {
-			t.Errorf("%q: %v", text, got)
-		}
-	}
-}
-
-// A word is found wherever it stands in a file, also on an edge of what is read at once.
-func TestInFileAtEdges(t *testing.T) {
-	w := words(t)
-	for _, at := range []int{0, 1<<20 - 10, 1 << 20, 1<<20 + 4<<10 - 5, 2<<20 + 3} {
-		path := filepath.Join(t.TempDir(), "f")
-		text := bytes.Repeat([]byte{'x', 0}, 3<<20/2)
-		copy(text[at:], " great-model-7b ")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if found, err := w.InFile(context.Background(), path); err != nil || !found {
-			t.Errorf("at %d: %v, %v", at, found, err)
-		}
 	}
 }
 
@@ -196,10 +185,10 @@ func FuzzClean(f *testing.F) {
 			t.Fatal(err)
 		}
 		dst := filepath.Join(t.TempDir(), "m")
-		if _, err := veil.Make(context.Background(), dir, dst, words(t)); err != nil {
+		if _, err := veil.Make(context.Background(), dir, dst, names()); err != nil {
 			return
 		}
-		if found, err := words(t).InFile(context.Background(), filepath.Join(dst, "c.json")); found || err != nil {
+		if _, found, err := names().FindIn(context.Background(), filepath.Join(dst, "c.json")); found || err != nil {
 			t.Errorf("%q: %v, %v", text, found, err)
 		}
 	})

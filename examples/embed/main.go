@@ -78,7 +78,7 @@ func run(ctx context.Context, out io.Writer, dir, runtime, plugins, file string)
 	if err := follow(ctx, out, tools); err != nil {
 		return err
 	}
-	return write(ctx, out, tools, filepath.Join(dir, "agent"))
+	return write(ctx, out, e, tools, filepath.Join(dir, "agent"))
 }
 
 // call makes a token that may call one of the functions, and calls both.
@@ -124,12 +124,16 @@ func follow(ctx context.Context, out io.Writer, tools *engine.Service) error {
 
 // write asks the expose mode for an agent's files, twice: in the folder that is
 // granted, and in one that is not.
-func write(ctx context.Context, out io.Writer, tools *engine.Service, dir string) error {
+func write(ctx context.Context, out io.Writer, e *engine.Engine, tools *engine.Service, dir string) error {
 	files, err := tools.Expose(ctx, "skill", nil)
 	if err != nil {
 		return err
 	}
-	written, err := surface.Write(dir, files, surface.Target{Connection: tools.Connection()})
+	records, err := e.SurfaceRecords() // of what may be replaced the next time
+	if err != nil {
+		return err
+	}
+	written, err := surface.Write(ctx, dir, files, surface.Target{Connection: tools.Connection(), Records: records})
 	if err != nil {
 		return err
 	}

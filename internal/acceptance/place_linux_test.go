@@ -113,8 +113,12 @@ func (p *place) environ() []string {
 	return out
 }
 
-// command prepares a program that is typed here. Its input is empty.
+// command prepares a program that is typed here. Its input is empty. Experiments are the
+// user's own, who confirms what they do beyond their folder.
 func (p *place) command(argv ...string) *exec.Cmd {
+	if len(argv) > 1 && argv[0] == installed.seer && (argv[1] == "run" || argv[1] == "up") {
+		argv = slices.Insert(slices.Clone(argv), 2, "--yes")
+	}
 	cmd := &exec.Cmd{Path: argv[0], Args: argv, Dir: p.work, Env: p.environ()}
 	if !strings.Contains(argv[0], "/") {
 		cmd = exec.Command(argv[0], argv[1:]...)

@@ -102,8 +102,8 @@ func TestPortThatIsTaken(t *testing.T) {
 	}
 	defer l.Close()
 	port := fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
-	p.write("ports.yaml", "name: test\nsandbox:\n  ports: ["+port+"]\n")
-	p.exits(3, []string{"up", "ports.yaml"}, "ports.yaml:3", "port "+port)
+	p.write("ports.yaml", "name: test\nsandbox:\n  network: host\n  ports: ["+port+"]\n")
+	p.exits(3, []string{"up", "ports.yaml"}, "ports.yaml:4", "port "+port)
 	if left := p.ls("--all"); len(left) > 0 {
 		t.Errorf("a record was made: %v", left)
 	}

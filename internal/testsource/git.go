@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,4 +100,14 @@ func (g *Git) Run(dir string, args ...string) string {
 		g.t.Fatalf("git %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// Reached is the field of a sandbox that lets it and its builds reach the server, which is
+// on this computer.
+func (g *Git) Reached() string {
+	at, err := url.Parse(g.URL)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return "host_ports: [" + at.Port() + "]"
 }

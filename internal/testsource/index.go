@@ -7,6 +7,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,7 +44,7 @@ func NewIndex(t testing.TB, password string, packages ...Package) *Index {
 	for _, p := range packages {
 		name, data := p.file(t)
 		files["/files/"+name] = data
-		pages["/simple/"+p.Name+"/"] += fmt.Sprintf(`<a href="/files/%s">%s</a>`, name, name)
+		pages["/simple/"+p.Name+"/"] += fmt.Sprintf(`<a href="/files/%s#sha256=%x">%s</a>`, name, sha256.Sum256(data), name)
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); x.password != "" && (user != x.user || password != x.password) {

@@ -24,7 +24,7 @@ func ExposeChecks(k ExposeKit) []Check {
 		{Name: "expose/together", run: m.together, Doc: "Calls may come from several goroutines at once."},
 		{Name: "expose/every-interface", run: m.every, Doc: "Every interface that Python can have gives a surface: none, hundreds of functions, Unicode, docs with every kind of quote."},
 		{Name: "expose/names-functions", run: m.names, Doc: "An agent learns of every function."},
-		{Name: "expose/files", run: m.files, Doc: "Paths of files are slash-separated, relative, without .. and different; those with a part that begins with a dot need a permission."},
+		{Name: "expose/files", run: m.files, Doc: "Paths of files are slash-separated, relative, without .. and different; those that are neither NAME.* nor below NAME/, and those with a part that begins with a dot, need a permission."},
 		{Name: "expose/permissions", run: m.permissions, Doc: "An MCP server is Seer's own program, a variable begins with SEER_, or the manifest asks for more."},
 		{Name: "expose/placeholders", run: m.placeholders, Doc: "Placeholders are filled in in servers, prompt and variables only; who points at the connection makes a file of it."},
 		{Name: "expose/unknown-option", run: m.option, Doc: "An option that the mode does not know is invalid."},

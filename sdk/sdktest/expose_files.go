@@ -11,7 +11,7 @@ import (
 )
 
 func (m *mode) files(ctx context.Context, t *trial) {
-	m.each(ctx, t, func(name string, _ sdk.ExposeRequest, s sdk.Surface) {
+	m.each(ctx, t, func(name string, req sdk.ExposeRequest, s sdk.Surface) {
 		seen := map[string]bool{}
 		for _, f := range s.Files {
 			folded := strings.ToLower(f.Path)
@@ -26,10 +26,18 @@ func (m *mode) files(ctx context.Context, t *trial) {
 				t.failf("%s: %s has the kind %q, which the engine writes, and a text of its own", name, f.Path, f.Kind)
 			case dotted(f.Path) && !m.allowsFile(f.Path):
 				t.failf("%s: %s has a part that begins with a dot; programs look for settings there: ask for it in the manifest's permissions.files, with a reason", name, f.Path)
+			case !ofService(f.Path, req.Name) && !m.allowsFile(f.Path):
+				t.failf("%s: %s is neither %s.* nor below %[3]s/; name it so, or ask for it in the manifest's permissions.files, with a reason", name, f.Path, req.Name)
 			}
 			seen[folded] = true
 		}
 	})
+}
+
+// ofService reports whether a file is named after the service, and so needs no permission.
+func ofService(file, service string) bool {
+	rest, ok := strings.CutPrefix(file, service)
+	return ok && len(rest) > 1 && (rest[0] == '/' || rest[0] == '.' && !strings.Contains(rest, "/"))
 }
 
 func dotted(p string) bool {

@@ -43,7 +43,7 @@ func (a agent) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, er
 		tools = []byte("{}")
 	}
 	s := sdk.Surface{Prompt: text + sdk.PlaceholderConnection, Files: []sdk.SurfaceFile{
-		{Path: "tools.json", Text: string(tools)}, {Path: req.Name + ".connection.json", Kind: sdk.FileConnection}},
+		{Path: req.Name + ".json", Text: string(tools)}, {Path: req.Name + ".connection.json", Kind: sdk.FileConnection}},
 		MCPServers: map[string]sdk.MCPServer{}, Env: map[string]string{"SEER_X": "1"}}
 	switch {
 	case a.has("not pure"):
@@ -55,7 +55,7 @@ func (a agent) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, er
 	case a.has("climbs"):
 		s.Files[0].Path = "../" + s.Files[0].Path
 	case a.has("files twice"):
-		s.Files = append(s.Files, sdk.SurfaceFile{Path: "TOOLS.json", Text: "{}"})
+		s.Files = append(s.Files, sdk.SurfaceFile{Path: strings.ToUpper(req.Name) + ".JSON", Text: "{}"})
 	case a.has("runs a shell"):
 		s.MCPServers["x"] = sdk.MCPServer{Command: "sh"}
 	case a.has("sets PATH"):

@@ -19,9 +19,7 @@ var (
 	valueName    = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	keyName      = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`)
-	// A plugin reads its settings; what looks like one of these is meant to be a secret.
-	credentialName = regexp.MustCompile(`(?i)(token|secret|passw|credential|private|api_?key|access_?key|auth_?key|cookie)`)
-	httpMethods    = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	httpMethods  = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 )
 
 // Check finds all mistakes in what a manifest says about permissions, settings,
@@ -114,7 +112,7 @@ func (c *check) setting(at string, s sdk.Setting) {
 		c.add(at, "has neither env, profile nor default, so that it can have no value")
 	}
 	for _, name := range append(slices.Clone(s.Env), s.Profile) {
-		if credentialName.MatchString(name) || c.isSecretVariable(name) {
+		if CredentialName(name) || c.isSecretVariable(name) {
 			c.add(at, "%s looks like a credential, which a plugin must not read; name it under secrets", name)
 		}
 	}

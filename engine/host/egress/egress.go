@@ -46,8 +46,9 @@ type Options struct {
 	// there is none.
 	Env func(name string) (value, where string, ok bool)
 
-	// SecretEnv is where secrets, and nothing else, are looked for after Env: a file that
-	// comes with a project must not say where a credential is sent. nil = nowhere.
+	// SecretEnv is where secrets, and nothing else, are looked for if neither Env nor the
+	// profile has any secret of the manifest: a file that comes with a project must not say
+	// where a credential is sent, nor replace the user's account. nil = nowhere.
 	SecretEnv func(name string) (value, where string, ok bool)
 
 	Home   string      // folder of the profiles that a manifest names by ~/; "" = there are none
@@ -62,7 +63,8 @@ type Options struct {
 	// nil = the network.
 	Transport http.RoundTripper
 
-	connect func(ctx context.Context, addr string) (net.Conn, error) // of tests
+	connect      func(ctx context.Context, addr string) (net.Conn, error) // of tests
+	projectFirst bool                                                     // of tests: SecretEnv wins over the profile
 }
 
 // Limits bound what a plugin may move.

@@ -79,11 +79,33 @@ func (o Options) read() values {
 		v.settings[s.Name] = value{text: text, where: where, users: !sameValue(text, s.Default)}
 	}
 	for _, s := range o.Manifest.Secrets {
-		text, where := o.find(s.Env, s.Profile, profile, o.SecretEnv)
-		text = strings.TrimSpace(text)
-		v.secrets[s.Name] = value{text: text, where: where, users: true, problem: unusable(s.Name, text, where)}
+		text, where := o.find(s.Env, s.Profile, profile)
+		v.secrets[s.Name] = secret(s.Name, text, where)
+	}
+	if v.err == nil && !v.account() || o.projectFirst {
+		for _, s := range o.Manifest.Secrets {
+			text, where := variable(o.SecretEnv, s.Env)
+			v.secrets[s.Name] = secret(s.Name, text, where)
+		}
 	}
 	return v
+}
+
+// account reports whether the user has an account with the plugin's backend. None of its
+// credentials then comes from a project's file: it would replace the account, or a part of
+// it, and receive models and files.
+func (v values) account() bool {
+	for _, s := range v.secrets {
+		if s.text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func secret(name, text, where string) value {
+	text = strings.TrimSpace(text)
+	return value{text: text, where: where, users: true, problem: unusable(name, text, where)}
 }
 
 // sameValue reports whether two texts are the same, or the same origin.
@@ -94,15 +116,21 @@ func sameValue(a, b string) bool {
 }
 
 // find takes a variable, else the profile.
-func (o Options) find(env []string, key string, profile section, more ...func(string) (string, string, bool)) (text, where string) {
-	for _, in := range append([]func(string) (string, string, bool){o.Env}, more...) {
-		for _, name := range env {
-			if text, where = lookup(in, name); text != "" {
-				return text, name + " of " + where
-			}
-		}
+func (o Options) find(env []string, key string, profile section) (text, where string) {
+	if text, where = variable(o.Env, env); text != "" {
+		return text, where
 	}
 	return profile.get(key)
+}
+
+// variable is the first of several variables that has a value.
+func variable(in func(string) (string, string, bool), names []string) (text, where string) {
+	for _, name := range names {
+		if text, where = lookup(in, name); text != "" {
+			return text, name + " of " + where
+		}
+	}
+	return "", ""
 }
 
 func unusable(name, text, where string) string {

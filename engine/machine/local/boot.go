@@ -21,8 +21,9 @@ import (
 const runtimePrefix = "seer-runtime-"
 
 // bootEnv is the environment of the machine's program. Of SEER_BOOT it fills in
-// what only the provider knows: where to listen and where the folders are.
-func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map[string]string, error) {
+// what only the provider knows: where to listen, where the folders are, and what of the
+// cache is what it has put there.
+func (p *provider) bootEnv(f folder, n *note, b boot) (map[string]string, error) {
 	env := map[string]string{"LANG": "C.UTF-8"}
 	for _, entry := range n.System.Env {
 		if name, value, ok := strings.Cut(entry, "="); ok && name != "" && !strings.HasPrefix(name, "SEER_") {
@@ -30,7 +31,7 @@ func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map
 		}
 	}
 	env["HOME"], env["USER"], env["TMPDIR"] = "/home/seer", isolation.User, "/tmp"
-	env["PATH"] = searchPath(python, env["PATH"])
+	env["PATH"] = searchPath(b.python, env["PATH"])
 	if n.Isolation == isolation.None {
 		env["HOME"], env["TMPDIR"] = f.path("home"), f.path("tmp")
 	}
@@ -38,6 +39,7 @@ func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map
 		env[name] = value
 	}
 	env["SEER_MACHINE"] = n.Key
+	delete(env, HostPortsVariable)
 	if n.Gate != nil {
 		data, err := json.Marshal(n.Gate.inside())
 		if err != nil {
@@ -53,6 +55,9 @@ func (p *provider) bootEnv(f folder, n *note, python isolation.Interpreter) (map
 		return nil, sdk.Errorf(sdk.Invalid, "SEER_BOOT is not a JSON object: %v", err)
 	}
 	boot["machine"] = n.Key
+	if len(b.trusted) > 0 {
+		boot["trusted"] = b.trusted
+	}
 	if n.Isolation == isolation.None {
 		boot["listen"], boot["cache"], boot["scratch"] = "unix:"+filepath.Join(f.path("run"), "s"), f.path("cache"), f.path("scratch")
 		boot["roots"] = roots(f, n.Spec.Mounts)
@@ -182,10 +187,12 @@ func digestOf(file string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-func copyFile(to, from string) error {
+// copyFile returns the SHA-256 of what it has copied.
+func copyFile(to, from string) (digest string, err error) {
 	data, err := os.ReadFile(from)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return os.WriteFile(to, data, 0o600)
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), os.WriteFile(to, data, 0o600)
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,8 @@ func check(spec sdk.MachineSpec) error {
 		return sdk.Errorf(sdk.Unsupported, "the local provider installs no Python packages into images")
 	case spec.Image != nil && spec.Image.Base != "" && spec.Image.Snapshot != "":
 		return sdk.Errorf(sdk.Invalid, "a machine starts from an image or from a snapshot, not from both")
-	case spec.Network != "" && spec.Network != "open" && !ownNetwork(&spec):
-		return sdk.Errorf(sdk.Invalid, "unknown network %q; use open, none or a list of hosts", spec.Network)
+	case !slices.Contains([]string{"", openNetwork, hostNetwork, "none", "hosts"}, spec.Network):
+		return sdk.Errorf(sdk.Invalid, "unknown network %q; use open, none, host or a list of hosts", spec.Network)
 	case (spec.Network == "hosts") != (len(spec.NetworkHosts) > 0):
 		return sdk.Errorf(sdk.Invalid, "the network hosts and a list of hosts go together")
 	}

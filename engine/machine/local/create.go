@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,7 +27,7 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if err != nil {
 		return sdk.CreateStep{}, err
 	}
-	if choice.Kind == isolation.None && ownNetwork(&spec) {
+	if choice.Kind == isolation.None && (spec.Network == "none" || spec.Network == "hosts") {
 		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
 			spec.Network, because(choice.Warning))
 	}
@@ -53,9 +54,15 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 		lock.Remove()
 		return sdk.CreateStep{}, err
 	}
-	step.Log = append(lines, describe(choice)...)
-	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), Spec: &spec,
-		Gate: wantsGate(&spec, choice.Kind), System: tree}
+	step.Log = append(lines, describe(choice, spec.NestedSandbox)...)
+	way, log, err := p.way(ctx, &spec, choice.Kind)
+	if err != nil {
+		lock.Remove()
+		return sdk.CreateStep{}, err
+	}
+	step.Log = append(step.Log, log...)
+	n := &note{Key: spec.Key, Owner: spec.Owner, Port: spec.Port, Ports: spec.Ports, Isolation: choice.Kind, CreatedAt: time.Now().UTC(), EndUnix: spec.EndUnix, Spec: &spec,
+		Gate: way, System: tree}
 	warning := confine(handle, n)
 	more, err := p.start(ctx, handle, f, n, again)
 	if err != nil {
@@ -75,8 +82,11 @@ func orNothing(step *sdk.CreateStep) sdk.CreateStep {
 	return *step
 }
 
-func describe(choice isolation.Choice) []string {
+func describe(choice isolation.Choice, nested bool) []string {
 	out := []string{"isolation: " + choice.Kind}
+	if nested {
+		out[0] += ", programs in the sandbox may make sandboxes of their own"
+	}
 	if choice.Warning != "" {
 		out = append(out, choice.Warning)
 	}
@@ -105,6 +115,6 @@ func (p *provider) created(f folder, key string) (bool, error) {
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
-	n.Outer = eldest(found)
+	n.Outer = proc.Eldest(found)
 	return true, f.write(n)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -69,7 +70,7 @@ func (p *provider) trial() (file, content string) {
 	file = filepath.Join(p.Dir, "gvisor-works")
 	for _, dir := range p.Places {
 		if info, err := os.Stat(filepath.Join(dir, "runsc")); err == nil {
-			return file, fmt.Sprintf("%s %d %q %d %d", bootID(), os.Geteuid(), dir, info.Size(), info.ModTime().UnixNano())
+			return file, fmt.Sprintf("%s %d %q %d %d", proc.BootID(), os.Geteuid(), dir, info.Size(), info.ModTime().UnixNano())
 		}
 	}
 	return file, ""

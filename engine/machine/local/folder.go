@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seer-engine/seer/engine/isolation/cgroup"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -43,12 +45,11 @@ func (f folder) socket() string { return filepath.Join(f.socketDir, "s") }
 // this computer can change: inside, run/s could be replaced by a link to another
 // socket of this computer, which would then be sent the admin token.
 //
-// A machine that was parked has made it anew. One that was made while the machine stood
-// still is the runtime's.
+// A machine that was parked has made it anew, and proves that it is its own.
 func (f folder) adopt(parked *parkNote) (bool, error) {
 	name, inside := filepath.Join(f.path("socket"), "s"), filepath.Join(f.path("run"), "s")
 	switch {
-	case parked == nil && isSocket(name):
+	case (parked == nil || parked.Copy) && isSocket(name):
 		return true, nil
 	case parked != nil && sameFile(inside, name+before) && f.exists("run", "here-"+parked.ID):
 		return false, nil // it lets go of it now
@@ -57,15 +58,27 @@ func (f folder) adopt(parked *parkNote) (bool, error) {
 	case !isSocket(inside): // somebody may listen in its place
 		return parked != nil && isSocket(name) && answers(f.socket()), nil
 	}
-	_ = os.Remove(name)
-	if err := os.Link(inside, name); err != nil {
+	part := name + ".adopted"
+	_ = os.Remove(part)
+	defer os.Remove(part)
+	if err := os.Link(inside, part); err != nil {
 		return false, fmt.Errorf("adopt the machine's socket: %w", err)
 	}
-	if parked != nil && !parked.owns(name, name) {
-		_ = os.Remove(name)
-		return false, errors.New("the machine's socket was made anew by something in the machine; end it")
+	if !isSocket(part) { // it may have been replaced just before the link
+		return false, nil
 	}
-	return isSocket(name), nil // it may have been replaced just before the link
+	if parked != nil {
+		switch err := parked.owns(part, f.socket()+".adopted", name); {
+		case errors.Is(err, parking.ErrProof):
+			return false, errors.New("the machine's socket was made anew by something in the machine; end it")
+		case err != nil: // nobody listens yet
+			return false, nil
+		}
+	}
+	if err := os.Rename(part, name); err != nil {
+		return false, fmt.Errorf("adopt the machine's socket: %w", err)
+	}
+	return true, nil
 }
 
 func isSocket(path string) bool {
@@ -98,16 +111,11 @@ type note struct {
 	Gate      *gateNote        `json:"gate,omitempty"`
 	System    *system          `json:"system,omitempty"`
 	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
-	Limits    *limits          `json:"limits,omitempty"`
+	Limits    *cgroup.Group    `json:"limits,omitempty"`
 	Parked    *parkNote        `json:"parked,omitempty"` // the last time
 	CreatedAt time.Time        `json:"created_at"`
-	Spec      *sdk.MachineSpec `json:"spec,omitempty"` // until it has been started
-}
-
-// process tells a process apart from a later one with the same number.
-type process struct {
-	PID   int    `json:"pid"`
-	Start string `json:"start"`
+	EndUnix   int64            `json:"end_unix,omitempty"` // hard end, which the watchdog keeps; 0 = none
+	Spec      *sdk.MachineSpec `json:"spec,omitempty"`     // until it has been started
 }
 
 // read returns the note, or nil if there is none.

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -15,7 +17,17 @@ type gateNote struct {
 	Process process    `json:"process,omitzero"`
 	Ports   []gatePort `json:"ports,omitempty"`
 	Hosts   []string   `json:"hosts,omitempty"`
+
+	HostPorts []int  `json:"host_ports,omitempty"` // of this computer, reached from inside
+	Open      bool   `json:"open,omitempty"`       // to everything but this computer
+	Tool      string `json:"tool,omitempty"`       // by which; without one by the proxy
 }
+
+// proxied reports whether programs inside reach others by the gate's proxy.
+func (g *gateNote) proxied() bool { return len(g.Hosts) > 0 || g.Open && g.Tool == "" }
+
+// connected reports whether the machine's network namespace is connected by a tool.
+func (g *gateNote) connected() bool { return g != nil && g.Tool != "" }
 
 // gatePort is a port inside and the one of this computer that leads to it.
 type gatePort struct {
@@ -24,20 +36,68 @@ type gatePort struct {
 	Any     bool `json:"any,omitempty"` // another one outside will do
 }
 
-// ownNetwork reports whether the machine does not share this computer's network.
-func ownNetwork(spec *sdk.MachineSpec) bool { return spec.Network == "none" || spec.Network == "hosts" }
+// The networks that only this provider tells apart.
+const (
+	openNetwork = "open" // or empty: the Internet without this computer
+	hostNetwork = "host" // this computer's
+)
 
-// wantsGate is the gate that a machine needs, nil for most.
-func wantsGate(spec *sdk.MachineSpec, kind string) *gateNote {
-	if kind == isolation.None || !ownNetwork(spec) || len(spec.Ports)+len(spec.NetworkHosts) == 0 {
-		return nil
+// ownNetwork reports whether the machine does not share this computer's network.
+func ownNetwork(spec *sdk.MachineSpec, kind string) bool {
+	return kind != isolation.None && spec.Network != hostNetwork
+}
+
+// opens reports whether the machine reaches the Internet from a network of its own.
+func opens(spec *sdk.MachineSpec, kind string) bool {
+	return ownNetwork(spec, kind) && (spec.Network == openNetwork || spec.Network == "")
+}
+
+// wantsGate is the gate that a machine needs, nil for some. tool connects open networks.
+func wantsGate(spec *sdk.MachineSpec, kind, tool string) (*gateNote, error) {
+	ports, err := hostPorts(spec)
+	if err != nil || !ownNetwork(spec, kind) || len(spec.Ports)+len(spec.NetworkHosts)+len(ports) == 0 && !opens(spec, kind) {
+		return nil, err
 	}
-	g := &gateNote{Hosts: spec.NetworkHosts}
+	g := &gateNote{Hosts: spec.NetworkHosts, HostPorts: ports, Open: opens(spec, kind)}
+	if g.Open {
+		g.Tool = tool
+	}
 	for _, port := range spec.Ports {
 		g.Ports = append(g.Ports, gatePort{Port: port, Outside: port, Any: slices.Contains(spec.AnyPort, port)})
 	}
-	return g
+	return g, nil
 }
+
+// HostPortsVariable is the variable in the Env of a spec with the ports of this computer
+// that the machine reaches at its own loopback: numbers with commas between them.
+const HostPortsVariable = "SEER_HOST_PORTS"
+
+// HostPorts is the value of [HostPortsVariable].
+func HostPorts(ports []int) string {
+	words := make([]string, len(ports))
+	for i, port := range ports {
+		words[i] = strconv.Itoa(port)
+	}
+	return strings.Join(words, ",")
+}
+
+func hostPorts(spec *sdk.MachineSpec) (ports []int, err error) {
+	text := spec.Env[HostPortsVariable]
+	if text == "" {
+		return nil, nil
+	}
+	for _, word := range strings.Split(text, ",") {
+		port, err := strconv.Atoi(word)
+		if err != nil || port < 1024 || port > 65535 || slices.Contains(spec.Ports, port) || slices.Contains(ports, port) {
+			return nil, sdk.Errorf(sdk.Invalid, "the host port %q is none from 1024 to 65535, or is named twice", word)
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
+}
+
+// hostSocket is the name of the socket that leads to a port of this computer.
+func hostSocket(port int) string { return "host-" + strconv.Itoa(port) }
 
 // inside is what the runtime is told of the gate.
 func (g *gateNote) inside() gate.Inside {
@@ -45,7 +105,10 @@ func (g *gateNote) inside() gate.Inside {
 	for _, port := range g.Ports {
 		in.Ports = append(in.Ports, port.Port)
 	}
-	if len(g.Hosts) > 0 {
+	for _, port := range g.HostPorts {
+		in.HostPorts = append(in.HostPorts, gate.Out{Port: port, Socket: "/run/seer/" + hostSocket(port)})
+	}
+	if g.proxied() {
 		in.Proxy, in.ProxyPort = "/run/seer/proxy", gate.ProxyPort
 	}
 	return in

@@ -21,8 +21,10 @@ import (
 // sockets are what a gate is started with. They are open before the machine is, so
 // that nobody takes a port in between.
 type sockets struct {
-	files  []*os.File
-	config gate.Config
+	files     []*os.File
+	config    gate.Config
+	proxied   bool
+	hostPorts []int
 }
 
 // add hands a file on and returns its number in the gate.
@@ -44,7 +46,7 @@ func (s *sockets) close() {
 // listen opens the ports of this computer, and writes down which they are. other: another
 // one will do where that is allowed and the wished one is taken.
 func (g *gateNote) listen(other bool) (s *sockets, err error) {
-	s = &sockets{config: gate.Config{Hosts: g.Hosts}}
+	s = &sockets{config: gate.Config{Hosts: g.Hosts, Open: g.Open && g.Tool == ""}, proxied: g.proxied(), hostPorts: g.HostPorts}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -86,30 +88,43 @@ func (s *sockets) reachable(f folder) error {
 		return err
 	}
 	s.config.Run = s.add(run)
-	if len(s.config.Hosts) == 0 {
-		return nil
+	if s.proxied {
+		if s.config.Proxy, err = s.socket(run, "proxy"); err != nil {
+			return err
+		}
 	}
-	name := filepath.Join("/proc/self/fd", strconv.Itoa(int(run.Fd())), "proxy") // the folder's own path may be too long
+	for _, port := range s.hostPorts {
+		file, err := s.socket(run, hostSocket(port))
+		if err != nil {
+			return err
+		}
+		s.config.HostPorts = append(s.config.HostPorts, gate.Port{Port: port, File: file})
+	}
+	return nil
+}
+
+// socket makes a socket in the machine's folder, and returns its number in the gate.
+func (s *sockets) socket(run *os.File, name string) (int, error) {
+	name = filepath.Join("/proc/self/fd", strconv.Itoa(int(run.Fd())), name) // the folder's own path may be too long
 	if err := os.RemoveAll(name); err != nil {
-		return fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the gate's socket: %w", err)
 	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the gate's socket: %w", err)
 	}
 	l.SetUnlinkOnClose(false)
 	defer l.Close()
 	file, err := l.File()
 	if err != nil {
-		return fmt.Errorf("make the gate's socket: %w", err)
+		return 0, fmt.Errorf("make the gate's socket: %w", err)
 	}
-	s.config.Proxy = s.add(file)
-	return nil
+	return s.add(file), nil
 }
 
 // openGate starts the gate of the machine whose processes are given. It ends when the
 // last of them has.
-func (p *provider) openGate(f folder, n *note, s *sockets, machine ...process) error {
+func (p *provider) openGate(ctx context.Context, f folder, n *note, s *sockets, machine ...process) error {
 	for _, m := range machine {
 		fd, err := unix.PidfdOpen(m.PID, 0)
 		if err != nil {
@@ -130,6 +145,11 @@ func (p *provider) openGate(f folder, n *note, s *sockets, machine ...process) e
 		return err
 	}
 	defer log.Close()
+	ready, err := p.uplink(ctx, f, n, s)
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
 	in, out, err := os.Pipe()
 	if err != nil {
 		return err
@@ -148,10 +168,11 @@ func (p *provider) openGate(f folder, n *note, s *sockets, machine ...process) e
 	n.Gate.Process.Start, _ = startOf(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	_ = in.Close()
+	s.close() // so that the end of the gate is that of its pipe
 	if _, err := out.Write(s.config.Encode()); err != nil {
 		return fmt.Errorf("tell the gate of the sandbox's network what to do: %w", err)
 	}
-	return nil
+	return ready.wait(ctx)
 }
 
 // mendGate starts a gate again that has died before its machine.
@@ -184,7 +205,7 @@ func (p *provider) mendGate(ctx context.Context, handle string, f folder) error 
 	if inner, ok := f.inner(n.Key); ok {
 		machine = append(machine, inner)
 	}
-	if err := p.openGate(f, n, s, machine...); err != nil {
+	if err := p.openGate(ctx, f, n, s, machine...); err != nil {
 		return err
 	}
 	p.Logger.Warn("the gate of a machine had died and was started again", "key", n.Key, "ports", n.Gate.ways())

@@ -16,6 +16,8 @@ func (s *sockets) reachable(folder) error         { return errNoGate() }
 func (g *gateNote) listen(bool) (*sockets, error) { return nil, errNoGate() }
 func errNoGate() error                            { return sdk.Errorf(sdk.Unsupported, "a network of its own needs Linux") }
 
-func (p *provider) openGate(folder, *note, *sockets, ...process) error { return errNoGate() }
+func (p *provider) openGate(context.Context, folder, *note, *sockets, ...process) error {
+	return errNoGate()
+}
 
 func (p *provider) mendGate(context.Context, string, folder) error { return errNoGate() }

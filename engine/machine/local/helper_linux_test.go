@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -53,6 +54,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "gate" {
 		os.Exit(gate.Main(os.Stdin, os.Stderr))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
+		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))
+	}
 	os.Exit(m.Run())
 }
 
@@ -83,7 +87,7 @@ func providerAt(base string) *provider {
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
-		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Places: []string{runscDir()}, Registry: registry.Open,
+		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{runscDir()}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
 		p.proven.Store(kind, true)
@@ -123,19 +127,20 @@ func (pl *place) close() {
 // empty checks that nothing is left of any machine.
 func (pl *place) empty() {
 	pl.t.Helper()
+	// The watchdog ends after the last machine.
+	if !until(context.Background(), patience, func() bool { return len(processesWith(pl.base)) == 0 }) {
+		pl.t.Errorf("processes are left: %v", processesWith(pl.base))
+	}
 	for _, dir := range []string{pl.p.Dir, filepath.Join(pl.p.Dir, "locks"), pl.p.RuntimeDir} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !os.IsNotExist(err) {
 			pl.t.Error(err)
 		}
 		for _, e := range entries {
-			if !slices.Contains([]string{"locks", "images", "saved", "gvisor-works"}, e.Name()) { // which outlive machines
+			if !slices.Contains([]string{"locks", "images", "saved", "gvisor-works", "uplink-works"}, e.Name()) { // which outlive machines
 				pl.t.Errorf("%s is left in %s", e.Name(), dir)
 			}
 		}
-	}
-	if left := processesWith(pl.base); len(left) > 0 {
-		pl.t.Errorf("processes are left: %v", left)
 	}
 }
 

@@ -1,21 +1,30 @@
 package local
 
 import (
-	"os"
 	"time"
 
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/isolation/cgroup"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// confine decides where the machine's memory and processor time are limited. Where that
-// cannot be done the machine runs without, and its log says so.
-func confine(handle string, n *note) (warning string) {
-	own, _ := os.ReadFile("/proc/self/cgroup")
-	var err error
-	if n.Limits, err = limitsFor(handle, n.Spec, cgroups, own); err != nil {
-		return unlimited(err)
+// limitsOf are what a machine may take of this computer.
+func limitsOf(n *note, spec *sdk.MachineSpec) cgroup.Limits {
+	l := cgroup.Limits{Memory: int64(spec.MemoryGB * (1 << 30)), CPU: spec.CPU, Processes: cgroup.SandboxProcesses}
+	switch n.Isolation {
+	case isolation.GVisor:
+		l.Processes *= cgroup.GVisorFactor
+	case isolation.None:
+		l.Processes = 0 // as a process of the user, it has the user's limits
 	}
-	return ""
+	return l
+}
+
+// confine decides where the machine's memory, processor time and processes are limited.
+// Where that cannot be done the machine runs without, and its log says so.
+func confine(handle string, n *note) (warning string) {
+	n.Limits, warning = cgroup.Find("seer-"+handle, limitsOf(n, n.Spec))
+	return warning
 }
 
 // limit makes the control groups; the note, which is on disk, tells where they are.
@@ -23,27 +32,18 @@ func limit(n *note, spec *sdk.MachineSpec) (warning string) {
 	if n.Limits == nil {
 		return ""
 	}
-	if err := n.Limits.make(spec); err != nil {
-		_ = n.Limits.remove()
+	l := limitsOf(n, spec)
+	if err := n.Limits.Make(l); err != nil {
+		_ = n.Limits.Remove()
 		n.Limits = nil
-		return unlimited(err)
+		return l.Unlimited(err)
 	}
 	return ""
 }
 
-func unlimited(err error) string {
-	return "cpu and memory_gb are not limited: " + err.Error()
-}
+// lift removes the control groups.
+func (n *note) lift() error { return n.Limits.RemoveWithin(2 * time.Second) }
 
-// lift removes the control groups; what was killed may be in them for a moment.
-func (n *note) lift() error {
-	if n.Limits == nil {
-		return nil
-	}
-	var err error
-	for end := time.Now().Add(2 * time.Second); ; time.Sleep(poll) {
-		if err = n.Limits.remove(); err == nil || time.Now().After(end) {
-			return err
-		}
-	}
-}
+// tmpfsSize bounds each folder in memory of a machine, such as /dev/shm: half of the
+// machine's memory, or of this computer's by the kernel's default.
+func tmpfsSize(spec *sdk.MachineSpec) int64 { return int64(spec.MemoryGB * (1 << 29)) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/state"
@@ -48,9 +49,12 @@ type Options struct {
 	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
 	Places    []string                                            // where runsc is looked for first
 
-	Gate   []string      // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
-	Logger hclog.Logger  // nil is silent
-	Grace  time.Duration // between asking a machine to end and killing it; default 7 seconds
+	Gate []string // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"
+	// Watchdog is the program that ends machines whose time is over; p.Dir follows. The
+	// default is the runtime's binary in ArtifactsDir, with "watchdog".
+	Watchdog []string
+	Logger   hclog.Logger  // nil is silent
+	Grace    time.Duration // between asking a machine to end and killing it; default 7 seconds
 }
 
 // New makes the provider. It touches nothing until it is asked to.
@@ -64,7 +68,7 @@ func New(o Options) sdk.Provider {
 	if o.GPUs == nil {
 		o.GPUs = isolation.GPUs
 	}
-	return &provider{Options: o, at: func(string) {}, patience: pullStep}
+	return &provider{Options: o, at: func(string) {}, patience: pullStep, detectUplink: gate.DetectUplink}
 }
 
 type provider struct {
@@ -74,7 +78,11 @@ type provider struct {
 	digests sync.Map          // runtimeFile → digest
 	pulls   pulls
 
-	patience time.Duration // [pullStep]
+	patience     time.Duration                             // [pullStep]
+	detectUplink func(ctx context.Context) (string, error) // [gate.DetectUplink]
+	sharesOpen   bool                                      // tests of attacks: network open is network host
+	unwatched    bool                                      // tests do without a watchdog
+
 }
 
 // Offers has one entry: this computer, for nothing; or one for each of its GPUs that

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -32,12 +33,12 @@ const (
 // Memory is what the provider of this computer can do beyond the contract.
 type Memory interface {
 	// SaveMemory fills the empty folder dir with the processes of a machine in gVisor and
-	// the files that they may write. park has the machine parked under an ID, and looking
+	// the files that they may write. park has the machine parked under an ID and a key, and looking
 	// for a sign of whoever asked (protocol.ParkRequest); thaw has it go on. Both are called
 	// with a context that outlives ctx, and thaw in any case once park was, unless that was
 	// [Refused]; after thaw has failed the files are not those of one moment. The machine
 	// goes on, whatever happens.
-	SaveMemory(ctx context.Context, handle, dir string, park func(ctx context.Context, id string) error, thaw func(context.Context) error) error
+	SaveMemory(ctx context.Context, handle, dir string, park func(ctx context.Context, id, key string) error, thaw func(context.Context) error) error
 	// Fits says why what is in dir cannot go on here, and gives the spec to start it with:
 	// it lacks a key, an owner, a name, an end and [RestoreVariable].
 	Fits(ctx context.Context, dir string) (sdk.MachineSpec, error)
@@ -61,6 +62,7 @@ type launch struct {
 	System   string            `json:"system,omitempty"` // digest of the image's tree
 	Runtime  string            `json:"runtime"`          // digest of its binary
 	ID       string            `json:"id,omitempty"`     // of the parking
+	Key      string            `json:"key,omitempty"`    // of the parking
 	Host     hostNote          `json:"host"`
 }
 
@@ -74,14 +76,19 @@ const (
 
 const launchName = "launch.json"
 
-// parkNote says when a machine made its socket anew: one made later is somebody else's.
+// parkNote says when a machine made its socket anew: one made later is somebody else's, and
+// so is one that does not prove itself with the key.
 type parkNote struct {
 	ID    string    `json:"id"`
+	Key   string    `json:"key"`
+	Copy  bool      `json:"copy,omitempty"` // it goes on with the processes of another
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
+
+	trusting bool // tests believe a socket without a proof
 }
 
-func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func(context.Context, string) error, thaw func(context.Context) error) (err error) {
+func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
 	if !validHandle(handle) {
 		return sdk.Errorf(sdk.Invalid, "%q is no machine of this computer", handle)
 	}
@@ -98,19 +105,19 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	if l.Host, err = p.host(ctx); err != nil {
 		return err
 	}
-	return p.saveParked(ctx, &saving{p: p, f: f, n: n, id: newParkID(), leave: func() {}}, dir, l, park, thaw)
+	return p.saveParked(ctx, &saving{p: p, f: f, n: n, id: newParkID(), key: parking.NewKey(), leave: func() {}}, dir, l, park, thaw)
 }
 
 // saveParked parks the machine, saves it and has it go on. A parking that was asked for is
 // never left to itself: a ctx that ends only ends the work.
-func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l launch, park func(context.Context, string) error, thaw func(context.Context) error) (err error) {
-	l.ID = s.id
-	s.n.Parked = &parkNote{ID: s.id, From: time.Now(), Until: time.Now().Add(parkLimit)}
+func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l launch, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
+	l.ID, l.Key = s.id, s.key
+	s.n.Parked = &parkNote{ID: s.id, Key: s.key, From: time.Now(), Until: time.Now().Add(parkLimit)}
 	if err := errors.Join(ctx.Err(), s.f.write(s.n)); err != nil {
 		return err
 	}
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkPatience)
-	err = park(patient, s.id)
+	err = park(patient, s.id, s.key)
 	cancel()
 	if refused := (*Refused)(nil); errors.As(err, &refused) {
 		return errors.Join(err, s.normal())
@@ -153,7 +160,7 @@ func (p *provider) savable(f folder) (*note, launch, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = sdk.Errorf(sdk.Unsupported, "this sandbox was started by an older version, which did not note what is needed to continue it")
 	}
-	if err == nil && !ownNetwork(&l.Spec) {
+	if err == nil && l.Spec.Network != "none" && l.Spec.Network != "hosts" {
 		err = sdk.Errorf(sdk.Unsupported, "the processes of a sandbox with the network open cannot be saved: its connections are this computer's own; start it with network: none, or with a list of hosts")
 	}
 	return n, l, err

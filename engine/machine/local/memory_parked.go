@@ -15,16 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // saving is one saving of a machine's processes.
 type saving struct {
-	p  *provider
-	f  folder
-	n  *note
-	id string
+	p       *provider
+	f       folder
+	n       *note
+	id, key string
 
 	instead *net.UnixListener // while the machine does not listen
 	leave   func()            // ends [saving.stay]
@@ -105,7 +106,7 @@ func (s *saving) takeSocket() bool {
 		return false
 	}
 	_ = os.Remove(part)
-	if os.Link(inside, part) != nil || !isSocket(part) || !s.n.Parked.owns(part, name) || os.Rename(part, name) != nil {
+	if os.Link(inside, part) != nil || !isSocket(part) || s.n.Parked.owns(part, s.f.socket()+".new", name) != nil || os.Rename(part, name) != nil {
 		_ = os.Remove(part)
 		return false
 	}
@@ -113,10 +114,18 @@ func (s *saving) takeSocket() bool {
 	return answers(s.f.socket())
 }
 
-// owns reports whether a socket is the runtime's: the one that it had under the name, or
-// one that it has made meanwhile.
-func (p *parkNote) owns(socket, name string) bool {
-	return sameFile(socket, name+before) || p.made(socket)
+// owns says why a socket, which has a short address, is not the runtime's: that is the one
+// which it had under the name, or one that it has made meanwhile and proves to be its own.
+func (p *parkNote) owns(socket, address, name string) error {
+	switch {
+	case sameFile(socket, name+before):
+		return nil
+	case !p.Copy && !p.made(socket):
+		return parking.ErrProof
+	case p.trusting:
+		return nil
+	}
+	return parking.Ask(context.Background(), address, p.Key, p.ID)
 }
 
 func (s *saving) file(kind string) string { return filepath.Join(s.f.path("run"), kind+"-"+s.id) }
@@ -168,7 +177,7 @@ func (s *saving) goOn(ctx context.Context) error {
 	var err error
 	switch left := s.hasLeft(); {
 	case left:
-		if err = state.WriteFile(s.file("go"), []byte(`{"copy":false}`), 0o600); err != nil {
+		if err = state.WriteFile(s.file("go"), parking.Seal(s.key, s.id, []byte(`{"copy":false}`)), 0o600); err != nil {
 			s.leave() // then it goes on by itself
 		}
 	case s.instead == nil:
@@ -188,7 +197,7 @@ const unparkPatience = 30 * time.Second
 // unpark waits for a machine that does not listen because it is being saved, and has one go
 // on whose saver was killed.
 func (p *provider) unpark(ctx context.Context, handle string, f folder, parked *parkNote) (seen sdk.State, err error) {
-	s := &saving{f: f, id: parked.ID}
+	s := &saving{f: f, id: parked.ID, key: parked.Key}
 	told := false
 	until(ctx, unparkPatience, func() bool {
 		if !told && s.hasLeft() {
@@ -213,5 +222,5 @@ func (p *provider) tellGone(handle string, s *saving) (told bool, err error) {
 		return false, nil
 	}
 	_ = os.Remove(s.file("here"))
-	return true, state.WriteFile(s.file("go"), []byte(`{"copy":false,"thaw":true}`), 0o600)
+	return true, state.WriteFile(s.file("go"), parking.Seal(s.key, s.id, []byte(`{"copy":false,"thaw":true}`)), 0o600)
 }

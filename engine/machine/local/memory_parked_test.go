@@ -2,12 +2,17 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/engine/protocol/parking"
+	"github.com/seer-engine/seer/internal/attack"
 )
 
 // parkable is a machine as far as it is parked.
@@ -15,6 +20,8 @@ type parkable struct {
 	t     *testing.T
 	f     folder
 	heard net.Listener
+	key   string // of its parking
+	id    string
 }
 
 func newParkable(t *testing.T) *parkable {
@@ -44,10 +51,22 @@ func (m *parkable) listen() {
 	}
 	l.SetUnlinkOnClose(false)
 	m.heard = l
+	if m.key == "" {
+		return
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q parking.Question
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			m.t.Error(err)
+		}
+		_ = json.NewEncoder(w).Encode(parking.Answer(m.key, m.id, q))
+	})}
+	go func() { _ = srv.Serve(l) }()
 }
 
 // leave is what a parked machine does until it listens again.
-func (m *parkable) leave(id string) {
+func (m *parkable) leave(id, key string) {
+	m.id, m.key = id, key
 	wait := func(name string) {
 		for !m.f.exists("run", name+"-"+id) {
 			time.Sleep(time.Millisecond)
@@ -70,16 +89,16 @@ func (m *parkable) leave(id string) {
 func TestSaverThatGoesAway(t *testing.T) {
 	m := newParkable(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &saving{f: m.f, n: &note{}, id: newParkID(), leave: func() {}}
+	s := &saving{f: m.f, n: &note{}, id: newParkID(), key: parking.NewKey(), leave: func() {}}
 	var steps []string
 	away := make(chan struct{})
-	err := (&provider{}).saveParked(ctx, s, t.TempDir(), launch{}, func(parking context.Context, id string) error {
+	err := (&provider{}).saveParked(ctx, s, t.TempDir(), launch{}, func(asked context.Context, id, key string) error {
 		cancel()
-		if parking.Err() != nil {
+		if asked.Err() != nil {
 			t.Error("the parking ends with whoever asked for it")
 		}
 		steps = append(steps, "park")
-		go func() { defer close(away); m.leave(id) }()
+		go func() { defer close(away); m.leave(id, key) }()
 		return nil
 	}, func(thawing context.Context) error {
 		if thawing.Err() != nil || !answers(m.f.socket()) || !sameFile(filepath.Join(m.f.root, "run", "s"), m.f.socket()) {
@@ -110,14 +129,14 @@ func TestSaverThatWasKilled(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			parked := &parkNote{ID: newParkID(), From: time.Now(), Until: time.Now().Add(time.Hour)}
-			s := &saving{f: m.f, n: &note{Parked: parked}, id: parked.ID}
+			parked := &parkNote{ID: newParkID(), Key: parking.NewKey(), From: time.Now(), Until: time.Now().Add(time.Hour)}
+			s := &saving{f: m.f, n: &note{Parked: parked}, id: parked.ID, key: parked.Key}
 			away := make(chan struct{})
 			if steps > 0 {
 				if err := errors.Join(s.standIn(), s.stay()); err != nil {
 					t.Fatal(err)
 				}
-				go func() { defer close(away); m.leave(s.id) }()
+				go func() { defer close(away); m.leave(s.id, s.key) }()
 				for !s.hasLeft() {
 					time.Sleep(time.Millisecond)
 				}
@@ -135,4 +154,24 @@ func TestSaverThatWasKilled(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAttacksOnAParkedMachine(t *testing.T) {
+	attack.Run(t, []attack.Row{{Name: "socket-made-while-parked", Isolation: "gvisor", Want: "not its runtime", Try: listenInstead}})
+}
+
+// listenInstead is a process that moves while the machine is parked, listens in the place of
+// the runtime, and answers whatever it is asked.
+func listenInstead(t *testing.T, defended bool) error {
+	m := newParkable(t)
+	name := filepath.Join(m.f.path("socket"), "s")
+	parked := &parkNote{ID: newParkID(), Key: parking.NewKey(), From: time.Now(), Until: time.Now().Add(time.Hour), trusting: !defended}
+	_ = m.heard.Close()
+	inside := filepath.Join(m.f.path("run"), "s")
+	if err := errors.Join(os.Remove(inside), os.Remove(name)); err != nil {
+		t.Fatal(err)
+	}
+	m.id, m.key = parked.ID, parking.NewKey() // another one
+	m.listen()
+	return parked.owns(inside, inside, name)
 }

@@ -131,7 +131,7 @@ func (u *unpacking) file(at *os.Root, name string, h *tar.Header, r io.Reader) e
 	if err == nil && givesTo(h) {
 		err = f.Chown(h.Uid, h.Gid)
 	}
-	if mode := h.FileInfo().Mode(); err == nil && mode != 0o600 {
+	if mode := plainMode(h); err == nil && mode != 0o600 {
 		err = f.Chmod(mode)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -151,11 +151,17 @@ func (u *unpacking) finish() error {
 			return err
 		}
 		base := path.Base(name)
-		if err := errors.Join(at.Chmod(base, h.FileInfo().Mode()), at.Chtimes(base, h.ModTime, h.ModTime)); err != nil {
+		if err := errors.Join(at.Chmod(base, plainMode(h)), at.Chtimes(base, h.ModTime, h.ModTime)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// plainMode is the mode of an entry without the bits that give whoever runs the file the
+// rights of its owner: the folder is one of this computer.
+func plainMode(h *tar.Header) fs.FileMode {
+	return h.FileInfo().Mode() &^ (fs.ModeSetuid | fs.ModeSetgid)
 }
 
 // givesTo reports whether an entry has another owner than what this program makes, and may

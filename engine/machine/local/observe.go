@@ -9,20 +9,23 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // MemoryFull begins the message of a machine that failed after that.
 const MemoryFull = "processes of it were killed as its memory was full"
 
-// Observe looks at processes and sockets. It mends what a machine is reached by, and
-// changes nothing else: the short name of its socket, its gate, and a parking that nobody
-// ends.
+// Observe looks at processes and sockets. It mends what a machine is reached by and what
+// ends it, and changes nothing else: the short name of its socket, its gate, a parking that
+// nobody ends, and the watchdog.
 func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observation, error) {
 	out := make([]sdk.Observation, 0, len(handles))
 	for _, h := range handles {
@@ -30,6 +33,12 @@ func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observa
 			return nil, err
 		}
 		out = append(out, p.observe(ctx, h))
+	}
+	if !slices.ContainsFunc(out, func(o sdk.Observation) bool { return o.State.Live() }) {
+		return out, nil
+	}
+	if err := p.mendWatch(); err != nil { // the machines run, and that is what was asked
+		p.Logger.Warn("nothing outside ends the machines of this computer in time", "error", err)
 	}
 	return out, nil
 }
@@ -52,13 +61,16 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	o.Isolation = n.Isolation
 	if !p.lives(f, n) {
 		o.State, o.Message = ended(f)
-		if o.State == sdk.Failed && n.Limits.full() {
+		if why, err := os.ReadFile(f.path(watchdog.EndedName)); err == nil {
+			o.State, o.Message = sdk.Stopped, "it was ended from outside: "+string(why)
+		}
+		if o.State == sdk.Failed && n.Limits.Full() {
 			o.Message = MemoryFull + "; " + o.Message
 		}
 		return o
 	}
 	o.State, err = f.reach(n.Parked)
-	if o.State != sdk.Running && err == nil && n.Parked != nil {
+	if o.State != sdk.Running && err == nil && n.Parked != nil && !n.Parked.Copy {
 		o.State, err = p.unpark(ctx, handle, f, n.Parked)
 	}
 	if o.State != sdk.Running {
@@ -130,29 +142,10 @@ func (p *provider) lives(f folder, n *note) bool {
 	return err != nil || len(found) > 0
 }
 
-// inner finds process 1 of the machine by what bwrap has told. Its start time is
-// kept beside it once it was seen to be the right one.
+// inner finds process 1 of the machine by what bwrap has told.
 func (f folder) inner(key string) (process, bool) {
-	status, err := f.status()
-	if err != nil || status.ChildPID == 0 {
-		return process{}, false
-	}
-	var known process
-	if data, err := os.ReadFile(f.path("inner")); err == nil && json.Unmarshal(data, &known) == nil && known.PID == status.ChildPID {
-		return known, true
-	}
-	start, ok := startOf(status.ChildPID)
-	if !ok || !carries(status.ChildPID, machineCookie(key)) {
-		if status.ExitCode != nil {
-			return process{PID: status.ChildPID}, true // it has ended
-		}
-		return process{}, false
-	}
-	p := process{PID: status.ChildPID, Start: start}
-	if data, err := json.Marshal(p); err == nil {
-		_ = os.WriteFile(f.path("inner"), data, 0o600) // only spares the next look
-	}
-	return p, true
+	p, _, ok := proc.Inner(f.path("status"), f.path("inner"), key)
+	return p, ok
 }
 
 // bwrapStatus is what bwrap has reported so far.
@@ -253,7 +246,7 @@ func (p *provider) List(ctx context.Context, owner string) ([]sdk.Listed, error)
 			continue
 		}
 		listed := sdk.Listed{Handle: handle, Key: n.Key, Owner: n.Owner, State: p.observe(ctx, handle).State}
-		if n.Spec != nil {
+		if listed.EndUnix = n.EndUnix; n.Spec != nil {
 			listed.EndUnix = n.Spec.EndUnix
 		}
 		out = append(out, listed)

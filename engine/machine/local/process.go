@@ -1,59 +1,28 @@
 package local
 
-import "os"
+import (
+	"syscall"
 
-// alive reports whether exactly this process still runs.
-func alive(p process) bool {
-	if p.PID == 0 {
-		return false
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/proc"
+)
+
+// process tells a process apart from a later one with the same number.
+type process = proc.Process
+
+func alive(p process) bool                            { return proc.Alive(p) }
+func startOf(pid int) (string, bool)                  { return proc.StartOf(pid) }
+func carriers(cookie string) ([]process, error)       { return proc.Carriers(cookie) }
+func carries(pid int, cookie string) bool             { return proc.Carries(pid, cookie) }
+func signalTo(p process, number syscall.Signal) error { return proc.Signal(p, number) }
+func machineCookie(key string) string                 { return proc.MachineCookie(key) }
+func gateCookie(key string) string                    { return proc.GateCookie(key) }
+
+// processesOf is what is known of a machine's processes.
+func (f folder) processesOf(n *note) proc.Machine {
+	m := proc.Machine{Key: n.Key, Outer: n.Outer, Contained: n.Isolation != isolation.None, Gated: n.Gate != nil, Cgroup: n.Limits.Killable()}
+	if m.Contained {
+		m.Inner, _ = f.inner(n.Key)
 	}
-	start, ok := startOf(p.PID)
-	return ok && start == p.Start
-}
-
-// eldest is the process that was started first: the number of a child is nearly
-// always higher, and any other of them will do just as well.
-func eldest(list []process) process {
-	best := list[0]
-	for _, p := range list[1:] {
-		if p.PID < best.PID {
-			best = p
-		}
-	}
-	return best
-}
-
-func living(list []process) []process {
-	var out []process
-	for _, p := range list {
-		if alive(p) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// The cookies tell what a process was started for.
-func machineCookie(key string) string { return "SEER_MACHINE=" + key }
-func gateCookie(key string) string    { return "SEER_GATE_OF=" + key }
-
-// carriers finds all living processes with the cookie, except this one, which may
-// run inside without isolation.
-func carriers(cookie string) ([]process, error) {
-	return scan(func(pid int, _ map[int]int) bool { return pid != os.Getpid() && carries(pid, cookie) })
-}
-
-// below finds all living descendants of the process.
-func below(root int) ([]process, error) {
-	return scan(func(pid int, parents map[int]int) bool {
-		if pid == os.Getpid() {
-			return false
-		}
-		for n := 0; pid > 1 && n < 1<<16; n++ {
-			if pid = parents[pid]; pid == root {
-				return true
-			}
-		}
-		return false
-	})
+	return m
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -34,6 +35,14 @@ func restoreOf(spec *sdk.MachineSpec) (*restored, error) {
 	return r, err
 }
 
+// parked is how the copy's socket is known; nil for a machine that starts anew.
+func (r *restored) parked() *parkNote {
+	if r == nil {
+		return nil
+	}
+	return &parkNote{ID: r.ID, Key: r.Key, Copy: true}
+}
+
 // fill gives the machine the files that its processes had, and the word of who it is.
 func (r *restored) fill(ctx context.Context, f folder) error {
 	if r == nil {
@@ -48,7 +57,7 @@ func (r *restored) fill(ctx context.Context, f folder) error {
 	if err := errors.Join(errs[:]...); err != nil {
 		return noSpace(f.root, err)
 	}
-	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), r.Renewal, 0o600)
+	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), parking.Seal(r.Key, r.ID, r.Renewal), 0o600)
 }
 
 // apply has the command be the one that was saved.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -21,7 +22,8 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	defer doors.close()
-	b := boot{doors: doors, again: again}
+	n.Parked = again.parked()
+	b := boot{doors: doors, again: again, trusted: map[string]string{}}
 	if b.python, err = p.interpreter(ctx, n); err != nil {
 		return "", err
 	}
@@ -43,7 +45,10 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	p.at("intended")
-	err = f.make()
+	watched, err := p.watch()
+	if err == nil {
+		err = f.make()
+	}
 	if err == nil {
 		err = again.fill(ctx, f)
 	}
@@ -57,8 +62,14 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	p.at("launched")
+	if err := watched(); err != nil {
+		_ = p.kill(context.WithoutCancel(ctx), f, n)
+		_, _ = n.lift(), f.remove()
+		return "", err
+	}
 	if doors != nil {
-		if err := p.openGate(f, n, doors, n.Outer); err != nil {
+		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && p.lives(f, n) { // what ended at once says why itself
+			p.forgetUplink() // which is tried again before the next machine
 			_ = p.kill(context.WithoutCancel(ctx), f, n)
 			_, _ = n.lift(), f.remove()
 			return "", err
@@ -83,6 +94,8 @@ type boot struct {
 	gpus   isolation.GPUSet
 	taken  []isolation.GPU
 	again  *restored // saved processes
+
+	trusted map[string]string // file in the cache → SHA-256
 }
 
 // interpreter finds the machine's Python: that of its image, or one of this computer.
@@ -127,9 +140,12 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error 
 	}
 	if p.Cache != nil && n.System.Dir == "" {
 		for name, file := range p.Cache(ctx, b.python) {
-			if err := copyFile(path.Join(f.path("cache"), name), file); err != nil {
+			digest, err := copyFile(path.Join(f.path("cache"), name), file)
+			if err != nil {
 				p.Logger.Debug("not in the machine's cache", "name", name, "error", err)
+				continue
 			}
+			b.trusted[name] = digest
 		}
 	}
 	cmd, err := p.command(f, n, b)
@@ -144,7 +160,7 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error 
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := n.Limits.start(cmd); err != nil {
+	if err := isolation.Thread(n.Isolation, func() error { return n.Limits.Start(cmd) }); err != nil {
 		return err
 	}
 	n.Outer.PID = cmd.Process.Pid
@@ -154,7 +170,7 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error 
 }
 
 func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
-	env, err := p.bootEnv(f, n, b.python)
+	env, err := p.bootEnv(f, n, b)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +179,12 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 		argv[0] = b.python.Executable
 	}
 	spec := isolation.Spec{
-		Argv: argv, Env: env, Network: !ownNetwork(n.Spec), PIDOne: true, ReadOnly: b.python.Paths,
-		Root: n.System.root(), State: f.path("gvisor"), Places: p.Places, HostSockets: n.Gate != nil && len(n.Gate.Hosts) > 0,
+		Argv: argv, Env: env, Network: !ownNetwork(n.Spec, n.Isolation), PIDOne: true, ReadOnly: b.python.Paths,
+		TmpfsSize: tmpfsSize(n.Spec), Nested: n.Spec.NestedSandbox, Root: n.System.root(), State: f.path("gvisor"), Places: p.Places,
+		HostSockets: n.Gate != nil && (n.Gate.proxied() || len(n.Gate.HostPorts) > 0),
+	}
+	if n.Gate.connected() {
+		spec.Nameserver = gate.Nameserver
 	}
 	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {
 		return nil, err

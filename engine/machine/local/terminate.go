@@ -49,7 +49,8 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 // kill ends every process of the machine.
 func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 	// Taken now: once its parent is gone, a process without the cookie is nobody's.
-	known, err := p.processes(f, n)
+	m := f.processesOf(n)
+	known, err := m.Processes()
 	if err != nil {
 		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", err)
 	}
@@ -61,17 +62,9 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 		until(ctx, p.Grace, func() bool { return !alive(first) })
 	}
 	var failure error
-	gone := until(ctx, 10*time.Second, func() bool {
-		var left []process
-		left, failure = p.processes(f, n)
-		left = append(left, living(known)...)
-		for _, victim := range left {
-			if err := signalTo(victim, syscall.SIGKILL); err != nil {
-				failure = err
-			}
-		}
-		return failure == nil && len(left) == 0
-	})
+	limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	gone, failure := m.Kill(limited, known)
 	switch {
 	case gone:
 		return nil
@@ -88,39 +81,6 @@ func (p *provider) first(f folder, n *note) (process, bool) {
 	}
 	inner, ok := f.inner(n.Key)
 	return inner, ok && alive(inner)
-}
-
-// processes lists what is left of a machine. Killing process 1 of a namespace
-// takes everything in it along, whatever it did to its environment or parents.
-func (p *provider) processes(f folder, n *note) ([]process, error) {
-	left, err := carriers(machineCookie(n.Key))
-	if err != nil {
-		return nil, err
-	}
-	if n.Gate != nil { // it may be there without being in the note yet
-		gates, err := carriers(gateCookie(n.Key))
-		if err != nil {
-			return nil, err
-		}
-		left = append(left, gates...)
-	}
-	if alive(n.Outer) {
-		left = append(left, n.Outer)
-	}
-	if n.Isolation != isolation.None {
-		if inner, ok := f.inner(n.Key); ok && alive(inner) {
-			left = append(left, inner)
-		}
-		return left, nil
-	}
-	for _, root := range append([]process(nil), left...) {
-		children, err := below(root.PID)
-		if err != nil {
-			return nil, err
-		}
-		left = append(left, children...)
-	}
-	return left, nil
 }
 
 // until waits for a condition and reports whether it came true.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,6 +24,8 @@ const (
 	sessionIdle = time.Hour
 	// keptEvents is what is kept for clients that come back to a stream that broke.
 	keptEvents = 16 << 20
+	// maxSessions is how many sessions of HTTP there may be at once.
+	maxSessions = 256
 )
 
 // Guard says who may use a server over HTTP.
@@ -114,13 +117,33 @@ func Handler(server *mcp.Server, guard Guard) (http.Handler, error) {
 	if err := guard.Valid(); err != nil {
 		return nil, err
 	}
+	return guard.Protect(unguarded(server, maxSessions)), nil
+}
+
+// unguarded serves everybody, in at most so many sessions at once.
+func unguarded(server *mcp.Server, most int) http.Handler {
 	events := mcp.NewMemoryEventStore(nil)
 	events.SetMaxBytes(keptEvents)
-	return guard.Protect(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+	next := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		EventStore: events, SessionTimeout: sessionIdle,
 		PropagateRequestCancellation: true,
 		DisableLocalhostProtection:   true, // Guard does it, and knows which names are allowed
-	})), nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Session-Id") == "" && full(server, most) {
+			http.Error(w, fmt.Sprintf("a session cannot begin: %d are open; end one of them, or come back later", most), http.StatusServiceUnavailable)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func full(server *mcp.Server, most int) bool {
+	n := 0
+	for range server.Sessions() {
+		n++
+	}
+	return n >= most
 }
 
 // Mount is [Handler] for a server that is opened when the guard is known to be good. The

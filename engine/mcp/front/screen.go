@@ -2,9 +2,10 @@ package front
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // MaxTail is how much of what a function has printed is kept.
@@ -69,21 +70,9 @@ func (s *Screen) look() {
 	if bytes.IndexByte(s.line, '|') < 0 {
 		return // as most lines are
 	}
-	if b, ok := ParseBar(StripANSI(string(s.line))); ok {
+	if b, ok := ParseBar(sanitize.Strip(string(s.line))); ok {
 		s.bar = &b
 	}
-}
-
-// ansi are control sequences, the titles of windows and the like, and two-letter escapes.
-var ansi = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])`)
-
-// StripANSI leaves out what is for a terminal and not for reading: colours, cursor
-// movements, titles of windows.
-func StripANSI(text string) string {
-	if strings.IndexByte(text, 0x1b) < 0 {
-		return text
-	}
-	return ansi.ReplaceAllString(text, "")
 }
 
 // Bar is the progress bar that was drawn last; nil = none.
@@ -98,9 +87,7 @@ func (s *Screen) Close() {
 
 func (s *Screen) end() {
 	line := s.line
-	if bytes.IndexByte(line, 0x1b) >= 0 {
-		line = ansi.ReplaceAll(line, nil)
-	}
+	line = []byte(sanitize.Strip(string(line)))
 	s.line, s.redo = s.line[:0], false
 	if len(line) == 0 {
 		return
@@ -124,7 +111,7 @@ func (s *Screen) end() {
 
 // Text is the end of what has been printed.
 func (s *Screen) Text() string {
-	text := string(s.tail) + StripANSI(string(s.line))
+	text := string(s.tail) + sanitize.Strip(string(s.line))
 	if over := len(text) - MaxTail; over > 0 {
 		text = text[over:]
 	}
@@ -143,7 +130,7 @@ func (s *Screen) Told() string {
 
 // LastLine is what a progress message shows where there is no bar.
 func (s *Screen) LastLine() string {
-	line := strings.TrimSpace(StripANSI(string(s.line)))
+	line := strings.TrimSpace(sanitize.Strip(string(s.line)))
 	if line == "" {
 		tail := strings.TrimRight(string(s.tail), "\n")
 		line = tail[strings.LastIndexByte(tail, '\n')+1:]

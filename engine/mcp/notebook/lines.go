@@ -1,16 +1,11 @@
 package notebook
 
 import (
-	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
-
-// ansi matches what a terminal does not print: colours and cursor movements, titles and
-// links, and single commands.
-var ansi = regexp.MustCompile(`\x1b\[[0-9;:?<=>]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]`)
 
 // plain is a text as it would be read on a terminal: without ANSI, with what was drawn
 // again only as it was last, and valid UTF-8.
@@ -79,13 +74,10 @@ func (l *lines) flush(out sink) {
 func (l *lines) clean() string { return cleanLine(string(l.line)) }
 
 func cleanLine(text string) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == utf8.RuneError }) < 0 {
-		return text
-	}
 	if strings.Contains(text, "\b") {
 		text = rubOut(text)
 	}
-	return strings.ToValidUTF8(ansi.ReplaceAllString(text, ""), "\uFFFD")
+	return sanitize.Strip(text)
 }
 
 // rubOut takes back what backspaces take back.

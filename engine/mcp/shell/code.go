@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // clipText is what was kept, without colours and at most about n bytes of it; whole says
@@ -48,7 +49,13 @@ func share(room int, texts ...*interpreter.Clip) []int {
 }
 
 // plain is text as it can be sent.
-func plain(text string) string { return front.StripANSI(strings.ToValidUTF8(text, "\uFFFD")) }
+func plain(text string) string {
+	pieces := strings.Split(text, "\x00") // which stays: it is between the names of `find -print0`
+	for i := range pieces {
+		pieces[i] = sanitize.Strip(pieces[i])
+	}
+	return strings.Join(pieces, "\x00")
+}
 
 // lastInterpreter is the one that this server has used.
 type lastInterpreter struct {

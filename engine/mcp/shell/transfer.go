@@ -13,6 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -236,7 +237,7 @@ func (s *server) downloadTree(ctx context.Context, c *protocol.Client, from, nam
 	if err := s.files.Mkdir(tmp, 0o755); err != nil {
 		return err
 	}
-	missing := c.Download(ctx, from, filepath.Join(s.opts.Files, tmp))
+	missing := c.Download(protocol.Renaming(ctx, collect.Safe), from, filepath.Join(s.opts.Files, tmp))
 	err := missing
 	if err == nil || isPartial(err) {
 		err = s.files.Rename(tmp, name)

@@ -4,6 +4,7 @@ package sign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -15,8 +16,12 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Namespace keeps a signature that was made for something else from being one of a plugin.
-const Namespace = "seer-plugin@seer"
+// Namespaces keep a signature that was made for something else from being one of a plugin
+// or of a snapshot.
+const (
+	Namespace         = "seer-plugin@seer"
+	SnapshotNamespace = "seer-snapshot@seer"
+)
 
 // Signer is who has signed.
 type Signer struct {
@@ -28,9 +33,10 @@ type Signer struct {
 type Options struct {
 	Agent      string                                          // socket of the SSH agent, $SSH_AUTH_SOCK; empty = none
 	Passphrase func(keyFile string) (secret []byte, err error) // of an encrypted key; nil = refused
+	Namespace  string                                          // empty = that of plugins
 }
 
-// Sign signs a bundle's statement. The key file is an OpenSSH private key, or a public
+// Sign signs a statement in the namespace of the options. The key file is an OpenSSH private key, or a public
 // key whose private half the agent has, as hardware keys (sk-*) must.
 func Sign(ctx context.Context, statement []byte, keyFile string, o Options) ([]byte, Signer, error) {
 	key, done, err := open(ctx, keyFile, o)
@@ -45,7 +51,8 @@ func Sign(ctx context.Context, statement []byte, keyFile string, o Options) ([]b
 	if err != nil {
 		return nil, Signer{}, sdk.Errorf(sdk.Invalid, "%s: %v", keyFile, err)
 	}
-	sig, err := sshsig.Sign(bytes.NewReader(statement), key, sshsig.HashSHA512, Namespace)
+	namespace := cmp.Or(o.Namespace, Namespace)
+	sig, err := sshsig.Sign(bytes.NewReader(statement), key, sshsig.HashSHA512, namespace)
 	if ctx.Err() != nil {
 		return nil, Signer{}, ctx.Err()
 	}
@@ -53,7 +60,7 @@ func Sign(ctx context.Context, statement []byte, keyFile string, o Options) ([]b
 		return nil, Signer{}, sdk.Errorf(sdk.Unauthorized, "%s does not sign: %v", keyFile, err)
 	}
 	armored := sshsig.Armor(sig)
-	signer, err := Verify(statement, armored) // what an agent returns is not believed
+	signer, err := VerifyIn(namespace, statement, armored) // what an agent returns is not believed
 	return armored, signer, err
 }
 

@@ -15,9 +15,14 @@ import (
 
 const leastRSA = 3072 // bits, what ssh-keygen makes by itself
 
-// Verify checks that armored is a signature of the statement, and says whose. Whether
-// that one may sign is not its business.
+// Verify is [VerifyIn] for plugins.
 func Verify(statement, armored []byte) (Signer, error) {
+	return VerifyIn(Namespace, statement, armored)
+}
+
+// VerifyIn checks that armored is a signature of the statement in a namespace, and says
+// whose. Whether that one may sign is not its business.
+func VerifyIn(namespace string, statement, armored []byte) (Signer, error) {
 	sig, err := parse(armored)
 	if err != nil {
 		return Signer{}, err
@@ -26,13 +31,25 @@ func Verify(statement, armored []byte) (Signer, error) {
 	if err := usable(sig.PublicKey); err != nil {
 		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is of a key that cannot be relied on: %v", err)
 	}
-	if sig.Namespace != Namespace {
-		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is for %.60q, not for a plugin; sign with `seer plugin sign`, or ssh-keygen -Y sign -n %s", sig.Namespace, Namespace)
+	if sig.Namespace != namespace {
+		how := "ssh-keygen -Y sign -n " + namespace
+		if namespace == Namespace {
+			how = "`seer plugin sign`, or " + how
+		}
+		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is for %.60q, not for %s; sign with %s", sig.Namespace, signed(namespace), how)
 	}
-	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, Namespace); err != nil {
+	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, namespace); err != nil {
 		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature by %s is wrong: this is not what was signed", signer.Fingerprint)
 	}
 	return signer, nil
+}
+
+// signed names what is signed in a namespace.
+func signed(namespace string) string {
+	if namespace == SnapshotNamespace {
+		return "a snapshot"
+	}
+	return "a plugin"
 }
 
 // parse reads a signature that is written in the one way there is: nothing around it,

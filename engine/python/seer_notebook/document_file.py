@@ -6,7 +6,7 @@ import asyncio
 import copy
 import os
 import uuid
-from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Tuple
 
 import nbformat
 from jupyter_core.utils import ensure_async
@@ -30,7 +30,6 @@ class FileDocument(Document):
         self._seen: Dict[str, Seen] = {}
         self._stat: Optional[Stat] = None
         self._revs: Dict[str, List[Tuple[int, int]]] = {}  # of each cell, which outputs in which state it shows
-        self._foreign: Set[str] = set()  # cells with outputs that came with the file and that Jupyter does not trust
 
     async def load(self) -> None:
         stat = self._look()
@@ -62,8 +61,6 @@ class FileDocument(Document):
         node = nbformat.from_dict(content)
         self._stat = await asyncio.get_running_loop().run_in_executor(None, write, full, node)
         self._number = number
-        if not self._foreign.intersection(cells):
-            self._contents.notary.sign(node)  # all outputs were made here: browsers may show what scripts draw
         self._remember(number, cells)
 
     def notebook(self) -> Dict[str, Any]:
@@ -99,7 +96,6 @@ class FileDocument(Document):
             return
         cell["outputs"], cell["execution_count"] = [dict(item.data) for item in items], count
         self._revs[name] = revs
-        self._foreign.discard(name)
         self.touched()
 
     def _at(self, name: str) -> int:
@@ -144,9 +140,7 @@ class FileDocument(Document):
             if not cell.get("id") or cell["id"] in taken:
                 cell["id"] = uuid.uuid4().hex[:12]
             taken.add(cell["id"])
-            trusted = cell.setdefault("metadata", {}).pop("trusted", None)
-            if trusted is False and cell.get("outputs"):
-                self._foreign.add(cell["id"])
+            cell.setdefault("metadata", {}).pop("trusted", None)  # Jupyter's own business
         return {"cells": [_copied(c) for c in content["cells"]], "metadata": dict(content.get("metadata", {}))}
 
     def _based_on(self, content: Dict[str, Any]) -> int:

@@ -82,7 +82,7 @@ class SharedDocument(Document):
         return self._cells.cell(self._at(name))
 
     def insert(self, index: int, cell: Dict[str, Any]) -> None:
-        self._nb.ycells.insert(index, self._nb.create_ycell(_trusted(cell)))
+        self._nb.ycells.insert(index, self._nb.create_ycell(cell))
 
     def remove(self, name: str) -> None:
         self._shown.pop(name, None)
@@ -99,7 +99,7 @@ class SharedDocument(Document):
             self._edit(at, cell["source"])
         else:
             self._shown.pop(name, None)
-            self._nb.ycells[at] = self._nb.create_ycell(_trusted({**cell, "id": name}))
+            self._nb.ycells[at] = self._nb.create_ycell({**cell, "id": name})
 
     def _edit(self, at: int, source: str) -> None:
         try:
@@ -123,8 +123,6 @@ class SharedDocument(Document):
                 cell["execution_state"] = state
             if cell.get("execution_count") != count:
                 cell["execution_count"] = count
-            if cell["metadata"].get("trusted") is not True:
-                cell["metadata"]["trusted"] = True  # it has run here: browsers may show what scripts draw
             self._shown[name] = self._outputs(cell["outputs"], self._shown.get(name, []), items)
 
     def _outputs(self, array: Any, shown: List[Tuple[Output, int, int]], items: Sequence[Output]) -> List[Tuple[Output, int, int]]:
@@ -150,13 +148,6 @@ class SharedDocument(Document):
             return self._cells.ids().index(name)
         except ValueError:
             raise KeyError(name) from None
-
-
-def _trusted(cell: Dict[str, Any]) -> Dict[str, Any]:
-    """A code cell that is made here; Jupyter does so with those that a person makes."""
-    if cell["cell_type"] != "code":
-        return cell
-    return {**cell, "metadata": {**cell.get("metadata", {}), "trusted": True}}
 
 
 def _shared(output: Dict[str, Any]) -> Map:

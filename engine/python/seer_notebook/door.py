@@ -7,6 +7,8 @@ of this one while they do not know its path: whoever does not name it is not tol
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
 from typing import Any, Callable
 
 from tornado import httputil, web
@@ -14,6 +16,7 @@ from tornado import httputil, web
 from . import browsers
 
 HEADERS = {"Referrer-Policy": "same-origin"}
+COOKIES = {"samesite": "Strict", "httponly": True}
 BROKEN = ("favicon.ico", "robots.txt")  # jupyter_server's route of them has no folder: it drops the connection
 
 
@@ -32,13 +35,32 @@ class Nothing(web.RequestHandler):
         self.finish("There is nothing here: the whole jupyter_url is needed, with its path.\n")
 
 
+def own_host(base: str) -> str:
+    """The name that a browser of this computer should use: an origin, and a jar of cookies, of this server alone. Go's
+    notebook.OwnOrigin makes the same."""
+    return "seer-%s.localhost" % hashlib.sha256(b"seer page " + base.encode()).hexdigest()[:32]
+
+
+def leads_elsewhere(host: str, base: str) -> bool:
+    """Whether a name in Host is not this server's: somebody's domain that was made to lead here, or the page of another sandbox."""
+    name = host.lower().rsplit(":", 1)[0] if host.rpartition(":")[2].isdigit() else host.lower()
+    if "." not in name or name == own_host(base):
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return True
+    return False
+
+
 class Door:
-    """Lets nothing in that has not the path, which can become another one."""
+    """Lets nothing in that has not the path, which can become another one, or that comes by another one's name."""
 
     def __init__(self, app: Any) -> None:
         self._app, self._web = app, app.web_app
         self._find = self._web.find_handler
         self._made = str(app.base_url)  # the one in the routes
+        self._here = app.seer_settings.ip.startswith("127.") or app.seer_settings.ip in ("::1", "localhost")
         self.base = self._made
         self._browsers = browsers.Browsers(app, app.seer_later, self._at_first)
         self._web.find_handler = self._lead
@@ -63,8 +85,11 @@ class Door:
         finally:
             self.move(base)
 
+    def _elsewhere(self, request: httputil.HTTPServerRequest) -> bool:
+        return leads_elsewhere(request.headers.get("Host", ""), self.base)
+
     def _lead(self, request: httputil.HTTPServerRequest, **kwargs: Any) -> Any:
-        if not (request.path + "/").startswith(self.base):
+        if not (request.path + "/").startswith(self.base) or self._here and self._elsewhere(request):
             return self._web.get_handler_delegate(request, Nothing)
         asked, rest = request.path, request.path[len(self.base):]
         if rest in BROKEN:

@@ -77,6 +77,9 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c.ServerApp.quit_button = False
     c.ServerApp.kernel_manager_class = Kernels
     c.IdentityProvider.token = s.token
+    c.IdentityProvider.cookie_options = dict(door.COOKIES)
+    c.NotebookNotary.db_file = ":memory:"  # where this user's own notebooks are signed, those of agents are not
+    c.NotebookNotary.secret_file = os.path.join(private, "notebook_secret")
     c.PasswordIdentityProvider.hashed_password = ""
     c.ServerApp.jpserver_extensions = {"seer_notebook": True}
     c.ServerApp.terminals_enabled = s.lab

@@ -42,7 +42,7 @@ class Build:
                                order.get("models") or [], died=str(order.get("died") or ""))
         self.limits = Limits(order.get("tokens") or [], float(order.get("price") or 0), self.journal.read_use)
         self.journal.use = self.limits.use
-        self._handles = Handles(settings, shown=scrubber.text)
+        self._handles = Handles(settings, shown=scrubber.text, variables=lambda: list(vars(self._interface.module).values()))
         self._table = table = Table(self._handles)
         table.replace(interface)
         self._loops = Loops()
@@ -83,6 +83,7 @@ class Build:
         tokens = message.get("tokens") or []
         self.limits.replace(tokens, float(message.get("price") or 0))
         known = {"main", *(t.get("id") for t in tokens)}
+        self._handles.revoke(known)
         for connection in list(self._hub.connections.values()):
             if not connection.runtime and connection.token not in known:
                 self._hub.drop(connection)

@@ -4,9 +4,11 @@ import socket
 import struct
 import time
 from collections import deque
+from functools import partial
 from typing import Any, Deque, Dict, List, Optional, Sequence
 
 from .frames import Decoder, Frame, FrameError
+from .intake import Intake
 from .values_body import Buffer
 
 _CHUNK = 64 << 10
@@ -26,7 +28,8 @@ class Connection:
         "_sock", "fd", "token", "client", "runtime", "followers", "closed", "lost", "deaf", "explicit", "answered", "ahead", "paused",
         "held", "owed", "listed", "out", "borrowed", "writing", "shut", "watched", "_decoder")
 
-    def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False) -> None:
+    def __init__(self, sock: socket.socket, token: str = "main", client: str = "", runtime: bool = False,
+                 intake: Optional[Intake] = None) -> None:
         sock.setblocking(True)
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -50,6 +53,8 @@ class Connection:
         self.shut = False  # close was called meanwhile: that thread is to call it once more
         self.watched = False  # the poller tells when there is room
         self._decoder = Decoder()
+        if intake is not None and not runtime and token != "main":
+            self._decoder = Decoder(partial(intake.reader, token))
 
     def receive(self) -> Sequence[Frame]:
         """What has come, once. Afterwards closed says whether that was the end."""

@@ -10,6 +10,7 @@ import re
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from .nodes import Defs, Misfit, Node, Schema
+from .patterns import matcher
 
 _BOUNDS: Dict[str, Tuple[str, str, Callable[[Any, Any], bool]]] = {
     "gt": ("exclusiveMinimum", "greater than", operator.gt), "ge": ("minimum", "at least", operator.ge),
@@ -95,12 +96,20 @@ def _others(notes: Notes, m: Any) -> None:
     pattern = getattr(m, "pattern", None) or getattr(m, "regex", None)
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str) and pattern:
-        found = re.compile(pattern)
-        notes.checks.append(Check("text that matches %s" % pattern, lambda v: found.search(v) is not None))
+        notes.checks.append(Check("text that matches %s" % pattern, _finder(pattern)))
         notes.keywords["pattern"] = pattern
     func = getattr(m, "func", None)
     if callable(func) and type(m).__name__ == "Predicate":
         notes.checks.append(Check("what %s accepts" % getattr(func, "__name__", "its predicate"), lambda v: bool(func(v))))
+
+
+def _finder(pattern: str) -> Callable[[Any], bool]:
+    """Whether a text has the pattern. Lookahead and the like, which an interface may use and a token may not, need `re`."""
+    try:
+        return matcher(pattern)
+    except re.error:
+        search = re.compile(pattern, re.ASCII).search
+        return lambda text: search(text) is not None
 
 
 def _is_multiple(value: Any, step: Any) -> bool:

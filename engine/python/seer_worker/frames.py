@@ -2,7 +2,7 @@
 
 import json
 import struct
-from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Union
+from typing import Any, Callable, Dict, List, NamedTuple, NoReturn, Optional, Union
 
 from .values_body import BodyReader
 
@@ -58,7 +58,9 @@ class Decoder:
     how many have come.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Callable[[int], BodyReader] = BodyReader) -> None:
+        """reader takes in a large body of so many bytes."""
+        self._make = reader
         self.reader: Optional[BodyReader] = None
         self._header: Dict[str, Any] = {}
         self._rest = b""
@@ -82,7 +84,7 @@ class Decoder:
             if body > size:
                 break
             if body_size > ONE_PIECE:
-                self._header, self.reader = _header(data[start:body]), _reader(body_size)
+                self._header, self.reader = _header(data[start:body]), self._reader(body_size)
                 at = body + self._into_reader(data[body:], frames)
                 continue
             if body + body_size > size:
@@ -107,6 +109,12 @@ class Decoder:
         self.reader = None
         return [Frame(self._header, reader)]
 
+    def _reader(self, size: int) -> BodyReader:
+        try:
+            return self._make(size)
+        except ValueError as e:
+            raise FrameError(str(e)) from None
+
     def _into_reader(self, data: bytes, frames: List[Frame]) -> int:
         reader = self.reader
         if reader is None:
@@ -117,13 +125,6 @@ class Decoder:
             raise FrameError(str(e)) from None
         frames += self.filled(0) if reader.done else []
         return taken
-
-
-def _reader(size: int) -> BodyReader:
-    try:
-        return BodyReader(size)
-    except ValueError as e:
-        raise FrameError(str(e)) from None
 
 
 def _header(data: bytes) -> Dict[str, Any]:

@@ -1,13 +1,16 @@
 """Handles: results that stay in the worker. docs/protocol.md, section 8."""
 
+import math
 import os
 import threading
 import time
-from collections import OrderedDict
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from collections import Counter, OrderedDict
+from typing import Any, Callable, Container, Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from . import steps as _steps
 from .handle_facts import describe, size_of, stats_of
+from .holdings import Holdings, compact
+from .memory import Key, Memory, keys_of, memory_of
 from .steps import StepError
 
 __all__ = ["HandleGone", "Handles", "Kept", "StepError", "size_of"]
@@ -34,10 +37,11 @@ class Kept:
 
 
 class _Held:
-    __slots__ = ("value", "token", "size", "used")
+    __slots__ = ("value", "token", "memory", "used", "lent")
 
-    def __init__(self, value: Any, token: str, size: int, used: float) -> None:
-        self.value, self.token, self.size, self.used = value, token, size, used
+    def __init__(self, value: Any, token: str, memory: Memory, used: float) -> None:
+        self.value, self.token, self.memory, self.used = value, token, memory, used
+        self.lent = False  # a call has had the value since it was measured, and may have put more into it
 
 
 class Handles:
@@ -46,43 +50,61 @@ class Handles:
     FUNCTIONS = ("$handle.info", "$handle.get", "$handle.make", "$handle.release", "$handle.list")
 
     def __init__(self, limits: Optional[Mapping[str, Any]] = None, now: Callable[[], float] = time.monotonic,
-                 shown: Callable[[str], str] = str) -> None:
+                 shown: Callable[[str], str] = str, variables: Callable[[], Iterable[Any]] = tuple) -> None:
         """limits: handle_seconds, handle_count, handle_bytes of LIMITS. shown is Scrubber.text: a preview may tell what an author
-        who returns an object never meant to print."""
+        who returns an object never meant to print. variables are those of the interface file: as long as they hold a value, it
+        does not count."""
         limits = limits or {}
         self._seconds = float(limits.get("handle_seconds") or _SECONDS)
         self._count = int(limits.get("handle_count") or _COUNT)
         self._bytes = int(limits.get("handle_bytes") or _memory() // 4)
-        self._now, self._shown = now, shown
+        self._now, self._shown, self._variables = now, shown, variables
         self._lock = threading.Lock()
         self._held: OrderedDict[str, _Held] = OrderedDict()  # the one used longest ago first
         self._gone: OrderedDict[str, str] = OrderedDict()
-        self._size = 0
+        self._holdings = Holdings()
+        self._measure, self._compact = memory_of, compact
 
     def keep(self, value: Any, token: str) -> Dict[str, Any]:
         """Stores the value and gives HANDLE. Kept makes of it what can be sent."""
-        size = size_of(value)
-        info = {"id": "h-" + os.urandom(8).hex(), **self._describe(value, size)}
+        spared = keys_of(self._variables())
+        self._measure_again(spared)
+        value = self._compact(value, spared, self._bytes - self._holdings.of.get(token, 0))
+        memory = self._measure(value, spared)
+        info = {"id": "h-" + os.urandom(8).hex(), **self._describe(value, size_of(value))}
         with self._lock:
             freed = self._expired()
-            self._held[info["id"]] = _Held(value, token, size, self._now())
-            self._size += size
-            while len(self._held) > self._count:
-                freed.append(self._free(self._oldest(lambda h: 1), "it was the one used longest ago of more than %d" % self._count))
-            while self._size > self._bytes and len(self._held) > 1:
-                reason = "it was the one used longest ago of more than %d MiB" % max(1, self._bytes >> 20)
-                freed.append(self._free(self._oldest(lambda h: h.size), reason))
-        del freed  # not with the lock: what is freed may run code of its own
+            self._held[info["id"]] = _Held(value, token, memory, self._now())
+            self._holdings.add(token, memory)
+            freed += self._shrink()
+        del value, freed  # not with the lock: what is freed may run code of its own
         return info
+
+    def _measure_again(self, spared: Set[Key]) -> None:
+        """What calls have had since, and what the interface file's variables hold no more."""
+        with self._lock:
+            changed = [(id, h) for id, h in self._held.items() if h.lent or not h.memory.spared <= spared]
+            for _, held in changed:
+                held.lent = False
+        for id, held in changed:
+            memory = self._measure(held.value, spared)
+            with self._lock:
+                if id in self._held:
+                    self._holdings.remove(held.token, held.memory)
+                    self._holdings.add(held.token, memory)
+                    held.memory = memory
 
     def value(self, id: str, token: Optional[str]) -> Any:
         """The object itself, for an argument. HandleGone."""
+        return self._find(id, token, True)
+
+    def _find(self, id: str, token: Optional[str], lent: bool) -> Any:
         with self._lock:
             freed = self._expired()
             held = self._held.get(id) if isinstance(id, str) else None
             if held is None or token is not None and held.token != token:
                 raise HandleGone(self._why(id))
-            held.used = self._now()
+            held.used, held.lent = self._now(), held.lent or lent
             self._held.move_to_end(id)
         del freed
         return held.value
@@ -105,12 +127,12 @@ class Handles:
 
     def info(self, id: str, token: Optional[str]) -> Dict[str, Any]:
         """HANDLE as it is now, with stats however long these take."""
-        value = self.value(id, token)
+        value = self._find(id, token, False)
         return {"id": id, **self._describe(value, size_of(value)), **stats_of(value)}
 
     def get(self, id: str, steps: Sequence[Any], token: Optional[str]) -> Any:
         """The value after the steps."""
-        return _steps.apply(self.value(id, token), steps)
+        return _steps.apply(self._find(id, token, False), steps)
 
     def make(self, id: str, steps: Sequence[Any], token: Optional[str]) -> Dict[str, Any]:
         """HANDLE of the value after the steps. It belongs to the same token."""
@@ -131,29 +153,45 @@ class Handles:
         """HANDLE of each, the one used longest ago first."""
         with self._lock:
             freed = self._expired()
-            held = [(id, h.value, h.size) for id, h in self._held.items() if token is None or h.token == token]
+            held = [(id, h.value) for id, h in self._held.items() if token is None or h.token == token]
         del freed
-        return [{"id": id, **self._describe(value, size, False)} for id, value, size in held]
+        return [{"id": id, **self._describe(value, size_of(value), False)} for id, value in held]
 
     def _describe(self, value: Any, size: int, stats: bool = True) -> Dict[str, Any]:
         about = describe(value, size, stats)
         return {**about, "type": self._shown(about["type"]), "preview": self._shown(about["preview"])}
 
-    def sweep(self) -> None:
-        """Frees what has expired. The other methods do it, too; an idle worker may do it once a minute."""
+    def revoke(self, known: Container[str]) -> None:
+        """Handles of other tokens have expired: the next sweep frees them, outside of all locks."""
         with self._lock:
-            freed = self._expired()
+            for id in [id for id, held in self._held.items() if held.token not in known]:
+                self._held[id].used = -math.inf
+                self._held.move_to_end(id, last=False)
+
+    def sweep(self) -> None:
+        """Frees what has expired, or is too much. The other methods do it, too; an idle worker may do it once a minute."""
+        self._measure_again(keys_of(self._variables()))
+        with self._lock:
+            freed = self._expired() + self._shrink()
         del freed
 
     # --- with the lock
 
-    def _oldest(self, weight: Callable[[_Held], int]) -> str:
+    def _shrink(self) -> List[Any]:
+        """Frees handles until the others are within the limits; never the newest."""
+        freed = []
+        while len(self._held) > self._count:
+            count = Counter(held.token for held in self._held.values())
+            freed.append(self._free(self._oldest(count), "it was the one used longest ago of more than %d" % self._count))
+        while self._holdings.total > self._bytes and len(self._held) > 1:
+            reason = "it was the one used longest ago of more than %d MiB" % max(1, self._bytes >> 20)
+            freed.append(self._free(self._oldest(self._holdings.of), reason))
+        return freed
+
+    def _oldest(self, weights: Mapping[str, int]) -> str:
         """The handle used longest ago, of the token that has most, but for the newest: nobody pushes those of others out."""
-        weights: Dict[str, int] = {}
-        for held in self._held.values():
-            weights[held.token] = weights.get(held.token, 0) + weight(held)
         *older, _ = self._held.items()
-        heaviest = max((held.token for _, held in older), key=lambda token: weights[token])
+        heaviest = max((held.token for _, held in older), key=lambda token: weights.get(token, 0))
         return next(id for id, held in older if held.token == heaviest)
 
     def _expired(self) -> List[Any]:
@@ -167,7 +205,7 @@ class Handles:
 
     def _free(self, id: str, reason: str) -> Any:
         held = self._held.pop(id)
-        self._size -= held.size
+        self._holdings.remove(held.token, held.memory)
         self._gone[id] = reason
         if len(self._gone) > _REMEMBERED:
             self._gone.popitem(last=False)

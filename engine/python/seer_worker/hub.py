@@ -13,6 +13,7 @@ from .connection import Connection
 from .control import Control, ControlClosed, Listener
 from .desk import Desk
 from .frames import Frame, FrameError
+from .intake import Intake
 from .poller import Poller
 from .post import Post
 from .room import FULL, Room
@@ -38,7 +39,7 @@ class Hub:
         self._control: Optional[Control] = None
         self.orphan = 20.0  # seconds without a runtime, after which the worker ends
         self._lost_at = time.monotonic() + self.orphan
-        self._room = Room()
+        self._room, self._intake = Room(), Intake()
         self._paused: Set[Connection] = set()
         self._stopped = False
         self._wake, self._woken = os.pipe()[::-1]
@@ -225,7 +226,8 @@ class Hub:
             if not welcome:
                 sock.close()
                 return
-            connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True)
+            connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True,
+                                    self._intake)
             hello, fits = str(message.get("hello", "")).encode(), self._room.take(connection.owner)
             connection.send([hello if fits else FULL if hello else b""])  # a few bytes into an empty buffer
             if not fits:

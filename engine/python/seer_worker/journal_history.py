@@ -1,8 +1,9 @@
 """The calls that a journal remembers, and for how long."""
 
-from collections import OrderedDict, deque
+from collections import deque
 from typing import Any, Callable, Deque, Dict, Mapping, Optional, Tuple
 
+from .journal_answers import Answers
 from .journal_entry import Entry, Place
 
 KEEP_SECONDS, KEEP_CALLS, KEEP_BYTES = 600.0, 100_000, 1 << 30
@@ -20,9 +21,8 @@ class History:
         self._keep_seconds = limits.get("keep_seconds") or KEEP_SECONDS
         self._keep_calls = limits.get("keep_calls") or KEEP_CALLS
         self._keep_bytes = limits.get("keep_bytes") or KEEP_BYTES
-        self._answers: OrderedDict[str, Entry] = OrderedDict()  # as they ended
+        self._answers = Answers()
         self._names: Deque[Tuple[float, Entry]] = deque()  # without an answer, since when
-        self._bytes = 0
         self._next_sweep = 0.0
 
     def queued(self, id: str, fn: str, token: str, client: str, now: float, detached: bool) -> Entry:
@@ -50,21 +50,20 @@ class History:
         self.drop_arguments(entry)
         entry.finish(state, now, seconds)
         entry.answered = True
-        self._answers[entry.id] = entry
-        self._bytes += entry.bytes
-        if now >= self._next_sweep or self._bytes > self._keep_bytes or len(self._answers) > self._keep_calls:
+        self._answers.add(entry)
+        if now >= self._next_sweep or self._answers.bytes > self._keep_bytes or len(self._answers) > self._keep_calls:
             self.sweep(now)
 
     def acked(self, entry: Entry, now: float) -> None:
         entry.acked = True
-        if self._answers.pop(entry.id, None) is not None:
+        if self._answers.remove(entry):
             self._forget_answer(entry, now)
 
-    def known(self, id: str, state: str, begun: float, acked: bool, now: float) -> None:
+    def known(self, id: str, state: str, token: str, begun: float, acked: bool, now: float) -> None:
         """A name of which segments that are gone have told more."""
         entry = self.entries.get(id)
         if entry is None:
-            entry = self.entries[id] = Entry(id, "", "", "", "running", begun, begun)
+            entry = self.entries[id] = Entry(id, "", token, "", "running", begun, begun)
         if entry.answered and acked:
             self.acked(entry, now)
         elif not entry.ended and state != "running":
@@ -74,8 +73,7 @@ class History:
 
     def reopen(self, entry: Entry) -> None:
         """Of two ends the one that is an answer counts: the call was taken for interrupted, and was not."""
-        if self._answers.pop(entry.id, None) is not None:
-            self._bytes -= entry.bytes
+        self._answers.remove(entry)
         self._drop_last(entry)
         entry.state, entry.ended, entry.answered, entry.error = "running", 0.0, False, None
 
@@ -93,10 +91,10 @@ class History:
                 if place[2] > 0:
                     self._release(place[2])
         self.entries.clear()
-        self._answers.clear()
+        self._answers = Answers()
         self._names.clear()
         self.use.clear()
-        self._bytes, self.reach = 0, now
+        self.reach = now
 
     def replace(self, entry: Entry, n: int, place: Place) -> None:
         events = entry.events or []
@@ -113,11 +111,13 @@ class History:
         """Forgets what is old, and the oldest of what is too much."""
         self._next_sweep = now + 1.0
         answers, old = self._answers, now - self._keep_seconds
-        while answers:
-            entry = next(iter(answers.values()))
-            if not (len(answers) > self._keep_calls or entry.ended < old or self._bytes > self._keep_bytes and len(answers) > 1):
-                break
-            del answers[entry.id]
+        while True:
+            entry = answers.excess(self._keep_calls, self._keep_bytes)
+            if entry is None:
+                entry = answers.oldest()
+                if entry is None or entry.ended >= old:
+                    break
+            answers.remove(entry)
             self._forget_answer(entry, now)
         while self._names and (len(self._names) > self._keep_calls or self._names[0][0] < old):
             entry = self._names.popleft()[1]
@@ -126,7 +126,6 @@ class History:
                 self.reach = max(self.reach, entry.begun() + _LATE)
 
     def _forget_answer(self, entry: Entry, now: float) -> None:
-        self._bytes -= entry.bytes
         for place in entry.events or ():
             if place[2] > 0:
                 self._release(place[2])

@@ -123,11 +123,12 @@ class Replay:
         history.reach = max(history.reach, float(header.get("reach") or 0.0))
         for id, state, *rest in header.get("known") or ():
             begun, acked = (float(rest[0]), rest[1] == 1) if len(rest) >= 2 else (now, False)
+            token = _text(rest[2]) if len(rest) >= 3 else ""
             fresh = id not in history.entries
             if state != "queued":
-                history.known(_text(id), _text(state), begun, acked, now)
+                history.known(_text(id), _text(state), token, begun, acked, now)
             elif fresh:
-                history.queued(_text(id), "", "", "", begun, False)
+                history.queued(_text(id), "", token, "", begun, False)
             if fresh and id in history.entries:
                 self.fresh.append(history.entries[id])
 

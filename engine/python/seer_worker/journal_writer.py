@@ -154,7 +154,7 @@ class Writer:
     def _first(self, number: int) -> "list[bytes]":
         """The first records of a segment: what must be known of earlier ones."""
         entries = self._history.entries.values()
-        names = [[e.id, e.state, round(e.begun(), 3), int(e.acked)] for e in entries]
+        names = [[e.id, e.state, round(e.begun(), 3), int(e.acked), e.token] for e in entries]
         now = round(time.time(), 6)
         first: Dict[str, Any] = {"t": "begin", "segment": number, "time": now, **self._about(), "reach": self._history.reach}
         records = [to_json({**first, "known": names[:_NAMES]}).encode()]

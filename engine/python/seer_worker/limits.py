@@ -93,11 +93,13 @@ class Limits:
         taken by no parameter of their own. Refused, or the seconds that are left to the token, None = no limit. Every begin
         that returns needs its end."""
         with self._lock:
-            known, now = self._token(token), self._now()
+            known = self._token(token)
+        wrong = _bounds(known, function, arguments, more)  # without the lock: a long text takes its time
+        with self._lock:
+            now = self._now()
             ours = function.startswith("$")  # of handles: they take no turn, and nothing from calls and rate
             if known.limited:
-                self._refuse(known, self._before(known, function, now, ours) or _bounds(known, function, arguments, more)
-                             or (None if ours else _take(known, now)))
+                self._refuse(known, self._before(known, function, now, ours) or wrong or (None if ours else _take(known, now)))
             known.last = now
             if ours:
                 return None

@@ -8,6 +8,8 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from .patterns import TooLong, matcher
+
 _Test = Callable[[Any], Optional[str]]  # what is wrong with a value, if something is
 
 _NUMBERS = (Real, Decimal)
@@ -120,10 +122,17 @@ def _pattern(bound: Any) -> _Test:
     if type(bound) is not str:
         raise ValueError("pattern must be a text")
     try:
-        search = re.compile(_to_the_end(bound)).search
-    except re.error as e:
+        found = matcher(_to_the_end(bound))
+    except (re.error, RecursionError) as e:
         raise ValueError("the pattern %r is not one: %s" % (bound, e)) from None
-    return lambda value: None if not isinstance(value, str) or search(value) else "must match the pattern %s" % bound
+
+    def test(value: Any) -> Optional[str]:
+        try:
+            return None if not isinstance(value, str) or found(value) else "must match the pattern %s" % bound
+        except TooLong as e:
+            return str(e)
+
+    return test
 
 
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\$", re.DOTALL)

@@ -34,7 +34,7 @@ def running() -> Iterator[Process]:
 def has_mark(process: Process, variable: str, mark: bytes) -> bool:
     """Whether the process, or one that it comes from, was given the mark: as a variable, or as the name of a memory file."""
     entry = variable.encode() + b"=" + mark
-    path = "/proc/%d/" % process.pid
+    path = _living(process.pid) + "/"
     try:
         with open(path + "environ", "rb") as file:
             if entry in file.read().split(b"\0"):
@@ -54,14 +54,45 @@ def _link(path: str) -> str:
 
 def _stat(pid: int) -> Optional[Process]:
     try:
-        with open("/proc/%d/stat" % pid, "rb") as file:
-            text = file.read()
+        folder = "/proc/%d" % pid
+        fields = _fields(folder)
+        if fields[0] in _ENDED and int(fields[17]) < 2 and not any(map(_moves, _tasks(folder))):
+            return None
     except OSError:
         return None
-    fields = text[text.rindex(b")") + 2:].split()
-    if fields[0] in (b"Z", b"X", b"x"):
-        return None
     return Process(pid, int(fields[1]), int(fields[19]))
+
+
+_ENDED = (b"Z", b"X", b"x")
+
+
+def _fields(folder: str) -> "list[bytes]":
+    with open(folder + "/stat", "rb") as file:
+        text = file.read()
+    return text[text.rindex(b")") + 2:].split()
+
+
+def _tasks(folder: str) -> "list[str]":
+    return [folder + "/task/" + name for name in os.listdir(folder + "/task")]
+
+
+def _moves(task: str) -> bool:
+    """Whether a thread lives. A process whose first thread has ended may live on in others."""
+    try:
+        return _fields(task)[0] not in _ENDED
+    except OSError:
+        return False
+
+
+def _living(pid: int) -> str:
+    """The folder of a process, or of a thread of it that lives: one that has ended has no environment."""
+    folder = "/proc/%d" % pid
+    try:
+        if _fields(folder)[0] in _ENDED:
+            return next(filter(_moves, _tasks(folder)), folder)
+    except OSError:
+        pass  # it has gone
+    return folder
 
 
 def _by_ps() -> Iterator[Process]:

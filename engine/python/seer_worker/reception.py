@@ -28,6 +28,7 @@ class Reception:
         self._desk, self._journal, self._limits, self._table, self._post = desk, journal, limits, table, post
         self._most, self._record = most or _QUEUE, record
         self.leaving = False  # another worker takes its place
+        self._owns = owns
         self._kinds: Dict[str, Callable[[Connection, Frame], None]] = {
             "call": self._call, "attach": self._attach, "cancel": self._cancel, "ack": self._ack, "more": self._more, "calls": self._list}
 
@@ -130,7 +131,7 @@ class Reception:
             self._desk.take_over()
             call = self._desk.calls.get(id)
         owner = call.token if call is not None else entry.token if entry is not None else token
-        if owner and owner != token:
+        if not self._owns(token, owner):
             self._post.refuse(connection, id, call_error("refused", "the name %s is that of another token's call" % id, "PermissionError"))
         elif call is not None:
             self._follow(connection, header, call)
@@ -153,7 +154,7 @@ class Reception:
 
     def _cancel(self, connection: Connection, frame: Frame) -> None:
         call = self._desk.calls.get(frame.header.get("id", ""))
-        if call is not None and call.token == _token(connection, frame.header):
+        if call is not None and self._owns(_token(connection, frame.header), call.token):
             self._desk.stop(call, "cancelled")
 
     def _ack(self, connection: Connection, frame: Frame) -> None:
@@ -181,7 +182,7 @@ class Reception:
 
     def _give_up(self, id: Any, token: str) -> None:
         entry = self._journal.find(id) if isinstance(id, str) else None
-        if entry is not None and entry.token == token:
+        if entry is not None and self._owns(token, entry.token):
             self._journal.acked(id)
 
     def _more(self, connection: Connection, frame: Frame) -> None:
@@ -216,6 +217,11 @@ class Reception:
             return [call.as_dict()] if owner in (None, call.token) else []
         entry = self._journal.find(id)
         return [entry.call()] if entry is not None and owner in (None, entry.token) else []
+
+
+def owns(token: str, owner: str) -> bool:
+    """Whether the token may hear of the owner's call. A call of which a journal of old does not tell the owner is main's."""
+    return token == (owner or MAIN)
 
 
 def _whole(call: Call) -> Body:

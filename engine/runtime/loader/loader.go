@@ -27,6 +27,7 @@ type Boot struct {
 	Scratch     string            `json:"scratch,omitempty"`      // private folder of the runtime
 	Sockets     string            `json:"sockets,omitempty"`      // folder for sockets of workers; empty = Scratch
 	Python      string            `json:"python,omitempty"`       // filled in by the loader: its own interpreter
+	Trusted     map[string]string `json:"trusted,omitempty"`      // file in Cache → SHA-256, of those that are used
 }
 
 // BootVariable is the environment variable with the [Boot].
@@ -37,12 +38,14 @@ const PortTaken = 98
 
 // Command is the program a provider starts on a machine. Its last argument is one
 // line that stays whole within single quotes, whatever splits it.
-func Command(python string) []string {
-	return []string{python, "-I", "-S", "-c", `import binascii,zlib;exec(zlib.decompress(binascii.a2b_base64("` + packed() + `")))`}
+func Command(python string) []string { return command(python, source) }
+
+func command(python, source string) []string {
+	return []string{python, "-I", "-S", "-c", `import binascii,zlib;exec(zlib.decompress(binascii.a2b_base64("` + packed(source) + `")))`}
 }
 
 // packed is the source as small as it gets: some clouds limit a command.
-func packed() string {
+func packed(source string) string {
 	var out bytes.Buffer
 	w, _ := zlib.NewWriterLevel(&out, zlib.BestCompression) // the level is valid
 	_, _ = w.Write([]byte(source))                          // memory takes everything

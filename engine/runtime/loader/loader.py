@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import hmac
 import json
+import mmap
 import os
 import re
 import select
@@ -24,6 +25,8 @@ CODES = {"invalid": "400 Bad Request", "unauthorized": "401 Unauthorized", "conf
 
 SELF_END = "SEER_SELF_END"
 PATIENCE = 300  # seconds in which the machine's end is asked for
+ATTENTION = 10  # seconds for a request without a token
+OVERDUE = 10  # seconds in which a runtime may still end a lease that is over
 
 
 def say(text, *values):
@@ -54,6 +57,27 @@ def processes_by_ps():
     return {int(pid): (int(parent), False, False) for pid, parent, state in rows if state[:1] != b"Z" and int(pid) != ps.pid}
 
 
+def state_and_parent(folder):
+    with open(folder + "/stat", "rb") as f:
+        fields = f.read().rpartition(b")")[2].split()
+    return fields[0], fields[1], int(fields[17])
+
+
+def living_thread(pid):
+    """The folder of a thread that lives, and the parent. A process whose first thread has ended is Z, and may live on in others."""
+    folder = "/proc/%s" % pid
+    state, parent, threads = state_and_parent(folder)
+    if state not in (b"Z", b"X"):
+        return folder, int(parent)
+    for thread in os.listdir(folder + "/task") if os.path.isdir(folder + "/task") else ():
+        try:
+            if state_and_parent(folder + "/task/" + thread)[0] not in (b"Z", b"X"):
+                return folder + "/task/" + thread, int(parent)
+        except OSError:
+            pass  # it has ended meanwhile
+    return folder if threads > 1 else None, int(parent)  # gVisor does not list them
+
+
 def processes(machine):
     """pid -> (parent, whether it carries the cookie of this machine, whether a service has started it)"""
     if not os.path.exists("/proc/self"):
@@ -63,18 +87,20 @@ def processes(machine):
         if not name.isdigit():
             continue
         try:
-            with open("/proc/%s/stat" % name, "rb") as f:
-                state, parent = f.read().rpartition(b")")[2].split()[:2]
-            if state in (b"Z", b"X"):
+            folder, parent = living_thread(name)
+            if folder is None:
                 continue
-            with open("/proc/%s/environ" % name, "rb") as f:
+        except OSError:
+            continue
+        try:
+            with open(folder + "/environ", "rb") as f:
                 variables = f.read().split(b"\0")
         except OSError as e:
             if e.errno in (errno.EACCES, errno.EPERM):  # of another user, but perhaps below us
-                found[int(name)] = (int(parent), False, False)
+                found[int(name)] = (parent, False, False)
             continue
         served = any(v.startswith(b"SEER_PROCESS=service/") for v in variables)
-        found[int(name)] = (int(parent), bool(machine) and cookie in variables, served)
+        found[int(name)] = (parent, bool(machine) and cookie in variables, served)
     return found
 
 
@@ -115,6 +141,11 @@ def reap():
 def end_everything(machine, services=True):
     """Kills again and again until nothing is left: a process may be forking meanwhile."""
     for _ in range(300):
+        if services and os.getpid() == 1:
+            try:
+                os.kill(-1, signal.SIGKILL)  # also what /proc does not show
+            except OSError:
+                pass
         targets = victims(machine, services)
         for pid in targets:
             try:
@@ -123,9 +154,10 @@ def end_everything(machine, services=True):
                 pass
         reap()
         if not targets:
-            return
+            return True
         time.sleep(0.01)
     say("some processes could not be ended: %s", targets)
+    return False
 
 
 # --- the end of the machine ---------------------------------------------------------------------------------------
@@ -154,12 +186,92 @@ def close_memory():
             say("the memory of this program cannot be closed")
 
 
+class Program:
+    """The runtime. It is read and checked once, and then started from memory that nobody can change or read. Where the system has no
+    such memory, its file is checked before every start."""
+
+    def __init__(self, path, want):
+        self.path, self.want, self.fd = path, want, None
+        self.exposed = True  # to what else runs, until it closes its memory itself
+        with open(path, "rb") as f:
+            self.seal(f)
+            if self.digest(f) != want:
+                self.close()
+                raise LookupError(path)
+
+    def seal(self, f):
+        why = "this system has no files in memory"
+        for flags in (0x13, 0x3) if hasattr(os, "memfd_create") else ():  # MFD_EXEC, which old kernels refuse; ALLOW_SEALING, CLOEXEC
+            try:
+                self.fd = os.memfd_create("seer-runtime", flags)
+                break
+            except OSError as e:
+                why = e
+        if self.fd is None:
+            return say("%s is checked before every start, because it cannot be sealed: %s", self.path, why)
+        while os.sendfile(self.fd, f.fileno(), None, 1 << 24):
+            pass
+        fcntl.fcntl(self.fd, 1033, 15)  # F_ADD_SEALS: SEAL, SHRINK, GROW, WRITE
+
+    def digest(self, f):
+        f = f.fileno() if self.fd is None else self.fd
+        size = os.fstat(f).st_size
+        if not size:
+            return ""
+        with mmap.mmap(f, size, prot=mmap.PROT_READ) as data:
+            return hashlib.sha256(data).hexdigest()
+
+    def start(self, env):
+        """For the main thread only: the runtime ends with the thread that started it."""
+        for mode in () if self.fd is None else (0o111, 0o555):
+            os.fchmod(self.fd, mode)  # the kernel closes the memory of a program that its user cannot read, from its first instruction on
+            try:
+                with Unreadable():
+                    pid = os.posix_spawn("/proc/self/fd/%d" % self.fd, [self.path], env, setsigdef=[signal.SIGPIPE])
+                self.exposed = mode == 0o555
+                return pid
+            except PermissionError:  # gVisor starts no such program
+                if mode == 0o555:
+                    raise
+        with open(self.path, "rb") as f:
+            if self.digest(f) != self.want:
+                raise OSError(errno.EBADF, "it was changed")
+        return os.posix_spawn(self.path, [self.path], env, setsigdef=[signal.SIGPIPE])
+
+    def close(self):
+        if self.fd is not None:
+            os.close(self.fd)
+
+
+class Unreadable:
+    """Without the right of root to read every file; a program that is started has it again."""
+
+    def __enter__(self):
+        self.own = None
+        if os.geteuid() == 0 and "ctypes" in sys.modules:
+            import ctypes
+            self.libc, self.head, self.own = ctypes.CDLL(None), (ctypes.c_uint32 * 2)(0x20080522), (ctypes.c_uint32 * 6)()
+            self.libc.capget(self.head, self.own)
+            less = (ctypes.c_uint32 * 6)(*self.own)
+            less[0] &= ~6  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            self.libc.capset(self.head, less)
+
+    def __exit__(self, *_):
+        if self.own:
+            self.libc.capset(self.head, self.own)
+
+
 class SelfEnd:
     """The request that ends this machine, where its end does not end the bill. See sdk.SelfEnd."""
 
     def __init__(self):
         text = conceal(SELF_END)
         self.request, self.values = json.loads(text) if text else None, {}
+        if text:  # now: later, foreign code may have changed what lies on the disk, certificates among it
+            import encodings.idna  # noqa: F401
+            import ssl
+            import urllib.request
+            self.https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
         for name in sorted(set(re.findall(r"{(\w+)}", text or ""))):
             value = conceal(name)
             if value is None:
@@ -198,7 +310,7 @@ class SelfEnd:
             method = self.request["method"]
             headers = {name: self.fill(value) for name, value in (self.request.get("headers") or {}).items()}
             request = urllib.request.Request(self.fill(self.request["url"]), b"" if method == "POST" else None, headers, method=method)
-            with urllib.request.build_opener(Stay).open(request, timeout=10):
+            with urllib.request.build_opener(Stay, self.https).open(request, timeout=10):
                 return None
         except urllib.error.HTTPError as e:
             return None if e.code == 404 else "HTTP status %d" % e.code
@@ -217,7 +329,7 @@ def listen(where):
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind((host, int(port)))
-    sock.listen(128)
+    sock.listen(4096)  # a client of a Unix socket gets EAGAIN, where the queue is full
     return sock
 
 
@@ -236,7 +348,7 @@ def listen_unix(path):
     sock.bind(name)
     os.umask(mask)
     os.chdir("/")
-    sock.listen(128)
+    sock.listen(4096)  # a client of a Unix socket gets EAGAIN, where the queue is full
     return sock
 
 
@@ -244,10 +356,11 @@ def answer(conn, status, body):
     data = json.dumps(body).encode()
     head = "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nSeer: 1\r\nConnection: close\r\n\r\n"
     try:
+        end = time.monotonic() + (60 if (conn.gettimeout() or 0) > ATTENTION else 2)  # with and without a token
         conn.sendall((head % (status, len(data))).encode() + data)
         conn.shutdown(socket.SHUT_WR)
         conn.settimeout(2)
-        while conn.recv(1 << 16):  # closing with unread data would take the answer away
+        while time.monotonic() < end and conn.recv(1 << 16):  # closing with unread data would take the answer away
             pass
     except OSError:
         pass
@@ -259,8 +372,9 @@ def fail(conn, code, message, *values):
 
 
 def read_head(conn):
-    data = b""
+    data, end = b"", time.monotonic() + ATTENTION
     while b"\r\n\r\n" not in data:
+        conn.settimeout(max(0.01, end - time.monotonic()))  # all of it, not a piece
         more = conn.recv(1 << 14)
         if not more or len(data) > 1 << 14:
             raise ValueError("no complete request")
@@ -280,13 +394,13 @@ class Loader:
         self.end = boot.get("end_unix") or float("inf")
         self.lock = threading.Lock()
         self.part = None  # of a runtime that arrives: its SHA-256, its path, how much is there
-        self.commands = deque()  # (file of the runtime, connection that waits for the answer)
+        self.commands = deque()  # (runtime, connection that waits for the answer)
+        self.lease, self.overdue = float("inf"), None  # on the clock of time.monotonic()
         self.stopping = False
 
     def serve(self, conn):
         """Answers one request. Whoever has no token gets ten seconds and 16 KiB of attention."""
         try:
-            conn.settimeout(10)
             method, path, headers, rest = read_head(conn)
             kind, _, token = headers.get("authorization", "").partition(" ")
             digest = hashlib.sha256(token.encode("latin-1")).hexdigest()
@@ -320,10 +434,11 @@ class Loader:
         return want, os.path.join(self.cache, PREFIX + want)
 
     def start(self, conn, wanted):
-        want, path = wanted
-        if not self.intact(path, want):
+        try:
+            program = Program(wanted[1], wanted[0])
+        except (FileNotFoundError, LookupError):
             return fail(conn, "conflict", "need_binary")
-        self.commands.append((path, conn))
+        self.commands.append((program, conn))
         self.wake.send(b"c")
 
     def push(self, conn, headers, rest):
@@ -406,12 +521,7 @@ class Loader:
         os.makedirs(self.cache, mode=0o700, exist_ok=True)
         self.place(listener)
         adopt_orphans()
-        start = self.await_start()
-        try:
-            close_memory()  # not before: until now our environment tells the provider who we are
-        except Exception as e:  # a Python without ctypes
-            say("the memory of this program cannot be closed: %s", e)
-        self.supervise(*start)
+        self.supervise(*self.await_start())
 
     def place(self, listener):
         """The runtime finds its socket at 3 and its memory at 4, however often it is started, at 5 the end of a pipe whose
@@ -442,10 +552,14 @@ class Loader:
         self.stopping = True
 
     def hear(self):
-        """Lets go of the socket while the processes of the machine are saved, and takes the one that comes instead."""
+        """Notes when the lease ends; lets go of the socket while the processes of the machine are saved, and takes the one that
+        comes instead."""
         try:
             said, files, _, _ = self.near.recvmsg(4096, 64)
             message = json.loads(said)
+            self.lease, self.overdue = time.monotonic() + message.get("lease", float("inf")), None
+            if message["t"] == "lease":
+                return
             for _, _, data in files:
                 fd = int.from_bytes(data[:4], sys.byteorder)
                 os.dup2(fd, 3)
@@ -457,13 +571,15 @@ class Loader:
                 self.held, self.end = self.end, float("inf")
             else:
                 self.end = message.get("end_unix", self.held) or float("inf")
+                if "admin_sha256" in message:  # it is a copy: each runtime from here on hears whose it is
+                    self.boot.update(admin_sha256=message["admin_sha256"], end_unix=message["end_unix"])
             self.near.send(b"{}")
         except (OSError, ValueError) as e:
             say("the runtime was not understood: %s", e)
 
-    def wait(self, until, *sources):
-        """Sleeps until a signal, a command, a connection or the given time."""
-        timeout = max(0, min(until - time.time(), 60))
+    def wait(self, seconds, *sources):
+        """Sleeps until a signal, a command, a connection or so long."""
+        timeout = max(0, min(seconds, 60))
         ready = select.select((self.woken,) + sources, [], [], timeout)[0]
         if self.woken in ready:
             self.woken.recv(4096)
@@ -477,7 +593,7 @@ class Loader:
             if time.time() >= deadline:
                 say("no runtime was started in time; the machine ends")
                 self.leave(0 if time.time() >= self.end else 1)
-            if self.listener in self.wait(deadline, self.listener):
+            if self.listener in self.wait(deadline - time.time(), self.listener):
                 conn = self.listener.accept()[0]
                 if threading.active_count() < 64:
                     threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
@@ -485,44 +601,66 @@ class Loader:
                     conn.close()
             reap()
             while self.commands:
-                path, conn = self.commands.popleft()
+                program, conn = self.commands.popleft()
                 try:
-                    pid = self.spawn(path)
+                    close_memory()  # not before: until now our environment tells the provider who we are
+                except Exception as e:  # a Python without ctypes
+                    say("the memory of this program cannot be closed: %s", e)
+                try:
+                    pid = self.spawn(program)
                 except OSError as e:
+                    program.close()
                     fail(conn, "internal", "the runtime could not be started: %s", e)
                     continue
                 threading.Thread(target=answer, args=(conn, "200 OK", {"started": True}), daemon=True).start()
-                return path, pid
+                return program, pid
 
-    def spawn(self, path):
-        """For the main thread only: the runtime ends with the thread that started it."""
+    def spawn(self, program):
         env = dict(os.environ, SEER_BOOT=json.dumps(dict(self.boot, python=sys.executable)))
         if self.machine:
             env["SEER_MACHINE"] = self.machine
-        return os.posix_spawn(path, [path], env, setsigdef=[signal.SIGPIPE])
+        return program.start(env)
 
-    def supervise(self, path, pid):
+    def supervise(self, program, pid):
         starts, asked = [time.time()], None
+        self.lease = time.monotonic() + (self.boot.get("boot_seconds") or 120)
         while True:
             gone = reap()
             if pid in gone:
                 if gone[pid] == LEASE_ENDED or asked:
                     self.leave(0)
-                end_everything(self.machine, services=False)  # what a dead runtime leaves behind, nobody could stop
+                # What a dead runtime leaves behind, nobody could stop. Services go on, unless the next one could be read by them.
+                alone = end_everything(self.machine, services=program.exposed)
+                if program.exposed and not alone:
+                    self.leave(1)
                 starts = [t for t in starts if t > time.time() - 60]
                 if len(starts) > 5:
                     say("the runtime died %d times in a minute, last with %d; the machine ends", len(starts), gone[pid])
                     self.leave(1)
-                pid = self.spawn(path)
+                try:
+                    pid = self.spawn(program)
+                except OSError as e:
+                    say("the runtime could not be started again: %s", e)
+                    self.leave(1)
                 starts.append(time.time())
             if self.stopping and not asked:
                 asked = time.time()
                 os.kill(pid, signal.SIGTERM)
-            limit = min(self.end + 3, asked + 5 if asked else self.end + 3)
-            if time.time() >= limit:
+            limit = min(self.end + 3, asked + 5 if asked else self.end + 3) - time.time()
+            if limit <= 0 or self.forsaken():
                 self.leave(0)  # a runtime that hangs does not keep the machine
-            if self.near in self.wait(limit, self.near):
+            if self.near in self.wait(min(limit, (self.overdue or self.lease) - time.monotonic()), self.near):
                 self.hear()
+
+    def forsaken(self):
+        """Whether the runtime has let the end of its lease pass. One that stood still with the whole computer can still speak."""
+        now = time.monotonic()
+        if now >= self.lease and self.overdue is None:
+            self.overdue = now + OVERDUE
+        if self.overdue is None or now < self.overdue:
+            return False
+        say("the lease has ended, and the runtime does nothing; the machine ends")
+        return True
 
     def leave(self, code):
         end_everything(self.machine)

@@ -1,11 +1,16 @@
 // Command seer-runtime is the program inside a sandbox. It is started by the
-// loader, never by hand. As `seer-runtime gate` it is the gate outside of one.
+// loader, never by hand. As `seer-runtime gate` it is the gate outside of one, as
+// `seer-runtime search` it looks for names in one, and as `seer-runtime watchdog DIR` it
+// ends the machines of a user whose time is over.
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 )
@@ -13,6 +18,12 @@ import (
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "gate" {
 		os.Exit(gate.Main(os.Stdin, os.Stderr))
+	}
+	if len(os.Args) == 2 && os.Args[1] == "search" {
+		os.Exit(namesearch.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
+		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))
 	}
 	os.Exit(runtime.Main(runtime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
 }

@@ -14,6 +14,7 @@ from harness import LIMIT, PACKAGE, TOKEN, Server
 
 sys.path.insert(0, str(PACKAGE))
 
+from seer_notebook.door import leads_elsewhere, own_host
 from seer_notebook.settings import Mistake, slashes
 
 BASE, NEXT = "/aBc-123_first/", "/another-one/"
@@ -55,6 +56,7 @@ class Door(unittest.TestCase):
 
     def test_all_of_it(self) -> None:
         self.nobody_is_told()
+        self.names()
         self.cookies_stay()
         self.moved()
 
@@ -70,6 +72,14 @@ class Door(unittest.TestCase):
                     self.assertNotIn("Set-Cookie", head)
         self.assertEqual(self.ask(BASE, headers={})[0], 403)
         self.assertEqual(self.ask(BASE)[0], 200)
+
+    def names(self) -> None:
+        """Only this server's own name leads in, besides those of loopback."""
+        bearer = {"Authorization": "Bearer " + TOKEN}
+        for host, status in {"127.0.0.1:1": 200, "localhost": 200, "[::1]:80": 200, own_host(BASE) + ":80": 200,
+                             own_host(BASE).upper(): 200,
+                             own_host(NEXT): 404, "evil.example:%d" % self.server.port: 404, "127.0.0.1.evil.example": 404}.items():
+            self.assertEqual(self.ask(BASE, headers={**bearer, "Host": host})[0], status, host)
 
     def cookies_stay(self) -> None:
         neighbour = Neighbour()
@@ -113,6 +123,12 @@ class Door(unittest.TestCase):
                 self.assertEqual(self.ask(NEXT, path, headers={})[0], 404, path)
             old = {"Cookie": "; ".join("%s=%s" % (c.name, c.value) for c in self.jar)}
             self.assertEqual(self.ask(NEXT, headers=old)[0], 403)
+
+
+class Names(unittest.TestCase):
+    def test_the_same_as_in_go(self) -> None:
+        self.assertEqual(own_host("/abc/"), "seer-360880995ad256edc05daafec8914e05.localhost")
+        self.assertTrue(leads_elsewhere("a.example", "/abc/"))
 
 
 class Mistakes(unittest.TestCase):

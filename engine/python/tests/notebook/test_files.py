@@ -51,20 +51,20 @@ class AsJupyter(unittest.TestCase):
             ours = answer.read()
         relative = str(path.relative_to(server.root))
         model = self.contents(relative)
-        self.assertEqual([c["metadata"].get("trusted") for c in model["content"]["cells"]], [True, None])  # browsers draw what scripts draw
+        self.assertEqual([c["metadata"].get("trusted") for c in model["content"]["cells"]], [False, None])  # a person says so
         del model["content"]["metadata"]["seer"]
         body = {"type": "notebook", "format": "json", "content": model["content"]}
         with server.open("PUT", "/api/contents/copy.ipynb", body) as answer:
             self.assertEqual(answer.status, 201, answer.read())
         self.assertEqual(ours, (server.root / "copy.ipynb").read_bytes())
-        # Somebody puts outputs into the file that were not made here: nobody has to trust them.
+        # Nor does a file that says so itself.
         whole = read(path)
-        whole["cells"].append({**whole["cells"][0], "id": "foreign"})
+        whole["cells"].append({**whole["cells"][0], "id": "foreign", "metadata": {"trusted": True}})
         write(path, whole)
         until(lambda: len(server.cells(session)) == 3, "the cell of another")
         server.run(session, "'after it'")
         until(lambda: "after it" in path.read_text() and "foreign" in path.read_text(), "the saved notebook")
-        self.assertIs(self.contents(relative)["content"]["cells"][0]["metadata"]["trusted"], False)
+        self.assertNotIn(True, [c["metadata"].get("trusted") for c in self.contents(relative)["content"]["cells"]])
 
     def test_only_notebooks_lie_in_the_users_folder(self) -> None:
         session = server.new("alone")

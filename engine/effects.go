@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/trust"
+)
+
+// effects are what an experiment will do, as planned. withAgent adds its agent.
+func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan.Plan, env *preflight.Env, withAgent bool) (trust.Facts, error) {
+	f := e.subject(exp)
+	s := exp.Sandbox
+	for _, m := range s.Models {
+		f.Read = append(f.Read, real(m.Path, m.BasePath)...)
+	}
+	for _, pair := range slices.Concat(s.LocalFiles, s.LocalDirs) {
+		f.Read = append(f.Read, real(pair.Local)...)
+	}
+	for _, serve := range exp.Serve {
+		f.Read = append(f.Read, real(serve.File)...)
+	}
+	for _, r := range s.Repos {
+		if folder, ok := strings.CutPrefix(r.URL, "file://"); ok {
+			f.Read = append(f.Read, real(folder)...)
+		}
+	}
+	f.Read = append(f.Read, workspaceFiles(exp)...)
+	f.Ports = s.Ports
+	e.secrets(&f, exp, p, env)
+	for _, name := range slices.Concat(settingValues, settingWays, settingFiles) {
+		if value, from, ok := env.Lookup(name); ok && from == preflight.DotEnv {
+			digest, err := trust.Digest(ctx, [][]byte{[]byte(value)}, nil)
+			if err != nil {
+				return f, err
+			}
+			f.Settings = append(f.Settings, trust.Setting{Name: name, From: filepath.Join(filepath.Dir(exp.File), preflight.DotEnv), Digest: digest})
+		}
+	}
+	var err error
+	if f.Accounts, err = e.accounts(ctx, exp, p); err != nil {
+		return f, err
+	}
+	if err := e.sandboxProgram(ctx, &f, exp, p); err != nil || !withAgent || exp.Agent == nil {
+		return f, err
+	}
+	f.Written = append(f.Written, real(exp.Outputs, exp.Workspace.Dir)...)
+	return f, e.agentProgram(ctx, &f, exp, p.Agent.Isolation)
+}
+
+func (e *Engine) subject(exp *experiment.Experiment) trust.Facts {
+	return trust.Facts{Subject: exp.File, Folder: trust.Real(filepath.Dir(exp.File)), Home: trust.Real(e.getenv("HOME"))}
+}
+
+// real resolves the paths that are not empty.
+func real(paths ...string) []string {
+	var out []string
+	for _, path := range paths {
+		if path != "" {
+			out = append(out, trust.Real(path))
+		}
+	}
+	return out
+}
+
+// workspaceFiles are the files that an experiment copies into a workspace.
+func workspaceFiles(exp *experiment.Experiment) []string {
+	w := exp.Workspace
+	paths := real(slices.Concat(w.Libraries, w.Skills, w.SkillDirs, w.Files, w.Dirs)...)
+	for _, dir := range w.SkillDirs { // whose entries may be links
+		skills, err := filepath.Glob(filepath.Join(escaped(dir), "*"))
+		if err == nil {
+			paths = append(paths, real(skills...)...)
+		}
+	}
+	return paths
+}
+
+// escaped is a path that matches only itself in [filepath.Glob].
+func escaped(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// secrets lists the values of the user's that the sandbox gets, and those that only open
+// repositories.
+func (e *Engine) secrets(f *trust.Facts, exp *experiment.Experiment, p plan.Plan, env *preflight.Env) {
+	for _, name := range exp.Sandbox.Secrets {
+		_, from, _ := env.Lookup(name)
+		if !withheld(p.Repos, name) {
+			f.Secrets = append(f.Secrets, trust.Secret{Name: name, From: from, To: "the sandbox"})
+		}
+	}
+	for _, r := range p.Repos {
+		if _, from, ok := env.Lookup(r.Token); ok && r.Token != "" {
+			f.Secrets = append(f.Secrets, trust.Secret{Name: r.Token, From: from, To: r.URL})
+		}
+	}
+}
+
+// accounts lists who pays for the machines that may be rented. Providers that the program
+// itself brings are its own business.
+func (e *Engine) accounts(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]trust.Account, error) {
+	var all []trust.Account
+	for _, c := range p.Choices {
+		known := slices.ContainsFunc(all, func(a trust.Account) bool { return a.Provider == c.Provider })
+		if known || e.cheap(c.Provider) {
+			continue
+		}
+		a := e.paying(ctx, c.Provider)
+		if a.Project != "" && a.Project != filepath.Join(filepath.Dir(exp.File), preflight.DotEnv) {
+			return nil, &Error{KindUntrusted, fmt.Errorf("the credentials of %s are those of another experiment, %s: it would pay, and receive models and files; set your own in the environment or in the profile", c.Provider, a.Project)}
+		}
+		a.Limits = "no budget"
+		if p.Budget > 0 {
+			a.Limits = "budget " + preflight.USD(p.Budget)
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// sandboxProgram says how code in the sandbox is confined.
+func (e *Engine) sandboxProgram(ctx context.Context, f *trust.Facts, exp *experiment.Experiment, p plan.Plan) error {
+	const name = "the sandbox"
+	var kinds []string
+	unconfined := false
+	for _, c := range p.Choices {
+		kinds = append(kinds, c.Provider+" "+c.Isolation)
+		unconfined = unconfined || c.HostMounts && c.Isolation == isolation.None
+		if c.HostMounts && c.Isolation != isolation.None && p.Network == "host" {
+			f.Network = append(f.Network, name)
+		}
+	}
+	if !unconfined {
+		f.Confined = append(f.Confined, trust.Program{Name: name, Command: strings.Join(slices.Compact(kinds), ", ")})
+		return nil
+	}
+	files := workspaceFiles(exp)
+	var served []string
+	for _, s := range exp.Serve {
+		files, served = append(files, s.File), append(served, filepath.Base(s.File))
+	}
+	for _, pair := range slices.Concat(exp.Sandbox.LocalFiles, exp.Sandbox.LocalDirs) {
+		files = append(files, pair.Local)
+	}
+	command := "whatever it is given to run"
+	if len(served) > 0 {
+		command = strings.Join(served, ", ")
+	}
+	program, err := e.program(ctx, exp, name, command, files)
+	f.Unconfined = append(f.Unconfined, program)
+	return err
+}
+
+// agentProgram says how the agent is confined, and whose network it has.
+func (e *Engine) agentProgram(ctx context.Context, f *trust.Facts, exp *experiment.Experiment, kind string) error {
+	const name = "the agent"
+	command := strings.Join(exp.Agent.Command, " ")
+	if kind != isolation.None {
+		f.Confined = append(f.Confined, trust.Program{Name: name, Command: command + " (" + kind + ")"})
+		if exp.Agent.Network == "open" {
+			f.Network = append(f.Network, name)
+		}
+		return nil
+	}
+	program, err := e.program(ctx, exp, name, command, workspaceFiles(exp))
+	f.Unconfined = append(f.Unconfined, program)
+	return err
+}
+
+// program is code that runs unconfined. Its digest covers the experiment with its
+// overrides, and all files that it brings.
+func (e *Engine) program(ctx context.Context, exp *experiment.Experiment, name, command string, files []string) (trust.Program, error) {
+	config, err := exp.Config()
+	if err != nil {
+		return trust.Program{}, as(KindConfig, err)
+	}
+	argv := []string{}
+	if exp.Agent != nil {
+		argv = exp.Agent.Command
+	}
+	text, err := json.Marshal(argv) // it may have been replaced after the file was read
+	if err != nil {
+		return trust.Program{}, as(KindConfig, err)
+	}
+	digest, err := trust.Digest(ctx, [][]byte{config, text}, files)
+	if err != nil {
+		return trust.Program{}, as(KindConfig, fmt.Errorf("compute what %s runs: %w", name, err))
+	}
+	return trust.Program{Name: name, Command: command, Digest: digest}, nil
+}
+
+// snapshotFact describes the snapshot that a sandbox starts from.
+func (e *Engine) snapshotFact(ctx context.Context, saved snapshot.Snapshot) *trust.Snapshot {
+	signer, err := e.signerOf(ctx, saved)
+	if err != nil {
+		signer = "nobody known"
+	}
+	return &trust.Snapshot{Name: saved.Name, ID: saved.ID, Signer: signer}
+}

@@ -1,0 +1,153 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testsource"
+)
+
+// TestWheelsAreSharedByContent: what one build has downloaded, the next one takes, also
+// where a repository's own pip wants it.
+func TestWheelsAreSharedByContent(t *testing.T) {
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0", Needs: []string{"beta"}},
+		testsource.Package{Name: "beta", Version: "1.0"}, testsource.Package{Name: "gamma", Version: "1.0"})
+	git := testsource.NewGit(t, "")
+	git.Commit("lib", map[string]string{"a.txt": "1"})
+	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
+	b.up("sandbox: {python_packages: [alpha]}\n")
+	if n := len(b.wheels()); index.Fetched() != 2 || n != 2 {
+		t.Fatalf("%d files fetched, %d kept", index.Fetched(), n)
+	}
+	s := b.up("sandbox: {python_packages: [gamma, beta], " + git.Reached() + ", repos: [{url: '" + git.URL + "/lib.git', install: 'pip install alpha'}]}\n")
+	if got := shell(t, s, "python -c 'import alpha, beta, gamma; print(alpha.VERSION)'; ls ~/.seer/python/lib/*/site-packages /seer/layer/python/lib/*/site-packages | grep seer_wheels || true"); got != "1.0" || index.Fetched() != 3 {
+		t.Errorf("got %s; %d files fetched", got, index.Fetched())
+	}
+	// A file that was changed on the disk is downloaded again.
+	for _, path := range b.wheels() {
+		if err := errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, []byte("changed"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s = b.up("sandbox: {python_packages: [alpha, gamma]}\n")
+	if got := shell(t, s, "python -c 'import alpha, gamma; print(alpha.VERSION)'"); got != "1.0" || index.Fetched() != 6 {
+		t.Errorf("got %s; %d files fetched", got, index.Fetched())
+	}
+}
+
+// wheels are the files that builds share.
+func (b *bench) wheels() []string {
+	all, err := filepath.Glob(filepath.Join(b.cache, "wheels", "*"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return all
+}
+
+// TestSettingsOfTheExperimentName: what an experiment says of pip makes layers of its own.
+func TestSettingsOfTheExperimentName(t *testing.T) {
+	key := func(variables map[string]string, text string) string {
+		t.Helper()
+		b := newBench(t, variables)
+		p, err := b.Plan(t.Context(), load(t, map[string]string{"seer.yaml": text}), engine.CheckOptions{})
+		if err != nil || p.Layer == nil {
+			t.Fatalf("%+v, %v", p.Layer, err)
+		}
+		return p.Layer.Key
+	}
+	const packages = "python_packages: [einops], execution_mode: notebook"
+	plain := key(nil, "sandbox: {"+packages+"}\n")
+	if key(map[string]string{"PIP_PROXY": "http://proxy.example"}, "sandbox: {"+packages+"}\n") != plain {
+		t.Error("the user's own proxy makes another layer")
+	}
+	for _, own := range []string{"PIP_PROXY: 'http://evil.example'", "PIP_TRUSTED_HOST: pypi.org", "PIP_INDEX_URL: 'http://evil.example'"} {
+		if key(nil, "sandbox: {"+packages+", env: {"+own+"}}\n") == plain {
+			t.Errorf("a layer made with %s would be everybody's", own)
+		}
+	}
+}
+
+// hostile runs a repository's install command in a build.
+func hostile(t *testing.T, b *bench, install, more string) {
+	t.Helper()
+	git := testsource.NewGit(t, "")
+	git.Commit("lib", map[string]string{"a.txt": "1"})
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha], " + git.Reached() + ", repos: [{url: '" + git.URL + "/lib.git', install: '" + install + "'}]" + more + "}\n"})
+	s, err := b.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute, Progress: b.progress})
+	if err != nil {
+		t.Logf("the start failed: %v", err)
+		return
+	}
+	_ = s.Terminate(context.Background())
+}
+
+// poisoned starts an experiment whose install command attacks the store, and tells
+// whether a file of it has another content than its name says.
+func poisoned(t *testing.T, defended bool, install string) error {
+	t.Helper()
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0"})
+	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
+	if !defended {
+		b.SwitchOff()
+	}
+	b.up("sandbox: {python_packages: [alpha]}\n") // somebody else's, before
+	if len(b.wheels()) == 0 {
+		t.Fatal("there is nothing to poison")
+	}
+	hostile(t, b, install, "")
+	for _, path := range b.wheels() {
+		if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "evil") {
+			return nil
+		}
+	}
+	return fmt.Errorf("every file of the store is what its name says")
+}
+
+func TestAttacksBuilds(t *testing.T) {
+	attack.Run(t, []attack.Row{
+		{Name: "build-rewrites-shared-wheel", Isolation: "bubblewrap", Want: "what its name says", Try: func(t *testing.T, defended bool) error {
+			return poisoned(t, defended, "for f in /seer/build/wheels/*; do chmod u+w $f; echo evil > $f; done; true")
+		}},
+		{Name: "build-adds-wheel-of-other-name", Isolation: "bubblewrap", Want: "what its name says", Try: func(t *testing.T, defended bool) error {
+			return poisoned(t, defended, "echo evil > /seer/build/fresh/"+strings.Repeat("5", 64))
+		}},
+		{Name: "experiment-shows-host-file-to-build", Isolation: "bubblewrap", Want: "may only name files in its own folder", Try: func(t *testing.T, defended bool) error {
+			secret := filepath.Join(t.TempDir(), "id_rsa")
+			if err := os.WriteFile(secret, []byte("private"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b := newBench(t, nil)
+			if !defended {
+				b.SwitchOff()
+			}
+			exp := load(t, map[string]string{"seer.yaml": "sandbox: {env: {PIP_FIND_LINKS: '" + secret + "'}, execution_mode: cli}\n"})
+			s, err := b.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
+			if err == nil {
+				_ = s.Terminate(context.Background())
+			}
+			return err
+		}},
+	})
+}
+
+// TestBuildsAddOnlyPlainFiles: links, pipes and files of other names are left out.
+func TestBuildsAddOnlyPlainFiles(t *testing.T) {
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0"})
+	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
+	name := func(digit string) string { return "/seer/build/fresh/" + strings.Repeat(digit, 64) }
+	hostile(t, b, "ln -s /etc/passwd "+name("1")+"; mkfifo "+name("2")+"; mkdir "+name("3")+"; echo x > /seer/build/fresh/odd; truncate -s 1T "+name("4"), "")
+	if got := b.wheels(); len(got) != 1 {
+		t.Errorf("the store has %q", got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(b.cache, "layers", "*partial")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}

@@ -1,0 +1,191 @@
+// Package watchdog ends the machines of this computer whose time is over, from outside:
+// nothing that a machine says or does extends its hard end. One watchdog serves a folder
+// of machines. It outlives the program that started it, and ends after the last machine.
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// LockName is the file in the folder of locks that a watchdog has locked as long as it
+// lives.
+const LockName = "watchdog"
+
+// Lock is the path of the lock of the watchdog of a folder of machines.
+func Lock(dir string) string { return filepath.Join(dir, "locks", LockName) }
+
+// limits are times that tests shorten.
+type limits struct {
+	grace  time.Duration // between a hard end and the kill: a machine ends itself first
+	saving time.Duration // how long a machine that is being saved may outlive its end
+	look   time.Duration // at most between two looks: the clock may be set, a computer may sleep
+	silent int           // looks without an answer after which a machine counts as hung
+	answer time.Duration // for one answer
+}
+
+var usual = limits{grace: 10 * time.Second, saving: 15 * time.Minute, look: time.Minute, silent: 5, answer: 20 * time.Second}
+
+// Main is the program. It writes a line to ready when a watchdog is there: itself, or one
+// that was there before. It returns the exit status.
+func Main(dir string, ready io.Writer, log io.Writer) int {
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // whoever waits for ready may be gone
+	w := &watchdog{dir: dir, limits: usual, machines: map[string]*machine{}}
+	if err := w.run(context.Background(), ready); err != nil {
+		_, _ = fmt.Fprintln(log, "watchdog:", err)
+		return 1
+	}
+	return 0
+}
+
+type watchdog struct {
+	dir string
+	limits
+	machines map[string]*machine // handle → what is known, also once its note is gone
+	killing  sync.WaitGroup
+}
+
+// run serves until no machine is left. Whoever makes a machine writes its note first and
+// then looks for the lock; this lets go of the lock first and then looks for notes. So one
+// of both sees the other.
+func (w *watchdog) run(ctx context.Context, ready io.Writer) error {
+	for told := false; ; {
+		lock, held, err := state.TryAcquire(Lock(w.dir))
+		if !told && (err == nil || held) {
+			_, _ = fmt.Fprintln(ready, "ready")
+			told = true
+		}
+		if err != nil || held {
+			return err
+		}
+		w.serve(ctx)
+		lock.Remove()
+		if w.look(); len(w.machines) == 0 || ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// serve returns when no machine is left.
+func (w *watchdog) serve(ctx context.Context) {
+	changes, stop := w.changes()
+	defer stop()
+	defer w.killing.Wait()
+	for {
+		w.look()
+		if len(w.machines) == 0 {
+			return
+		}
+		next := w.act(ctx, time.Now().Round(0))
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+		case <-changes:
+		case <-timer.C:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// changes tells of notes that come and go. Where the system cannot, there is a look every
+// five seconds.
+func (w *watchdog) changes() (<-chan struct{}, func()) {
+	out, watcher := make(chan struct{}, 1), (*fsnotify.Watcher)(nil)
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = watcher.Add(w.dir); err != nil {
+			_ = watcher.Close()
+		}
+	}
+	if err != nil {
+		w.limits.look = min(w.limits.look, 5*time.Second)
+		return out, func() {}
+	}
+	go func() {
+		for event := range watcher.Events {
+			if handleOf(event.Name) != "" || event.Name == w.dir {
+				select {
+				case out <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}()
+	go func() {
+		for range watcher.Errors { // an overflow: the next look finds everything
+		}
+	}()
+	return out, func() { _ = watcher.Close() }
+}
+
+// look takes up the machines that have notes, and forgets those that have ended. A
+// machine whose note was removed under it is still known.
+func (w *watchdog) look() {
+	entries, err := os.ReadDir(w.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return // as with too many open files; the next look will tell
+	}
+	noted := map[string]bool{}
+	for _, entry := range entries {
+		handle := handleOf(entry.Name())
+		if handle == "" {
+			continue
+		}
+		n, err := readNote(filepath.Join(w.dir, entry.Name()))
+		if err != nil {
+			continue
+		}
+		noted[handle] = true
+		if m := w.machines[handle]; m == nil || !m.note.CreatedAt.Equal(n.CreatedAt) {
+			w.machines[handle] = &machine{root: filepath.Join(w.dir, handle), lock: filepath.Join(w.dir, "locks", handle), note: n}
+		} else {
+			m.note = n
+		}
+	}
+	for handle, m := range w.machines {
+		if !m.lives(noted[handle]) {
+			delete(w.machines, handle)
+		}
+	}
+}
+
+// act ends what has no right to live and returns how long there is nothing to do.
+func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
+	next := w.limits.look
+	for _, m := range w.machines {
+		if m.ending.Load() {
+			continue
+		}
+		why := m.hung(w.limits, now)
+		if end := m.end(w.limits); why == "" && !end.IsZero() {
+			if left := end.Sub(now); left > 0 {
+				next = min(next, left)
+			} else {
+				why = "its time was over"
+			}
+		}
+		if why == "" {
+			continue
+		}
+		m.ending.Store(true)
+		p := m.processes()
+		w.killing.Go(func() { m.kill(ctx, p, why, w.limits.saving) })
+		next = min(next, time.Second)
+	}
+	return next
+}

@@ -1,0 +1,63 @@
+package run_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/run"
+)
+
+const hostileAgent = `
+import os
+for top in (".", os.environ["SEER_OUTPUTS"]):
+    os.makedirs(top + "/.git/hooks")
+    open(top + "/.git/config", "w").write("[core]\n\tfsmonitor = evil\n")
+    open(top + "/.envrc", "w").write("evil")
+open(".vscode/settings.json", "w").write("evil")
+os.remove("helpers.py"); os.mkfifo("helpers.py")
+os.symlink("/etc/passwd", os.environ["SEER_OUTPUTS"] + "/users")
+os.mkfifo(os.environ["SEER_OUTPUTS"] + "/pipe")
+`
+
+// TestAgentLeavesNothingThatIsObeyed: a confined agent plants repositories and settings in
+// its workspace and its outputs.
+func TestAgentLeavesNothingThatIsObeyed(t *testing.T) {
+	e, exp := setup(t, hostileAgent, "")
+	mine := filepath.Join(exp.Workspace.Dir, ".vscode", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(mine), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var said []string
+	result, err := run.Run(t.Context(), e, exp, run.Options{Progress: func(ev engine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, ev.Message)
+	}})
+	if err != nil || result.ExitCode != 0 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, dir := range []string{exp.Workspace.Dir, exp.Outputs} {
+		got := files(t, dir)
+		if !slices.Contains(got, ".git.collected/config") || !slices.Contains(got, ".envrc.collected") {
+			t.Errorf("%s has %q", dir, got)
+		}
+		if slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, ".git/") || name == "users" || name == "pipe" }) {
+			t.Errorf("%s has %q", dir, got)
+		}
+	}
+	if data, err := os.ReadFile(mine); string(data) != "mine" {
+		t.Errorf("the user's settings are %q: %v", data, err)
+	}
+	if all := strings.Join(said, "\n"); strings.Count(all, "programs would obey") != 2 || !strings.Contains(all, "restored as before") {
+		t.Errorf("warnings: %s", all)
+	}
+}

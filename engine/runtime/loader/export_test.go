@@ -1,0 +1,16 @@
+package loader
+
+import "strings"
+
+// CommandWith is [Command] with lines of the loader replaced: pairs of old and new. A test
+// switches a defence off with it. It panics if a line is not there.
+func CommandWith(python string, pairs ...string) []string {
+	text := source
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Count(text, pairs[i]) != 1 {
+			panic("the loader has no single " + pairs[i])
+		}
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return command(python, text)
+}

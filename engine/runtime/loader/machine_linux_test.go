@@ -1,0 +1,236 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/machine/local/watchdog"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/python"
+	seerruntime "github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const (
+	patience = 2 * time.Minute // for what must come
+	// slowStart has a runtime that is started again wait before its first line: the time
+	// between its start and its closing of its memory becomes long.
+	slowStart = "SEER_TEST_SLOW_START"
+)
+
+// TestMain makes the test binary double as the runtime.
+func TestMain(m *testing.M) {
+	if os.Getenv(loader.BootVariable) != "" {
+		var memory syscall.Stat_t
+		if os.Getenv(slowStart) != "" && syscall.Fstat(4, &memory) == nil && memory.Size > 0 {
+			time.Sleep(2 * time.Second)
+		}
+		os.Exit(seerruntime.Main(seerruntime.Worker{Files: python.Files, Entry: python.Main, Compiled: python.CompiledName()}))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
+		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// box is a machine of the local provider whose runtime is this program.
+type box struct {
+	t      *testing.T
+	p      sdk.Provider
+	dir    string // of the provider
+	binary string // of the runtime
+	handle string
+	client *protocol.Client
+}
+
+// up starts a machine with a loader, whose lines may be changed, and its runtime.
+func up(t *testing.T, kind string, env map[string]string, pairs ...string) *box {
+	t.Helper()
+	base := shortDir(t)
+	b := &box{t: t, dir: filepath.Join(base, "machines")}
+	artifacts := filepath.Join(base, "artifacts")
+	b.binary = filepath.Join(artifacts, "seer-runtime-linux-"+runtime.GOARCH)
+	placeSelf(t, b.binary)
+	b.p = local.New(local.Options{Dir: b.dir, RuntimeDir: filepath.Join(base, "r"), ArtifactsDir: artifacts, Grace: time.Second,
+		Python: func(ctx context.Context) (isolation.Interpreter, error) {
+			return isolation.Python(ctx, func(string) string { return "" })
+		}, Places: []string{runscDir()}})
+	token := protocol.NewToken()
+	boot, err := loader.BootEnv(loader.Boot{Listen: "unix:/s", AdminSHA256: protocol.HashToken(token)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range env {
+		boot[name] = value
+	}
+	step, err := b.p.Create(t.Context(), sdk.MachineSpec{Key: base, Owner: "me", Name: "box", Command: loader.CommandWith("python3", pairs...),
+		Env: boot, Port: 7070, Isolation: kind, Network: "none"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.handle = step.Handle
+	t.Cleanup(func() {
+		if err := b.p.Terminate(context.Background(), b.handle); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log(b.log())
+		}
+	})
+	b.boot(token)
+	return b
+}
+
+func (b *box) boot(token string) {
+	b.t.Helper()
+	var at string
+	b.eventually("the machine to listen", func() bool {
+		o := b.observe()
+		if o.State == sdk.Running {
+			at = o.Endpoints[0].URL
+		}
+		return at != ""
+	})
+	var err error
+	if b.client, err = protocol.NewClient(at, token); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(b.client.Close)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	defer cancel()
+	_, err = b.client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return b.binary, nil }})
+	if err != nil {
+		b.t.Fatalf("%v\n%s", err, b.log())
+	}
+}
+
+func (b *box) observe() sdk.Observation {
+	b.t.Helper()
+	seen, err := b.p.Observe(context.Background(), []string{b.handle})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return seen[0]
+}
+
+// start runs Python as a process of the machine, which may not live to see its end.
+func (b *box) start(code string) {
+	b.t.Helper()
+	if _, err := b.client.StartProcess(b.t.Context(), protocol.ProcessSpec{Argv: []string{"python3", "-c", code}, Background: true}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// told is what the machine has written to a file in its workspace, empty so far.
+func (b *box) told(name string) string {
+	data, _ := os.ReadFile(filepath.Join(b.dir, b.handle, "workspace", name))
+	return strings.TrimSpace(string(data))
+}
+
+func (b *box) log() string {
+	data, _ := os.ReadFile(filepath.Join(b.dir, b.handle, "log"))
+	return string(data)
+}
+
+// ended reports whether the machine has.
+func (b *box) ended() bool { return !b.observe().State.Live() }
+
+func (b *box) eventually(what string, done func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("waited in vain for %s; the machine's log:\n%s", what, b.log())
+		}
+	}
+}
+
+// shortDir is a folder in which the path of a socket is short enough.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// placeSelf copies this program.
+func placeSelf(t *testing.T, to string) {
+	t.Helper()
+	in, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(out, in)
+		err = errors.Join(err, out.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runscDir is where scripts/setup puts runsc, or the copy that another user can reach.
+func runscDir() string {
+	if dir := os.Getenv("SEER_TEST_RUNSC"); dir != "" {
+		return dir
+	}
+	dir, err := filepath.Abs("../../../.tools/runsc-" + isolation.RunscBuild)
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}
+
+// TestAsOrdinaryUser makes the attacks again without root's rights.
+func TestAsOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		return // they were made without them already
+	}
+	home, err := os.MkdirTemp("/tmp", "seer-t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	if err := os.Chown(home, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("SEER_TEST_GVISOR") != "" {
+		runsc, err := os.ReadFile(filepath.Join(runscDir(), "runsc"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^TestAttacks$")
+	cmd.Dir = "/"
+	cmd.Env = []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR"), "SEER_TEST_RUNSC=" + home, "HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as uid 65534: %v\n%s", err, out)
+	}
+}

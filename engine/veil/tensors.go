@@ -1,0 +1,143 @@
+package veil
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/sdk"
+)
+
+const maxHeader = 100 << 20 // of a safetensors file, as its own library has it
+
+// frameworks are the formats that transformers reads from the metadata.
+var frameworks = []string{"pt", "tf", "flax", "mlx", "np"}
+
+// safetensors copies a file of tensors with no more metadata than the format. The
+// header keeps its length, so that the tensors stay where they are.
+func (m *maker) safetensors(ctx context.Context, name, from, to string) error {
+	header, size, err := readHeader(from)
+	if err != nil {
+		return sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: %v", name, err)
+	}
+	clean, err := m.header(ctx, name, header)
+	if err != nil {
+		return err
+	}
+	end, err := namesearch.TensorsEnd(clean)
+	if err == nil && int64(len(header))+8+end != size {
+		err = errors.New("its size is not that of its tensors")
+	}
+	if err != nil {
+		return sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: %v", name, err)
+	}
+	if err := copyFile(ctx, from, to); err != nil || bytes.Equal(clean, header) {
+		return err
+	}
+	m.report.Changed = append(m.report.Changed, name)
+	return overwrite(to, clean, 8)
+}
+
+// header is a header with new metadata, as long as before.
+func (m *maker) header(ctx context.Context, name string, header []byte) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(header, &fields); err != nil {
+		return nil, sdk.Errorf(sdk.Invalid, "%s is not a file of safetensors: its header is no JSON: %v", name, err)
+	}
+	if metadata, has := fields["__metadata__"]; has {
+		var said struct {
+			Format string `json:"format"`
+		}
+		_ = json.Unmarshal(metadata, &said)
+		if !slices.Contains(frameworks, said.Format) {
+			said.Format = "pt"
+		}
+		fields["__metadata__"], _ = json.Marshal(said) // a struct of one text
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(fields); err != nil {
+		return nil, err
+	}
+	clean := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	if len(clean) > len(header) { // its metadata was shorter than {"format":"pt"}
+		delete(fields, "__metadata__")
+		out.Reset()
+		if err := e.Encode(fields); err != nil {
+			return nil, err
+		}
+		clean = bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	}
+	if len(clean) > len(header) {
+		return nil, cannot("the header of %s cannot be written again", name)
+	}
+	if _, found := m.names.Find(ctx, clean); found {
+		return nil, cannot("a tensor in %s has the name in its own", name)
+	}
+	return append(clean, bytes.Repeat([]byte(" "), len(header)-len(clean))...), nil
+}
+
+func readHeader(path string) (header []byte, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	var length uint64
+	if err := binary.Read(f, binary.LittleEndian, &length); err != nil {
+		return nil, 0, err
+	}
+	if length > maxHeader {
+		return nil, 0, errors.New("its header is too long")
+	}
+	header = make([]byte, length)
+	_, err = io.ReadFull(f, header)
+	return header, info.Size(), err
+}
+
+func overwrite(path string, data []byte, at int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(data, at)
+	return errors.Join(err, f.Close())
+}
+
+const piece = 64 << 20 // copied at once
+
+// copyFile copies a file. The system shares the bytes of both where its file system can
+// (btrfs, XFS). A hard link would show the times of the original.
+func copyFile(ctx context.Context, from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(out, in, piece); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
