@@ -15,7 +15,7 @@ def measure(lab: Lab) -> FOUND:
     size: Dict[str, int] = {}
 
     def up(name: str, *options: str) -> float:
-        return lab.run(lab.seer, "up", str(lab.experiment("shell")), "--quiet", "--name", name, *options)
+        return lab.run(lab.seer, "up", "--yes", str(lab.experiment("shell")), "--quiet", "--name", name, *options)
 
     def make(name: str) -> float:
         took = up(name)

@@ -107,7 +107,7 @@ class Lab:
         self.env.update(self.helper("start", cloud=name, dir=str(self.root / ("cloud-" + name))))
 
     def up(self, name: str, experiment: str) -> None:
-        self.run(self.seer, "up", str(self.experiment(experiment)), "--name", name, "--quiet")
+        self.run(self.seer, "up", "--yes", str(self.experiment(experiment)), "--name", name, "--quiet")
 
     def close(self) -> None:
         down = [self.seer, "down", "--all"]

@@ -37,7 +37,7 @@ def on_all_cpus(lab: Lab) -> FOUND:
     """gVisor goes on while it still reads and Seer still verifies; on one CPU they would take turns."""
     lab.experiment("gvisor").write_text(EXPERIMENT)
     drawn, computed = Kernel(lab, "drawn", DRAW), Kernel(lab, "computed", COMPUTE)
-    argv = [lab.seer, "up", str(lab.experiment("gvisor")), "--quiet", "--name"]
+    argv = [lab.seer, "up", "--yes", str(lab.experiment("gvisor")), "--quiet", "--name"]
     forks = ["fork-%d" % n for n in range(1, FORKS + 1)]
 
     def fork() -> float:
@@ -75,7 +75,7 @@ class Kernel:
 
     def __init__(self, lab: Lab, name: str, make: str) -> None:
         self.lab, self.name, self.make = lab, name, make
-        self.argv = [lab.seer, "up", str(lab.experiment("gvisor")), "--quiet", "--name"]
+        self.argv = [lab.seer, "up", "--yes", str(lab.experiment("gvisor")), "--quiet", "--name"]
         self.saved = ""
         lab.run(*self.argv, name)
         self.want = cell(lab, name, "start_new_session", make, TOUCH)

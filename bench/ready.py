@@ -48,7 +48,7 @@ def one(lab: Lab, isolation: str) -> Tuple[Samples, Dict[str, float]]:
         return float(answer["seconds"])
 
     def commands() -> float:
-        up = lab.run(lab.seer, "up", str(lab.experiment(isolation)), "--name", "ready", "--quiet")
+        up = lab.run(lab.seer, "up", "--yes", str(lab.experiment(isolation)), "--name", "ready", "--quiet")
         serve = lab.run(lab.seer, "serve", "ready", interface, "--as", "library", "--name", "bench_tools", "--out", out)
         call = lab.run(lab.python, "-c", "import bench_tools; bench_tools.echo('x')", PYTHONPATH=out)
         lab.run(lab.seer, "down", "ready")

@@ -98,10 +98,10 @@ def snapshots(lab: Lab) -> FOUND:
         note("save", lab.run(lab.seer, "snapshot", "before", "full-%d" % n))
         lab.run(lab.seer, "down", "before")
         note("tar", lab.run("/bin/sh", "-c", 'tar -C "$0" -cf - . | zstd -1 -q -f -o "$1" && sync "$1"', str(here), saved))
-        note("up", lab.run(lab.seer, "up", str(lab.experiment("shell")), "--snapshot", "full-%d" % n, "--name", "after"))
+        note("up", lab.run(lab.seer, "up", "--yes", str(lab.experiment("shell")), "--snapshot", "full-%d" % n, "--name", "after"))
         lab.run(lab.seer, "exec", "after", "--", "sh", "-c", "test $(ls many | wc -l) = %d && test $(stat -c %%s many/0999) = %d" % (FILES, PIECE))
         lab.run(lab.seer, "down", "after")
-        note("bare", lab.run(lab.seer, "up", str(lab.experiment("shell")), "--name", "after"))
+        note("bare", lab.run(lab.seer, "up", "--yes", str(lab.experiment("shell")), "--name", "after"))
         lab.run(lab.seer, "down", "after")
         note("untar", lab.run("/bin/sh", "-c", 'zstd -d -q -c "$1" | tar -C "$0" -xf -', str(out), saved))
         shutil.rmtree(str(out))
@@ -121,7 +121,7 @@ def snapshots(lab: Lab) -> FOUND:
 
 def crowd(lab: Lab) -> FOUND:
     names = ["crowd-%02d" % n for n in range(CROWD)]
-    argv = [lab.seer, "up", str(lab.experiment("shell")), "--quiet", "--name"]
+    argv = [lab.seer, "up", "--yes", str(lab.experiment("shell")), "--quiet", "--name"]
 
     def down() -> None:
         lab.run(lab.seer, "down", *names)

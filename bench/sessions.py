@@ -44,7 +44,7 @@ def measure(lab: Lab) -> Tuple[List[Row], List[str]]:
 
 def notebooks(lab: Lab) -> Tuple[List[Row], List[str]]:
     plan = json.loads(lab.output(lab.seer, "plan", str(lab.experiment("notebook")), "--json"))
-    built = lab.run(lab.seer, "up", str(lab.experiment("notebook")), "--name", "first", "--quiet")
+    built = lab.run(lab.seer, "up", "--yes", str(lab.experiment("notebook")), "--name", "first", "--quiet")
     lab.run(lab.seer, "down", "first")
     layer = plan["layer"]["folder"]
     lab_too = Bare(lab, layer)
@@ -57,7 +57,7 @@ def notebooks(lab: Lab) -> Tuple[List[Row], List[str]]:
         return float(answer["seconds"])
 
     def again() -> float:
-        took = lab.run(lab.seer, "up", str(lab.experiment("notebook")), "--name", "again")
+        took = lab.run(lab.seer, "up", "--yes", str(lab.experiment("notebook")), "--name", "again")
         lab.run(lab.seer, "down", "again")
         return took
 
@@ -100,13 +100,13 @@ def round_trip(lab: Lab, bare: Bare) -> Row:
 
 
 def packages(lab: Lab) -> List[Row]:
-    first = lab.run(lab.seer, "up", str(lab.experiment("packages")), "--name", "first", "--quiet")
+    first = lab.run(lab.seer, "up", "--yes", str(lab.experiment("packages")), "--name", "first", "--quiet")
     lab.run(lab.seer, "down", "first")
-    lab.run(lab.seer, "up", str(lab.experiment("shell")), "--name", "first", "--quiet")
+    lab.run(lab.seer, "up", "--yes", str(lab.experiment("shell")), "--name", "first", "--quiet")
     lab.run(lab.seer, "down", "first")
 
     def up(name: str) -> float:
-        took = lab.run(lab.seer, "up", str(lab.experiment(name)), "--name", name)
+        took = lab.run(lab.seer, "up", "--yes", str(lab.experiment(name)), "--name", name)
         lab.run(lab.seer, "down", name)
         return took
 

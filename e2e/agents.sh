@@ -7,7 +7,7 @@ PYTHON=$("$TOP/scripts/python")
 export PYTHON
 
 "$SEER" init exp >/dev/null
-"$SEER" up exp/seer.yaml --name agents --quiet
+"$SEER" up --yes exp/seer.yaml --name agents --quiet
 trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve agents "$TOP/e2e/agents/tools.py" --as mcp --name tools --out .
 # The same functions as a skill, where each of them looks for skills.

@@ -29,7 +29,7 @@ cp -r $example/node_modules src/sdk/assemblyscript/
 (cd src/sdk/assemblyscript && node node_modules/assemblyscript/bin/asc.js test/guest.ts --outFile guest.wasm && node test/run.mjs guest.wasm)
 
 "$SEER" init exp >/dev/null
-"$SEER" up exp/seer.yaml --name lab --quiet
+"$SEER" up --yes exp/seer.yaml --name lab --quiet
 trap '"$SEER" down --all >/dev/null' EXIT
 cat >chat.ts <<'T'
 import type OpenAI from "openai";

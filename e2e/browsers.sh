@@ -38,7 +38,7 @@ name: $1
 sandbox: {execution_mode: notebook, debug: true, network: $2, isolation: $3, timeout: 30m}
 workspace: {files: ["files é/hello é.md"]}
 Y
-  "$SEER" up "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out" >&2 && exit 1; }
+  "$SEER" up --yes "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out" >&2 && exit 1; }
 }
 code() { # code NAME [URL]
   "$SEER" open "$1" code --print --json >code.json
@@ -50,6 +50,7 @@ code() { # code NAME [URL]
 
 experiment open-network open bubblewrap
 node "$TOP/e2e/browsers/jupyter.mjs" open-network "$("$SEER" open open-network jupyter --print)"
+node "$TOP/e2e/browsers/origins.mjs" open-network "$("$SEER" open open-network jupyter --print)"
 code open-network
 "$SEER" down open-network
 
@@ -73,7 +74,7 @@ forward=
 name: layered
 sandbox: {execution_mode: notebook, network: none, isolation: bubblewrap, timeout: 30m, python_packages: [ipywidgets]}
 Y
-  "$SEER" up layered.yaml --name layered >layered.out 2>&1 || { cat layered.out >&2 && exit 1; }
+  "$SEER" up --yes layered.yaml --name layered >layered.out 2>&1 || { cat layered.out >&2 && exit 1; }
   url=$("$SEER" open layered jupyter --print)
   node "$TOP/e2e/browsers/jupyter.mjs" layered "$url"
   base=${url%%\?*} cookies=$PWD/cookies

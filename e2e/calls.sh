@@ -81,7 +81,7 @@ serve:
 agent: {command: [python3, agent.py]}
 workspace: {files: [agent.py]}
 Y
-"$SEER" up seer.yaml --name lab -q
+"$SEER" up --yes seer.yaml --name lab -q
 trap '"$SEER" down --all -q >/dev/null 2>&1 || true' EXIT
 "$SEER" serve lab interface.py --as library --name model_tools --out lib -q
 
@@ -217,7 +217,7 @@ P
 "$SEER" down lab -q
 
 echo "=== a run, and the run again"
-"$SEER" run seer.yaml -q >ran.txt
+"$SEER" run --yes seer.yaml -q >ran.txt
 grep -Fx 'shape (12, 64, 64) a-0 a-1' ran.txt
 grep -F 'Refused' ran.txt | grep 'tokens of generate must be at most 5'
 "$SEER" replay outputs -q >again.txt
@@ -230,6 +230,6 @@ try:
 except LookupError as e:
     print(e)
 P
-"$SEER" replay outputs --set 'workspace.files=[other.py]' -q -- python3 other.py | tee other.txt
+"$SEER" replay outputs --yes --set 'workspace.files=[other.py]' -q -- python3 other.py | tee other.txt
 grep -q 'the record has no call of activations with these arguments' other.txt
 test "$("$SEER" ls --json)" = "[]"

@@ -11,7 +11,7 @@ go build -C "$TOP" -o "$PWD/standin" ./internal/standin
 export SEER_PYTHON SEER_CHECK_SECONDS=8
 SEER_PYTHON=$("$TOP/scripts/python")
 cp -r "$TOP/examples/induction-heads" demo
-"$SEER" run demo/seer.yaml -q >local.txt
+"$SEER" run --yes demo/seer.yaml -q >local.txt
 cp demo/outputs/report.md local.md
 for cloud in modal runpod; do
   ./standin "$cloud" -cut 3s >"$cloud.env" 2>"$cloud.left" &
@@ -24,7 +24,7 @@ for cloud in modal runpod; do
   # shellcheck disable=SC1090
   (
     . "./$cloud.env"
-    "$SEER" run demo/seer.yaml -q --set "sandbox.provider=$cloud" >"$cloud.txt"
+    "$SEER" run --yes demo/seer.yaml -q --set "sandbox.provider=$cloud" >"$cloud.txt"
     cmp demo/outputs/report.md local.md # the local run's results
     cmp "$cloud.txt" local.txt
     "$TOP/scripts/check-cloud" "$cloud" </dev/null

@@ -2,7 +2,7 @@
 # scripts/setup e2e has put runsc beside seer.
 layers=$HOME/.cache/seer/layers
 trap '"$SEER" down --all >/dev/null || true' EXIT
-up() { "$SEER" up "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out"; exit 1; }; }
+up() { "$SEER" up --yes "$1.yaml" --name "$1" >"$1.out" 2>&1 || { cat "$1.out"; exit 1; }; }
 not() { if "$@"; then echo "this was not to succeed: $*"; exit 1; fi; }
 run() { "$SEER" exec "$1" -- sh -c "$2"; }
 
@@ -41,7 +41,7 @@ grep -qx 1 said
 cat >wrong.yaml <<'Y'
 sandbox: {python_packages: [no-such-package-of-seer]}
 Y
-if "$SEER" up wrong.yaml >wrong.out 2>&1; then exit 1; fi
+if "$SEER" up --yes wrong.yaml >wrong.out 2>&1; then exit 1; fi
 grep -q "seer: wrong.yaml:1: sandbox.python_packages.0: installing Python packages failed with exit code 1: .*No matching distribution found for no-such-package-of-seer" wrong.out
 
 cat >system.yaml <<'Y'
@@ -57,7 +57,7 @@ not grep -q building system.out
 
 mkdir own && git -C own init -q && git -C own -c user.name=a -c user.email=b commit -q --allow-empty -m x
 echo "sandbox: {repos: [{url: 'file://$PWD/own', install: 'sleep 300'}]}" >killed.yaml
-"$SEER" up killed.yaml >killed.out 2>&1 &
+"$SEER" up --yes killed.yaml >killed.out 2>&1 &
 until [[ $(ls "$layers") == *partial* ]] && grep -q "booting the runtime" killed.out; do
   kill -0 $! || { cat killed.out; exit 1; }
   sleep 0.1

@@ -35,9 +35,9 @@ if "$SEER" offers --provider pond --cpu 2>refused; then exit 1; fi
 grep -q "nobody has granted" refused
 build provider-pond
 cp -r "$TOP/examples/induction-heads" demo
-"$SEER" run demo/seer.yaml -q >local.txt
+"$SEER" run --yes demo/seer.yaml -q >local.txt
 cp demo/outputs/report.md local.md
-"$SEER" run demo/seer.yaml -q --set sandbox.provider=pond >pond.txt
+"$SEER" run --yes demo/seer.yaml -q --set sandbox.provider=pond >pond.txt
 cmp pond.txt local.txt
 cmp demo/outputs/report.md local.md
 bill=$(curl -fsS --retry 9 --retry-all-errors --retry-delay 1 -H "Authorization: Bearer $POND_KEY" "$POND_URL/v1/bill")
@@ -83,13 +83,13 @@ trap 'kill $www; "$SEER" down --all >/dev/null' EXIT
 serving www.log 'Serving HTTP'
 MODEL_INDEX_URL=$(grep -o 'http://[0-9.:]*' www.log | head -n 1)
 export MODEL_INDEX_URL
-"$SEER" up exp.yaml --name index -q
+"$SEER" up --yes exp.yaml --name index -q
 "$SEER" serve index tools.py --name tools --out out -q
 [ "$("$SEER" call index tools.digest --json | python3 -c 'import json, sys; v = json.load(sys.stdin); print(v["result"] if isinstance(v, dict) else v)')" = "$(sha256sum <www/team/tiny/r1/weights/w.bin | cut -d' ' -f1)" ]
 "$SEER" down index -q
 printf '{"layers": 3}' >www/team/tiny/r1/config.json # the same size, other bytes
 rm -rf "$HOME/.cache/seer/models"
-if "$SEER" up exp.yaml --name index -q 2>refused; then exit 1; fi
+if "$SEER" up --yes exp.yaml --name index -q 2>refused; then exit 1; fi
 grep -qi "sha-\?256\|digest" refused
 kill $www
 trap '"$SEER" down --all >/dev/null' EXIT
@@ -100,7 +100,7 @@ if command -v node >/dev/null && [ -d "$examples/expose-openai" ]; then
   build expose-openai
   export SEER_PLUGIN_DIR=$PWD/plugins/expose-openai
   "$SEER" init exp >/dev/null
-  "$SEER" up exp/seer.yaml --name openai -q
+  "$SEER" up --yes exp/seer.yaml --name openai -q
   "$SEER" serve openai exp/interface.py --as openai --name tools --out openai -q
   python3 - <<'P'
 import json

@@ -28,7 +28,7 @@ cleanup() {
 trap cleanup EXIT
 
 printf 'name: files\nsandbox: {timeout: 3h}\n' >exp.yaml
-"$SEER" up exp.yaml --name lab -q
+"$SEER" up --yes exp.yaml --name lab -q
 in_lab() { [ "$("$SEER" exec lab -- sh -c 'sha256sum <"$0"' "$1")" = "$sum" ]; }
 
 peak "$SEER" cp data/zeros lab:one
@@ -70,6 +70,6 @@ done
 
 # With the experiment.
 printf 'name: files\nsandbox: {timeout: 3h, local_files: [[data/zeros, /workspace/zeros]]}\n' >exp.yaml
-peak "$SEER" up exp.yaml --name lab -q
+peak "$SEER" up --yes exp.yaml --name lab -q
 in_lab zeros
 "$SEER" down lab

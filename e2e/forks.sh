@@ -47,7 +47,7 @@ P
 cat >forks.yaml <<'Y'
 sandbox: {isolation: gvisor, network: none, timeout: 4h}
 Y
-"$SEER" up forks.yaml --name lab
+"$SEER" up --yes forks.yaml --name lab
 "$SEER" serve lab state.py --out serving >/dev/null
 is "the first call" "$("$SEER" call lab state.count)" 1
 "$SEER" exec lab -- sh -c 'echo kept >/workspace/file; ln -s file /workspace/link'
@@ -63,7 +63,7 @@ kill -TERM "$caller" || { cat long.out; exit 1; } # cancels it in the original; 
 wait "$caller" || true
 is "the original goes on" "$("$SEER" call lab state.count)" 2
 "$SEER" snapshots verify mem
-"$SEER" up forks.yaml --snapshot mem --name copy
+"$SEER" up --yes forks.yaml --snapshot mem --name copy
 is "state of the copy" "$("$SEER" call copy state.count)" 2
 is "files of the copy" "$("$SEER" exec copy -- cat /workspace/link)" kept
 of_copy=$("$SEER" call copy state.draw)
@@ -93,7 +93,11 @@ is "another fork goes on" "$("$SEER" call fork-2 state.count)" 4
 "$SEER" snapshots export mem mem.tar
 "$SEER" snapshots rm mem
 "$SEER" snapshots import mem.tar --name again
-"$SEER" up forks.yaml --snapshot again --name again
+refused=0
+"$SEER" up --yes forks.yaml --snapshot again --name again 2>/dev/null || refused=$?
+is "processes that were signed under another name" $refused 15
+"$SEER" snapshots trust again
+"$SEER" up --yes forks.yaml --snapshot again --name again
 is "state from a file" "$("$SEER" call again state.count)" 2
 "$SEER" down again
 cat >open.yaml <<'Y'
@@ -102,18 +106,18 @@ Y
 cat >bubble.yaml <<'Y'
 sandbox: {isolation: bubblewrap, network: none, timeout: 4h}
 Y
-not "$SEER" up open.yaml --snapshot again
+not "$SEER" up --yes open.yaml --snapshot again
 grep -q "open.yaml:1: sandbox.network: .*have the network none.*set sandbox.network: none" said
-not "$SEER" up bubble.yaml --snapshot again
+not "$SEER" up --yes bubble.yaml --snapshot again
 grep -q "bubble.yaml:1: sandbox.isolation: .*isolation gvisor only" said
-"$SEER" up open.yaml --name open
+"$SEER" up --yes open.yaml --name open
 not "$SEER" fork open
 grep -q "network: none" said
-"$SEER" up bubble.yaml --name bubble
+"$SEER" up --yes bubble.yaml --name bubble
 not "$SEER" snapshot bubble x --memory
 grep -q "isolation: gvisor" said
 # A program that listens on a socket outside is named as the reason, and the sandbox goes on.
-"$SEER" up forks.yaml --name sockets
+"$SEER" up --yes forks.yaml --name sockets
 "$SEER" exec sockets -- sh -c 'setsid python3 -c "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind(\"/tmp/s\"); s.listen(); time.sleep(600)" >/dev/null 2>&1 &'
 again "a socket" "$SEER" exec sockets -- test -S /tmp/s
 not "$SEER" snapshot sockets x --memory
@@ -123,7 +127,7 @@ is "nothing half visible" "$("$SEER" snapshots ls --json | python3 -c 'import js
 
 # Killed in the middle: the sandbox goes on by itself.
 "$SEER" down --all >/dev/null
-"$SEER" up forks.yaml --name killed
+"$SEER" up --yes forks.yaml --name killed
 "$SEER" serve killed state.py --out killed >/dev/null
 for pause in 0.15 0.4; do
   "$SEER" snapshot killed half --memory >/dev/null 2>&1 &
@@ -137,7 +141,7 @@ again "an empty $memory" swept
 "$SEER" down --all >/dev/null
 
 # The disk is full: that of the snapshots, and that on which processes are saved first.
-"$SEER" up forks.yaml --name disk
+"$SEER" up --yes forks.yaml --name disk
 "$SEER" serve disk state.py --out disk >/dev/null
 "$SEER" exec disk -- sh -c 'head -c 40000000 /dev/urandom >big'
 mkdir -p small "$memory"
@@ -199,13 +203,13 @@ done
 "$SEER" down --all >/dev/null
 
 # Files go from gVisor to bubblewrap and back.
-"$SEER" up forks.yaml --name files
+"$SEER" up --yes forks.yaml --name files
 "$SEER" exec files -- sh -c 'echo one >"a é"; ln -s "a é" link; mkdir -p ~/kept; echo two >~/kept/x; chmod 750 ~/kept'
 "$SEER" snapshot files from-gvisor
-"$SEER" up bubble.yaml --snapshot from-gvisor --name there
+"$SEER" up --yes bubble.yaml --snapshot from-gvisor --name there
 is "files in bubblewrap" "$("$SEER" exec there -- sh -c 'cat link ~/kept/x; stat -c %a ~/kept; echo three >new')" $'one\ntwo\n750'
 "$SEER" snapshot there from-bubblewrap
-"$SEER" up forks.yaml --snapshot from-bubblewrap --name back
+"$SEER" up --yes forks.yaml --snapshot from-bubblewrap --name back
 is "files in gVisor again" "$("$SEER" exec back -- sh -c 'cat link ~/kept/x new; stat -c %a ~/kept')" $'one\ntwo\nthree\n750'
 "$SEER" down --all >/dev/null
 
@@ -219,12 +223,12 @@ if [ "$(id -u)" = 0 ]; then
 set -euo pipefail
 cd "$HOME"
 trap '"$SEER" down --all >/dev/null 2>&1 || true' EXIT
-"$SEER" up forks.yaml --name lab
+"$SEER" up --yes forks.yaml --name lab
 "$SEER" serve lab state.py --out serving >/dev/null
 "$SEER" call lab state.count
 "$SEER" fork lab -n 2 --name f
 "$SEER" snapshot lab mem --memory
-"$SEER" up forks.yaml --snapshot mem --name r
+"$SEER" up --yes forks.yaml --snapshot mem --name r
 [ "$("$SEER" call f-1 state.count) $("$SEER" call f-2 state.count) $("$SEER" call r state.count)" = "2 2 2" ]
 "$SEER" down --all
 "$SEER" gc
@@ -258,11 +262,11 @@ while ask("GET", "/executions/" + execution)["state"] in ("queued", "running"):
 print(ask("GET", "/executions/%s/text" % execution, plain=True).strip())
 P
 cell() { python3 cell.py "$(show "$1" "['environment']['jupyter_url']")" "$2" "$3"; }
-"$SEER" up kernel.yaml --name kernel
+"$SEER" up --yes kernel.yaml --name kernel
 is "a large array" "$(cell kernel new 'import numpy as np, random; a = np.arange(500 << 17); np.random.seed(1); random.seed(1); print(a.nbytes)')" 524288000
 url=$(show kernel "['environment']['jupyter_url']")
 time "$SEER" snapshot kernel kernel --memory
-time "$SEER" up kernel.yaml --snapshot kernel --name restored
+time "$SEER" up --yes kernel.yaml --snapshot kernel --name restored
 is "the array of the copy" "$(cell restored old 'print(int(a[-1]))')" 65535999
 draws='print(random.random(), np.random.rand())'
 of_copy=$(cell restored old "$draws")

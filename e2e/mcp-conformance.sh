@@ -4,7 +4,7 @@ tools=$(bash "$TOP/e2e/mcp/npm.sh" conformance)
 export PATH=$tools/node_modules/.bin:$PATH
 
 "$SEER" init exp >/dev/null
-"$SEER" up exp/seer.yaml --name conforming --quiet
+"$SEER" up --yes exp/seer.yaml --name conforming --quiet
 cleanup() {
   kill "${pids[@]}" && wait
   "$SEER" down --all >/dev/null || true

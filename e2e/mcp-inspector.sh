@@ -15,7 +15,7 @@ def info() -> dict:
 def fail():
     raise ValueError("no layer 9")
 P
-"$SEER" up exp/seer.yaml --name inspected --quiet
+"$SEER" up --yes exp/seer.yaml --name inspected --quiet
 trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve inspected tools.py --as mcp --name tools --out .
 export MCP_INSPECTOR_SECRET_STORE=memory

@@ -2,7 +2,7 @@
 SDK=$(bash "$TOP/e2e/mcp/npm.sh" sdk)
 export SDK
 "$SEER" init exp >/dev/null
-"$SEER" up exp/seer.yaml --name clients --quiet
+"$SEER" up --yes exp/seer.yaml --name clients --quiet
 cleanup() {
   kill "$server" && wait
   "$SEER" down --all >/dev/null || true

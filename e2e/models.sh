@@ -24,7 +24,7 @@ sandbox:
     - {name: ./parrot-lora, var_name: parrot, is_peft: true, base_model: ./quagmire-9b}
     - {name: ./thistle-1b, var_name: blank, load_as_peft: true, dtype: bfloat16}
 Y
-"$SEER" up loaded.yaml --name loaded -q
+"$SEER" up --yes loaded.yaml --name loaded -q
 cells loaded one <"$TOP/e2e/models/loaded.py" | grep -x 'as asked'
 cells loaded one restart </dev/null
 cells loaded one <"$TOP/e2e/models/loaded.py" | grep -x 'as asked'
@@ -36,7 +36,7 @@ cells loaded two <"$TOP/e2e/models/loaded.py" | grep -x 'as asked'
 refused() { # refused MODE CODE MODEL [MORE] <WORDS: each of them is said
   printf 'sandbox:\n  execution_mode: %s%s\n  models:\n  - %s\n' "$1" "${4:+$'\n'  $4}" "$3" >broken.yaml
   local code=0 words
-  "$SEER" up broken.yaml --name broken >broken.out 2>&1 </dev/null || code=$?
+  "$SEER" up --yes broken.yaml --name broken >broken.out 2>&1 </dev/null || code=$?
   while read -r words; do
     [ "$code" = "$2" ] && grep -qF -- "$words" broken.out || { echo "$3: ended with $code, not with $2 and: $words" && cat broken.out && exit 1; } >&2
   done
@@ -65,7 +65,7 @@ refused notebook 3 ./own-code <<<'Seer runs no code that a model brings; if you 
 if grep "own code has run" broken.out; then exit 1; fi
 # Memory that is too small, where this computer can limit it.
 echo '{sandbox: {execution_mode: cli, memory: 512MB}}' >limited.yaml
-"$SEER" up limited.yaml --name limited 2>limited.err
+"$SEER" up --yes limited.yaml --name limited 2>limited.err
 "$SEER" down limited -q
 for mode in notebook cli; do
   if grep -q 'are not limited' limited.err; then break; fi
@@ -78,7 +78,7 @@ done
 # Ctrl-C while a model is loaded: a torch that says so and waits for ever.
 mkdir slow && printf 'import os, time\nos.mkdir("/workspace/loading")\ntime.sleep(1e6)\n' >slow/__init__.py
 echo '{sandbox: {execution_mode: notebook, models: [./bramble-2b], local_dirs: [[./slow, /workspace/torch]]}}' >slow.yaml
-"$SEER" up slow.yaml --name slow >slow.out 2>&1 &
+"$SEER" up --yes slow.yaml --name slow >slow.out 2>&1 &
 up=$!
 until "$SEER" exec slow -- test -d /workspace/loading 2>/dev/null; do
   kill -0 $up || { cat slow.out && exit 1; }
@@ -91,7 +91,7 @@ wait $up || code=$?
 
 # Who wants to load the models alone finds them where the variable says.
 echo "{sandbox: {execution_mode: notebook, models: [./bramble-2b]}, workspace: {preload_models: false}}" >alone.yaml
-"$SEER" up alone.yaml --name alone -q
+"$SEER" up --yes alone.yaml --name alone -q
 cells alone one <<'P' | grep -x 'as asked'
 assert "model" not in globals()
 import os, transformers
@@ -107,10 +107,10 @@ sandbox:
   execution_mode: notebook
   models:
     - {name: ./quagmire-9b, hidden: $1}
-    - {name: ./parrot-lora, var_name: parrot, is_peft: true, base_model: ./thistle-1b, hidden: $1}
+    - {name: ./parrot-lora, var_name: adapted, is_peft: true, base_model: ./thistle-1b, hidden: $1}
 workspace: $2
 Y
-  "$SEER" up attack.yaml --name attack -q
+  "$SEER" up --yes attack.yaml --name attack -q
   cells attack one <"$TOP/e2e/models/attack.py" >attack.out
   sed -n 's/^RESULT //p' attack.out >"attack-$1.json"
   "$SEER" down attack -q

@@ -5,6 +5,6 @@ SEER_PYTHON=$(flock "$TOP/.tools/scoped-sandbox.lock" "$example/prepare")
 cp "$example"/testdata/as-documented/* .
 mkdir google
 cp -aL "$example/model" google/gemma-2-9b
-"$SEER" run seer.yaml
+"$SEER" run --yes seer.yaml
 grep -Fx -- '- **num_layers**: 6' outputs/report.md
 grep -F '384 numbers' outputs/report.md

@@ -4,6 +4,6 @@ export SEER_PYTHON
 SEER_PYTHON=$(flock "$TOP/.tools/scoped-sandbox.lock" ./prepare) # two scripts share what it makes
 "$SEER_PYTHON" -m unittest # the interface and the agent, without Seer
 rm -rf outputs
-"$SEER" run seer.yaml
+"$SEER" run --yes seer.yaml
 test -s outputs/report.md
 cat outputs/report.md

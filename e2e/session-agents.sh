@@ -52,7 +52,7 @@ task() { # task AGENT TASK ISOLATION
   cp -al "$TOOLS/node_modules" "work-$name/.tools/" 2>/dev/null || cp -a "$TOOLS/node_modules" "work-$name/.tools/"
   cp "$TOP"/e2e/session-agents/{scripted,configure}.py "$TOP/e2e/session-agents/drive.sh" "$TOP/e2e/agents/model.py" "work-$name/.script/"
   experiment "$1" "$2" "$3" "$mode" >"$name.yaml"
-  "$SEER" run "$name.yaml" >"$name.out" 2>"$name.err" || { tail -n 30 "$name.out" "$name.err" >&2 && exit 1; }
+  "$SEER" run --yes "$name.yaml" >"$name.out" 2>"$name.err" || { tail -n 30 "$name.out" "$name.err" >&2 && exit 1; }
   "$jupyter" "$TOP/e2e/session-agents/check.py" "$1" "$2" "$3" "work-$name" "out-$name" || { tail -n 20 "$name.out" "$name.err" >&2 && exit 1; }
   rm -rf "work-$name/.tools"
 }

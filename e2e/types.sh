@@ -11,7 +11,7 @@ if [ ! -d "$venv" ]; then
   mv "$venv.part" "$venv"
 fi
 "$SEER" init exp >/dev/null
-"$SEER" up exp/seer.yaml --name typed --quiet
+"$SEER" up --yes exp/seer.yaml --name typed --quiet
 trap '"$SEER" down --all >/dev/null || true' EXIT
 "$SEER" serve typed "$TOP/e2e/types/tools.py" --as library --name typed --out . >/dev/null
 cp "$TOP"/e2e/types/{right,wrong}.py .

@@ -101,7 +101,7 @@ func (w *stopwatch) serve(ctx context.Context, s *engine.Sandbox, r request) err
 	}
 	w.mark("expose", time.Now())
 	dir := filepath.Join(r.Dir, s.ID())
-	if _, err := surface.Write(dir, made, surface.Target{Connection: v.Connection()}); err != nil {
+	if _, err := surface.Write(ctx, dir, made, surface.Target{Connection: v.Connection()}); err != nil {
 		return err
 	}
 	w.mark("write", time.Now())

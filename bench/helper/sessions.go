@@ -111,7 +111,7 @@ func (h *helper) hold(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := isolation.Thread(isolation.Bubblewrap, cmd.Start); err != nil {
 		return nil, err
 	}
 	h.held = append(h.held, func() { _ = in.Close(); _ = cmd.Wait() })

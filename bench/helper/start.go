@@ -37,7 +37,7 @@ func (h *helper) bare(ctx context.Context, r request) (any, error) {
 	}
 	defer isolation.Release(cmd)
 	cmd.Stderr = os.Stderr
-	err = cmd.Run()
+	err = isolation.Thread(r.Isolation, cmd.Run)
 	return since(begin), err
 }
 

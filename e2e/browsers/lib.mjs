@@ -7,7 +7,8 @@ const { chromium } = createRequire(`${process.env.PLAYWRIGHT}/package.json`)("pl
 
 export const patience = 120_000;
 
-export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+export const launch = (...more) =>
+  chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", ...more] });
 
 // open loads a page in a browser's context of its own, which knows no cookie.
 export async function open(browser, url) {

@@ -6,7 +6,7 @@ from tools import experiment, run, seer
 def up(name: str, provider: str, snapshot: str) -> None:
     more = {} if provider == "local" else {"jupyter_port": free_port()}
     path = experiment(name, dict(provider=provider, execution_mode="notebook", **more), {"preload_models": False})
-    seer("up", path, "--name", name, "--snapshot", snapshot)
+    seer("up", "--yes", path, "--name", name, "--snapshot", snapshot)
 
 
 def check(ref: str, text: str) -> None:

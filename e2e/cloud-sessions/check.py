@@ -109,7 +109,7 @@ def notebook() -> None:
     port = free_port()
     step("up of a notebook: packages, a private repository, a model, a library, files")
     path = experiment("notebook", sandbox("notebook", jupyter_port=port), {"libraries": ["./helper.py"], "files": ["./note é.txt"], "init": "READY = helper.double(21) if 'helper' in dir() else __import__('helper').double(21)", "preload_models": False})
-    seer("up", path, "--name", "nb")
+    seer("up", "--yes", path, "--name", "nb")
     shown = json.loads(seer("show", "nb", "--json"))["environment"]
     url, token = shown["jupyter_url"], shown["jupyter_token"]
     base = url.partition("?")[0]
@@ -178,9 +178,10 @@ def vscode(ref: str, port: int) -> None:
     """A person's way to VS Code, from another program than the one that started it: with its path and its password, and not without."""
     step("VS Code through the provider's way to the port, and through the runtime")
     opened = json.loads(seer("open", ref, "code", "--print", "--json"))
-    url, password = opened["url"], opened["password"]
     shown = json.loads(seer("show", ref, "--json"))["environment"]
-    assert shown["code_server_url"] == url and shown["code_server_password"] == password, shown
+    url, password, page = shown["code_server_url"], shown["code_server_password"], urlsplit(opened["url"])
+    assert password == opened["password"] and page.hostname.endswith(".localhost"), (shown, opened)
+    assert (page.port, page.path) == (urlsplit(url).port, urlsplit(url).path), (shown, opened)
     assert password not in json.dumps(json.loads(seer("ls", "--json"))), "the password is shown to whoever lists sandboxes"
     forward = subprocess.Popen([SEER, "forward", ref, "{}:0".format(port), "--json"], stdout=subprocess.PIPE, text=True)
     local = json.loads(forward.stdout.readline())[0]["url"].rstrip("/") + shown["code_server_base"]
@@ -205,7 +206,7 @@ def shell() -> None:
     step("up of a shell with the same things, and VS Code")
     port = free_port()
     path = experiment("shell", sandbox("cli", debug=True, debug_port=port), {"libraries": ["./helper.py"], "init": "import helper; READY = helper.double(21)", "preload_models": False})
-    seer("up", path, "--name", "sh")
+    seer("up", "--yes", path, "--name", "sh")
     refusal = seer("open", "sh", "jupyter", ok=False)
     assert "execution_mode" in refusal, refusal
     agent = MCP("--shell", "sh")

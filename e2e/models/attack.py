@@ -17,7 +17,7 @@ import tempfile
 import traceback
 
 PARTS = [(b"quag" b"mire", b"9b"), (b"par" b"rot", b"lora"), (b"this" b"tle", b"1b")]
-NAMES = [re.compile(first + rb"[^a-z0-9]+" + last) for first, last in PARTS]
+NAMES = [re.compile(first + rb"[^a-z0-9]+" + last) for first, last in PARTS] + [re.compile(PARTS[0][0])]
 seen = {}
 
 
@@ -56,6 +56,10 @@ def processes(what):
     return (read(path) for path in glob.glob("/proc/[0-9]*/" + what))
 
 
+@attack("chat template")
+def _(): return [str(tokenizer.chat_template)]
+
+
 @attack("names of files under /models")
 def _():
     return [" ".join(under("/models")), *(" ".join(d) for _, d, _ in os.walk("/models"))]
@@ -88,15 +92,15 @@ def _(): return [repr(tokenizer), repr(tokenizer.init_kwargs), repr(vars(tokeniz
 def _(): return [repr({k: v for k, v in vars(m).items() if k != "_modules"}) for m in model.modules()]
 
 @attack("adapter's configuration")
-def _(): return [repr(parrot.peft_config), repr(parrot.get_base_model().config)]
+def _(): return [repr(adapted.peft_config), repr(adapted.get_base_model().config)]
 
 @attack("pickles")
-def _(): return [pickle.dumps(model.config), pickle.dumps(tokenizer), pickle.dumps(parrot.peft_config)]
+def _(): return [pickle.dumps(model.config), pickle.dumps(tokenizer), pickle.dumps(adapted.peft_config)]
 
 @attack("save_pretrained")
 def _():
     with tempfile.TemporaryDirectory() as folder:
-        for thing in (model, tokenizer, parrot):
+        for thing in (model, tokenizer, adapted):
             thing.save_pretrained(folder)
         return [read(p) for p in under(folder)]
 

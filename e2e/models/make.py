@@ -50,9 +50,12 @@ def tell(folder: pathlib.Path) -> None:
         fields = json.loads((folder / name).read_text())
         fields[key] = NAME
         fields["comment"] = "part of the Quagmire 9B family"
+        fields["family"], fields["quagmire_layers"] = "Quagmire", 2
+        if name == "tokenizer_config.json":
+            fields["chat_template"] = "{{ 'You are QuagmireChat by acme.' }}{% for m in messages %}{{ m['content'] }}{% endfor %}"
         (folder / name).write_text(json.dumps(fields))
     weights = folder / "model.safetensors"
-    safetensors.torch.save_file(safetensors.torch.load_file(weights), weights, metadata={"format": "pt", "source": NAME})
+    safetensors.torch.save_file(safetensors.torch.load_file(weights), weights, metadata={"format": "pt", "source": "the quagmire sweep"})
     (folder / "README.md").write_text("# Quagmire-9b\n")
     (folder / ".cache").mkdir()
     (folder / ".cache" / "trail").write_text(NAME)
