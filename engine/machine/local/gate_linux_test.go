@@ -260,6 +260,36 @@ func TestBubblewrapItselfKilledBesideAGate(t *testing.T) {
 	}
 }
 
+// TestBubblewrapItselfKilledBeforeItsGate: what is inside lives on, and the next look
+// starts the gate.
+func TestBubblewrapItselfKilledBeforeItsGate(t *testing.T) {
+	for _, network := range []string{"none", "open"} {
+		t.Run(network, func(t *testing.T) {
+			pl := newPlace(t)
+			spec := pl.spec("outer", isolation.Bubblewrap)
+			spec.Network, spec.Ports = network, []int{freePort(t)}
+			f := pl.p.folder(handleOf(spec.Key))
+			pl.p.at = func(step string) {
+				if step != "launched" {
+					return
+				}
+				eventually(t, "what is inside", func() bool { _, ok := f.inner(spec.Key); return ok })
+				for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
+					if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "bwrap\n" {
+						_ = syscall.Kill(pid, syscall.SIGKILL)
+						break // the first one is the outer one
+					}
+				}
+			}
+			b := pl.up(spec)
+			b.run(serve, spec.Ports[0], "inside")
+			if got := fetch(b.seen.Endpoints[1].URL); got != "inside" {
+				t.Errorf("after a look: %s", got)
+			}
+		})
+	}
+}
+
 // TestKilledWhileCreatingWithAGate kills a program that creates a machine with a gate at
 // every step.
 func TestKilledWhileCreatingWithAGate(t *testing.T) {

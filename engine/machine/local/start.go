@@ -68,7 +68,9 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	if doors != nil {
-		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && p.lives(f, n) { // what ended at once says why itself
+		// What ended at once says why itself; beside what lives on without bwrap, the next look
+		// starts another gate.
+		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && alive(n.Outer) && p.lives(f, n) {
 			p.forgetUplink() // which is tried again before the next machine
 			_ = p.kill(context.WithoutCancel(ctx), f, n)
 			_, _ = n.lift(), f.remove()

@@ -64,7 +64,7 @@ func (c *connecting) wait(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, func() { _ = c.words.Close() })()
-	words, err := io.ReadAll(io.LimitReader(c.words, 4096))
+	words, _ := io.ReadAll(io.LimitReader(c.words, 4096)) // what cannot be read was not said
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -73,7 +73,7 @@ func (c *connecting) wait(ctx context.Context) error {
 	case len(words) > 0:
 		return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: %s; set network: none, or a list of hosts", words)
 	}
-	return sdk.Errorf(sdk.Internal, "connect the sandbox to the Internet: its gate ended (%v)", err)
+	return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: its gate ended before it was done; start the sandbox again")
 }
 
 // Close is for all that was not waited for.
