@@ -119,8 +119,19 @@ func tellLoader(hand *os.File, message []byte, l *net.UnixListener) error {
 	if err := pass(u, message, l); err != nil {
 		return fmt.Errorf("speak with the loader: %w", err)
 	}
-	if _, err := u.Read(make([]byte, 64)); err != nil {
+	data := make([]byte, 1024)
+	n, err := u.Read(data)
+	if err != nil {
 		return fmt.Errorf("the loader did not answer: %w", err)
+	}
+	var answer struct {
+		Error string `json:"error"`
+	}
+	if err := json.Unmarshal(data[:n], &answer); err != nil {
+		return fmt.Errorf("understand the loader: %w", err)
+	}
+	if answer.Error != "" {
+		return errors.New(answer.Error)
 	}
 	return nil
 }

@@ -105,12 +105,6 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	}
 }
 
-// still reports whether nothing of the machine moves but those that keep it.
-func (s *Server) still() bool {
-	t, err := processTable()
-	return err == nil && !slices.ContainsFunc(t.tree(s.topPid(), s.cookie()), func(pid int) bool { return !t[pid].stopped })
-}
-
 func (s *Server) unfrozen(t table, refused map[int]error) []protocol.Unfrozen {
 	var list []protocol.Unfrozen
 	for _, pid := range t.tree(s.topPid(), s.cookie()) {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -34,17 +33,11 @@ const parkTick = 10 * time.Millisecond
 
 // oneParking is a machine whose processes stand still to be saved.
 type oneParking struct {
-	s         *Server
-	id, key   string
-	copy      bool
-	proven    chan struct{} // closed when a copy has proved itself
-	proof     sync.Once
-	dir, name string // of the socket
-	stopped   []int
-	thawed    <-chan struct{}
-	since     time.Time
-	until     time.Time
-	asker     asker
+	*stillness
+	thawed <-chan struct{}
+	since  time.Time
+	until  time.Time
+	asker  asker
 }
 
 // asker is whoever had the machine parked, seen by a file that it touches. Looks are
@@ -85,7 +78,7 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return protocol.Errorf(protocol.Unsupported, "this machine does not listen on a Unix socket, so it cannot be parked")
 	}
-	p := &oneParking{s: s, id: req.ID, key: req.Key, proven: make(chan struct{}), dir: filepath.Dir(path), name: filepath.Base(path)}
+	p := &oneParking{stillness: newStillness(s, req.ID, req.Key, path)}
 	var err error
 	if p.thawed, err = s.freezer.begin(r.Context()); err != nil {
 		return err
@@ -93,14 +86,10 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 	s.persist()
 	p.since = time.Now()
 	s.parked.Store(true) // no lease ends meanwhile: nobody could extend it
-	var answer protocol.Frozen
-	if p.stopped, answer, err = s.stopAll(); err != nil {
+	answer, err := p.begin()
+	if err != nil {
 		p.goOn()
 		return err
-	}
-	if n := answer.NotFrozen; len(n) > 0 {
-		p.goOn()
-		return protocol.Errorf(protocol.Conflict, "process %d (%s) does not stand still: %s; end it", n[0].Pid, n[0].Name, n[0].Why)
 	}
 	s.syncDisks()
 	p.until = time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
@@ -120,7 +109,7 @@ func (p *oneParking) goOn() {
 		p.s.lease.extend(now, now.Sub(p.since))
 		p.s.parked.Store(false) // not before: the lease is judged from here on
 	}
-	continueInOrder(p.stopped)
+	p.end()
 	p.s.freezer.release()
 	p.s.persist()
 }
@@ -142,14 +131,14 @@ func (p *oneParking) stay() {
 		return
 	}
 	if renewal.Copy {
-		p.since, p.copy = time.Now(), true // its lease begins now
+		p.since = time.Now() // its lease begins now
 	}
 	if err := p.come(renewal); err != nil {
 		p.s.End("the machine cannot listen again after it was parked: " + err.Error())
 		return
 	}
 	if renewal.Copy {
-		p.awaitProof()
+		p.await()
 		return
 	}
 	if renewal.Thaw {
@@ -181,43 +170,6 @@ func (p *oneParking) expected() bool {
 			return !gone
 		}
 	}
-}
-
-// proofPatience is how long a copy stands still until it is asked to prove itself.
-const proofPatience = 30 * time.Second
-
-// awaitProof keeps a copy still until whoever made it knows its socket.
-func (p *oneParking) awaitProof() {
-	limit := time.NewTimer(proofPatience)
-	defer limit.Stop()
-	select {
-	case <-p.proven:
-	case <-limit.C:
-		p.s.options.Logger.Warn("nobody asked the copy to prove itself; it goes on")
-	case <-p.s.over:
-	}
-}
-
-// postProof proves that this is the runtime that was parked. A copy does so only while
-// nothing else moves: later, something in it could be between it and whoever asks.
-func (s *Server) postProof(w http.ResponseWriter, r *http.Request) error {
-	if s.patience > 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.patience))
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
-	w.Header().Set("Connection", "close")
-	var q parking.Question
-	if err := readJSON(r, &q); err != nil {
-		return err
-	}
-	p := s.prover.Load()
-	if p == nil || p.copy && !s.still() {
-		return protocol.Errorf(protocol.Conflict, "the machine was not parked, or something moves in it")
-	}
-	err := writeJSON(w, http.StatusOK, parking.Answer(p.key, p.id, q))
-	_ = http.NewResponseController(w).Flush()
-	p.proof.Do(func() { close(p.proven) })
-	return err
 }
 
 // settle waits, with the socket there again, until the machine may move. It reports
@@ -310,24 +262,10 @@ func (p *oneParking) come(r protocol.Renewal) error {
 	if err := p.s.openGates(); err != nil {
 		return err
 	}
-	l, err := listenUnix(p.dir, p.name)
-	if err != nil {
-		return err
-	}
 	said := map[string]any{"t": "listen"}
 	p.s.lease.tell(time.Time{}) // the loader has forgotten it
 	if r.Copy {
 		said["end_unix"], said["admin_sha256"] = r.EndUnix, r.AdminSHA256
 	}
-	message, err := json.Marshal(said)
-	if err == nil {
-		err = tellLoader(p.s.options.Loader, message, l)
-	}
-	if err != nil {
-		l.Close()
-		return err
-	}
-	p.s.prover.Store(p)
-	p.s.door.serve(l)
-	return nil
+	return p.listen(said)
 }

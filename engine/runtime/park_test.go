@@ -1,10 +1,14 @@
 package runtime_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,6 +130,79 @@ func TestPark(t *testing.T) {
 	// The loader has the new socket, too: a runtime that dies is started again on it.
 	m.killRuntime()
 	m.answers(ctx, m.client)
+}
+
+// Whoever parked the machine is gone, and it went on. Whoever asks it to prove itself then
+// may be asked through something in it: the proof comes on a socket that is made while
+// everything stands still, and nowhere else.
+func TestProofAfterItWentOn(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	if _, err := m.client.Park(ctx, protocol.ParkRequest{ID: parkID, Key: theParkKey, Seconds: 0.3}); err != nil {
+		t.Fatal(err)
+	}
+	m.goesOn("daemon", "front")
+	m.answers(ctx, m.client)
+	at := filepath.Join(m.dir, "s")
+	if err := parking.Ask(ctx, at, parking.NewKey(), parkID); !errors.Is(err, parking.ErrProof) {
+		t.Errorf("asked by somebody without the key: %v", err)
+	}
+	before := connect(t, at)
+	q := parking.NewQuestion(theParkKey, parkID)
+	if got := ask(t, connect(t, at), q); got != http.StatusConflict {
+		t.Errorf("it proves itself while things move: HTTP status %d", got)
+	}
+	eventually(t, "another socket", func() error {
+		c, err := net.Dial("unix", at)
+		if err == nil {
+			defer c.Close()
+			if got := ask(t, before, q); got != http.StatusConflict {
+				t.Errorf("it proves itself on a connection of before: HTTP status %d", got)
+			}
+		}
+		return err
+	})
+	eventually(t, "the proof", func() error { return parking.Ask(ctx, at, theParkKey, parkID) })
+	m.goesOn("daemon", "front")
+	m.killRuntime() // the loader has that socket, too
+	m.answers(ctx, m.client)
+}
+
+func connect(t *testing.T, at string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("unix", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask puts a question to whatever is at the other end, and returns the HTTP status.
+func ask(t *testing.T, c net.Conn, q parking.Question) int {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequest(http.MethodPost, "http://seer"+parking.Path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Write(c); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
 }
 
 // A machine that finds itself in another folder is another machine: with its own keys,

@@ -68,7 +68,7 @@ type Server struct {
 	gates      []net.Listener // the ends of ports and of the proxy that are inside
 	admin      atomic.Pointer[string]
 	parked     atomic.Bool
-	prover     atomic.Pointer[oneParking] // the last that has ended
+	prover     atomic.Pointer[stillness] // the last
 	links      *link.Server
 	telling    sync.Mutex    // of the lease to the loader
 	patience   time.Duration // for the body of a request that is refused; tests set 0, which is no limit
@@ -211,7 +211,7 @@ func (s *Server) End(why string) {
 // ctx is cancelled. Then it ends every process of the machine and returns. The
 // error is nil unless l failed.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: maxHeader,
+	srv := &http.Server{Handler: s, BaseContext: withListener, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
 	failed := make(chan error, 1)
 	s.door.srv, s.door.failed = srv, failed

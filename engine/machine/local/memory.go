@@ -66,24 +66,17 @@ type launch struct {
 	Host     hostNote          `json:"host"`
 }
 
-const (
-	// parkLimit is protocol.ParkLimit, after which a parked machine makes its socket anew,
-	// and what a slow computer may need to park it and to make the socket.
-	parkLimit = 2*time.Minute + time.Minute
-	// parkPatience is how long a machine may take to stand still.
-	parkPatience = time.Minute
-)
+// parkPatience is how long a machine may take to stand still.
+const parkPatience = time.Minute
 
 const launchName = "launch.json"
 
-// parkNote says when a machine made its socket anew: one made later is somebody else's, and
-// so is one that does not prove itself with the key.
+// parkNote is of a machine that makes its socket anew: one that does not prove itself with
+// the key is somebody else's.
 type parkNote struct {
-	ID    string    `json:"id"`
-	Key   string    `json:"key"`
-	Copy  bool      `json:"copy,omitempty"` // it goes on with the processes of another
-	From  time.Time `json:"from"`
-	Until time.Time `json:"until"`
+	ID   string `json:"id"`
+	Key  string `json:"key"`
+	Copy bool   `json:"copy,omitempty"` // it goes on with the processes of another
 
 	trusting bool // tests believe a socket without a proof
 }
@@ -112,7 +105,7 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 // never left to itself: a ctx that ends only ends the work.
 func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l launch, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
 	l.ID, l.Key = s.id, s.key
-	s.n.Parked = &parkNote{ID: s.id, Key: s.key, From: time.Now(), Until: time.Now().Add(parkLimit)}
+	s.n.Parked = &parkNote{ID: s.id, Key: s.key}
 	if err := errors.Join(ctx.Err(), s.f.write(s.n)); err != nil {
 		return err
 	}

@@ -106,18 +106,3 @@ func TestSavedProcessesDoNotFit(t *testing.T) {
 		}
 	}
 }
-
-// A socket that was made after the machine went on is not the runtime's.
-func TestSocketOfAParkedMachine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	if p := (&parkNote{From: now.Add(-time.Minute), Until: now.Add(time.Minute)}); !p.made(path) {
-		t.Error("made meanwhile, it is refused")
-	}
-	if p := (&parkNote{From: now.Add(-2 * time.Minute), Until: now.Add(-time.Minute)}); p.made(path) {
-		t.Error("made afterwards, it is the runtime's")
-	}
-}

@@ -120,8 +120,6 @@ func (p *parkNote) owns(socket, address, name string) error {
 	switch {
 	case sameFile(socket, name+before):
 		return nil
-	case !p.Copy && !p.made(socket):
-		return parking.ErrProof
 	case p.trusting:
 		return nil
 	}
@@ -166,8 +164,7 @@ func (s *saving) save(ctx context.Context, dir string, l launch) error {
 	return state.WriteFile(filepath.Join(dir, memoryNote), data, 0o600)
 }
 
-// goOn has the machine listen again and takes the new socket. Nothing but the runtime
-// moves in it yet, so that it is nobody else's.
+// goOn has the machine listen again and takes the new socket.
 func (s *saving) goOn(ctx context.Context) error {
 	defer func() {
 		if s.instead != nil {

@@ -129,7 +129,7 @@ func TestSaverThatWasKilled(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			parked := &parkNote{ID: newParkID(), Key: parking.NewKey(), From: time.Now(), Until: time.Now().Add(time.Hour)}
+			parked := &parkNote{ID: newParkID(), Key: parking.NewKey()}
 			s := &saving{f: m.f, n: &note{Parked: parked}, id: parked.ID, key: parked.Key}
 			away := make(chan struct{})
 			if steps > 0 {
@@ -165,7 +165,7 @@ func TestAttacksOnAParkedMachine(t *testing.T) {
 func listenInstead(t *testing.T, defended bool) error {
 	m := newParkable(t)
 	name := filepath.Join(m.f.path("socket"), "s")
-	parked := &parkNote{ID: newParkID(), Key: parking.NewKey(), From: time.Now(), Until: time.Now().Add(time.Hour), trusting: !defended}
+	parked := &parkNote{ID: newParkID(), Key: parking.NewKey(), trusting: !defended}
 	_ = m.heard.Close()
 	inside := filepath.Join(m.f.path("run"), "s")
 	if err := errors.Join(os.Remove(inside), os.Remove(name)); err != nil {

@@ -21,9 +21,21 @@ import (
 // Path is where a runtime that was parked answers a [Question], without a token.
 const Path = "/v1/park/proof"
 
-// Question is what nobody could know before.
+// Question is what nobody could know before, from somebody who knows the key.
 type Question struct {
 	Nonce string `json:"nonce"`
+	Proof string `json:"proof"`
+}
+
+// NewQuestion makes a question.
+func NewQuestion(key, id string) Question {
+	nonce := NewKey()
+	return Question{nonce, string(sum(key, "question", id, []byte(nonce)))}
+}
+
+// Asked reports whether somebody who knows the key has made the question.
+func Asked(key, id string, q Question) bool {
+	return hmac.Equal([]byte(q.Proof), sum(key, "question", id, []byte(q.Nonce)))
 }
 
 // Proof is the answer: only a runtime that was told the key can give it.
@@ -61,6 +73,10 @@ func Answer(key, id string, q Question) Proof {
 	return Proof{string(sum(key, "socket", id, []byte(q.Nonce)))}
 }
 
+// ErrMoves is the error of a runtime that proves itself on the socket that it makes next:
+// something in its machine moved, and could have been between it and whoever asks.
+var ErrMoves = errors.New("something moves in the machine, so its runtime makes its socket anew")
+
 // ErrProof is the error of a socket behind which is not the runtime.
 var ErrProof = errors.New("what listens on the socket of the machine is not its runtime")
 
@@ -68,7 +84,7 @@ var ErrProof = errors.New("what listens on the socket of the machine is not its 
 func Ask(ctx context.Context, socket, key, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	q := Question{NewKey()}
+	q := NewQuestion(key, id)
 	body, err := json.Marshal(q)
 	if err != nil {
 		return err
@@ -86,6 +102,9 @@ func Ask(ctx context.Context, socket, key, id string) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusConflict {
+		return ErrMoves
+	}
 	var p Proof
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 4096)).Decode(&p); err != nil || !hmac.Equal([]byte(p.Proof), []byte(Answer(key, id, q).Proof)) {
 		return fmt.Errorf("%w: it answers with HTTP status %d", ErrProof, resp.StatusCode)

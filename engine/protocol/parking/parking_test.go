@@ -23,7 +23,7 @@ func TestSealed(t *testing.T) {
 		"another renewal": second(Open(key, "id", append(sealed, ' '))),
 		"no proof":        second(Open(key, "id", renewal)),
 		"a proof of a socket": second(Open(key, "id",
-			append([]byte(Answer(key, "id", Question{string(renewal)}).Proof+"\n"), renewal...))),
+			append([]byte(Answer(key, "id", Question{Nonce: string(renewal)}).Proof+"\n"), renewal...))),
 	} {
 		if refused {
 			t.Errorf("%s is believed", name)
@@ -53,6 +53,9 @@ func TestAsk(t *testing.T) {
 		var q Question
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 			t.Error(err)
+		}
+		if !Asked(key, "id", q) || Asked(NewKey(), "id", q) || Asked(key, "other", q) {
+			t.Error("the question is not that of whoever knows the key, or anybody's")
 		}
 		_ = json.NewEncoder(w).Encode(answer(q))
 	})}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -18,8 +20,9 @@ var (
 	unchecked = []string{`raise OSError(errno.EBADF, "it was changed")`, "pass"}
 	readable  = []string{"(0o111, 0o555)", "(0o555,)", "services=program.exposed)", "services=False)", "if program.exposed and not alone:", "if False:"}
 	dumpable  = []string{".prctl(4, 0, 0, 0, 0)", ".prctl(4, 1, 0, 0, 0)"}
-	leaders   = []string{`os.listdir(folder + "/task") if`, "() if", "threads > 1", "False", "os.kill(-1, signal.SIGKILL)", "pass"}
+	leaders   = []string{`os.listdir(folder + "/task") if`, "() if", "folder if threads > 1", "folder if False", "os.kill(-1, signal.SIGKILL)", "pass"}
 	patient   = []string{`say("the lease has ended, and the runtime does nothing; the machine ends")`, `return open("/workspace/overdue", "w").write("yes") and False`}
+	unheld    = []string{"self.holder.hold(self.others)", "pass"}
 	quick     = []string{"OVERDUE = 10 ", "OVERDUE = 1 "}
 )
 
@@ -57,6 +60,9 @@ func TestAttacks(t *testing.T) {
 			}},
 			{Name: "memory-of-a-runtime-that-starts", Isolation: kind, Want: "denied", Try: func(t *testing.T, defended bool) error {
 				return openAtStart(up(t, kind, map[string]string{slowStart: "1"}, defences(defended, readable)...))
+			}},
+			{Name: "moves-while-parked", Isolation: kind, Want: "stands still", Try: func(t *testing.T, defended bool) error {
+				return moveWhileParked(up(t, kind, nil, defences(defended, unheld)...), defended)
 			}},
 			{Name: "stopped-runtime", Isolation: kind, Want: "the machine ended", Try: func(t *testing.T, defended bool) error {
 				return stopRuntime(up(t, kind, nil, append(quick, defences(defended, patient)...)...), kind)
@@ -199,4 +205,40 @@ func stopRuntime(b *box, kind string) error {
 		return b.told("overdue") != ""
 	})
 	return err
+}
+
+// moveWhileParked has a timer continue a process that was stopped: it would be between the
+// runtime, whose socket is made anew, and whoever sends the admin token there.
+func moveWhileParked(b *box, defended bool) error {
+	b.start(`
+import ctypes, signal, time
+class Event(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("how", ctypes.c_int), ("rest", ctypes.c_char * 48)]
+libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+assert libc.timer_create(1, ctypes.byref(Event(None, signal.SIGCONT, 0, b"")), ctypes.byref(timer)) == 0
+half = (ctypes.c_long * 4)(0, 500000000, 0, 500000000)
+assert libc.timer_settime(timer, 0, half, None) == 0
+for n in range(1 << 30):
+    open("/workspace/moved", "w").write(str(n))
+    time.sleep(0.01)
+`)
+	b.eventually("the process", func() bool { return b.told("moved") != "" })
+	id := strings.Repeat("0123456789abcdef", 2)
+	if _, err := b.client.Park(b.t.Context(), protocol.ParkRequest{ID: id, Key: id + id}); err != nil {
+		return err
+	}
+	b.eventually("the machine to be parked", func() bool {
+		_, err := os.Lstat(filepath.Join(b.dir, b.handle, "run", "park-"+id))
+		return err == nil
+	})
+	before := b.told("moved")
+	if !defended {
+		b.eventually("the process to move", func() bool { return b.told("moved") != before })
+		return nil
+	}
+	time.Sleep(2 * time.Second) // four times the timer's
+	if b.told("moved") != before {
+		return nil
+	}
+	return errors.New("it stands still")
 }

@@ -135,6 +135,8 @@ def reap():
             return gone
         if pid == 0:
             return gone
+        if os.WIFSTOPPED(status):
+            continue  # it is held
         gone[pid] = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
 
@@ -158,6 +160,69 @@ def end_everything(machine, services=True):
         time.sleep(0.01)
     say("some processes could not be ended: %s", targets)
     return False
+
+
+class Unheld(Exception):
+    """Why not everything stands still."""
+
+
+class Holder:
+    """Holds threads as a debugger does, while the processes of the machine are saved: whatever signal continues a stopped process, it
+    does not move. For the main thread only: the kernel knows the thread that holds."""
+
+    PATIENCE = 10  # seconds
+
+    def __init__(self):
+        self.threads = set()
+
+    def hold(self, others):
+        """Two looks in which everything is held and nothing ends: what had been started unseen would be found by the second."""
+        end, still = time.monotonic() + self.PATIENCE, 0
+        while still < 2:
+            why = self.look(others())
+            still = 0 if why else still + 1
+            if why and time.monotonic() > end:
+                raise Unheld(why)
+
+    def look(self, pids):
+        why = None
+        for pid in pids:
+            try:
+                state, _, threads = state_and_parent("/proc/%d" % pid)
+                if state in (b"Z", b"X") and threads > 1:  # gVisor does not list them
+                    why = "process %d has ended, and its threads have not" % pid
+                for thread in [] if state in (b"Z", b"X") else os.listdir("/proc/%d/task" % pid):
+                    if state_and_parent("/proc/%d/task/%s" % (pid, thread))[0] != b"t" or int(thread) not in self.threads:
+                        why = "process %d does not stand still" % pid
+                        self.seize(pid, int(thread))
+            except (FileNotFoundError, ProcessLookupError):
+                why = "process %d ended just now" % pid
+        return why
+
+    def seize(self, pid, thread):
+        if thread in self.threads:
+            return  # it stops soon
+        try:
+            trace(0x4206, thread)  # PTRACE_SEIZE
+        except PermissionError:
+            raise Unheld("process %d belongs to another user, is debugged, or lets nobody look into it" % pid)
+        self.threads.add(thread)
+        trace(0x4207, thread)  # PTRACE_INTERRUPT
+
+    def release(self):
+        for thread in self.threads:
+            try:
+                trace(17, thread)  # PTRACE_DETACH
+            except OSError:
+                pass  # it has ended
+        self.threads = set()
+
+
+def trace(request, thread):
+    import ctypes
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(request, thread, None, None):
+        raise OSError(ctypes.get_errno(), "ptrace")
 
 
 # --- the end of the machine ---------------------------------------------------------------------------------------
@@ -397,6 +462,7 @@ class Loader:
         self.commands = deque()  # (runtime, connection that waits for the answer)
         self.lease, self.overdue = float("inf"), None  # on the clock of time.monotonic()
         self.stopping = False
+        self.holder, self.runtime, self.parked_end = Holder(), 0, None  # the process of the runtime; the end of a parked machine
 
     def serve(self, conn):
         """Answers one request. Whoever has no token gets ten seconds and 16 KiB of attention."""
@@ -560,6 +626,8 @@ class Loader:
             self.lease, self.overdue = time.monotonic() + message.get("lease", float("inf")), None
             if message["t"] == "lease":
                 return
+            if message["t"] in ("hold", "release"):
+                return self.near.send(json.dumps(self.hold(message["t"])).encode())
             for _, _, data in files:
                 fd = int.from_bytes(data[:4], sys.byteorder)
                 os.dup2(fd, 3)
@@ -568,14 +636,31 @@ class Loader:
             if message["t"] == "park":  # what is saved may go on after the end of this machine
                 self.listener.close()
                 os.dup2(4, 3)  # the number stays taken
-                self.held, self.end = self.end, float("inf")
+                self.parked_end, self.end = self.end, float("inf")
             else:
-                self.end = message.get("end_unix", self.held) or float("inf")
+                self.end, self.parked_end = message.get("end_unix", self.parked_end or self.end) or float("inf"), None
                 if "admin_sha256" in message:  # it is a copy: each runtime from here on hears whose it is
                     self.boot.update(admin_sha256=message["admin_sha256"], end_unix=message["end_unix"])
             self.near.send(b"{}")
         except (OSError, ValueError) as e:
             say("the runtime was not understood: %s", e)
+
+    def hold(self, what):
+        """Has all but the runtime and this program stand still, or go on."""
+        try:
+            if what == "hold":
+                self.holder.hold(self.others)
+                return {}
+            why = {}
+        except (Unheld, OSError) as e:
+            why = {"error": str(e)}
+        self.holder.release()
+        return why
+
+    def others(self):
+        if os.getpid() != 1:
+            return [pid for pid in victims(self.machine, True) if pid != self.runtime]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, self.runtime)]
 
     def wait(self, seconds, *sources):
         """Sleeps until a signal, a command, a connection or so long."""
@@ -622,13 +707,14 @@ class Loader:
         return program.start(env)
 
     def supervise(self, program, pid):
-        starts, asked = [time.time()], None
+        starts, asked, self.runtime = [time.time()], None, pid
         self.lease = time.monotonic() + (self.boot.get("boot_seconds") or 120)
         while True:
             gone = reap()
             if pid in gone:
                 if gone[pid] == LEASE_ENDED or asked:
                     self.leave(0)
+                self.holder.release()
                 # What a dead runtime leaves behind, nobody could stop. Services go on, unless the next one could be read by them.
                 alone = end_everything(self.machine, services=program.exposed)
                 if program.exposed and not alone:
@@ -638,7 +724,7 @@ class Loader:
                     say("the runtime died %d times in a minute, last with %d; the machine ends", len(starts), gone[pid])
                     self.leave(1)
                 try:
-                    pid = self.spawn(program)
+                    pid = self.runtime = self.spawn(program)
                 except OSError as e:
                     say("the runtime could not be started again: %s", e)
                     self.leave(1)
