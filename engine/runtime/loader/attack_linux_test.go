@@ -26,6 +26,14 @@ var (
 	quick     = []string{"OVERDUE = 10 ", "OVERDUE = 1 "}
 )
 
+// kinds are the isolations that are tried.
+func kinds() []string {
+	if os.Getenv("SEER_TEST_GVISOR") != "" {
+		return []string{isolation.Bubblewrap, isolation.GVisor}
+	}
+	return []string{isolation.Bubblewrap}
+}
+
 func defences(defended bool, off ...[]string) (pairs []string) {
 	if defended {
 		return nil
@@ -38,16 +46,12 @@ func defences(defended bool, off ...[]string) (pairs []string) {
 
 // TestAttacks is what code in a sandbox does to become the runtime, or to outlive it.
 func TestAttacks(t *testing.T) {
-	kinds := []string{isolation.Bubblewrap}
-	if os.Getenv("SEER_TEST_GVISOR") != "" {
-		kinds = append(kinds, isolation.GVisor)
-	}
-	if len(kinds) > 1 {
+	if len(kinds()) > 1 {
 		attack.Run(t, []attack.Row{{Name: "thread-outlives-its-leader", Isolation: isolation.GVisor, Want: "denied", Try: func(t *testing.T, defended bool) error {
 			return openAsThread(up(t, isolation.GVisor, map[string]string{slowStart: "1"}, defences(defended, leaders)...))
 		}}})
 	}
-	for _, kind := range kinds {
+	for _, kind := range kinds() {
 		attack.Run(t, []attack.Row{
 			{Name: "replaced-runtime", Isolation: kind, Want: "sealed", Try: func(t *testing.T, defended bool) error {
 				return replaceRuntime(up(t, kind, nil, defences(defended, unsealed, unchecked)...))
@@ -67,6 +71,29 @@ func TestAttacks(t *testing.T) {
 			{Name: "stopped-runtime", Isolation: kind, Want: "the machine ended", Try: func(t *testing.T, defended bool) error {
 				return stopRuntime(up(t, kind, nil, append(quick, defences(defended, patient)...)...), kind)
 			}},
+		})
+	}
+}
+
+// TestArguments: an agent that lists processes does not get ten kilobytes of the loader.
+func TestArguments(t *testing.T) {
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			b := up(t, kind, nil)
+			b.start(`
+import os
+said = []
+for name in os.listdir("/proc"):
+    if name.isdigit():
+        with open("/proc/%s/cmdline" % name, "rb") as f:
+            said.append(f.read().replace(b"\0", b" "))
+open("said.part", "wb").write(b"\n".join(said)) and os.rename("said.part", "said")
+`)
+			b.eventually("the list", func() bool { return b.told("said") != "" })
+			said := b.told("said")
+			if !strings.Contains(said, "seer-loader") || strings.Contains(said, "zlib.decompress") {
+				t.Errorf("the processes: %.300s", said)
+			}
 		})
 	}
 }

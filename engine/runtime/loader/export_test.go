@@ -2,6 +2,11 @@ package loader
 
 import "strings"
 
+// Source is the loader as people read it, and Bare as a machine gets it.
+func Source() string { return source }
+
+func Bare() string { return bare(source) }
+
 // CommandWith is [Command] with lines of the loader replaced: pairs of old and new. A test
 // switches a defence off with it. It panics if a line is not there.
 func CommandWith(python string, pairs ...string) []string {

@@ -9,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 )
 
 //go:embed loader.py
@@ -48,9 +50,24 @@ func command(python, source string) []string {
 func packed(source string) string {
 	var out bytes.Buffer
 	w, _ := zlib.NewWriterLevel(&out, zlib.BestCompression) // the level is valid
-	_, _ = w.Write([]byte(source))                          // memory takes everything
+	_, _ = w.Write([]byte(bare(source)))                    // memory takes everything
 	_ = w.Close()
 	return base64.StdEncoding.EncodeToString(out.Bytes())
+}
+
+var (
+	docstring = regexp.MustCompile(`(?m)^( +)"""[^"]*"""$`)
+	comment   = regexp.MustCompile(`(?m)(^|  )# [^"'\n]*$|^ *# .*$`)
+	indent    = regexp.MustCompile(`(?m)^(    )+`)
+)
+
+// bare is the source without what only people read. A line keeps its number.
+func bare(source string) string {
+	source = docstring.ReplaceAllStringFunc(source, func(text string) string {
+		return docstring.FindStringSubmatch(text)[1] + "0" + strings.Repeat("\n", strings.Count(text, "\n"))
+	})
+	source = comment.ReplaceAllString(source, "")
+	return indent.ReplaceAllStringFunc(source, func(spaces string) string { return spaces[:len(spaces)/4] })
 }
 
 // BootEnv is the environment that belongs to [Command].
