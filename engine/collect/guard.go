@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/isolation/filebits"
 	"github.com/seer-engine/seer/engine/plainfile"
 )
 
@@ -29,6 +30,7 @@ type Guard struct {
 	warn   func(format string, args ...any)
 
 	names                 bool // for tests: where settings lead is not looked at
+	closed                bool // for tests: folders that cannot be read stay so
 	moved, restored, lost names
 }
 
@@ -51,6 +53,9 @@ func Watch(ctx context.Context, root *os.Root, skip string, warn func(string, ..
 
 func (g *Guard) watch(ctx context.Context, skip string) error {
 	g.before, g.extra = map[string]setting{}, map[string]string{}
+	if shut, err := filebits.Closed(g.root.Name()); err != nil || len(shut) > 0 {
+		return errors.Join(err, unreadable(shut))
+	}
 	var repos []string
 	w := walker{root: g.root, skip: skip}
 	err := w.walk(ctx, ".", 0, func(name string) error {
@@ -70,6 +75,18 @@ func (g *Guard) watch(ctx context.Context, skip string) error {
 	return errors.Join(err, g.links(func(name string) error { return g.remember(ctx, name) }))
 }
 
+// unreadable refuses folders of the user's that nobody could compare afterwards.
+func unreadable(folders []string) error {
+	if len(folders) == 0 {
+		return nil
+	}
+	var all names
+	for _, name := range folders {
+		all.add(name)
+	}
+	return fmt.Errorf("the workspace has folders that you cannot read, %s: an agent could hide there what programs obey; give yourself the right (chmod u+rx), or name another workspace", all)
+}
+
 // remember notes an obeyed file or folder with everything in it.
 func (g *Guard) remember(ctx context.Context, name string) error {
 	return g.each(ctx, name, func(name string, s setting) error {
@@ -82,6 +99,10 @@ func (g *Guard) remember(ctx context.Context, name string) error {
 // and what was there before and has changed is moved aside and restored.
 func (g *Guard) Settle(ctx context.Context) error {
 	var errs []error
+	if !g.closed { // programs enter folders that they cannot read, and obey what is there
+		_, err := filebits.Unlock(g.root.Name())
+		errs = append(errs, err)
+	}
 	if err := g.links(func(name string) error { return g.settle(ctx, name) }); err != nil {
 		errs = append(errs, err)
 	}

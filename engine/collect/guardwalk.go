@@ -52,8 +52,8 @@ func (w *walker) walk(ctx context.Context, folder string, depth int, found func(
 	return nil
 }
 
-// passable passes over a folder that went away or that this user may not read: programs of
-// his cannot obey what is in it.
+// passable passes over a folder that went away or that this user may not read: it is another
+// user's, since [Guard.Settle] unlocks his own.
 func passable(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil

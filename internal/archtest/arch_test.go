@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"engine/host/hosttest":          {"sdk", "sdk/pack", "sdk/wasmfile"},
 	"engine/service":                {"sdk", "engine/protocol"},
 	"engine/plainfile":              {},
-	"engine/collect":                {"engine/plainfile"},
+	"engine/collect":                {"engine/isolation/filebits", "engine/plainfile"},
 	"engine/surface":                {"sdk", "engine/plainfile", "engine/protocol", "engine/python", "engine/state"},
 	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
 	"engine": {"sdk", "engine/gate", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation", "engine/image",

@@ -43,9 +43,13 @@ func (m *Modes) of(info fs.FileInfo) fs.FileMode {
 
 // Restore takes from files and folders of this user what others had not before and the
 // umask does not give them. It returns the names of what it has changed, relative to the
-// folder. A file whose group or others had less than usual keeps that.
+// folder. A file whose group or others had less than usual keeps that. Folders that their
+// owner cannot read are unlocked first.
 func (m *Modes) Restore() ([]string, error) {
 	var changed []string
+	if _, err := Unlock(m.dir); err != nil { // others may enter what its owner cannot read
+		return nil, err
+	}
 	err := m.walk(func(root *os.Root, path string, info fs.FileInfo) error {
 		allowed, known := m.before[path]
 		if !known {
@@ -72,7 +76,7 @@ func (m *Modes) walk(visit func(root *os.Root, path string, info fs.FileInfo) er
 	var errs []error
 	_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() && !d.Type().IsRegular() {
-			return nil //nolint:nilerr // a folder that its owner made unreadable: nobody else reaches what is in it
+			return nil //nolint:nilerr // of another user, or gone
 		}
 		info, err := root.Lstat(path)
 		switch {
