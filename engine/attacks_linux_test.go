@@ -90,8 +90,9 @@ func TestAttacks(t *testing.T) {
 		{Name: "experiment-writes-elsewhere", Isolation: "bubblewrap", Want: unconfirmed, Try: foreignOutputs},
 		{Name: "experiment-takes-a-variable-as-secret", Isolation: "bubblewrap", Want: unconfirmed, Try: takenSecret},
 		{Name: "experiment-reaches-loopback", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedLoopback},
+		{Name: "experiment-reaches-host-port", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedHostPort},
 		{Name: "repository-gets-token-unconfirmed", Want: unconfirmed, Try: askedForToken},
-		{Name: "dotenv-chooses-the-package-index", Isolation: "bubblewrap", Want: unconfirmed, Try: foreignIndex},
+		{Name: "dotenv-chooses-the-package-index", Isolation: "bubblewrap", Want: "setting PIP_INDEX_URL", Try: foreignIndex},
 		{Name: "confirmed-code-is-replaced", Want: unconfirmed, Try: replacedCode},
 		{Name: "confirmation-of-another-folder", Want: unconfirmed, Try: otherFolder},
 	})
@@ -186,11 +187,36 @@ func takenSecret(t *testing.T, defended bool) error {
 
 func reachedLoopback(t *testing.T, defended bool) error {
 	v := newVictim(t, defended)
+	exp := load(t, map[string]string{"seer.yaml": "name: t\n" + fmt.Sprintf(agentPart, "bubblewrap", "open"),
+		"agent.py": fmt.Sprintf("import socket\nprint(socket.create_connection(('127.0.0.1', %d)).recv(100))", database(t))})
+	out, err := v.runs(exp)
+	return got(out, "the user's database", err)
+}
+
+// reachedHostPort lists a port of this computer, which needs no open network.
+func reachedHostPort(t *testing.T, defended bool) error {
+	v := newVictim(t, defended)
+	port := database(t)
+	exp := load(t, map[string]string{"seer.yaml": fmt.Sprintf("name: t\nsandbox: {network: none, host_ports: [%d], isolation: bubblewrap}\n", port)})
+	s, err := v.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
+	if err != nil {
+		return err
+	}
+	defer s.Terminate(context.Background())
+	var out bytes.Buffer
+	_, err = s.Exec(t.Context(), protocol.ProcessSpec{Argv: []string{"python3", "-c",
+		fmt.Sprintf("import socket; print(socket.create_connection(('127.0.0.1', %d)).recv(100))", port)}}, nil, &out, &out)
+	return got(out.String(), "the user's database", err)
+}
+
+// database listens at a port of this computer's loopback.
+func database(t *testing.T) int {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -201,10 +227,7 @@ func reachedLoopback(t *testing.T, defended bool) error {
 			conn.Close()
 		}
 	}()
-	exp := load(t, map[string]string{"seer.yaml": "name: t\n" + fmt.Sprintf(agentPart, "bubblewrap", "open"),
-		"agent.py": fmt.Sprintf("import socket\nprint(socket.create_connection(('127.0.0.1', %d)).recv(100))", l.Addr().(*net.TCPAddr).Port)})
-	out, err := v.runs(exp)
-	return got(out, "the user's database", err)
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // askedForToken plans an experiment whose repository is the stranger's and opens with the

@@ -35,7 +35,7 @@ func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan
 		}
 	}
 	f.Read = append(f.Read, workspaceFiles(exp)...)
-	f.Ports = s.Ports
+	f.Ports, f.HostPorts = s.Ports, p.HostPorts
 	e.secrets(&f, exp, p, env)
 	for _, name := range slices.Concat(settingValues, settingWays, settingFiles) {
 		if value, from, ok := env.Lookup(name); ok && from == preflight.DotEnv {

@@ -24,6 +24,7 @@ type Facts struct {
 	Read       []string  // files and folders of this computer
 	Written    []string
 	Network    []string // programs that share this computer's network, loopback included
+	HostPorts  []int    // of this computer's loopback, that the sandbox reaches
 	Secrets    []Secret
 	Settings   []Setting
 	Accounts   []Account
@@ -99,6 +100,9 @@ func Of(f Facts) Effects {
 	}
 	if s := f.Snapshot; s != nil {
 		c.add(s.Signer != OwnKey && len(f.Unconfined) > 0, s.ID, "start from the files of snapshot %s, signed by %s", s.Name, s.Signer)
+	}
+	for _, port := range f.HostPorts {
+		c.add(true, "", "reach port %d of this computer: the sandbox", port)
 	}
 	for _, port := range f.Ports {
 		c.add(false, "", "listen on port %d", port)

@@ -41,6 +41,7 @@ func TestEffects(t *testing.T) {
 	other("another digest", func(f *trust.Facts) { f.Unconfined = []trust.Program{{Name: "a", Command: "c", Digest: "2"}} })
 	other("an account", func(f *trust.Facts) { f.Accounts = []trust.Account{{Provider: "p"}} })
 	other("of another key", func(f *trust.Facts) { f.Accounts = []trust.Account{{Provider: "p", Digest: "k"}} })
+	other("a port of this computer", func(f *trust.Facts) { f.HostPorts = []int{5432} })
 	other("in the home", func(f *trust.Facts) { f.Folder = "/home" })
 	again := f
 	again.Ports = []int{81} // inside
