@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
@@ -44,7 +45,7 @@ type Options struct {
 	// experiment's own, but never none: only whoever replays may choose that.
 	Isolation string
 
-	unguarded bool // of tests: a replay runs whatever the experiment says, and modes stay
+	unguarded bool // of tests: a replay runs whatever the experiment says, modes stay, and hidden names are not searched
 	through   bool // of tests: results are written through links
 }
 
@@ -224,7 +225,27 @@ func (r *runner) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.texts(ctx, all.prompt, all.servers)
+	if err := r.texts(ctx, all.prompt, all.servers); err != nil {
+		return err
+	}
+	return r.searchHidden(ctx)
+}
+
+// searchHidden looks for the names of hidden models where the agent is, which is not in the
+// sandbox. An agent that nothing confines sees the models themselves.
+func (r *runner) searchHidden(ctx context.Context) error {
+	if r.sandbox == nil || !r.agent.confined() || r.opts.unguarded {
+		return nil
+	}
+	texts := slices.Clone(r.exp.Agent.Command)
+	for name, value := range r.exp.Agent.Env {
+		texts = append(texts, name+"="+value)
+	}
+	unsearched, err := r.sandbox.CheckAgent(ctx, r.exp.Workspace.Dir, texts)
+	for _, where := range unsearched {
+		r.warn("a file of the workspace was not searched for the names of hidden models: %s", where)
+	}
+	return err
 }
 
 func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (surface.Written, error) {
