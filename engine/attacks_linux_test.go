@@ -172,6 +172,9 @@ func foreignOutputs(t *testing.T, defended bool) error {
 	exp := load(t, map[string]string{"seer.yaml": fmt.Sprintf("name: t\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py]}\noutputs: %q\n", v.path("autostart")),
 		"agent.py": "import os; open(os.environ['SEER_OUTPUTS'] + '/evil.desktop', 'w').write('Exec=evil')"})
 	if _, err := v.runs(exp); err != nil {
+		if _, made := os.Lstat(v.path("autostart")); made == nil {
+			t.Error("the folder was made before it was confirmed")
+		}
 		return err
 	}
 	_, err := os.Stat(v.path("autostart/evil.desktop"))

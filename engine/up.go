@@ -54,6 +54,9 @@ type UpOptions struct {
 	// Agent says that the caller will run the experiment's agent on this computer. Its
 	// effects are then confirmed together with those of the sandbox.
 	Agent bool
+	// Confirmed is called once the user has confirmed the effects, before anything is rented,
+	// built or started. Its error ends the start.
+	Confirmed func() error
 	CheckOptions
 	Progress Progress
 }
@@ -174,6 +177,11 @@ func (u *up) prepare(ctx context.Context) error {
 	}
 	if err := u.confirm(ctx); err != nil {
 		return err
+	}
+	if u.opts.Confirmed != nil {
+		if err := u.opts.Confirmed(); err != nil {
+			return err
+		}
 	}
 	if err := u.readWorkspace(); err != nil {
 		return err

@@ -130,18 +130,16 @@ func (r *runner) warn(format string, args ...any) {
 }
 
 func (r *runner) run(ctx context.Context) error {
-	// What is wrong with the agent's side is found before a machine is rented.
+	// What is wrong with the agent's side is found before a machine is rented, and its
+	// folders are made after they have been confirmed.
 	if err := errors.Join(r.servable(), r.agent.prepare(ctx, r.engine, r.exp)); err != nil {
 		return err
 	}
 	if r.agent.warning != "" {
 		r.warn("%s", r.agent.warning)
 	}
-	if err := r.folders(); err != nil {
-		return err
-	}
 	var err error
-	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
 	if err != nil {
 		return err
 	}
