@@ -22,16 +22,16 @@ const suffix = ".collected"
 var obeyed = []string{
 	// Version control: configuration with hooks, monitors, pagers and aliases. HEAD makes
 	// any folder a repository of git, whatever its name is.
-	".git", "HEAD", ".hg", ".jj", ".sl", ".bzr", "_darcs", ".pijul", ".fossil-settings",
+	".git", "HEAD", ".hg", ".jj", ".sl", ".bzr", "_darcs", ".pijul", ".fossil-settings", ".fslckout", "_FOSSIL_", "_MTN", ".repo", ".west",
 	// Folders to which core.hooksPath of many repositories leads.
 	".husky", ".githooks",
 	// Shells that load an environment when a folder is entered, and version managers
 	// whose shims run what the folder says.
 	".envrc", ".env", ".autoenv.zsh", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".mise", "mise", ".tool-versions", ".rtx.toml", ".devbox",
 	// Editors: tasks, startup scripts, language servers.
-	".vscode", ".idea", ".fleet", ".zed", ".exrc", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el", ".dir-locals-2.el", ".helix", ".devcontainer", ".devcontainer.json",
+	".vscode", ".idea", ".fleet", ".zed", ".exrc", ".vimrc", ".gvimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".vim", ".emacs.desktop", ".dir-locals.el", ".dir-locals-2.el", ".helix", ".devcontainer", ".devcontainer.json",
 	// Agents: hooks and servers.
-	".claude", ".mcp.json", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".continue", ".windsurf", ".agents",
+	".claude", ".mcp.json", ".cursor", ".codex", ".gemini", ".opencode", "opencode.json", "opencode.jsonc", ".aider.conf.yml", ".continue", ".windsurf", ".agents", ".kiro", ".roo", ".qwen", ".amazonq", ".junie", ".factory", ".crush.json", "crush.json",
 	// Interpreters and debuggers.
 	".pdbrc", ".pylintrc", "pylintrc", ".Rprofile", ".Renviron", ".RData", ".iex.exs", ".erlang", ".ocamlinit", ".latexmkrc", "latexmkrc", "ansible.cfg", ".irbrc", ".pryrc", ".octaverc", "startup.m", ".ghci", ".gdbinit", ".lldbinit", ".perldb", ".radare2rc",
 	// Package managers and compilers: programs that replace the user's.
