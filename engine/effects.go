@@ -36,6 +36,9 @@ func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan
 	}
 	f.Read = append(f.Read, workspaceFiles(exp)...)
 	f.Ports, f.HostPorts = s.Ports, p.HostPorts
+	for _, v := range s.Volumes {
+		f.Volumes = append(f.Volumes, v.Name)
+	}
 	e.secrets(&f, exp, p, env)
 	for _, name := range slices.Concat(settingValues, settingWays, settingFiles) {
 		if value, from, ok := env.Lookup(name); ok && from == preflight.DotEnv {
@@ -142,6 +145,9 @@ func (e *Engine) sandboxProgram(ctx context.Context, f *trust.Facts, exp *experi
 	}
 	if !unconfined {
 		f.Confined = append(f.Confined, trust.Program{Name: name, Command: strings.Join(slices.Compact(kinds), ", ")})
+		if p.Nested {
+			f.Nested = append(f.Nested, name)
+		}
 		return nil
 	}
 	files := workspaceFiles(exp)
@@ -167,6 +173,9 @@ func (e *Engine) agentProgram(ctx context.Context, f *trust.Facts, exp *experime
 	command := strings.Join(exp.Agent.Command, " ")
 	if kind != isolation.None {
 		f.Confined = append(f.Confined, trust.Program{Name: name, Command: command + " (" + kind + ")"})
+		if exp.Agent.Nested {
+			f.Nested = append(f.Nested, name)
+		}
 		if exp.Agent.Network == "open" {
 			f.Network = append(f.Network, name)
 		}

@@ -25,6 +25,8 @@ type Facts struct {
 	Written    []string
 	Network    []string // programs that share this computer's network, loopback included
 	HostPorts  []int    // of this computer's loopback, that the sandbox reaches
+	Nested     []string // confined programs that may make sandboxes of their own
+	Volumes    []string // of the account that pays for rented machines
 	Secrets    []Secret
 	Settings   []Setting
 	Accounts   []Account
@@ -100,6 +102,12 @@ func Of(f Facts) Effects {
 	}
 	if s := f.Snapshot; s != nil {
 		c.add(s.Signer != OwnKey && len(f.Unconfined) > 0, s.ID, "start from the files of snapshot %s, signed by %s", s.Name, s.Signer)
+	}
+	for _, who := range f.Nested {
+		c.add(true, "", "use much more of the kernel (nested_sandbox): %s", who)
+	}
+	for _, name := range f.Volumes {
+		c.add(true, "", "use the account's volume %s", name)
 	}
 	for _, port := range f.HostPorts {
 		c.add(true, "", "reach port %d of this computer: the sandbox", port)

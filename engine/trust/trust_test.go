@@ -42,6 +42,8 @@ func TestEffects(t *testing.T) {
 	other("an account", func(f *trust.Facts) { f.Accounts = []trust.Account{{Provider: "p"}} })
 	other("of another key", func(f *trust.Facts) { f.Accounts = []trust.Account{{Provider: "p", Digest: "k"}} })
 	other("a port of this computer", func(f *trust.Facts) { f.HostPorts = []int{5432} })
+	other("a volume", func(f *trust.Facts) { f.Volumes = []string{"weights"} })
+	other("sandboxes inside", func(f *trust.Facts) { f.Nested = []string{"the agent"} })
 	other("in the home", func(f *trust.Facts) { f.Folder = "/home" })
 	again := f
 	again.Ports = []int{81} // inside
