@@ -94,6 +94,7 @@ func TestAttacks(t *testing.T) {
 		{Name: "repository-gets-token-unconfirmed", Want: unconfirmed, Try: askedForToken},
 		{Name: "dotenv-chooses-the-package-index", Isolation: "bubblewrap", Want: "setting PIP_INDEX_URL", Try: foreignIndex},
 		{Name: "confirmed-code-is-replaced", Want: unconfirmed, Try: replacedCode},
+		{Name: "confirmed-script-is-replaced", Want: unconfirmed, Try: replacedScript},
 		{Name: "confirmation-of-another-folder", Want: unconfirmed, Try: otherFolder},
 	})
 }
@@ -274,6 +275,19 @@ func confirmedOnce(v *victim, files map[string]string) *experiment.Experiment {
 }
 
 var harmlessFiles = map[string]string{"seer.yaml": "name: t\n" + fmt.Sprintf(agentPart, "none", "open"), "agent.py": "print('harmless')"}
+
+// replacedScript changes a file that only the command names.
+func replacedScript(t *testing.T, defended bool) error {
+	v := newVictim(t, defended)
+	exp := confirmedOnce(v, map[string]string{"run.sh": "echo harmless",
+		"seer.yaml": "name: t\nagent: {command: [sh, ../run.sh], isolation: none, network: open}\n"})
+	evil := "cat " + v.path("secret.txt")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(exp.File), "run.sh"), []byte(evil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := v.runs(exp)
+	return got(out, "the user's secret", err)
+}
 
 func replacedCode(t *testing.T, defended bool) error {
 	v := newVictim(t, defended)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -181,9 +182,28 @@ func (e *Engine) agentProgram(ctx context.Context, f *trust.Facts, exp *experime
 		}
 		return nil
 	}
-	program, err := e.program(ctx, exp, name, command, workspaceFiles(exp))
+	program, err := e.program(ctx, exp, name, command, append(workspaceFiles(exp), commandFiles(exp)...))
 	f.Unconfined = append(f.Unconfined, program)
 	return err
+}
+
+// commandFiles are the files that the agent's command names, as its process finds them. The
+// workspace's copies of what the experiment brings are not there before the first run.
+func commandFiles(exp *experiment.Experiment) []string {
+	copies := map[string]bool{}
+	for _, path := range workspaceFiles(exp) {
+		copies[filepath.Join(exp.Workspace.Dir, filepath.Base(path))] = true
+	}
+	var files []string
+	for _, word := range exp.Agent.Command {
+		if !filepath.IsAbs(word) {
+			word = filepath.Join(exp.Workspace.Dir, word)
+		}
+		if info, err := os.Stat(word); err == nil && info.Mode().IsRegular() && !copies[word] {
+			files = append(files, word)
+		}
+	}
+	return files
 }
 
 // program is code that runs unconfined. Its digest covers the experiment with its

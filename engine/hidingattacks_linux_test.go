@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/internal/testsource"
 )
@@ -87,6 +88,7 @@ func fromInside(t *testing.T, defended bool, isolation, sandbox string, files ma
 		t.Fatal("set SEER_TEST_GVISOR=1, and build gVisor with scripts/setup")
 	}
 	e := newEngine(t, func(o *engine.Options) {
+		o.Trust = trust.All
 		if isolation == "gvisor" {
 			tools(t, o)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -89,7 +90,7 @@ func TestHiddenNameThatIsToldIsFound(t *testing.T) {
 		{", local_files: [[./data.csv, /workspace/deep/é/" + name + ".csv]]", "", "the name of /workspace/deep/é/" + name + ".csv"},
 	} {
 		t.Run(c.where, func(t *testing.T) {
-			e := newEngine(t)
+			e := newEngine(t, func(o *engine.Options) { o.Trust = trust.All })
 			exp := hidden(t, "execution_mode: cli, network: none"+c.sandbox, c.workspace, map[string]string{"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.csv": "model\nacme/" + name + "\n"})
 			s, err := e.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
 			var told *engine.HiddenError
