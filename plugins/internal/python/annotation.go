@@ -1,17 +1,23 @@
 package python
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 )
 
 // Annotation is source text for an annotation under `from __future__ import
-// annotations`, which keeps it from being evaluated. Text that is not plainly a
-// type expression (`<class 'x'>`) becomes a string, for it must still parse.
+// annotations`, which keeps it from being evaluated at once. Text that is not plainly a
+// type expression becomes a string in angle brackets (`<class 'x'>`): no Python
+// expression begins with one. typing.get_type_hints, which programs that make tools of
+// functions call, evaluates every string that it can.
 func Annotation(text string) string {
 	if _, ok := parseType(text); ok {
 		return text
+	}
+	if !strings.HasPrefix(text, "<") {
+		text = "<" + text + ">"
 	}
 	return String(text)
 }
@@ -35,6 +41,8 @@ type typeParser struct {
 	rest  string
 	bad   bool
 	depth int
+
+	values int // how many lists of values are around, in which strings are no types
 }
 
 func (p *typeParser) token(re *regexp.Regexp) (string, bool) {
@@ -79,9 +87,13 @@ func (p *typeParser) primary() typeNode {
 	case p.symbol("..."):
 		return typeNode{literal: "..."}
 	case p.symbol("["):
-		return typeNode{args: p.list(true)}
+		return typeNode{args: p.list(true, all)}
 	}
 	if text, ok := p.token(stringToken); ok {
+		if p.values == 0 { // a type by its name, which will be evaluated
+			_, plain := parseType(text[1 : len(strings.TrimRight(text, " "))-1])
+			p.bad = p.bad || !plain
+		}
 		return typeNode{literal: text}
 	}
 	if text, ok := p.token(numberToken); ok {
@@ -93,7 +105,7 @@ func (p *typeParser) primary() typeNode {
 		case p.symbol("."):
 			n.name += "." + p.name()
 		case p.symbol("["):
-			n.args = p.list(false)
+			n.args = p.list(false, types(n.name))
 		default:
 			return n
 		}
@@ -108,13 +120,30 @@ func (p *typeParser) name() string {
 	return name
 }
 
-// list reads what is between brackets, and the closing one.
-func (p *typeParser) list(mayBeEmpty bool) []typeNode {
+const all = math.MaxInt
+
+// types is how many arguments of a name are types. Those after them are values.
+func types(name string) int {
+	switch strings.TrimPrefix(name, "typing.") {
+	case "Literal":
+		return 0
+	case "Annotated":
+		return 1
+	}
+	return all
+}
+
+// list reads what is between brackets, the first of it types, and the closing one.
+func (p *typeParser) list(mayBeEmpty bool, types int) []typeNode {
 	if mayBeEmpty && p.symbol("]") {
 		return nil
 	}
 	var items []typeNode
 	for !p.bad {
+		if len(items) == types {
+			p.values++
+			defer func() { p.values-- }()
+		}
 		items = append(items, p.expression())
 		if p.symbol("]") {
 			return items

@@ -2,6 +2,7 @@ package python
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -62,6 +63,7 @@ func TestAnnotation(t *testing.T) {
 	for text, raw := range map[string]bool{
 		"int": true, "str | None": true, "list[float]": true, "dict[str, list[int]]": true, "np.ndarray": true,
 		"Callable[[int, str], bool]": true, "Callable[[], None]": true, "Literal['a', \"b\", 1, -2]": true, "tuple[int, ...]": true,
+		"Annotated[str, 'a doc (short)']": true, "Annotated['f()', 1]": false, "Literal['f()', [1]]": true, "list[Literal['f()']]": true, "'f()'": false, "list['f()']": false, "'Later' | 'f()'": false, "Later.Literal['f()']": false,
 		"Annotated[str, 'doc']": true, "Optional['Later']": true,
 		"<class 'x'>": false, "": false, "a b": false, "lambda: 0": false, "f(x)": false, "list[": false, "x]": false, "class": false,
 		"a\nb": false, "a # b": false, "'a\\'": false, "[int": false, "a | ": false, "01": false, "list[int,]": false,
@@ -69,6 +71,19 @@ func TestAnnotation(t *testing.T) {
 		got := Annotation(text)
 		if (got == text) != raw {
 			t.Errorf("Annotation(%q) = %s", text, got)
+		}
+	}
+}
+
+// TestAnnotationsRunNothing: programs that make tools of functions evaluate annotations.
+func TestAnnotationsRunNothing(t *testing.T) {
+	const call = `__import__("pathlib").Path("evil").touch()`
+	t.Chdir(t.TempDir())
+	for _, text := range []string{call, "'" + call + "'", "list['" + call + "']", "<" + call, "Annotated['" + call + "', 1]", "Literal['" + call + "']", `"` + strings.ReplaceAll(call, `"`, "'") + `" | None`} {
+		source := "from __future__ import annotations\nfrom typing import *\ndef f(a: " + Annotation(text) + "): 0\n"
+		python(t, "import sys, typing\nexec(sys.stdin.read())\ntry: typing.get_type_hints(f)\nexcept Exception: pass\n", source)
+		if _, err := os.Stat("evil"); err == nil {
+			t.Fatalf("the annotation %q runs code", text)
 		}
 	}
 }
