@@ -30,6 +30,7 @@ func TestAttacksByLinks(t *testing.T) {
 		{Name: "replay-agent-log-is-hard-link", Isolation: "bubblewrap", Want: want, Try: func(t *testing.T, defended bool) error {
 			return replayLinked(t, os.Link, defended)
 		}},
+		{Name: "replay-folder-is-link", Isolation: "bubblewrap", Want: "is a link to", Try: replayFolder},
 	})
 }
 
@@ -73,6 +74,25 @@ func linked(t *testing.T, name string, link func(old, new string) error, defende
 		return fmt.Errorf("%+v: %w", result, err)
 	}
 	return written(t, mine, filepath.Join(exp.Outputs, name))
+}
+
+// replayFolder replays a record whose folder of results leads to one of the user's, where
+// a program obeys what the agent leaves.
+func replayFolder(t *testing.T, defended bool) error {
+	e, own := ranOnce(t)
+	to := t.TempDir()
+	if err := os.Symlink(to, filepath.Join(own.Outputs, "replay")); err != nil {
+		t.Fatal(err)
+	}
+	o := run.Options{}
+	if !defended {
+		o = run.Through(o)
+	}
+	if _, err := replayed(t, e, own.Outputs, own.File, o, true); err != nil {
+		return err
+	}
+	_, err := os.Lstat(filepath.Join(to, "agent.log"))
+	return err
 }
 
 // replayLinked is linked for a replay.

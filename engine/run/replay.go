@@ -34,6 +34,9 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again with: seer run", exp.Name, exp.Sandbox.ExecutionMode)}
 	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	if err := r.linked(); err != nil {
+		return Result{}, err
+	}
 	if err := r.confine(ctx); err != nil {
 		return Result{}, err
 	}
@@ -48,6 +51,17 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 	r.result.Duration = time.Since(r.started)
 	r.result.Seconds = r.result.Duration.Seconds()
 	return r.result, err
+}
+
+// linked refuses a link in the place of the results' folder: it may have come with the
+// record, and nobody has confirmed where it leads.
+func (r *runner) linked() error {
+	dir := r.exp.Outputs
+	target, err := os.Readlink(dir)
+	if err != nil || r.opts.through {
+		return nil
+	}
+	return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the folder of the results %s is a link to %q: the agent would write there; remove the link, or name another folder", dir, target)}
 }
 
 // confine decides how the agent is confined, shows what will run, and has the user confirm
