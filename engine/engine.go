@@ -113,6 +113,7 @@ type seams struct {
 	wheelsUnchecked bool // a build's file is kept under the name that the build gave it
 	wheelsWritable  bool // builds may write to the files that others take
 	hostFiles       bool // an experiment's variables of pip may name any file of this computer
+	settingsAlike   bool // an experiment's variables of pip name a layer as the user's do
 }
 
 // New makes an engine. It makes the private folders where they are missing and

@@ -23,10 +23,12 @@ type settings struct {
 	identity map[string]string // what of it decides what is installed, without passwords
 	mounts   []sdk.Mount
 	hidden   []string // the passwords
+	secret   []string // the variables of the user's, and none of the experiment's, that have some
 	ways     []string // texts of this computer's user with URLs that lead to servers
 
 	folder    string // of the experiment; empty = it has none
 	hostFiles bool
+	alike     bool // for tests: what the experiment sets counts as if the user had set it
 }
 
 // Variables of pip, git and of what they stand on: values, and names of files.
@@ -43,16 +45,16 @@ var (
 // experiment or the .env beside it says is part of a layer's identity, so that no layer of
 // others comes from there, and names no file outside of the experiment's folder.
 func (e *Engine) installerSettings(env *preflight.Env, exp *experiment.Experiment) (settings, error) {
-	s := settings{env: map[string]string{}, here: map[string]string{}, identity: map[string]string{}, hostFiles: e.seams.hostFiles}
+	s := settings{env: map[string]string{}, here: map[string]string{}, identity: map[string]string{}, hostFiles: e.seams.hostFiles, alike: e.seams.settingsAlike}
 	if exp.File != "" {
 		s.folder = filepath.Dir(exp.File)
 	}
 	own := exp.Sandbox.Env
 	for _, name := range settingValues {
 		if value, foreign := lookup(env, own, name); value != "" {
-			s.add(name, value, value)
+			s.add(name, value, value, foreign)
 			s.reaches(value, foreign)
-			s.identity[name] = userinfo.ReplaceAllString(value, "://")
+			s.identify(name, value, foreign)
 		}
 	}
 	for _, name := range settingWays {
@@ -60,10 +62,10 @@ func (e *Engine) installerSettings(env *preflight.Env, exp *experiment.Experimen
 		if value == "" {
 			continue
 		}
-		s.add(name, value, value)
+		s.add(name, value, value, foreign)
 		s.reaches(value, foreign)
 		if foreign {
-			s.identity[name] = userinfo.ReplaceAllString(value, "://")
+			s.identify(name, value, foreign)
 		}
 	}
 	for _, name := range settingFiles {
@@ -148,14 +150,29 @@ func (e *Engine) pipConfig() string {
 
 var userinfo = regexp.MustCompile(`://[^/@\s"']+@`)
 
-func (s *settings) add(name, inside, here string) {
+func (s *settings) add(name, inside, here string, foreign bool) {
 	s.env[name], s.here[name] = inside, here
-	s.hide(here)
+	s.hide(name, here, foreign)
+}
+
+// identify makes a text a part of the layer's identity. The user's own is without
+// passwords, so that a new one needs no new layer. The experiment's is whole, and never
+// the same as the user's: its author could write another server into the place of a
+// password, or be shown what only the user's password opens.
+func (s *settings) identify(name, text string, foreign bool) {
+	if foreign && !s.alike {
+		s.identity["experiment:"+name] = text
+		return
+	}
+	s.identity[name] = userinfo.ReplaceAllString(text, "://")
 }
 
 // hide notes the passwords in a text of URLs.
-func (s *settings) hide(text string) {
+func (s *settings) hide(name, text string, foreign bool) {
 	for _, found := range userinfo.FindAllString(text, -1) {
+		if !foreign {
+			s.secret = append(s.secret, name) // a token may stand in the place of the name
+		}
 		_, password, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(found, "://"), "@"), ":")
 		if !ok || password == "" {
 			continue
@@ -179,23 +196,27 @@ func (s *settings) file(name, value string, foreign bool) error {
 	}
 	info, err := os.Stat(path)
 	if path == "" || err != nil {
-		s.add(name, value, value)
+		s.add(name, value, value, foreign)
 		if foreign {
-			s.identity[name] = userinfo.ReplaceAllString(value, "://")
+			s.identify(name, value, foreign)
 		}
 		return nil
 	}
 	inside := buildPath + "/" + strings.ToLower(name)
-	s.add(name, inside, path)
+	s.add(name, inside, path, foreign)
+	if name == "PIP_CLIENT_CERT" && !foreign { // has a key
+		s.secret = append(s.secret, name)
+	}
 	s.mounts = append(s.mounts, sdk.Mount{Source: path, Target: inside})
 	if !decisive[name] && !foreign {
 		return nil
 	}
-	s.identity[name] = path
+	text := path
 	if data, err := os.ReadFile(path); err == nil && info.Size() < 1<<20 {
-		s.hide(string(data))
-		s.identity[name] = userinfo.ReplaceAllString(string(data), "://")
+		text = string(data)
+		s.hide(name, text, foreign)
 	}
+	s.identify(name, text, foreign)
 	return nil
 }
 

@@ -54,15 +54,7 @@ func (b *bench) wheels() []string {
 
 // TestSettingsOfTheExperimentName: what an experiment says of pip makes layers of its own.
 func TestSettingsOfTheExperimentName(t *testing.T) {
-	key := func(variables map[string]string, text string) string {
-		t.Helper()
-		b := newBench(t, variables)
-		p, err := b.Plan(t.Context(), load(t, map[string]string{"seer.yaml": text}), engine.CheckOptions{})
-		if err != nil || p.Layer == nil {
-			t.Fatalf("%+v, %v", p.Layer, err)
-		}
-		return p.Layer.Key
-	}
+	key := func(variables map[string]string, text string) string { return layerKey(newBench(t, variables), text) }
 	const packages = "python_packages: [einops], execution_mode: notebook"
 	plain := key(nil, "sandbox: {"+packages+"}\n")
 	if key(map[string]string{"PIP_PROXY": "http://proxy.example"}, "sandbox: {"+packages+"}\n") != plain {
@@ -73,6 +65,36 @@ func TestSettingsOfTheExperimentName(t *testing.T) {
 			t.Errorf("a layer made with %s would be everybody's", own)
 		}
 	}
+}
+
+// layerKey names the layer that an experiment is shown.
+func layerKey(b *bench, text string) string {
+	b.t.Helper()
+	p, err := b.Plan(b.t.Context(), load(b.t, map[string]string{"seer.yaml": text}), engine.CheckOptions{})
+	if err != nil || p.Layer == nil {
+		b.t.Fatalf("%+v, %v", p.Layer, err)
+	}
+	return p.Layer.Key
+}
+
+// sameLayer is nil if a stranger's index fills the layer of another experiment, or of the
+// user's own settings.
+func sameLayer(t *testing.T, defended bool, variables map[string]string, theirs, mine string) error {
+	t.Helper()
+	key := func(variables map[string]string, index string) string {
+		b := newBench(t, variables)
+		if !defended {
+			b.SwitchOff()
+		}
+		if index != "" {
+			index = ", env: {PIP_INDEX_URL: '" + index + "'}"
+		}
+		return layerKey(b, "sandbox: {python_packages: [alpha]"+index+"}\n")
+	}
+	if key(nil, theirs) != key(variables, mine) {
+		return errors.New("it is another layer")
+	}
+	return nil
 }
 
 // hostile runs a repository's install command in a build.
@@ -118,6 +140,12 @@ func TestAttacksBuilds(t *testing.T) {
 		}},
 		{Name: "build-adds-wheel-of-other-name", Isolation: "bubblewrap", Want: "what its name says", Try: func(t *testing.T, defended bool) error {
 			return poisoned(t, defended, "echo evil > /seer/build/fresh/"+strings.Repeat("5", 64))
+		}},
+		{Name: "index-with-the-name-of-another", Want: "another layer", Try: func(t *testing.T, defended bool) error {
+			return sameLayer(t, defended, nil, "https://evil.example?x@index.example/simple", "https://index.example/simple")
+		}},
+		{Name: "layer-that-the-users-password-opened", Want: "another layer", Try: func(t *testing.T, defended bool) error {
+			return sameLayer(t, defended, map[string]string{"PIP_INDEX_URL": "https://me:password@index.example/simple"}, "https://index.example/simple", "")
 		}},
 		{Name: "experiment-shows-host-file-to-build", Isolation: "bubblewrap", Want: "may only name files in its own folder", Try: func(t *testing.T, defended bool) error {
 			secret := filepath.Join(t.TempDir(), "id_rsa")
