@@ -91,6 +91,7 @@ func TestAttacks(t *testing.T) {
 		{Name: "experiment-takes-a-variable-as-secret", Isolation: "bubblewrap", Want: unconfirmed, Try: takenSecret},
 		{Name: "experiment-reaches-loopback", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedLoopback},
 		{Name: "experiment-reaches-host-port", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedHostPort},
+		{Name: "experiment-reads-password-of-package-index", Isolation: "bubblewrap", Want: "secret PIP_INDEX_URL", Try: readIndexPassword},
 		{Name: "repository-gets-token-unconfirmed", Want: unconfirmed, Try: askedForToken},
 		{Name: "dotenv-chooses-the-package-index", Isolation: "bubblewrap", Want: "setting PIP_INDEX_URL", Try: foreignIndex},
 		{Name: "confirmed-code-is-replaced", Want: unconfirmed, Try: replacedCode},
@@ -232,6 +233,17 @@ func database(t *testing.T) int {
 		}
 	}()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// readIndexPassword installs a repository whose command keeps what pip was given.
+func readIndexPassword(t *testing.T, defended bool) error {
+	v := newVictim(t, defended)
+	index := testsource.NewIndex(t, "password-of-the-user", testsource.Package{Name: "alpha", Version: "1.0"})
+	v.env["PIP_INDEX_URL"] = index.URL
+	git := testsource.NewGit(t, "")
+	git.Commit("lib", map[string]string{"a.txt": "a"})
+	exp := load(t, map[string]string{"seer.yaml": "name: t\nsandbox: {python_packages: [alpha], " + git.Reached() + ", repos: [{url: '" + git.URL + "/lib.git', install: 'echo $PIP_INDEX_URL > stolen'}]}\n"})
+	return inSandbox(v, exp, "cat /workspace/lib/stolen", "password-of-the-user")
 }
 
 // askedForToken plans an experiment whose repository is the stranger's and opens with the

@@ -41,6 +41,9 @@ func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan
 		f.Volumes = append(f.Volumes, v.Name)
 	}
 	e.secrets(&f, exp, p, env)
+	if err := e.installerSecrets(&f, exp, p, env); err != nil {
+		return f, err
+	}
 	for _, name := range slices.Concat(settingValues, settingWays, settingFiles) {
 		if value, from, ok := env.Lookup(name); ok && from == preflight.DotEnv {
 			digest, err := trust.Digest(ctx, [][]byte{[]byte(value)}, nil)
@@ -108,6 +111,21 @@ func (e *Engine) secrets(f *trust.Facts, exp *experiment.Experiment, p plan.Plan
 			f.Secrets = append(f.Secrets, trust.Secret{Name: r.Token, From: from, To: r.URL})
 		}
 	}
+}
+
+// installerSecrets lists the user's settings of pip with passwords. They go to machines of
+// this computer that build, where code of packages and repositories can read them.
+func (e *Engine) installerSecrets(f *trust.Facts, exp *experiment.Experiment, p plan.Plan, env *preflight.Env) error {
+	s := exp.Sandbox
+	foreign := len(s.PythonPackages)-s.Implied+len(s.Repos) > 0 || s.Image != nil && len(s.Image.Commands) > 0
+	if !foreign || !slices.ContainsFunc(p.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
+		return nil
+	}
+	set, err := e.installerSettings(env, exp)
+	for _, name := range set.secret {
+		f.Secrets = append(f.Secrets, trust.Secret{Name: name, From: "the settings of pip", To: "what installs packages"})
+	}
+	return err
 }
 
 // accounts lists who pays for the machines that may be rented. Providers that the program
