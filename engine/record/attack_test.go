@@ -1,10 +1,14 @@
 package record
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/internal/attack"
 )
 
@@ -27,4 +31,29 @@ func TestAttacks(t *testing.T) {
 			return err
 		}},
 	})
+}
+
+// TestRecordsWithPipes: a record of a stranger cannot keep whoever opens it waiting.
+func TestRecordsWithPipes(t *testing.T) {
+	hash := strings.Repeat("a", 64)
+	for _, name := range []string{callsName, servicesName + "/tools.json", bodiesName + "/aa/" + hash} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		f := &Folder{dir: dir}
+		var err error
+		switch filepath.Dir(name) {
+		case ".":
+			_, err = f.Entries()
+		case servicesName:
+			_, err = f.Interface("tools")
+		default:
+			_, err = f.Body(hash)
+		}
+		if !errors.Is(err, plainfile.ErrOther) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

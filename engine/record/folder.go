@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -41,10 +42,21 @@ const Name = "record"
 // Dir is where the record is.
 func (f *Folder) Dir() string { return f.dir }
 
+// open opens a plain file of the record, which may be a stranger's: a pipe would never end.
+func (f *Folder) open(name string) (*os.File, error) {
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, _, err := plainfile.Open(root, name)
+	return file, err
+}
+
 // Entries reads the calls in the order in which they ended. A last line that is cut
 // is not there: the program that wrote it was killed.
 func (f *Folder) Entries() ([]Entry, error) {
-	file, err := os.Open(filepath.Join(f.dir, callsName))
+	file, err := f.open(callsName)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +98,15 @@ func (f *Folder) Services() ([]string, error) {
 // it again last.
 func (f *Folder) Interface(service string) (sdk.Interface, error) {
 	var face sdk.Interface
-	data, err := os.ReadFile(filepath.Join(f.dir, servicesName, filepath.Base(service)+".json"))
+	file, err := f.open(filepath.Join(servicesName, filepath.Base(service)+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return face, fmt.Errorf("the record %s has no service %q", f.dir, service)
 	}
+	if err != nil {
+		return face, fmt.Errorf("read the service %s of the record %s: %w", service, f.dir, err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(file)
 	if err != nil {
 		return face, err
 	}
@@ -115,18 +132,18 @@ func (f *Folder) Body(hash string) (value.Value, error) {
 
 // openBody opens a value that is what its name says.
 func (f *Folder) openBody(hash string) (*os.File, error) {
-	path, err := f.bodyPath(hash)
+	name, err := bodyName(hash)
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(path)
+	file, err := f.open(name)
 	if err != nil {
 		return nil, fmt.Errorf("the record lacks a value: %w", err)
 	}
 	sum := sha256.New()
 	_, err = io.Copy(sum, file)
 	if err == nil && hex.EncodeToString(sum.Sum(nil)) != hash {
-		err = fmt.Errorf("the value %s was changed since it was recorded; make the record again", path)
+		err = fmt.Errorf("the value %s was changed since it was recorded; make the record again", file.Name())
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
@@ -138,9 +155,10 @@ func (f *Folder) openBody(hash string) (*os.File, error) {
 	return file, nil
 }
 
-func (f *Folder) bodyPath(hash string) (string, error) {
+// bodyName is the file of a value below the folder.
+func bodyName(hash string) (string, error) {
 	if len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
 		return "", fmt.Errorf("%q is not the hash of a value", hash)
 	}
-	return filepath.Join(f.dir, bodiesName, hash[:2], hash), nil
+	return filepath.Join(bodiesName, hash[:2], hash), nil
 }

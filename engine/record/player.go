@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
@@ -220,11 +219,11 @@ func (p *Player) write(w io.Writer, ev event) error {
 	if ev.body == "" {
 		return protocol.WriteFrame(w, ev.header, ev.data)
 	}
-	path, err := p.folder.bodyPath(ev.body)
+	name, err := bodyName(ev.body)
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(path)
+	f, err := p.folder.open(name)
 	if err != nil {
 		return fmt.Errorf("the record lacks a value: %w", err)
 	}

@@ -11,9 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/trust"
 )
@@ -84,11 +86,14 @@ func callsDigest(dir string) (string, error) {
 	slices.Sort(files)
 	sum := sha256.New()
 	for _, path := range append([]string{filepath.Join(dir, "calls.jsonl")}, files...) {
-		f, err := os.Open(path)
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return "", err
 		}
 		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = &fs.PathError{Op: "read", Path: path, Err: plainfile.ErrOther}
+		}
 		if err == nil {
 			fmt.Fprintf(sum, "%q %d\n", filepath.Base(path), info.Size())
 			_, err = io.Copy(sum, f)
