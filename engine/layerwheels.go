@@ -23,7 +23,7 @@ const freshSuffix = "-" + wheelsDir
 // Bounds on what one build adds to the store.
 const (
 	maxWheels     = 4096
-	maxWheelBytes = 16 << 30 // of one file
+	maxWheelBytes = 16 << 30 // of all its files: one with holes costs a build nothing
 )
 
 // wheelStore is a folder of files named by their SHA-256. Builds see it read-only, and
@@ -33,7 +33,8 @@ const (
 type wheelStore struct {
 	dir string
 
-	unchecked bool // for tests: a file is kept under whatever name the build gave it
+	most      int64 // bytes that one build may add
+	unchecked bool  // for tests: a file is kept under whatever name the build gave it
 }
 
 // openWheels gives the store and an empty folder for the new files of the build of a layer.
@@ -50,7 +51,7 @@ func (e *Engine) openWheels(key string) (wheelStore, string, error) {
 	if err := errors.Join(state.Sweep(dir), removeAll(fresh)); err != nil {
 		return wheelStore{}, "", err
 	}
-	return wheelStore{dir: dir, unchecked: e.seams.wheelsUnchecked}, fresh, os.Mkdir(fresh, 0o700)
+	return wheelStore{dir: dir, most: maxWheelBytes, unchecked: e.seams.wheelsUnchecked}, fresh, os.Mkdir(fresh, 0o700)
 }
 
 // admit copies the new files of a build whose machine has ended. It follows no link and
@@ -71,14 +72,12 @@ func (w wheelStore) admit(ctx context.Context, fresh string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	left := w.most
 	for _, entry := range entries {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if !sha256Name(entry.Name()) || !entry.Type().IsRegular() {
 			continue
 		}
-		if err := w.add(root, entry.Name()); err != nil {
+		if err := w.add(ctx, root, entry.Name(), &left); err != nil {
 			return err
 		}
 	}
@@ -90,8 +89,9 @@ func sha256Name(name string) bool {
 	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == name
 }
 
-// add copies one file while it computes the SHA-256 of what it copies.
-func (w wheelStore) add(root *os.Root, name string) error {
+// add copies one file. It computes the SHA-256 before, so that no other file takes space on
+// the disk, and of what it copies. Of a file larger than what is left nothing is read.
+func (w wheelStore) add(ctx context.Context, root *os.Root, name string, left *int64) error {
 	to := filepath.Join(w.dir, name)
 	if _, err := os.Lstat(to); err == nil {
 		return nil
@@ -101,7 +101,15 @@ func (w wheelStore) add(root *os.Root, name string) error {
 		return fmt.Errorf("read a downloaded file: %w", err)
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > maxWheelBytes {
+	info, err := in.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() > *left {
+		return err
+	}
+	*left -= info.Size()
+	if same, err := w.named(ctx, io.Discard, in, name); err != nil || !same {
+		return err
+	}
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	out, err := os.CreateTemp(w.dir, ".tmp-*")
@@ -109,13 +117,26 @@ func (w wheelStore) add(root *os.Root, name string) error {
 		return err
 	}
 	defer os.Remove(out.Name()) // it is gone when it was renamed
-	total := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, total), io.LimitReader(in, maxWheelBytes))
-	if err = errors.Join(err, out.Chmod(0o444), out.Close()); err != nil {
+	same, err := w.named(ctx, out, in, name)
+	if err = errors.Join(err, out.Chmod(0o444), out.Close()); err != nil || !same {
 		return err
 	}
-	if !w.unchecked && hex.EncodeToString(total.Sum(nil)) != name {
-		return nil
-	}
 	return os.Rename(out.Name(), to)
+}
+
+// named copies a file and reports whether it has the SHA-256 that it is named by.
+func (w wheelStore) named(ctx context.Context, out io.Writer, in io.Reader, name string) (bool, error) {
+	total := sha256.New()
+	for {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		_, err := io.CopyN(io.MultiWriter(out, total), in, 64<<20)
+		if errors.Is(err, io.EOF) {
+			return w.unchecked || hex.EncodeToString(total.Sum(nil)) == name, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 }
