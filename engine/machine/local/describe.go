@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,38 +48,50 @@ func (p *provider) choose(ctx context.Context, asked string) (isolation.Choice, 
 	if _, ok := p.proven.Load(kind); ok {
 		return isolation.Choice{Kind: kind}, nil
 	}
-	if kind != isolation.GVisor {
-		return isolation.Choose(ctx, asked)
-	}
-	if p.remembered() {
+	if p.remembered(kind) {
 		return isolation.Choice{Kind: kind}, nil
 	}
 	choice, err := isolation.Choose(ctx, asked, p.Places...)
-	if err == nil {
-		p.remember()
+	if err == nil && choice.Kind == kind {
+		p.remember(kind)
 	}
 	return choice, err
 }
 
-// A trial of gVisor takes the third of a second, which is longer than a start in
-// bubblewrap. That it worked is remembered: when it no longer does, a start fails with
-// the same words.
+// A trial of gVisor takes the third of a second, one of bubblewrap some hundredths. That it
+// worked is remembered: when it no longer does, a start fails with the same words, and the
+// next one makes the trial again.
 const trialKept = 7 * 24 * time.Hour
 
-// trial is where that is kept, and what of: this runsc, this user, until the computer
+// trial is where that is kept, and what of: this program, this user, until the computer
 // is started again.
-func (p *provider) trial() (file, content string) {
-	file = filepath.Join(p.Dir, "gvisor-works")
-	for _, dir := range p.Places {
-		if info, err := os.Stat(filepath.Join(dir, "runsc")); err == nil {
-			return file, fmt.Sprintf("%s %d %q %d %d", proc.BootID(), os.Geteuid(), dir, info.Size(), info.ModTime().UnixNano())
+func (p *provider) trial(kind string) (file, content string) {
+	file = filepath.Join(p.Dir, kind+"-works")
+	program := ""
+	switch kind {
+	case isolation.Bubblewrap:
+		program, _ = exec.LookPath("bwrap")
+	case isolation.GVisor: // of one of the system, nothing is known here
+		for _, dir := range slices.Backward(p.Places) {
+			if path := filepath.Join(dir, "runsc"); isFile(path) {
+				program = path
+			}
 		}
 	}
-	return file, ""
+	info, err := os.Stat(program)
+	if err != nil {
+		return file, ""
+	}
+	return file, fmt.Sprintf("%s %d %q %d %d", proc.BootID(), os.Geteuid(), program, info.Size(), info.ModTime().UnixNano())
 }
 
-func (p *provider) remembered() bool {
-	file, want := p.trial()
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (p *provider) remembered(kind string) bool {
+	file, want := p.trial(kind)
 	info, err := os.Stat(file)
 	if err != nil || want == "" || time.Since(info.ModTime()) > trialKept {
 		return false
@@ -86,12 +100,18 @@ func (p *provider) remembered() bool {
 	return err == nil && string(have) == want
 }
 
-func (p *provider) remember() {
-	file, content := p.trial()
+func (p *provider) remember(kind string) {
+	file, content := p.trial(kind)
 	if content == "" {
-		return // a runsc of the system, of which nothing is known here
+		return
 	}
 	if err := os.MkdirAll(p.Dir, 0o700); err == nil {
 		_ = os.WriteFile(file, []byte(content), 0o600) // without it the next trial is made
 	}
+}
+
+func (p *provider) forgetTrial(kind string) {
+	p.proven.Delete(kind)
+	file, _ := p.trial(kind)
+	_ = os.Remove(file)
 }

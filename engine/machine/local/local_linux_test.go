@@ -33,7 +33,7 @@ func TestGVisorIsDescribed(t *testing.T) {
 		pl.p.proven.Delete(kind)
 	}
 	for _, again := range []bool{false, true} {
-		if pl.p.remembered() != again {
+		if pl.p.remembered(isolation.GVisor) != again {
 			t.Errorf("the trial of gVisor is remembered: %v", !again)
 		}
 		info, err := pl.p.Describe(context.Background())
@@ -50,6 +50,37 @@ func TestGVisorIsDescribed(t *testing.T) {
 	info, err := pl.p.Describe(context.Background())
 	if err != nil || info.Has(sdk.FeatureSnapshot) || info.Isolations[1].Usable || !strings.HasPrefix(info.Isolations[1].Reason, "gVisor's runsc is not installed") {
 		t.Errorf("without runsc: %+v, %v", info, err)
+	}
+}
+
+// TestTrialIsRemembered, until a machine ends as one does where its isolation no longer works.
+func TestTrialIsRemembered(t *testing.T) {
+	pl := newPlace(t)
+	pl.p.proven.Delete(isolation.Bubblewrap)
+	if pl.p.remembered(isolation.Bubblewrap) {
+		t.Error("before a trial")
+	}
+	if _, err := pl.p.choose(t.Context(), isolation.Bubblewrap); err != nil {
+		t.Fatal(err)
+	}
+	if !providerAt(pl.base).remembered(isolation.Bubblewrap) {
+		t.Error("the next program makes the trial again")
+	}
+	spec := pl.spec("fails", isolation.Bubblewrap)
+	spec.Command = []string{"python3", "-c", "raise SystemExit(1)"}
+	step, err := pl.p.Create(t.Context(), spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its end", func() bool {
+		seen, err := pl.p.Observe(t.Context(), []string{step.Handle})
+		return err == nil && seen[0].State == sdk.Failed
+	})
+	if pl.p.remembered(isolation.Bubblewrap) {
+		t.Error("after a machine that failed")
+	}
+	if err := pl.p.Terminate(t.Context(), step.Handle); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -64,6 +64,9 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 		if why, err := os.ReadFile(f.path(watchdog.EndedName)); err == nil {
 			o.State, o.Message = sdk.Stopped, "it was ended from outside: "+string(why)
 		}
+		if o.State == sdk.Failed && n.Isolation != isolation.None {
+			p.forgetTrial(n.Isolation) // the reason may be that it no longer works here
+		}
 		if o.State == sdk.Failed && n.Limits.Full() {
 			o.Message = MemoryFull + "; " + o.Message
 		}
