@@ -79,19 +79,11 @@ func (u *up) confirm(ctx context.Context) error {
 }
 
 func (u *up) startsFromSnapshot(ctx context.Context, facts *trust.Facts) error {
-	if u.opts.Snapshot == "" {
-		return nil
+	saved, err := u.snapshot(ctx)
+	if saved != nil {
+		facts.Snapshot = u.engine.snapshotFact(ctx, *saved)
 	}
-	store, err := u.engine.Snapshots()
-	if err != nil {
-		return err
-	}
-	saved, err := store.Get(ctx, u.opts.Snapshot)
-	if err != nil {
-		return as(KindNotFound, err)
-	}
-	facts.Snapshot = u.engine.snapshotFact(ctx, saved)
-	return nil
+	return err
 }
 
 // ran remembers what the agent of an experiment does, so that a replay of its record

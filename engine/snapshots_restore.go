@@ -116,19 +116,25 @@ func (u *up) layerKey() string {
 
 // checkSnapshot finds the snapshot before anything is rented.
 func (u *up) checkSnapshot(ctx context.Context) error {
+	saved, err := u.snapshot(ctx)
+	if saved != nil && saved.Damaged != "" {
+		return &Error{KindConfig, fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
+	}
+	return err
+}
+
+// snapshot is what the sandbox starts from; nil = nothing.
+func (u *up) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	if u.opts.Snapshot == "" {
-		return nil
+		return nil, nil
 	}
 	store, err := u.engine.Snapshots()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	saved, err := store.Get(ctx, u.opts.Snapshot)
 	if err != nil {
-		return as(KindNotFound, err)
+		return nil, as(KindNotFound, err)
 	}
-	if saved.Damaged != "" {
-		return &Error{KindConfig, fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
-	}
-	return nil
+	return &saved, nil
 }

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,16 +30,7 @@ func each(t *testing.T, test func(t *testing.T, kind string)) {
 }
 
 // places is where scripts/setup puts runsc.
-func places() []string {
-	dir, err := filepath.Abs("../../.tools/runsc-" + RunscBuild)
-	if err != nil {
-		panic(err)
-	}
-	if asked := os.Getenv("SEER_TEST_RUNSC"); asked != "" { // of the tests as another user, who cannot go there
-		dir = asked
-	}
-	return []string{dir}
-}
+func places() []string { return []string{ordinaryuser.Runsc(RunscBuild)} }
 
 // prepare is Command with what gVisor needs.
 func prepare(t *testing.T, kind string, spec Spec) (*exec.Cmd, error) {
@@ -277,38 +268,20 @@ func TestReasons(t *testing.T) {
 
 // TestAsOrdinaryUser runs all the other tests again without root's rights.
 func TestAsOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return // they run without them already
+	again := ordinaryuser.Again{Args: []string{"-test.skip=^TestAsOrdinaryUser$"}, Files: map[string][]byte{"attacks.py": attacks(t)}}
+	if dir := ordinaryuser.Runsc(RunscBuild); exists(filepath.Join(dir, "runsc")) { // without it, the tests that need it are skipped there as they are here
+		again.Runsc = dir
 	}
-	home, err := os.MkdirTemp("/tmp", "seer-t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	if err := os.Chown(home, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	// Without runsc the tests that need it are skipped there as they are here.
-	if runsc, err := os.ReadFile(filepath.Join(places()[0], "runsc")); err == nil {
-		if err := os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(home, "attacks.py"), attacks(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-test.v", "-test.skip=^TestAsOrdinaryUser$"}
 	if also := flag.Lookup("test.skip").Value.String(); also != "" {
-		args[1] += "|" + also
+		again.Args[0] += "|" + also
 	}
 	if only := flag.Lookup("test.run").Value.String(); only != "" && only != "^TestAsOrdinaryUser$" {
-		args = append(args, "-test.run="+only)
+		again.Args = append(again.Args, "-test.run="+only)
 	}
-	cmd := exec.Command("/proc/self/exe", args...) // by this name whatever the folder's mode
-	cmd.Dir = "/"
-	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin", "SEER_TEST_RUNSC=" + home}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as uid 65534: %v\n%s", err, out)
-	}
+	again.Run(t)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

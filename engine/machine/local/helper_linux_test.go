@@ -7,11 +7,9 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
+	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -87,24 +86,12 @@ func providerAt(base string) *provider {
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		},
-		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{runscDir()}, Registry: registry.Open,
+		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
 		p.proven.Store(kind, true)
 	}
 	return p
-}
-
-// runscDir is where scripts/setup puts runsc, or the copy that another user can reach.
-func runscDir() string {
-	if dir := os.Getenv("SEER_TEST_RUNSC"); dir != "" {
-		return dir
-	}
-	dir, err := filepath.Abs("../../../.tools/runsc-" + isolation.RunscBuild)
-	if err != nil {
-		panic(err)
-	}
-	return dir
 }
 
 // close ends what a test has left, and complains about what is left then.
@@ -263,30 +250,12 @@ func processesWith(text string) []int {
 
 // TestAsOrdinaryUser runs all the other tests again without root's rights.
 func TestAsOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return // they run without them already
-	}
-	home, err := os.MkdirTemp("/tmp", "seer-t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	if err := os.Chown(home, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
-	skip := "^TestAsOrdinaryUser$"
+	again, skip := ordinaryuser.Again{Env: []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR")}}, "^TestAsOrdinaryUser$"
 	if os.Getenv("SEER_TEST_GVISOR") == "" {
 		skip += "|^TestGVisor"
-	} else if runsc, err := os.ReadFile(filepath.Join(runscDir(), "runsc")); err != nil {
-		t.Fatal(err)
-	} else if err := os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755); err != nil {
-		t.Fatal(err)
+	} else {
+		again.Runsc = ordinaryuser.Runsc(isolation.RunscBuild)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.skip="+skip) // by this name whatever the folder's mode
-	cmd.Dir = "/"
-	cmd.Env = []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR"), "SEER_TEST_RUNSC=" + home, "HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as uid 65534: %v\n%s", err, out)
-	}
+	again.Args = []string{"-test.skip=" + skip}
+	again.Run(t)
 }

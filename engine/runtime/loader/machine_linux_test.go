@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/python"
 	seerruntime "github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -66,7 +66,7 @@ func up(t *testing.T, kind string, env map[string]string, pairs ...string) *box 
 	b.p = local.New(local.Options{Dir: b.dir, RuntimeDir: filepath.Join(base, "r"), ArtifactsDir: artifacts, Grace: time.Second,
 		Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
-		}, Places: []string{runscDir()}})
+		}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}})
 	token := protocol.NewToken()
 	boot, err := loader.BootEnv(loader.Boot{Listen: "unix:/s", AdminSHA256: protocol.HashToken(token)})
 	if err != nil {
@@ -192,45 +192,11 @@ func placeSelf(t *testing.T, to string) {
 	}
 }
 
-// runscDir is where scripts/setup puts runsc, or the copy that another user can reach.
-func runscDir() string {
-	if dir := os.Getenv("SEER_TEST_RUNSC"); dir != "" {
-		return dir
-	}
-	dir, err := filepath.Abs("../../../.tools/runsc-" + isolation.RunscBuild)
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}
-
 // TestAsOrdinaryUser makes the attacks again without root's rights.
 func TestAsOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 {
-		return // they were made without them already
-	}
-	home, err := os.MkdirTemp("/tmp", "seer-t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	if err := os.Chown(home, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	again := ordinaryuser.Again{Args: []string{"-test.run=^TestAttacks$"}, Env: []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR")}}
 	if os.Getenv("SEER_TEST_GVISOR") != "" {
-		runsc, err := os.ReadFile(filepath.Join(runscDir(), "runsc"))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		again.Runsc = ordinaryuser.Runsc(isolation.RunscBuild)
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^TestAttacks$")
-	cmd.Dir = "/"
-	cmd.Env = []string{"SEER_TEST_GVISOR=" + os.Getenv("SEER_TEST_GVISOR"), "SEER_TEST_RUNSC=" + home, "HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as uid 65534: %v\n%s", err, out)
-	}
+	again.Run(t)
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -82,7 +81,7 @@ func stopLoader(t *testing.T, defended bool) error {
 		kind = "patient"
 	}
 	dir := filepath.Join(base, "machines")
-	p := local.New(local.Options{Dir: dir, RuntimeDir: filepath.Join(base, "r"), Grace: time.Second, Places: []string{runscDir()},
+	p := local.New(local.Options{Dir: dir, RuntimeDir: filepath.Join(base, "r"), Grace: time.Second, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)},
 		Watchdog: []string{"/proc/self/exe", kind}, Python: func(ctx context.Context) (isolation.Interpreter, error) {
 			return isolation.Python(ctx, func(string) string { return "" })
 		}})
@@ -130,40 +129,10 @@ func eventually(t *testing.T, done func() bool) {
 	}
 }
 
-// runscDir is where scripts/setup puts runsc, or the copy that another user can reach.
-func runscDir() string {
-	if dir := os.Getenv("SEER_TEST_RUNSC"); dir != "" {
-		return dir
-	}
-	dir, err := filepath.Abs("../../../../.tools/runsc-" + isolation.RunscBuild)
-	if err != nil {
-		panic(err)
-	}
-	return dir
-}
-
 // TestAsOrdinaryUser makes the attacks again without root's rights.
 func TestAsOrdinaryUser(t *testing.T) {
-	if os.Geteuid() != 0 || os.Getenv("SEER_TEST_GVISOR") == "" {
+	if os.Getenv("SEER_TEST_GVISOR") == "" {
 		return
 	}
-	home, err := os.MkdirTemp("/tmp", "seer-t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	runsc, err := os.ReadFile(filepath.Join(runscDir(), "runsc"))
-	if err == nil {
-		err = errors.Join(os.Chown(home, 65534, 65534), os.WriteFile(filepath.Join(home, "runsc"), runsc, 0o755))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run=^TestAttacks$")
-	cmd.Dir = "/"
-	cmd.Env = []string{"SEER_TEST_GVISOR=1", "SEER_TEST_RUNSC=" + home, "HOME=" + home, "TMPDIR=" + home, "PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as uid 65534: %v\n%s", err, out)
-	}
+	ordinaryuser.Again{Args: []string{"-test.run=^TestAttacks$"}, Env: []string{"SEER_TEST_GVISOR=1"}, Runsc: ordinaryuser.Runsc(isolation.RunscBuild)}.Run(t)
 }
