@@ -124,7 +124,7 @@ func (pl *place) empty() {
 			pl.t.Error(err)
 		}
 		for _, e := range entries {
-			if !slices.Contains([]string{"locks", "images", "saved", "gvisor-works", "uplink-works"}, e.Name()) { // which outlive machines
+			if !slices.Contains([]string{"locks", "images", "saved", "bubblewrap-works", "gvisor-works", "uplink-works"}, e.Name()) { // which outlive machines
 				pl.t.Errorf("%s is left in %s", e.Name(), dir)
 			}
 		}
