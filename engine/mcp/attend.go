@@ -24,12 +24,7 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, w
 	case <-j.done:
 		return front.Fit(s.result(ctx, j), req.Session)
 	case <-timer.C:
-		select {
-		case <-j.done:
-			return front.Fit(s.result(ctx, j), req.Session)
-		default:
-			return j.handedOver()
-		}
+		return s.handOver(ctx, req, j)
 	case <-ctx.Done():
 	}
 	// A client that has vanished is a fault of the connection: its calls linger.
@@ -41,15 +36,31 @@ func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, w
 	return front.Failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
 }
 
-// handedOver is the answer of a tool whose call goes on.
-func (j *job) handedOver() *mcp.CallToolResult {
+// handOver is the answer of a tool whose call goes on. It detaches the call first, because
+// the answer promises a result that outlives this server.
+func (s *server) handOver(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
+	short, stop := context.WithTimeout(context.WithoutCancel(ctx), detachPatience)
+	defer stop()
+	err := j.pending.Detach(short)
+	select {
+	case <-j.done:
+		return front.Fit(s.result(ctx, j), req.Session)
+	default:
+	}
 	p := j.progress()
 	p.Next = fmt.Sprintf("Use the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)
+	if err != nil {
+		s.log.Warn("a call could not be detached", "call", j.id(), "error", err)
+		p.Next += " The call ends soon after this MCP server does, because it could not be detached."
+	}
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: p.text()}},
 		StructuredContent: p,
 	}
 }
+
+// detachPatience is how long a slow connection may take to detach a call.
+const detachPatience = 10 * time.Second
 
 // text is the state as an agent reads it.
 func (p progress) text() string {

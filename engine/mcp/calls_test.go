@@ -98,6 +98,9 @@ func TestACallOfAServerThatIsGoneIsFound(t *testing.T) {
 	for end := time.Now().Add(patience); c.followers() > 0 && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
+	if !c.isDetached() {
+		t.Fatal("the sandbox cancels the call, of which the client was told that it goes on")
+	}
 	select {
 	case <-c.cancelled:
 		t.Fatal("the call of a client that vanished was cancelled at once")

@@ -63,7 +63,7 @@ func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *j
 	case <-time.After(front.WaitOf(req.Session, s.opts.Wait)):
 	case <-ctx.Done():
 	}
-	return j.handedOver()
+	return s.handOver(ctx, req, j)
 }
 
 // endCall cancels a call and tells what has come of it.

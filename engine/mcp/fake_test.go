@@ -46,6 +46,7 @@ type served struct {
 	frames [][]byte // that a later attach gets again
 	n      int
 	ended  bool
+	detach bool // it goes on with nobody waiting
 }
 
 func newRuntime(t *testing.T, functions ...sdk.Function) *runtime {
@@ -176,7 +177,16 @@ func (r *runtime) frames(t *testing.T, conn net.Conn, in *bufio.Reader, own func
 				continue
 			}
 			own(c)
-			c.attach(conn)
+			c.attach(conn, h)
+		case protocol.FrameCalls:
+			r.mu.Lock()
+			c := r.calls[h.ID]
+			r.mu.Unlock()
+			data, err := json.Marshal([]protocol.Call{{ID: h.ID, State: protocol.CallRunning, Detached: c != nil && c.isDetached()}})
+			if err != nil {
+				t.Error(err)
+			}
+			protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameCalls, ID: h.ID}, data)
 		case protocol.FrameCancel:
 			r.cancel(h.ID)
 		}
@@ -271,10 +281,11 @@ func (c *served) send(h protocol.FrameHeader, body []byte) {
 	}
 }
 
-func (c *served) attach(w io.Writer) {
+func (c *served) attach(w io.Writer, h protocol.FrameHeader) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range c.frames {
+	c.detach = c.detach || h.Detach
+	for _, f := range c.frames[min(max(h.From-1, 0), len(c.frames)):] {
 		w.Write(f)
 	}
 	c.conns = append(c.conns, w)
@@ -291,6 +302,12 @@ func (c *served) lost(conn io.Writer) {
 		}
 	}
 	c.conns = kept
+}
+
+func (c *served) isDetached() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.detach
 }
 
 func (c *served) followers() int {

@@ -48,7 +48,8 @@ type Options struct {
 // ends. The service must answer when Serve begins; if it goes away later, calls
 // fail with a tool error until it is back. Clients are told when the interface is
 // served again. Calls that still run when Serve returns are not cancelled: they
-// linger in the sandbox as those of every client that vanishes.
+// linger in the sandbox as those of every client that vanishes, or go on to their end where
+// a tool has answered that they do.
 func Serve(ctx context.Context, source Source, transport mcp.Transport, o Options) error {
 	s, err := open(ctx, source, o)
 	if err != nil {

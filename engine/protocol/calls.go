@@ -105,13 +105,14 @@ func (c *Client) Items(ctx context.Context, r CallRequest, on CallHandler) iter.
 // PendingCall is a call that is followed in the background. It is safe for concurrent
 // use.
 type PendingCall struct {
-	client  *Client
-	service string
-	id      string
-	leave   context.CancelCauseFunc
-	done    chan struct{}
-	answer  Answer
-	err     error
+	client   *Client
+	service  string
+	id       string
+	follower *follower
+	leave    context.CancelCauseFunc
+	done     chan struct{}
+	answer   Answer
+	err      error
 }
 
 // Start makes a call and follows it in the background; see [Client.Do]. The functions of
@@ -128,15 +129,17 @@ func (c *Client) Start(ctx context.Context, r CallRequest, on CallHandler) (*Pen
 // first. A call that is not known is a [*CallError] with code [CallUnknown]. When
 // ctx ends, only the following does.
 func (c *Client) Attach(ctx context.Context, service, id string, from int, on CallHandler) *PendingCall {
-	return c.pending(ctx, &follower{
-		c: c, service: service, handler: on, next: max(from, 1), keep: true,
+	f := &follower{
+		c: c, service: service, handler: on, next: max(from, 1),
 		head: FrameHeader{Kind: FrameAttach, ID: id},
-	})
+	}
+	f.keep.Store(true)
+	return c.pending(ctx, f)
 }
 
 func (c *Client) pending(ctx context.Context, f *follower) *PendingCall {
 	ctx, leave := context.WithCancelCause(ctx)
-	p := &PendingCall{client: c, service: f.service, id: f.head.ID, leave: leave, done: make(chan struct{})}
+	p := &PendingCall{client: c, service: f.service, id: f.head.ID, follower: f, leave: leave, done: make(chan struct{})}
 	go func() {
 		defer leave(nil)
 		defer close(p.done)

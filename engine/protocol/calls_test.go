@@ -274,6 +274,41 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+// TestDetach detaches a call that runs, over connections that break, and loses its client.
+func TestDetach(t *testing.T) {
+	for _, at := range []int{0, 50, 300, 350, 400, -1} {
+		s := newFake(t)
+		c := s.client(t)
+		ctx, stop := context.WithCancel(t.Context())
+		p, err := c.Start(ctx, call("sleep"), protocol.CallHandler{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it has begun", func() bool { _, all := s.runs(); return all == 1 })
+		s.mu.Lock()
+		s.cut = []int{at, at}
+		s.mu.Unlock()
+		if err := p.Detach(t.Context()); err != nil {
+			t.Fatalf("cut at %d: %v", at, err)
+		}
+		stop()
+		if _, err := p.Wait(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("cut at %d: the following ended with %v", at, err)
+		}
+		if s.calls[p.ID()].stopped() {
+			t.Errorf("cut at %d: the end of the context has cancelled the call", at)
+		}
+		if most, all := s.runs(); most != 1 || all != 1 {
+			t.Errorf("cut at %d: ran %d times", at, all)
+		}
+	}
+	s := newFake(t)
+	unknown := s.client(t).Attach(t.Context(), "tools", "nobody-knows-1", 1, protocol.CallHandler{})
+	if err := unknown.Detach(t.Context()); !errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
+		t.Errorf("an unknown call: %v", err)
+	}
+}
+
 // TestWorkerGone has a call outlive its worker: the runtime tells what became of it.
 func TestWorkerGone(t *testing.T) {
 	s := newFake(t)

@@ -45,6 +45,8 @@ type fakeCall struct {
 	news   chan struct{} // closed when something has come
 	stop   chan struct{}
 	once   sync.Once
+
+	detached atomic.Bool
 }
 
 func (c *fakeCall) add(h protocol.FrameHeader, body []byte) {
@@ -211,11 +213,14 @@ func (s *fakeService) frames(conn net.Conn, r *bufio.Reader) {
 				out.Unlock()
 				continue
 			}
+			if h.Detach {
+				c.detached.Store(true)
+			}
 			go s.tell(c, h.ID, max(h.From, 1), conn, &out)
 		case protocol.FrameCalls:
 			list := []protocol.Call{}
 			if c != nil {
-				list = append(list, protocol.Call{ID: h.ID, State: protocol.CallRunning, Detached: true})
+				list = append(list, protocol.Call{ID: h.ID, State: protocol.CallRunning, Detached: c.detached.Load()})
 			}
 			text, _ := json.Marshal(list)
 			out.Lock()
@@ -235,6 +240,7 @@ func (s *fakeService) begin(h protocol.FrameHeader, body []byte) *fakeCall {
 		return c
 	}
 	c := &fakeCall{news: make(chan struct{}), stop: make(chan struct{})}
+	c.detached.Store(h.Detach)
 	s.calls[h.ID] = c
 	s.ran[h.ID]++
 	s.serial.Add(1)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,8 +27,8 @@ type follower struct {
 	head    FrameHeader // of the call, or of the attach
 	body    []byte
 	handler CallHandler
-	keep    bool // the end of the context is not the end of the call
-	unsaid  bool // the worker is not told that the answer has arrived
+	keep    atomic.Bool // the end of the context is not the end of the call
+	unsaid  bool        // the worker is not told that the answer has arrived
 
 	next  int       // the first event that has not been handled
 	first time.Time // when the call was first sent; zero = never
@@ -52,9 +53,10 @@ func newFollower(c *Client, r CallRequest, on CallHandler) (*follower, error) {
 		return nil, err
 	}
 	f := &follower{
-		c: c, service: r.Service, body: body.Data, handler: on, next: max(r.From, 1), keep: r.Detach, unsaid: r.Keep,
+		c: c, service: r.Service, body: body.Data, handler: on, next: max(r.From, 1), unsaid: r.Keep,
 		head: FrameHeader{Kind: FrameCall, ID: r.ID, Fn: r.Function, CallOptions: r.CallOptions},
 	}
+	f.keep.Store(r.Detach)
 	f.head.Tagged = body.Tagged
 	f.head.Output = r.Output || on.Output != nil
 	return f, nil
@@ -159,7 +161,7 @@ func (f *follower) cancel(conn *FrameConn) bool {
 
 // stays reports whether the call goes on without its follower.
 func (f *follower) stays(ctx context.Context) bool {
-	return f.keep || errors.Is(context.Cause(ctx), errLeft)
+	return f.keep.Load() || errors.Is(context.Cause(ctx), errLeft)
 }
 
 func (f *follower) talk(conn *FrameConn) (Answer, error) {

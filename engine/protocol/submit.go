@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"time"
 )
 
@@ -17,6 +18,34 @@ func (c *Client) Submit(ctx context.Context, r CallRequest) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
+	return f.detach(ctx)
+}
+
+// Detach has the call go on to its end with nobody waiting, as if it had been made with
+// [Client.Submit], and returns once the worker has noted that. For a call that has ended it
+// does nothing.
+func (p *PendingCall) Detach(ctx context.Context) error {
+	f := &follower{
+		c: p.client, service: p.service, next: noEvents,
+		head: FrameHeader{Kind: FrameAttach, ID: p.id, CallOptions: CallOptions{Detach: true}},
+	}
+	f.keep.Store(true)
+	call, err := f.detach(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !call.Detached && (call.State == CallQueued || call.State == CallRunning):
+		return Errorf(Unsupported, "the call %s was not detached: the journal of its worker is full, or the worker is of an older version", p.id)
+	}
+	p.follower.keep.Store(true)
+	return nil
+}
+
+// noEvents is a number of an event that no call comes to.
+const noEvents = math.MaxInt32
+
+// detach makes the call, or asks for it, until the worker has answered that it has it.
+func (f *follower) detach(ctx context.Context) (Call, error) {
 	f.heard = time.Now()
 	for b := (backoff{}); ; {
 		call, err := f.submit(ctx)
@@ -55,7 +84,7 @@ func (f *follower) submit(ctx context.Context) (Call, error) {
 		if err := skipBody(conn.r, size); err != nil {
 			return Call{}, asCut(err)
 		}
-		if h.Kind == FrameError && h.ID == f.head.ID && h.Error != nil && (h.Error.Code == CallRefused || h.Error.Code == CallBusy) {
+		if h.Kind == FrameError && h.ID == f.head.ID && h.Error != nil && (h.Error.Code == CallRefused || h.Error.Code == CallBusy || h.Error.Code == CallUnknown) {
 			return Call{}, h.Error // it does not run
 		}
 	}

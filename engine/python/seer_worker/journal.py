@@ -63,17 +63,18 @@ class Journal:
         return time.time() - age >= self._history.reach
 
     def queued(self, id: str, fn: str, token: str, client: str, options: Mapping[str, Any], body: Body) -> Entry:
-        """Only for a detached call, with record, or when another worker comes. One that is known stays as it is. JournalFull: it must not
-        run."""
+        """Only for a detached call, with record, or when another worker comes. One that is known stays as it is, unless it is detached
+        while it waits. JournalFull: it must not run."""
         now = time.time()
         own = {"t": "queued", "id": id, "fn": fn, "token": token, "client": client, "time": round(now, 6)}
         header = to_json({**options, **own}).encode()
         with self._lock:
-            known = self._history.entries.get(id)
-            if known is not None:
+            known, detached = self._history.entries.get(id), options.get("detach") is True
+            if known is not None and not (detached and known.state == "queued" and not known.detached):
+                known.detached = known.detached or detached
                 return known
             number = self._writer.must(header, body)
-            entry = self._history.queued(id, fn, token, client, now, options.get("detach") is True)
+            entry = self._history.queued(id, fn, token, client, known.queued if known is not None else now, detached)
             if entry.detached and number and self._writer.store is not None:
                 entry.arguments = number
                 self._writer.store.need(number)

@@ -134,9 +134,9 @@ class Replay:
 
     def _queued(self, number: int, record: Record, now: float) -> None:
         header = record.header
-        if header["id"] in self._history.entries:
+        detached, known = header.get("detach") is True, self._history.entries.get(header["id"])
+        if known is not None and not (detached and known.state == "queued" and not known.detached):
             return
-        detached = header.get("detach") is True
         entry = self._history.queued(_text(header["id"]), _text(header["fn"]), _text(header["token"]), _text(header.get("client", "")),
                                      now, detached)
         self.fresh.append(entry)

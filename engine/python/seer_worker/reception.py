@@ -134,12 +134,22 @@ class Reception:
         if not self._owns(token, owner):
             self._post.refuse(connection, id, call_error("refused", "the name %s is that of another token's call" % id, "PermissionError"))
         elif call is not None:
+            if header.get("detach") is True:
+                self._detach(call)
             self._follow(connection, header, call)
         elif entry is not None:
             self._post.replay(connection, _first(header), entry)
         else:
             return False
         return True
+
+    def _detach(self, call: Call) -> None:
+        """The call goes on with nobody waiting, also where it was made without that. It stays as it was where the journal cannot keep it."""
+        waits, call.detached = call.state == QUEUED, True
+        try:
+            self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call) if waits else b"")
+        except JournalFull:
+            call.detached = False
 
     def _follow(self, connection: Connection, header: Dict[str, Any], call: Call) -> None:
         earlier = connection.followers.pop(call.id, None)

@@ -168,6 +168,17 @@ class AfterADeath(Case):
         self.assertEqual(after.again, [])
         self.assertEqual([self.find(after, "call-%d" % n).state for n in (1, 2, 3, 4)], ["done", "interrupted", "cancelled", "done"])
 
+    def test_one_that_is_detached_while_it_waits_comes_again(self) -> None:
+        journal = self.open()
+        journal.queued("call-1", "f", "main", "c", {}, b'{"args":[1]}')  # of a record, or of a worker that leaves
+        journal.queued("call-1", "f", "main", "c", {"detach": True}, b'{"args":[1]}')
+        journal.started("call-2", "f", "main", "c")
+        journal.queued("call-2", "f", "main", "c", {"detach": True}, b"")
+        for _ in range(2):
+            journal = self.again()
+            self.assertEqual([(a.id, a.body) for a in journal.again], [("call-1", b'{"args":[1]}')])
+            self.assertEqual(self.find(journal, "call-2").state, "interrupted")
+
     def test_a_write_that_was_cut_anywhere(self) -> None:
         """Whatever the last bytes are: what was written before counts, and the journal goes on."""
         journal = self.open()

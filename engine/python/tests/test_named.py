@@ -232,6 +232,26 @@ class Named(unittest.TestCase):
                 self.release()
             eventually(lambda name=name, state=state: [c["state"] for c in self.peer.calls(id=name)] == [state], state)
 
+    def test_a_call_is_detached_while_it_runs_or_waits(self):
+        gone = self.worker.connect()
+        self.hold(gone, call_id="runs-0001", options={"linger": 0.1})
+        gone.start("note", "waited", call_id="waits-0001", options={"linger": 0.1})
+        eventually(lambda: len(self.peer.calls()) == 2, "the calls to arrive")
+        for name in ("runs-0001", "waits-0001"):
+            self.worker.connect(token="t-two").send({"t": "attach", "id": name, "detach": True})  # whose call it is not
+            self.assertEqual([c["detached"] for c in self.peer.calls(id=name)], [False])
+            self.peer.send({"t": "attach", "id": name, "from": 1 << 30, "detach": True})
+            self.assertEqual([c["detached"] for c in self.peer.calls(id=name)], [True])
+        self.peer.close()
+        gone.close()
+        time.sleep(0.5)  # longer than they linger
+        self.release()
+        peer = self.worker.connect()
+        for name, answer in (("runs-0001", self.go), ("waits-0001", "waited")):
+            peer.send({"t": "attach", "id": name})
+            self.assertEqual(peer.answer(name), answer)
+            self.assertEqual([c["detached"] for c in peer.calls(id=name)], [True])
+
     def test_a_repeat_that_is_older_than_the_journal_is_interrupted(self):
         self.peer.start("note", 1, call_id="old-call", options={"age": 3600})
         self.assertEqual(self.failure("old-call").code, "interrupted")
