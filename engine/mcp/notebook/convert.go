@@ -16,11 +16,12 @@ func prepare(e notebook.Event) *output {
 	if e.Output == nil || e.Output.Type == "stream" {
 		return nil
 	}
-	return convert(e.Output)
+	return convert(e.Output, true)
 }
 
-// convert makes of an output of nbformat what is kept of it.
-func convert(o *notebook.Output) *output {
+// convert makes of an output of nbformat what is kept of it. Without images, o is one of
+// [notebook.ShortOutputs], which has only a remark in their place.
+func convert(o *notebook.Output, images bool) *output {
 	switch o.Type {
 	case "stream":
 		n := &output{kind: "stream", name: o.Name}
@@ -35,7 +36,7 @@ func convert(o *notebook.Output) *output {
 	if o.Type == "execute_result" {
 		n.kind = "result"
 	}
-	n.bundle(o.Data)
+	n.bundle(o.Data, images)
 	return n
 }
 
@@ -49,23 +50,28 @@ func traceback(o *notebook.Output) string {
 }
 
 // bundle takes from the forms of a datum the one that an agent can use best.
-func (n *output) bundle(data map[string]json.RawMessage) {
+func (n *output) bundle(data map[string]json.RawMessage, images bool) {
 	for _, kind := range []string{"image/png", "image/jpeg", "image/gif", "image/webp"} {
 		raw, there := data[kind]
 		if !there {
 			continue
 		}
-		image, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(texts(raw)), ""))
-		if err != nil {
-			n.picture = &picture{note: "the " + kind + " is damaged: " + err.Error()}
-		} else {
-			n.picture = shrink(image, kind)
+		n.mime, n.picture = kind, &picture{note: "image not shown; read_notebook with outputs full shows it"}
+		if images {
+			n.picture = decodePicture(texts(raw), kind)
 		}
-		n.mime = kind
 		n.text.add(plain(texts(data["text/plain"])))
 		return
 	}
 	n.mime, _ = n.readable(data)
+}
+
+func decodePicture(text, kind string) *picture {
+	image, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return &picture{note: "the " + kind + " is damaged: " + err.Error()}
+	}
+	return shrink(image, kind)
 }
 
 // readable adds the datum as text, and says what the text was.

@@ -132,7 +132,7 @@ func TestForms(t *testing.T) {
 		"as lines":          {map[string]json.RawMessage{"text/plain": json.RawMessage(`["a\n","b"]`)}, "a\nb", "text/plain"},
 		"nothing":           {nil, "", ""},
 	} {
-		n := convert(&notebook.Output{Type: "display_data", Data: tc.data})
+		n := convert(&notebook.Output{Type: "display_data", Data: tc.data}, true)
 		if got := n.text.first(n.text.size); got != tc.text || n.mime != tc.mime || (n.picture != nil) != (tc.mime == "image/png") {
 			t.Errorf("%s: %q as %s", name, got, n.mime)
 		}

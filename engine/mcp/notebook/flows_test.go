@@ -202,6 +202,10 @@ func cells(t *testing.T, a *agent) {
 	if r := a.do("delete_cell", map[string]any{"cell": inserted.CellID}); fileHas(r.Saved, inserted.CellID) {
 		t.Error("a deleted cell is in the file when the tool answers")
 	}
+	short := a.do("read_notebook", nil)
+	if len(images(short.result)) != 0 || strings.Contains(string(short.Cells), "damaged") || strings.Count(string(short.Cells), "outputs full shows it") != 1 {
+		t.Errorf("an image among short outputs: %s", short.Cells)
+	}
 	if full := a.do("read_notebook", map[string]any{"outputs": "full"}); len(images(full.result)) != 1 || full.Total != page.Total-1 {
 		t.Errorf("%d images, %d of %d cells", len(images(full.result)), full.Total, page.Total)
 	}

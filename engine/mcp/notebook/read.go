@@ -123,10 +123,10 @@ func fill(found notebook.Cells, full bool, room int) (page, []mcp.Content) {
 		}
 		var o outputs
 		for i := range c.Outputs {
-			o.add(convert(&c.Outputs[i]))
+			o.add(convert(&c.Outputs[i], full))
 		}
 		shown, pictures := o.show(limit, len(images)+1)
-		if !full || len(images)+len(pictures) > maxImages {
+		if len(images)+len(pictures) > maxImages {
 			for i := range shown {
 				if shown[i].Image > 0 {
 					shown[i].Image, shown[i].Note = 0, "image not shown; read_notebook with outputs full and a smaller count shows it"
