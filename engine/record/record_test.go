@@ -166,7 +166,7 @@ func TestRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := v.Plain(value.PlainOptions{}); err != nil || string(text) != `{"a":[1],"b":1.50}` {
+	if text, err := v.Plain(value.PlainOptions{}); err != nil || string(text) != `{"b":1.50,"a":[1]}` {
 		t.Errorf("the result is kept as %s, %v", text, err)
 	}
 	if v, err = f.Body(first.Output); err != nil || !strings.Contains(string(v.JSON), "half ") {
@@ -310,6 +310,24 @@ func TestReplay(t *testing.T) {
 	}
 	if _, err = c.Do(ctx, protocol.CallRequest{Service: "other", Function: "f"}, protocol.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("an unknown service gives %v", err)
+	}
+}
+
+// TestReplayKeepsTheOrderOfKeys: an agent can act on the order of a dict.
+func TestReplayKeepsTheOrderOfKeys(t *testing.T) {
+	s := run()
+	s.add(`{"t":"started","id":"call-0006","fn":"f","token":"main","time":18}`, `{"args":[{"z":1,"a":2}],"kwargs":{}}`)
+	s.add(`{"t":"item","id":"call-0006","n":1,"time":18}`, `{"y": 1, "b": 2}`)
+	s.add(`{"t":"result","id":"call-0006","n":2,"tagged":true,"time":18}`, `{"z": 1, "a": [{"d": {"$seer":{"float":"nan"}}, "c": 3}]}`)
+	f, _ := recorded(t, s)
+	c, _ := playing(t, f)
+	for _, argument := range []string{`{"z":1,"a":2}`, `{"a":2,"z":1}`} { // for whom to answer, the order does not count
+		var item string
+		answer, err := c.Do(t.Context(), protocol.CallRequest{Service: "tools", Function: "f", Args: []any{json.RawMessage(argument)}},
+			protocol.CallHandler{Item: func(b protocol.Body) error { item = string(b.JSON()); return nil }})
+		if want := `{"z":1,"a":[{"d":{"$seer":{"float":"nan"}},"c":3}]}`; err != nil || string(answer.JSON()) != want || item != `{"y":1,"b":2}` {
+			t.Errorf("%s is answered with the item %s and %s, %v", argument, item, answer.JSON(), err)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// inMemory is the largest body that is brought into its canonical form. A larger one
+// inMemory is the largest body that is written in a form of its own. A larger one
 // is kept as it came.
 const inMemory = 256 << 20
 
@@ -139,15 +139,18 @@ func (w *Writer) Close() error { return errors.Join(w.calls.Close(), w.root.Clos
 // body keeps a value and returns its hash. The reader holds exactly size bytes, or
 // fails.
 func (w *Writer) body(r io.Reader, size int64, tagged bool) (string, error) {
-	return w.value(r, size, func(data []byte) (value.Value, error) { return value.Parse(data, tagged, value.Limits{}) })
+	parse := func(data []byte) (value.Value, error) { return value.Parse(data, tagged, value.Limits{}) }
+	return w.value(r, size, parse, value.Value.WriteOrdered)
 }
 
-// arguments is body for what a call is given.
+// arguments is body for what a call is given, which a replay finds by its hash: there the
+// order of keys does not count.
 func (w *Writer) arguments(r io.Reader, size int64, tagged bool) (string, error) {
-	return w.value(r, size, func(data []byte) (value.Value, error) { return arguments(data, tagged) })
+	parse := func(data []byte) (value.Value, error) { return arguments(data, tagged) }
+	return w.value(r, size, parse, value.Value.WriteCanonical)
 }
 
-func (w *Writer) value(r io.Reader, size int64, parse func([]byte) (value.Value, error)) (string, error) {
+func (w *Writer) value(r io.Reader, size int64, parse func([]byte) (value.Value, error), write func(value.Value, io.Writer) error) (string, error) {
 	if size > inMemory {
 		return w.keep(func(out io.Writer) error {
 			n, err := io.Copy(out, r)
@@ -165,7 +168,7 @@ func (w *Writer) value(r io.Reader, size int64, parse func([]byte) (value.Value,
 	if err != nil { // kept as it is: a record tells what was, not what should have been
 		return w.keep(func(out io.Writer) error { _, err := out.Write(data); return err })
 	}
-	return w.keep(v.WriteCanonical)
+	return w.keep(func(out io.Writer) error { return write(v, out) })
 }
 
 // text keeps JSON that a program of ours has made.
