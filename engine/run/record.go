@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,7 +34,7 @@ type runRecord struct {
 	Started    time.Time       `json:"started"`
 	Seconds    float64         `json:"seconds"`
 	Sandbox    string          `json:"sandbox,omitempty"`
-	ExitCode   int             `json:"exit_code"`
+	ExitCode   *int            `json:"exit_code,omitempty"` // of an agent that ended by itself
 	Error      string          `json:"error,omitempty"`
 	Services   []serviceRecord `json:"services"`
 	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = there is none
@@ -51,9 +52,15 @@ func (r *runner) record(failure error) error {
 	}
 	rec := runRecord{
 		Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
-		Sandbox: r.result.Sandbox, ExitCode: r.result.ExitCode, Services: []serviceRecord{},
+		Sandbox: r.result.Sandbox, Services: []serviceRecord{},
 	}
-	if failure != nil {
+	if r.finished {
+		rec.ExitCode = &r.result.ExitCode
+	}
+	switch {
+	case errors.Is(failure, context.Canceled):
+		rec.Error = "the run was stopped before the agent had finished"
+	case failure != nil:
 		rec.Error = failure.Error()
 	}
 	for _, s := range r.services {

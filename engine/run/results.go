@@ -2,6 +2,8 @@ package run
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -49,6 +51,20 @@ func (r *results) replaceable() error {
 		}
 	}
 	return errors.Join(append(errs, record.Replaceable(r.root, record.Name))...)
+}
+
+// begin removes what an earlier run says of itself. Otherwise its exit code would stand
+// beside the log of a run that is killed.
+func (r *results) begin() error {
+	if r.through {
+		return nil
+	}
+	for _, name := range []string{recordName, agentLog} {
+		if err := r.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what the run before this one said of itself: %w", err)
+		}
+	}
+	return nil
 }
 
 func (r *results) path(name string) string { return filepath.Join(r.root.Name(), name) }

@@ -117,6 +117,7 @@ type runner struct {
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
 	result    Result
+	finished  bool // the agent has ended by itself: there is an exit code
 }
 
 func (r *runner) tell(level engine.Level, stage engine.Stage, done bool, format string, args ...any) {
@@ -145,6 +146,9 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	r.id = r.sandbox.ID()
 	r.result.Sandbox = r.id
+	if err := r.results.begin(); err != nil {
+		return err
+	}
 	living, stop := r.sandbox.While(ctx)
 	defer stop()
 	err = r.work(living)
@@ -168,6 +172,7 @@ func (r *runner) work(ctx context.Context) error {
 	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	if err == nil {
+		r.finished = true
 		r.tell(engine.LevelInfo, engine.StageAgent, true, "the agent has finished with exit code %d", r.result.ExitCode)
 	}
 	return err

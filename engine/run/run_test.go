@@ -217,6 +217,45 @@ func runStopsWhenItIsTold(t *testing.T, kind string) {
 	}
 }
 
+// TestRunJSONIsOfTheSameRun: a run that is killed leaves no exit code of an earlier one, and
+// one that is stopped has none.
+func TestRunJSONIsOfTheSameRun(t *testing.T) {
+	e, exp := setup(t, "import os, sys, time\nfirst = not os.path.exists('second')\nopen('second', 'w')\nprint('ready', first, flush=True)\nif first: sys.exit(7)\ntime.sleep(1000)\n", "")
+	read := func() (told struct {
+		ExitCode *int `json:"exit_code"`
+		Error    string
+	}) {
+		data, err := os.ReadFile(filepath.Join(exp.Outputs, "run.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &told)
+		}
+		if err != nil {
+			told.Error = err.Error()
+		}
+		return told
+	}
+	if _, err := run.Run(t.Context(), e, exp, run.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(); got.ExitCode == nil || *got.ExitCode != 7 || got.Error != "" {
+		t.Errorf("the first run: %+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	during := func() { // as a kill would leave it
+		if got := read(); got.ExitCode != nil {
+			t.Errorf("while the second agent runs, the exit code is %d", *got.ExitCode)
+		}
+		cancel()
+	}
+	if _, err := run.Run(ctx, e, exp, run.Options{Stdout: onText{"ready", during}}); engine.KindOf(err) != engine.KindCancelled {
+		t.Errorf("err = %v", err)
+	}
+	if got := read(); got.ExitCode != nil || !strings.Contains(got.Error, "the run was stopped") {
+		t.Errorf("the run that was stopped: %+v", got)
+	}
+}
+
 // onText calls then when what it is given holds text.
 type onText struct {
 	text string
