@@ -24,6 +24,9 @@ type CheckOptions struct {
 	// Unguarded allows a provider that cannot end its machines by itself: one whose
 	// engine was killed runs, and costs, until somebody ends it.
 	Unguarded bool
+	// Offline asks nobody over a network: no provider for prices and stock, no repository
+	// for its commits. What they would say is not in the report.
+	Offline bool
 }
 
 // Check finds everything that would stop the experiment, before anything is
@@ -31,7 +34,7 @@ type CheckOptions struct {
 func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	exp = withMode(exp)
 	e.credentials.saw(exp.File)
-	facts, err := e.facts(ctx, exp)
+	facts, err := e.facts(ctx, exp, o.Offline)
 	if err != nil {
 		return preflight.Report{}, as(KindConfig, err)
 	}
@@ -107,7 +110,7 @@ func (e *Engine) env(exp *experiment.Experiment) (*preflight.Env, error) {
 
 // facts gathers what preflight judges. Plugins are read, not run, except the
 // providers that the experiment may be run on.
-func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflight.Facts, error) {
+func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline bool) (preflight.Facts, error) {
 	env, err := e.env(exp)
 	if err != nil {
 		return preflight.Facts{}, err
@@ -135,7 +138,9 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 	if err != nil {
 		return f, err
 	}
-	e.offers(ctx, exp, &f)
+	if f.Offline = offline; !offline {
+		e.offers(ctx, exp, &f)
+	}
 	f.ProxyOnly = <-proxyOnly
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
@@ -143,7 +148,11 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment) (preflig
 			f.AgentPath = python.SearchPath()
 		}
 	}
-	return f, e.installed(ctx, exp, &f)
+	if err := e.installed(ctx, exp, &f); err != nil || offline {
+		return f, err
+	}
+	f.Repos, err = e.resolveRepos(ctx, exp, f.Env)
+	return f, err
 }
 
 // proxyOnly finds out, beside other work, what a sandbox of this computer has whose open
@@ -229,7 +238,9 @@ func (e *Engine) describe(ctx context.Context, exp *experiment.Experiment, names
 func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *preflight.Facts) {
 	var ask []string
 	for _, name := range preflight.Candidates(exp, f.Providers) {
-		known := func(p sdk.ProviderInfo) bool { return p.Name == name && !p.Has(sdk.FeatureHostMounts) }
+		known := func(p sdk.ProviderInfo) bool {
+			return p.Name == name && !p.Has(sdk.FeatureHostMounts) && preflight.MayHave(exp, p)
+		}
 		if slices.ContainsFunc(f.Providers, known) {
 			ask = append(ask, name)
 		}

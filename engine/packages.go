@@ -68,7 +68,7 @@ func changed(path string) int64 {
 	return info.ModTime().UnixNano()
 }
 
-// installed gathers what is known of Python and of repositories.
+// installed gathers what is known of Python.
 func (e *Engine) installed(ctx context.Context, exp *experiment.Experiment, f *preflight.Facts) error {
 	s := exp.Sandbox
 	if len(s.PythonPackages) > 0 || s.PythonVersion != "" || len(s.Repos) > 0 || ownPython(s.ExecutionMode) {
@@ -83,9 +83,7 @@ func (e *Engine) installed(ctx context.Context, exp *experiment.Experiment, f *p
 	if s.PythonVersion != "" && (f.Python == nil || !f.Python.Is(s.PythonVersion)) {
 		f.Pythons = preflight.FindPythons(ctx, s.PythonVersion, e.getenv)
 	}
-	var err error
-	f.Repos, err = e.resolveRepos(ctx, exp, f.Env)
-	return err
+	return nil
 }
 
 // resolveRepos asks all repositories at once. A token of the user's goes to a repository

@@ -22,7 +22,8 @@ func newConfigCheck(a *app) *cobra.Command {
 		Short: "Find every mistake in an experiment",
 		Long: `Read an experiment and look for everything that would stop it: unknown keys, wrong
 types, missing files, models and secrets, isolation that this computer lacks.
-Every mistake is told at once, with file and line. Nothing is started.`,
+Every mistake is told at once, with file and line. Nothing is started, and no network
+is used: seer plan also asks the providers and the repositories.`,
 		Example:           "  seer config check seer.yaml",
 		Args:              args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: completeExperiment,
@@ -35,7 +36,7 @@ Every mistake is told at once, with file and line. Nothing is started.`,
 			if err != nil {
 				return err
 			}
-			report, err := e.Check(cmd.Context(), exp, engine.CheckOptions{Unguarded: true})
+			report, err := e.Check(cmd.Context(), exp, engine.CheckOptions{Unguarded: true, Offline: true})
 			if err != nil {
 				return err
 			}

@@ -20,9 +20,12 @@ const (
 // choose puts the machines that would do in order: by the user's order of GPUs,
 // of one GPU by the user's order of providers, of those the cheapest first.
 func (c *check) choose() {
-	wants := c.exp.Sandbox.GPU
-	if len(wants) == 0 {
+	wants := c.wants
+	switch {
+	case len(c.exp.Sandbox.GPU) == 0:
 		wants = []string{""}
+	case len(wants) == 0:
+		return // said already
 	}
 	s := &selection{check: c}
 	for _, want := range wants {
@@ -158,11 +161,11 @@ func (s *selection) unfit(p *candidate, o sdk.Offer) (refusal, bool) {
 		return refusal{why: whyUnknown, text: fmt.Sprintf("has gpu_count %d, not %d", o.GPUCount, sandbox.GPUCount)}, true
 	case o.Stock == sdk.StockNone:
 		return refusal{why: whyStock, text: "is not free now"}, true
-	case sandbox.MaxPrice > 0 && !known:
+	case sandbox.MaxPrice > 0 && !known && !s.facts.Offline:
 		return refusal{why: whyPrice, text: "has no known price"}, true
-	case sandbox.MaxPrice > 0 && price > sandbox.MaxPrice:
+	case sandbox.MaxPrice > 0 && known && price > sandbox.MaxPrice:
 		return refusal{why: whyPrice, text: fmt.Sprintf("costs %s an hour, more than max_price %s", USD(price), USD(sandbox.MaxPrice))}, true
-	case sandbox.Budget > 0 && !known:
+	case sandbox.Budget > 0 && !known && !s.facts.Offline:
 		return refusal{why: whyBudget, text: "has no known price"}, true
 	case sandbox.Budget > 0 && price > 0 && sandbox.Budget/price < minLife.Hours():
 		return refusal{why: whyBudget, text: fmt.Sprintf("uses up the budget of %s within a minute, at %s an hour", USD(sandbox.Budget), USD(price))}, true

@@ -42,6 +42,31 @@ func lists(info sdk.ProviderInfo, want string) bool {
 	return slices.ContainsFunc(info.GPUs, func(have string) bool { return gpu.Match(want, have) })
 }
 
+// MayHave reports whether a provider may have one of the GPUs that an experiment names, or
+// a machine without a GPU where it names none. Nobody is asked for that.
+func MayHave(exp *experiment.Experiment, info sdk.ProviderInfo) bool {
+	wants := exp.Sandbox.GPU
+	return len(wants) == 0 || slices.ContainsFunc(wants, func(want string) bool {
+		return lists(info, want) || len(info.GPUs) == 0 && len(gpu.Mistaken(want)) == 0
+	})
+}
+
+// gpus looks for names of GPUs that are mistakes, whoever rents the machine.
+func (c *check) gpus() {
+	for i, want := range c.exp.Sandbox.GPU {
+		near := gpu.Mistaken(want)
+		if len(near) == 0 || slices.ContainsFunc(c.facts.Providers, func(p sdk.ProviderInfo) bool { return lists(p, want) }) {
+			c.wants = append(c.wants, want)
+			continue
+		}
+		at := "sandbox.gpu"
+		if len(c.exp.Sandbox.GPU) > 1 {
+			at = fmt.Sprintf("%s.%d", at, i)
+		}
+		c.fail(at, "there is no GPU `"+want+"`", "did you mean `"+strings.Join(near, "`, `")+"`?")
+	}
+}
+
 // candidate is a provider that may rent the machine.
 type candidate struct {
 	sdk.ProviderInfo
@@ -65,6 +90,9 @@ func (c *check) providers() {
 			continue
 		}
 		if named == 0 && name == gpuProvider {
+			if len(c.wants) == 0 {
+				continue // said already
+			}
 			c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
 				"remove gpu to run on the CPU; "+c.plugins(c.known()))
 			continue

@@ -36,6 +36,7 @@ type Facts struct {
 	// in OfferErrors was not asked: it is taken at its word, at an unknown price.
 	Offers      map[string][]sdk.Offer
 	OfferErrors map[string]error
+	Offline     bool // no provider was to be asked: prices are not known yet
 
 	// Unguarded allows providers that cannot end their machines by themselves.
 	Unguarded bool
@@ -125,7 +126,7 @@ func (r Report) Warnings() []Finding {
 // report, all at once; the error says only that it could not look.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
+	steps := []func(){c.gpus, c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
@@ -145,6 +146,7 @@ type check struct {
 	report Report
 
 	candidates []*candidate
+	wants      []string // GPUs of the experiment that can be looked for; empty = a machine without
 }
 
 func (c *check) fail(path, message, hint string) { c.add(SeverityError, path, message, hint) }

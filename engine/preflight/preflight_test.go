@@ -134,6 +134,8 @@ func TestFindings(t *testing.T) {
 		{"no gpu here", "sandbox: {provider: local, gpu: A100}", "sandbox.gpu: provider `local` has no NVIDIA GPU; remove gpu to run on the CPU"},
 		{"no gpu anywhere", "sandbox: {gpu: [A100, H100]}", "sandbox.gpu: this computer has no A100 or H100, and the provider `modal` is not installed; remove gpu"},
 		{"other gpu", "sandbox: {provider: cloud, gpu: T4}", "sandbox.gpu: provider `cloud` has no T4; it has A100-80GB, H100"},
+		{"mistaken gpu", "sandbox: {gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`; did you mean `A100`?"},
+		{"mistaken gpu among others", "sandbox: {provider: cloud, gpu: [H100, A1OO]}", "sandbox.gpu.1: there is no GPU `A1OO`; did you mean `A100`?"},
 		{"isolation of a cloud", "sandbox: {provider: cloud, isolation: none}", "sandbox.isolation: provider `cloud` has its own isolation; remove the key"},
 		{"source", "sandbox: {models: ['web:x']}", "sandbox.models.0: model source `web` is not available; known are folder, shelf; plugins"},
 		{"hub", "sandbox: {models: [google/gemma-2-9b]}", "sandbox.models.0: model source `hub` is not available; use a folder, as in ./gemma-2-9b"},

@@ -66,3 +66,32 @@ func FuzzCanonical(f *testing.F) {
 		}
 	})
 }
+
+func TestMistaken(t *testing.T) {
+	for name, want := range map[string]string{
+		"A1000":                          "A100",
+		"A1OO":                           "A100",
+		"nvidia h1O0-80GB":               "H100",
+		"HI00":                           "H100",
+		"RTX4090":                        "RTX-4090",
+		"L44S":                           "",
+		"RTX-A-6000":                     "RTX-A6000",
+		"MI300":                          "", // like MI210
+		"A100":                           "",
+		"A10G":                           "",
+		"H100!":                          "",
+		"*":                              "",
+		"NVIDIA RTX 6000 Ada Generation": "",
+		"B400":                           "", // of a coming generation
+		"RTX-6090":                       "",
+		"TPU-v6e":                        "", // of another kind
+	} {
+		got := ""
+		if near := gpu.Mistaken(name); len(near) > 0 {
+			got = near[0]
+		}
+		if got != want {
+			t.Errorf("%s is taken for %q, not %q", name, got, want)
+		}
+	}
+}
