@@ -40,7 +40,7 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	}
 	facts.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, facts)
-	if err == nil {
+	if err == nil && len(exp.Mistakes()) == 0 {
 		withoutPage(exp, &report)
 		e.syntax(ctx, exp, facts, &report)
 		e.debuggable(exp, &report)

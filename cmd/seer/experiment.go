@@ -17,7 +17,25 @@ func (a *app) loadExperiment(ctx context.Context, file string, set []string) (*e
 		return nil, usagef("the name of the experiment FILE is empty; seer init writes one, seer.yaml")
 	}
 	a.lockDir = filepath.Dir(file)
-	return experiment.Load(ctx, file, experiment.LoadOptions{Set: set})
+	exp, err := experiment.Load(ctx, file, experiment.LoadOptions{Set: set, Partial: true})
+	if err == nil && len(exp.Mistakes()) > 0 {
+		return nil, a.mistakes(ctx, exp)
+	}
+	return exp, err
+}
+
+// mistakes are all that can be found in an experiment that has some already, so that nobody
+// mends a file in two rounds.
+func (a *app) mistakes(ctx context.Context, exp *experiment.Experiment) error {
+	e, err := a.engine()
+	if err != nil {
+		return exp.Mistakes()
+	}
+	report, err := e.Check(ctx, exp, engine.CheckOptions{Unguarded: true, Offline: true})
+	if err != nil {
+		return exp.Mistakes()
+	}
+	return report.Err()
 }
 
 func addSet(c *cobra.Command, set *[]string) {

@@ -11,8 +11,9 @@ import (
 // checker turns the merged tree into plain values that fit the table, and
 // reports everything that does not.
 type checker struct {
-	marks marks
-	errs  Errors
+	marks     marks
+	errs      Errors
+	shortened []string // lists of which items were left out
 }
 
 func (c *checker) fail(path, message, hint string) {
@@ -137,6 +138,9 @@ func (c *checker) list(path string, list []any, f Field) any {
 		if v := c.item(join(path, strconv.Itoa(i)), item, f); v != nil {
 			out = append(out, v)
 		}
+	}
+	if len(out) < len(list) {
+		c.shortened = append(c.shortened, path)
 	}
 	return out
 }

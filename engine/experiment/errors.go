@@ -92,3 +92,13 @@ func (e Errors) orNil() error {
 	e.Sort()
 	return e
 }
+
+// Mistakes are those of an experiment that was read with [LoadOptions.Partial]. One that has
+// any cannot be started.
+func (e *Experiment) Mistakes() Errors { return e.mistakes }
+
+// Renumbered reports whether the field at path is in a list of which an item was left out for
+// a mistake: what is said of it would name the wrong item.
+func (e *Experiment) Renumbered(path string) bool {
+	return slices.ContainsFunc(e.shortened, func(list string) bool { return strings.HasPrefix(path, list+".") })
+}

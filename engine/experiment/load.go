@@ -14,6 +14,9 @@ type LoadOptions struct {
 	// Set overrides fields: sandbox.timeout=2h, serve.0.name=tools. The value is
 	// YAML; an empty one unsets the field.
 	Set []string
+	// Partial also gives an experiment with mistakes, without what is wrong; see
+	// [Experiment.Mistakes]. It serves only to look for more of them.
+	Partial bool
 }
 
 // Load reads the experiment file at path. Every mistake in it is reported at
@@ -76,10 +79,11 @@ func Parse(text []byte, filename string, opts LoadOptions) (*Experiment, error) 
 			e.File, e.Line = filename, min(max(e.Line, 1), countLines(text))
 		}
 	}
-	if err := errs.orNil(); err != nil {
+	err = errs.orNil()
+	if exp == nil || err != nil && !opts.Partial {
 		return nil, err
 	}
-	exp.shown = filename
+	exp.shown, exp.mistakes = filename, errs
 	return exp, nil
 }
 
@@ -107,7 +111,7 @@ func parse(text []byte, abs string, set []string) (*Experiment, Errors) {
 		return nil, append(c.errs, &Error{Message: err.Error()})
 	}
 	exp := in.experiment()
-	exp.File, exp.marks, exp.values = abs, c.marks, values
+	exp.File, exp.marks, exp.values, exp.shortened = abs, c.marks, values, c.shortened
 	exp.fill(filepath.Dir(abs))
 	return exp, append(c.errs, withoutRepeats(exp.check(), c.errs)...)
 }

@@ -24,6 +24,9 @@ type Experiment struct {
 	values map[string]any // as checked, in the canonical form; nil when built in code
 	shown  string         // the file as the user named it, for messages
 	marks  marks          // where each value was written; nil when built in code
+
+	mistakes  Errors
+	shortened []string // lists that lack items, which were mistakes
 }
 
 // Sandbox is the machine and what is on it.

@@ -13,9 +13,8 @@ import (
 
 // agent settles how the agent's own process is kept apart.
 func (c *check) agent() {
+	c.programs()
 	if a := c.exp.Agent; a != nil {
-		c.program(a)
-		c.command(a.Command)
 		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
 			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
@@ -24,6 +23,14 @@ func (c *check) agent() {
 		if c.report.AgentIsolation == "none" && (a.MemoryGB > 0 || a.CPU > 0) {
 			c.fail("agent.isolation", "the memory and cores of an agent without isolation are not limited", "remove agent.memory and agent.cpu, or install bubblewrap")
 		}
+	}
+}
+
+// programs looks for what the agent's command names.
+func (c *check) programs() {
+	if a := c.exp.Agent; a != nil {
+		c.program(a)
+		c.command(a.Command)
 	}
 }
 

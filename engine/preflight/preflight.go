@@ -123,15 +123,26 @@ func (r Report) Warnings() []Finding {
 }
 
 // Check looks at everything the experiment needs. What it finds is in the
-// report, all at once; the error says only that it could not look.
+// report, all at once; the error says only that it could not look. Of an experiment that
+// has mistakes already, only what does not depend on other fields is looked at.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
 	steps := []func(){c.gpus, c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
+	mistakes := exp.Mistakes()
+	if len(mistakes) > 0 {
+		steps = []func(){c.files, c.models, c.interfaces, c.secrets, c.programs}
+	}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return Report{}, err
 		}
 		step()
+	}
+	for _, m := range mistakes {
+		c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return f.Path == m.Path })
+	}
+	for _, m := range mistakes {
+		c.report.Findings = append(c.report.Findings, Finding{Severity: SeverityError, Error: *m})
 	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(len(a.Set), len(b.Set)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
@@ -153,6 +164,9 @@ func (c *check) fail(path, message, hint string) { c.add(SeverityError, path, me
 func (c *check) warn(path, message, hint string) { c.add(SeverityWarning, path, message, hint) }
 
 func (c *check) add(s Severity, path, message, hint string) {
+	if c.exp.Renumbered(path) {
+		return
+	}
 	c.report.Findings = append(c.report.Findings, Finding{Severity: s, Error: *c.exp.Errorf(path, message, hint)})
 }
 

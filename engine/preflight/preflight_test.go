@@ -56,6 +56,40 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
+// TestAllMistakesAtOnce: what a file has of the wrong shape does not hide what it names.
+func TestAllMistakesAtOnce(t *testing.T) {
+	l := newLab(t)
+	l.write("e.yaml", `sandbox:
+  gpu_cont: 2
+  timeout: soon
+  models: [./no-model]
+  local_files: [3, [./none, /workspace/x]]
+serve:
+  - {file: none.py, name: 7a, expose_as: hologram}
+workspace: {files: [nothing.txt]}
+agent: {command: [no-such-program], isolation: []}
+`)
+	exp, err := experiment.Load(t.Context(), filepath.Join(l.dir, "e.yaml"), experiment.LoadOptions{Partial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := preflight.Check(t.Context(), exp, l.facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(r.Err())
+	for _, want := range []string{":2: sandbox: unknown key `gpu_cont`", ":3: sandbox.timeout: ", ":4: sandbox.models.0: there is no", ":5: sandbox.local_files.0: ",
+		":7: serve.0.name: ", ":7: serve.0.file: there is no", ":7: serve.0.expose_as: there is no expose mode", ":8: workspace.files.0: there is no",
+		":9: agent.command.0: there is no program", ":9: agent.isolation: "} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("not once %q", want)
+		}
+	}
+	if strings.Contains(text, "./none") || strings.Count(text, "\n") != 9 {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 func (l *lab) write(name, text string) {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name)
