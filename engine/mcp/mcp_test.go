@@ -256,6 +256,17 @@ func TestArgumentsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
+// TestAListSentAsText: some clients, such as the inspector, write lists and objects as text.
+func TestAListSentAsText(t *testing.T) {
+	fn := function("total", "", sdk.Param{Name: "numbers", Kind: sdk.PositionalOrKeyword}, sdk.Param{Name: "label", Kind: sdk.PositionalOrKeyword})
+	fn.InputSchema = json.RawMessage(`{"type":"object","properties":{"numbers":{"type":"array","items":{"type":"integer"}},"label":{"type":"string"}}}`)
+	s := connect(t, newRuntime(t, fn).fixed())
+	got := call(t, s, "total", map[string]any{"numbers": "[1,2,3]", "label": "[4]"})
+	if want := `{"args":[],"kwargs":{"label":"[4]","numbers":[1,2,3]}}`; got.IsError || text(got) != want {
+		t.Errorf("the function gets %s", text(got))
+	}
+}
+
 func TestCancellationReachesTheCall(t *testing.T) {
 	r := newRuntime(t, function("f", ""))
 	started := make(chan *served, 1)

@@ -228,7 +228,7 @@ func (s *server) tool(name string) *tool {
 
 // call is a tool call of a function of the interface.
 func (s *server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	body, err := arguments(t.fn, req.Params.Arguments)
+	body, err := arguments(t.fn, front.Parsed(t.mcp.InputSchema, req.Params.Arguments))
 	if err != nil {
 		return front.Failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
 	}

@@ -23,11 +23,12 @@ type arguments struct {
 
 // Strict reads the arguments of a tool into a struct. One that the tool's input schema
 // does not have, that is missing or of another type is an error, in words that a model
-// can act on.
+// can act on. A list or an object may come as JSON text; see [Parsed].
 func Strict(schema any, raw json.RawMessage, into any) error {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage(`{}`)
 	}
+	raw = Parsed(schema, raw)
 	var given map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if err := d.Decode(&given); err != nil {
