@@ -2,9 +2,11 @@ package protocol
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,7 +15,7 @@ import (
 // address structure: it goes through a descriptor of the folder.
 func dialUnix(ctx context.Context, d *net.Dialer, path string) (net.Conn, error) {
 	if len(path) <= maxUnixPath {
-		return d.DialContext(ctx, "unix", path)
+		return dialRoom(ctx, d, path)
 	}
 	dir, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -24,5 +26,24 @@ func dialUnix(ctx context.Context, d *net.Dialer, path string) (net.Conn, error)
 	if len(short) > maxUnixPath {
 		return nil, fmt.Errorf("the name of the socket %s is longer than the system can connect to", path)
 	}
-	return d.DialContext(ctx, "unix", short)
+	return dialRoom(ctx, d, short)
+}
+
+// dialRoom waits for room in the queue of the socket. Other than with TCP, the kernel does
+// not: it refuses a connection with EAGAIN as long as too many others wait to be taken.
+func dialRoom(ctx context.Context, d *net.Dialer, path string) (net.Conn, error) {
+	limit := time.After(d.Timeout)
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		conn, err := d.DialContext(ctx, "unix", path)
+		if !errors.Is(err, unix.EAGAIN) {
+			return conn, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-limit:
+			return nil, err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

@@ -34,11 +34,11 @@ func (sb *sandbox) boot() error {
 	if err != nil {
 		return fmt.Errorf("Sandbox failed to start: %w", err) //nolint:staticcheck // as the cloud says it
 	}
+	sb.cloud.record(Event{Kind: "start", Machine: sb.id})
 	sb.cloud.mu.Lock()
 	sb.container, sb.started, sb.lastUse = c, sb.cloud.now(), time.Now()
 	sb.cloud.mu.Unlock()
 	close(sb.tasked)
-	sb.cloud.record(Event{Kind: "start", Machine: sb.id})
 	sb.cloud.work.Add(1)
 	go sb.openTunnels()
 	return nil
@@ -114,6 +114,7 @@ func (sb *sandbox) openTunnels() {
 		}
 		open = append(open, t)
 	}
+	sb.cloud.record(Event{Kind: "tunnels", Machine: sb.id})
 	sb.cloud.mu.Lock()
 	shut := sb.shut
 	if !shut {
@@ -123,7 +124,6 @@ func (sb *sandbox) openTunnels() {
 	if shut {
 		closeAll(open)
 	}
-	sb.cloud.record(Event{Kind: "tunnels", Machine: sb.id})
 }
 
 func closeAll(tunnels []*tunnel) {

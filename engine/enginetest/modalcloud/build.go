@@ -45,11 +45,11 @@ func (c *Cloud) build(im *image) {
 	if c.ctx.Err() != nil {
 		result = pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_TERMINATED}.Build()
 	}
+	c.record(Event{Kind: "build", Text: im.id}) // first: who knows the result counts the events
 	c.mu.Lock()
 	im.result = result
 	close(im.changed)
 	c.mu.Unlock()
-	c.record(Event{Kind: "build", Text: im.id})
 }
 
 func (c *Cloud) addLine(im *image, line string) {

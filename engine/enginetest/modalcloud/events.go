@@ -25,6 +25,7 @@ type eventLog struct {
 	list []Event
 }
 
+// record comes before what has happened can be seen: whoever sees that finds the event.
 func (c *Cloud) record(e Event) {
 	e.Time = time.Now()
 	l := &c.events

@@ -280,6 +280,7 @@ func (sb *sandbox) finish(result *pb.GenericResult) {
 	sb.stdin.end()
 	_ = sb.out.Close()
 	_ = sb.errs.Close()
+	sb.cloud.record(Event{Kind: "end", Machine: sb.id, Text: result.GetStatus().String()})
 	sb.cloud.mu.Lock()
 	sb.result, sb.ended = result, sb.cloud.now()
 	hadTask := sb.started != 0
@@ -293,7 +294,6 @@ func (sb *sandbox) finish(result *pb.GenericResult) {
 		close(sb.tasked)
 		close(sb.up)
 	}
-	sb.cloud.record(Event{Kind: "end", Machine: sb.id, Text: result.GetStatus().String()})
 	sb.cloud.logf("%s ended: %s", sb.id, result.GetStatus())
 }
 

@@ -39,10 +39,10 @@ func (sb *sandbox) newSnapshot(key string, ttl int64, whole bool, fill func(dir 
 		im.folder = dir
 	}
 	sb.snapshots[key] = im.id
+	c.record(Event{Kind: "snapshot", Machine: sb.id, Text: im.id})
 	c.mu.Lock()
 	c.images[im.id] = im
 	c.mu.Unlock()
-	c.record(Event{Kind: "snapshot", Machine: sb.id, Text: im.id})
 	return im.id, nil
 }
 
