@@ -8,6 +8,8 @@ from .containers import listed
 from .media import frame, image, series
 from .nodes import HANDLE, Defs, Misfit, Node, Schema
 from .scalars import NumpyScalar
+from .values_array import EXTENDED_FLOATS
+from .values_types import installed
 
 _ELEMENTS = {"f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "string", "S": "string", "M": "string", "m": "string"}
 _FITS = {"f": "iuf", "i": "iu", "u": "iu", "b": "b", "c": "iufc", "U": "U", "S": "US", "M": "UM", "m": "iu", "": "iufbcU"}
@@ -55,6 +57,25 @@ class _Abstract:
         return {np.floating: np.float64, np.number: np.float64, np.unsignedinteger: np.uint64}.get(t, np.int64)
 
 
+def _tensor_of(torch: Any, array: Any) -> Any:
+    """On the same memory, also where NumPy has the dtype from ml_dtypes: torch takes such an array only as whole numbers."""
+    kind = getattr(torch, array.dtype.name, None)
+    if isinstance(kind, torch.dtype) and array.dtype.isbuiltin != 1:
+        return torch.from_numpy(array.view("i%d" % array.dtype.itemsize)).view(kind)
+    return torch.from_numpy(array)
+
+
+def _array_of(np: Any, tensor: Any) -> Any:
+    """The other way; without ml_dtypes, what NumPy does not have becomes float32, which is exact. Another value is not touched."""
+    torch, name = sys.modules.get("torch"), str(getattr(tensor, "dtype", "")).rpartition(".")[2]
+    if name not in EXTENDED_FLOATS or torch is None or not isinstance(tensor, torch.Tensor):
+        return tensor
+    dtype = getattr(installed("ml_dtypes"), name, None)
+    if dtype is None:
+        return tensor.float().numpy()
+    return tensor.contiguous().view(torch.int16 if tensor.element_size() == 2 else torch.int8).numpy().view(dtype)
+
+
 class Array(Node):
     """np.ndarray, with the dtype that the annotation names."""
 
@@ -96,7 +117,7 @@ class Array(Node):
         if isinstance(value, np.ndarray):
             return self._cast(np, value)
         if callable(getattr(value, "detach", None)):  # a tensor, of a handle perhaps
-            value = value.detach().cpu()
+            value = _array_of(np, value.detach().cpu())
         if callable(getattr(value, "__array__", None)):
             try:
                 return self._cast(np, np.asarray(value))
@@ -170,7 +191,7 @@ class Tensor(Array):
         try:
             if np is not None and isinstance(value, np.ndarray):
                 flat = value if value.flags.writeable and all(s >= 0 for s in value.strides) else value.copy()
-                tensor = torch.from_numpy(flat)
+                tensor = _tensor_of(torch, flat)
             elif listed(value) is not None or isinstance(value, (int, float, complex)):
                 tensor = torch.tensor(value)
             else:

@@ -194,12 +194,12 @@ def _day(days: int) -> str:
 
 
 _NUMPY_KINDS: Dict[str, str] = {"int": "i", "uint": "u", "float": "f", "complex": "c"}
-_TORCH_AS_FLOAT = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+EXTENDED_FLOATS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
 def numpy_array(numpy: Any, dtype: str, shape: Sequence[int], data: Any) -> Any:
     """An array of NumPy on the same memory. What NumPy cannot hold becomes float32, which is exact."""
-    if dtype in _TORCH_AS_FLOAT:
+    if dtype in EXTENDED_FLOATS:
         made = _short_floats(numpy, dtype, data)
     else:
         made = numpy.frombuffer(data, dtype=_numpy_name(dtype)) if len(data) else numpy.empty(0, dtype=_numpy_name(dtype))

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any, List
 
@@ -20,6 +21,7 @@ from test_values import sent  # noqa: E402
 from values_cases import module  # noqa: E402
 
 from seer_worker import values  # noqa: E402
+from seer_worker.arrays import Array, Tensor  # noqa: E402
 
 torch = module("torch")
 
@@ -207,10 +209,45 @@ def shorts_test(self: NumPy) -> None:
         self.assertEqual(sent([a[0, 0], a[0, 0].reshape(())]), [0.5, 0.5])
 
 
+def passed_on_test(self: NumPy) -> None:
+    """A tensor that a caller without torch gets as an array, and gives to the next function, is the tensor again."""
+    more, checked = sys.modules["ml_dtypes"], 0
+    names = [n for n in vars(torch) if isinstance(getattr(torch, n), torch.dtype)]
+    for name in sorted(set(names)):
+        dtype = getattr(torch, name)
+        t = torch.arange(24).reshape(2, 3, 4)
+        try:
+            t, got = t.to(dtype), sent(t.to(dtype))
+        except (values.Unserialisable, RuntimeError, TypeError):  # one that does not travel
+            continue
+        if str(dtype) != "torch." + name or dtype.is_complex:
+            continue
+        self.assertIn(str(got.dtype), (name, getattr(more, name, None) and name))
+        checked += 1
+        for what, array, want in (("whole", got, t), ("slice", sent(t[1, ::2]), t[1, ::2]), ("strided", got[:, ::2, 1:], t[:, ::2, 1:]),
+                                  ("backwards", got[:, ::-1], t.flip(1)), ("read-only", _read_only(got), t)):
+            with self.subTest(name, array=what):
+                tensor = Tensor().convert(array)
+                self.assertEqual((tensor.dtype, tensor.shape), (dtype, want.shape))
+                self.assertTrue(torch.equal(tensor.double(), want.double()))
+                self.assertTrue(equal(Array().convert(want), sent(want)))
+                self.assertEqual(sent([tensor], tensors=True)[0].dtype, dtype)
+    self.assertGreater(checked, 8)
+
+
+def floats_test(self: NumPy) -> None:
+    """What NumPy alone does not have becomes a float32 for a function that wants an array."""
+    with unittest.mock.patch("seer_worker.arrays.installed", lambda name: None):
+        found = Array().convert(torch.tensor([0.5, -2], dtype=torch.bfloat16))
+    self.assertEqual((found.dtype, found.tolist()), (np.dtype("f4"), [0.5, -2]))
+
+
 for name, found, test in (
     ("torch", torch, torch_test),
     ("cuda", torch and torch.cuda.is_available(), cuda_test),
     ("short_floats", module("ml_dtypes"), shorts_test),
+    ("passing_on", torch and module("ml_dtypes"), passed_on_test),
+    ("floats", torch, floats_test),
 ):
     if found:
         setattr(NumPy, "test_of_" + name, test)
