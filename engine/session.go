@@ -27,8 +27,9 @@ type sessionNote struct {
 	Config     json.RawMessage `json:"config,omitempty"` // the experiment as it was understood
 	Jupyter    *listener       `json:"jupyter,omitempty"`
 	CodeServer *listener       `json:"code_server,omitempty"`
-	Prompt     string          `json:"prompt,omitempty"` // what an agent is told of the sandbox
-	Layer      string          `json:"layer,omitempty"`  // key of what it is shown of packages and repositories
+	Prompt     string          `json:"prompt,omitempty"`  // what an agent is told of the sandbox
+	Network    string          `json:"network,omitempty"` // as [labelNetwork] has it
+	Layer      string          `json:"layer,omitempty"`   // key of what it is shown of packages and repositories
 	// Hidden says which names of models an agent must not find; nil = none.
 	Hidden *namesearch.Spec `json:"hidden,omitempty"`
 	// Verifying marks a sandbox of saved processes that nobody may have yet: whether they

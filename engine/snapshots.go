@@ -163,6 +163,9 @@ func snapshotMeta(r machine.Record, note sessionNote, o SaveOptions) snapshot.Me
 	if note.Mode != "" {
 		m.Labels["execution_mode"] = note.Mode
 	}
+	if note.Network != "" {
+		m.Labels[labelNetwork] = note.Network
+	}
 	if note.Layer != "" {
 		m.Layers = []string{note.Layer}
 	}

@@ -134,6 +134,9 @@ func (u *up) prepare(ctx context.Context) error {
 	if err := u.checkSnapshot(ctx); err != nil {
 		return err
 	}
+	if err := u.alike(ctx); err != nil {
+		return err
+	}
 	u.report.info(StagePreflight, "checking %s", u.exp.Name)
 	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)

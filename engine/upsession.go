@@ -67,7 +67,7 @@ func (u *up) noteMode(r *machine.Record) error {
 		return err
 	}
 	return setNote(r, func(n *sessionNote) {
-		n.Mode, n.Config, n.Layer = u.exp.Sandbox.ExecutionMode, config, u.layerKey()
+		n.Mode, n.Config, n.Layer, n.Network = u.exp.Sandbox.ExecutionMode, config, u.layerKey(), networkLabel(u.exp.Sandbox)
 		if spec := u.hidden.Spec(); u.hides() {
 			n.Hidden = &spec
 		}

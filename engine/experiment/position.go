@@ -51,6 +51,13 @@ func (e *Experiment) Position(path string) Position {
 	return Position{File: e.shown, Line: m.line, Column: m.column, Set: m.set, Path: name}
 }
 
+// Given reports whether the user wrote the field at a dotted path, in the file or as an
+// override. Every field of an experiment that was built in code counts as written.
+func (e *Experiment) Given(path string) bool {
+	_, given := e.marks[path]
+	return given || e.marks == nil
+}
+
 // Errorf makes an [Error] about the field at path, with its position.
 func (e *Experiment) Errorf(path, message, hint string) *Error {
 	p := e.Position(path)
