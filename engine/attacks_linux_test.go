@@ -348,3 +348,13 @@ func TestConfirmations(t *testing.T) {
 		t.Errorf("the plan: %+v, %v", p.Effects, err)
 	}
 }
+
+// TestThePromptFileIsConfirmed: the agent is given what is in it, wherever it is.
+func TestThePromptFileIsConfirmed(t *testing.T) {
+	v := newVictim(t, true)
+	exp := load(t, map[string]string{"seer.yaml": fmt.Sprintf("name: t\nsandbox: {network: none}\nagent: {command: [python3], prompt_file: %q}\n", v.path("secret.txt"))})
+	p, err := v.Plan(t.Context(), exp, engine.CheckOptions{})
+	if err != nil || p.Effects == nil || !strings.Contains(strings.Join(p.Effects.Outside, "\n"), "secret.txt") {
+		t.Errorf("%+v, %v", p.Effects, err)
+	}
+}

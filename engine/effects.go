@@ -79,7 +79,8 @@ func real(paths ...string) []string {
 	return out
 }
 
-// workspaceFiles are the files that an experiment copies into a workspace.
+// workspaceFiles are the files that an experiment copies into a workspace, and the one that
+// its prompt is read from.
 func workspaceFiles(exp *experiment.Experiment) []string {
 	w := exp.Workspace
 	paths := real(slices.Concat(w.Libraries, w.Skills, w.SkillDirs, w.Files, w.Dirs)...)
@@ -88,6 +89,9 @@ func workspaceFiles(exp *experiment.Experiment) []string {
 		if err == nil {
 			paths = append(paths, real(skills...)...)
 		}
+	}
+	if exp.Agent != nil {
+		paths = append(paths, real(exp.Agent.PromptFile)...)
 	}
 	return paths
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +43,37 @@ func (a *app) mistakes(ctx context.Context, exp *experiment.Experiment) error {
 }
 
 func addSet(c *cobra.Command, set *[]string) {
-	c.Flags().StringArrayVar(set, "set", nil, "override a field: `KEY=VALUE`, as in sandbox.timeout=2h; may be repeated")
+	c.Flags().Var(&overrides{to: set}, "set", "override a field: `KEY=VALUE`, as in sandbox.timeout=2h; may be repeated")
+	c.Flags().Var(&overrides{to: set, text: true}, "set-string", "override a field with a text that is not read as YAML: `KEY=TEXT`; may be repeated")
 }
+
+// overrides are the values of --set and --set-string, in the order in which they were given.
+type overrides struct {
+	to   *[]string
+	text bool // the value is a text as it is
+}
+
+// Set implements [pflag.Value].
+func (o *overrides) Set(assignment string) error {
+	if key, text, ok := strings.Cut(assignment, "="); ok && o.text {
+		if !utf8.ValidString(text) {
+			return errors.New("the text is not UTF-8")
+		}
+		quoted, err := json.Marshal(text) // YAML reads it, too
+		if err != nil {
+			return err
+		}
+		assignment = key + "=" + string(quoted)
+	}
+	*o.to = append(*o.to, assignment)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (o *overrides) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (o *overrides) Type() string { return "stringArray" }
 
 func addUnguarded(c *cobra.Command, o *engine.CheckOptions) {
 	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "also on a provider that cannot end its machines by itself:\none that loses its seer then costs money until you end it")

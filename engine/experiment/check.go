@@ -18,6 +18,9 @@ type checker struct {
 
 func (c *checker) fail(path, message, hint string) {
 	m, name := c.marks.find(path)
+	if m.set != "" && strings.HasPrefix(message, "expected a string") {
+		hint = asText(m.set)
+	}
 	c.errs = append(c.errs, &Error{Line: m.line, Column: m.column, Set: m.set, Path: name, Message: message, Hint: hint})
 }
 

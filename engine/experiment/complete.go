@@ -38,6 +38,7 @@ func (e *Experiment) fill(dir string) {
 		setDefault(&a.Provider, "command")
 		setDefault(&a.Isolation, "auto")
 		setDefault(&a.Network, "none")
+		absolute(dir, &a.PromptFile)
 	}
 }
 

@@ -132,16 +132,17 @@ type inputWorkspace struct {
 }
 
 type inputAgent struct {
-	Provider  string            `koanf:"provider"`
-	Command   []string          `koanf:"command"`
-	Prompt    string            `koanf:"prompt"`
-	Isolation string            `koanf:"isolation"`
-	MemoryGB  float64           `koanf:"memory"`
-	CPU       float64           `koanf:"cpu"`
-	Processes int               `koanf:"processes"`
-	Nested    bool              `koanf:"nested_sandbox"`
-	Network   string            `koanf:"network"`
-	Env       map[string]string `koanf:"env"`
+	Provider   string            `koanf:"provider"`
+	Command    []string          `koanf:"command"`
+	Prompt     string            `koanf:"prompt"`
+	PromptFile string            `koanf:"prompt_file"`
+	Isolation  string            `koanf:"isolation"`
+	MemoryGB   float64           `koanf:"memory"`
+	CPU        float64           `koanf:"cpu"`
+	Processes  int               `koanf:"processes"`
+	Nested     bool              `koanf:"nested_sandbox"`
+	Network    string            `koanf:"network"`
+	Env        map[string]string `koanf:"env"`
 }
 
 // decodeInput fills the structs from checked values. A value without a struct

@@ -3,10 +3,13 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 )
 
 // LoadOptions changes how a file is read.
@@ -66,7 +69,7 @@ func readSome(path string) ([]byte, error) {
 
 // Parse is [Load] for a text that is already there. Relative paths are taken
 // from the folder of filename. It looks at nothing outside its arguments but
-// the working directory, where filename is relative.
+// the working directory, where filename is relative, and agent.prompt_file.
 func Parse(text []byte, filename string, opts LoadOptions) (*Experiment, error) {
 	abs, err := filepath.Abs(filename)
 	if err != nil {
@@ -113,7 +116,40 @@ func parse(text []byte, abs string, set []string) (*Experiment, Errors) {
 	exp := in.experiment()
 	exp.File, exp.marks, exp.values, exp.shortened = abs, c.marks, values, c.shortened
 	exp.fill(filepath.Dir(abs))
-	return exp, append(c.errs, withoutRepeats(exp.check(), c.errs)...)
+	found := exp.check()
+	if len(found) == 0 {
+		found = exp.readPrompt()
+	}
+	return exp, append(c.errs, withoutRepeats(found, c.errs)...)
+}
+
+// readPrompt takes the task from its file.
+func (e *Experiment) readPrompt() Errors {
+	if e.Agent == nil || e.Agent.PromptFile == "" {
+		return nil
+	}
+	wrong := func(message, hint string) Errors {
+		return Errors{e.Errorf("agent.prompt_file", quote(e.Agent.PromptFile)+" "+message, hint)}
+	}
+	info, err := os.Stat(e.Agent.PromptFile)
+	var text []byte
+	if err == nil && info.Mode().IsRegular() {
+		text, err = readSome(e.Agent.PromptFile)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return wrong("is not there", "relative paths are taken from the folder of the experiment file")
+	case err != nil:
+		return wrong("cannot be read: "+err.Error(), "")
+	case !info.Mode().IsRegular():
+		return wrong("is not a file", "name a text file")
+	case len(text) > maxBytes:
+		return wrong(fmt.Sprintf("is larger than %d KiB", maxBytes>>10), "list it under workspace.files, and name it in the prompt")
+	case !utf8.Valid(text):
+		return wrong("is not UTF-8 text", "save it as UTF-8")
+	}
+	e.Agent.Prompt = strings.TrimSuffix(string(text), "\n")
+	return nil
 }
 
 // withoutRepeats drops what was said about the same field already: a value of

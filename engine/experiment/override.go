@@ -54,6 +54,9 @@ func (l *layers) override(assignment string) {
 		text = "null"
 	}
 	s := readSource([]byte(text), key, key)
+	for _, e := range s.errs {
+		e.Hint = asText(key)
+	}
 	l.errs = append(l.errs, s.errs...)
 	if len(s.errs) > 0 || !l.put(key, s.root) {
 		return
@@ -67,6 +70,9 @@ func (l *layers) override(assignment string) {
 		l.marks[at] = m
 	}
 }
+
+// asText is the hint for a text that YAML takes for something else.
+func asText(key string) string { return "--set-string " + key + "=… takes a text as it is" }
 
 // put stores a value at a dotted key. koanf merges mappings; what lies inside
 // a list, which koanf takes as one value, is changed here.

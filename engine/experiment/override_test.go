@@ -1,9 +1,13 @@
 package experiment_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/engine/experiment"
 )
 
 const base = `
@@ -29,6 +33,50 @@ func TestOverrides(t *testing.T) {
 	}
 	if len(s.Env) != 2 || s.Models[0].Path != "/lab/intro/n" || !s.Models[1].Hidden {
 		t.Errorf("sandbox: %+v", s)
+	}
+}
+
+// TestATextThatYAMLTakesForSomethingElse says how to give it.
+func TestATextThatYAMLTakesForSomethingElse(t *testing.T) {
+	for _, set := range []string{"agent.prompt=a: b", "agent.prompt=a: b: c", "agent.prompt=[x", "agent.prompt=[1, 2]", "agent.prompt=42"} {
+		_, err := parse(base, set)
+		if err == nil && set == "agent.prompt=42" {
+			continue // taken as it is
+		}
+		if err == nil || !strings.Contains(err.Error(), "--set-string agent.prompt=… takes a text as it is") {
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+	if exp, err := parse(base, `agent.prompt="a: b"`); err != nil || exp.Agent.Prompt != "a: b" {
+		t.Errorf("quoted: %v", err)
+	}
+}
+
+func TestThePromptOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "task.md")
+	if err := os.WriteFile(file, []byte("# Task\n\nkey: value é\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(agent string) (*experiment.Experiment, error) {
+		return experiment.Parse([]byte("agent: {command: [run], "+agent+"}"), filepath.Join(dir, "e.yaml"), experiment.LoadOptions{})
+	}
+	exp, err := read("prompt_file: task.md")
+	if err != nil || exp.Agent.Prompt != "# Task\n\nkey: value é" || exp.Agent.PromptFile != file {
+		t.Errorf("%+v, %v", exp, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "binary"), []byte("\xff"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for agent, want := range map[string]string{
+		"prompt_file: none.md":            "e.yaml:1: agent.prompt_file: `" + dir + "/none.md` is not there; relative paths",
+		"prompt_file: .":                  "is not a file",
+		"prompt_file: binary":             "is not UTF-8 text",
+		"prompt_file: task.md, prompt: x": "agent.prompt_file: there is a prompt, too; remove one of the two",
+	} {
+		if _, err := read(agent); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", agent, err)
+		}
 	}
 }
 

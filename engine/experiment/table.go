@@ -149,6 +149,7 @@ func agentFields() []Field {
 			Doc: "Which agent: `command` is any program."},
 		{Key: "command", Kind: KindStrings, Example: "[python3, agent.py]", Doc: "The program and its arguments; needed with `provider: command`."},
 		{Key: "prompt", Kind: KindString, Doc: "The task, as text."},
+		{Key: "prompt_file", Kind: KindString, Example: "./task.md", Doc: "A file of this computer with the task, in place of `prompt`."},
 		{Key: "isolation", Kind: KindString, Default: "auto", Enum: []string{"auto", "gvisor", "bubblewrap", "none"},
 			Doc: "How the agent's own process is kept apart; `auto` is the best that works here. Never weaker than asked."},
 		{Key: "memory", Kind: KindSize, Nullable: true, Note: "half of this computer's", Max: maxSize, Example: "8GB",

@@ -160,14 +160,15 @@ type Workspace struct {
 
 // Agent is the program that does the work.
 type Agent struct {
-	Provider  string // command (default)
-	Command   []string
-	Prompt    string
-	Isolation string            // auto, gvisor, bubblewrap, none
-	MemoryGB  float64           // GiB; 0 = half of this computer's
-	CPU       float64           // cores; 0 = all of this computer's
-	Processes int               // and threads; 0 = 4096
-	Nested    bool              // programs may make sandboxes of their own
-	Network   string            // none (default for command), open
-	Env       map[string]string //
+	Provider   string // command (default)
+	Command    []string
+	Prompt     string            // of an experiment that was read, also what is in PromptFile
+	PromptFile string            // with Prompt's text; empty = none
+	Isolation  string            // auto, gvisor, bubblewrap, none
+	MemoryGB   float64           // GiB; 0 = half of this computer's
+	CPU        float64           // cores; 0 = all of this computer's
+	Processes  int               // and threads; 0 = 4096
+	Nested     bool              // programs may make sandboxes of their own
+	Network    string            // none (default for command), open
+	Env        map[string]string //
 }

@@ -292,6 +292,12 @@ func (v *validator) agent() {
 	if a.Provider == "command" && len(a.Command) == 0 {
 		v.fail("agent.command", "provider command needs a command", "for example command: [python3, agent.py]")
 	}
+	if a.PromptFile != "" && a.Prompt != "" {
+		v.fail("agent.prompt_file", "there is a prompt, too", "remove one of the two")
+	}
+	if a.PromptFile != "" {
+		v.path("agent.prompt_file", a.PromptFile)
+	}
 	if a.Provider != "command" && len(a.Command) > 0 {
 		v.fail("agent.command", "only provider command takes a command", "remove it")
 	}
