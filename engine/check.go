@@ -145,7 +145,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
 		if python, err := e.python(); err == nil {
-			f.AgentPath = python.SearchPath()
+			f.AgentPath, f.AgentSees = python.SearchPath(), append(isolation.Visible(), python.Paths...)
 		}
 	}
 	if err := e.installed(ctx, exp, &f); err != nil || offline {

@@ -261,3 +261,8 @@ func underSystem(path string) bool {
 	path = filepath.Clean(path)
 	return path == "/usr" || strings.HasPrefix(path, "/usr/")
 }
+
+// Visible are the folders of this computer that a confined command may see without a mount.
+func Visible() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/run", "/seer"}
+}

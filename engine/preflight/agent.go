@@ -1,7 +1,9 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,9 +15,9 @@ import (
 
 // agent settles how the agent's own process is kept apart.
 func (c *check) agent() {
-	c.programs()
 	if a := c.exp.Agent; a != nil {
 		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
+		c.programs()
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
 			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
 		}
@@ -41,13 +43,17 @@ func (c *check) nested(path string, asked bool, isolation string) {
 	}
 }
 
-// program looks for an agent that is named without a path. Elsewhere than in its
-// PATH, only the start can find it.
+// program looks for the agent's program where it will be looked for. Without a path, and
+// elsewhere than in the PATH of the agent, only the start can find it.
 func (c *check) program(a *experiment.Agent) {
-	if c.facts.AgentPath == "" || len(a.Command) == 0 || strings.Contains(a.Command[0], "/") {
+	if len(a.Command) == 0 {
 		return
 	}
-	if _, own := a.Env["PATH"]; own {
+	if strings.Contains(a.Command[0], "/") {
+		c.programAt(a.Command[0])
+		return
+	}
+	if _, own := a.Env["PATH"]; own || c.facts.AgentPath == "" {
 		return
 	}
 	for _, dir := range filepath.SplitList(c.facts.AgentPath) {
@@ -60,6 +66,51 @@ func (c *check) program(a *experiment.Agent) {
 		hint = "each word is an item of its own: [" + strings.Join(words, ", ") + "]"
 	}
 	c.fail("agent.command.0", fmt.Sprintf("there is no program `%s`", a.Command[0]), hint)
+}
+
+// programAt looks for a program that is named by its path: on this computer, in the parts of
+// it that a confined agent sees, or in the workspace.
+func (c *check) programAt(path string) {
+	confined := c.report.AgentIsolation != "none"
+	inside, absolute := path, filepath.IsAbs(path)
+	if confined && absolute {
+		if rest, ok := strings.CutPrefix(filepath.Clean(path), insideWorkspace); ok {
+			inside, absolute = rest, false
+		}
+	}
+	if !absolute {
+		if !c.comesIntoWorkspace(inside) {
+			c.fail("agent.command.0", "there is no program `"+path+"` in the workspace", "list it under workspace.files")
+		}
+		return
+	}
+	info, err := os.Stat(path)
+	seen := slices.ContainsFunc(c.facts.AgentSees, func(dir string) bool { return within(path, dir) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.fail("agent.command.0", "there is no program `"+path+"` on this computer", "the agent runs here, not on the sandbox's machine")
+	case err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0:
+		c.fail("agent.command.0", "`"+path+"` is not an executable file", "make it executable, or name the program that reads it")
+	case confined && len(c.facts.AgentSees) > 0 && !seen:
+		c.fail("agent.command.0", "the agent does not see `"+path+"`: of this computer it sees the system and its Python", "list the program under workspace.files, and name it there")
+	}
+}
+
+// insideWorkspace is where a confined agent has its workspace.
+const insideWorkspace = "/workspace/"
+
+// comesIntoWorkspace reports whether the path may be in the workspace when the agent starts:
+// it is there, is copied there, or is made there.
+func (c *check) comesIntoWorkspace(path string) bool {
+	w := c.exp.Workspace
+	if _, err := os.Stat(filepath.Join(w.Dir, path)); err == nil || w.Init != "" {
+		return true
+	}
+	first, _, _ := strings.Cut(filepath.Clean(path), "/")
+	copied := slices.Concat(w.Files, w.Dirs, w.Libraries, w.Skills, w.SkillDirs)
+	return slices.ContainsFunc(copied, func(p string) bool {
+		return filepath.Base(p) == first || filepath.Base(p) == filepath.Base(path)
+	}) || c.exp.File != "" && exists(filepath.Dir(c.exp.File), path) // which [check.command] tells
 }
 
 // command warns of a program that the agent will not find: it lies beside the

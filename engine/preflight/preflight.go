@@ -24,6 +24,7 @@ type Facts struct {
 	AgentIsolations []sdk.Isolation    // of this computer, best first
 	Root            bool               // who runs commands here is root
 	AgentPath       string             // PATH of the agent; empty = unknown
+	AgentSees       []string           // folders of this computer that a confined agent has; empty = unknown
 	Python          *Python            // base interpreter of a machine that cannot build images; nil = unknown
 	Pythons         []Python           // other interpreters of this computer, only their paths and versions; empty = not looked for
 	Repos           []RepoState        // of sandbox.repos, one each; empty = not asked

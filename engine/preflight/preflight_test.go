@@ -41,7 +41,7 @@ func newLab(t *testing.T) *lab {
 		AgentIsolations: []sdk.Isolation{{Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}},
 		Python: &preflight.Python{Path: "/usr/bin/python3", Markers: map[string]string{"python_version": "3.11"},
 			Distributions: map[string]string{"numpy": "1.24.2", "torch": "2.1.0+cpu"}},
-		AgentPath: "/usr/bin:/bin",
+		AgentPath: "/usr/bin:/bin", AgentSees: []string{"/usr", "/bin", "/etc"},
 		PortFree: func(port int) error {
 			switch port {
 			case 81:
@@ -182,6 +182,11 @@ func TestFindings(t *testing.T) {
 		{"short secret", "sandbox: {secrets: [LONG, SHORT]}", "sandbox.secrets.1: the secret `SHORT` is shorter than 4 bytes and could not be kept out of outputs; give it a longer value"},
 		{"no agent", "agent: {command: [pythonn, agent.py]}", "agent.command.0: there is no program `pythonn`; the agent's PATH is /usr/bin:/bin"},
 		{"agent in one word", "agent: {command: [python3 agent.py]}", "agent.command.0: there is no program `python3 agent.py`; each word is an item of its own: [python3, agent.py]"},
+		{"no agent at a path", "agent: {command: [/opt/no/such-agent]}", "agent.command.0: there is no program `/opt/no/such-agent` on this computer; the agent runs here, not on the sandbox's machine"},
+		{"agent that cannot be run", "agent: {command: [DIR/agent.py]}", "agent.command.0: `DIR/agent.py` is not an executable file; make it executable"},
+		{"agent that is not seen", "agent: {command: [DIR/run]}", "agent.command.0: the agent does not see `DIR/run`: of this computer it sees the system and its Python; list the program under workspace.files"},
+		{"no agent in the workspace", "agent: {command: [./bin/run]}", "agent.command.0: there is no program `./bin/run` in the workspace; list it under workspace.files"},
+		{"no agent inside", "agent: {command: [/workspace/x/run]}", "agent.command.0: there is no program `/workspace/x/run` in the workspace"},
 		{"nonsense package", "sandbox: {python_packages: ['>=1']}", "sandbox.python_packages.0: `>=1` is not a package as pip writes them: it does not begin with a name"},
 		{"jupyter_port", "sandbox: {network: none, execution_mode: notebook, jupyter_port: 81}", "sandbox.jupyter_port: port 81 is not free on this computer: listen: address already in use"},
 		{"port of root", "sandbox: {network: none, ports: [81, 82]}", "sandbox.ports.1: port 82 is not free on this computer: listen: permission denied"},
@@ -207,12 +212,16 @@ func TestFindings(t *testing.T) {
 			l := newLab(t)
 			l.write("binary.py", "x\xff\x00")
 			l.write("my-tools.py", "")
+			l.write("run", "#!/bin/sh\n")
 			l.write("empty/x", "")
 			if err := os.Remove(filepath.Join(l.dir, "empty", "x")); err != nil {
 				t.Fatal(err)
 			}
 			l.env(map[string]string{"EMPTY": "", "LONG": "abcd", "SHORT": "abc"})
-			err := l.check(c.text).Err()
+			if err := os.Chmod(filepath.Join(l.dir, "run"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			err := l.check(strings.ReplaceAll(c.text, "DIR", l.dir)).Err()
 			want := filepath.Join(l.dir, "e.yaml") + ":1: " + strings.ReplaceAll(c.want, "DIR", l.dir)
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got  %v\nwant %s", err, want)
@@ -239,7 +248,7 @@ func TestWarnings(t *testing.T) {
 	l := newLab(t)
 	l.write("silent.py", "def f(): ...\n")
 	l.facts.AgentIsolations = []sdk.Isolation{{Name: "bubblewrap", Reason: "bwrap is not installed"}, {Name: "none", Usable: true}}
-	r := l.check("serve: [{file: silent.py}]\nagent: {command: [/x, agent.py, none.py, data], network: open}\n")
+	r := l.check("serve: [{file: silent.py}]\nagent: {command: [/bin/sh, agent.py, none.py, data], network: open}\n")
 	if r.Err() != nil || len(r.Warnings()) != 3 || r.AgentIsolation != "none" {
 		t.Fatalf("got %+v", r)
 	}
