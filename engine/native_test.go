@@ -40,6 +40,31 @@ func (p *rented) Describe(context.Context) (sdk.ProviderInfo, error) {
 	return sdk.ProviderInfo{Name: "rented", Features: []sdk.Feature{sdk.FeatureSelfEnd}}, nil
 }
 
+// TestOffersHaveThisComputer: a start would choose it, too.
+func TestOffersHaveThisComputer(t *testing.T) {
+	e := newEngine(t, func(o *engine.Options) {
+		o.PluginDirs, o.Providers = nil, map[string]sdk.Provider{"rented": &rented{}}
+	})
+	for _, c := range []struct {
+		query sdk.OfferQuery
+		names []string
+		want  string
+	}{
+		{sdk.OfferQuery{}, nil, "local rented"},
+		{sdk.OfferQuery{}, []string{"rented"}, "rented"},
+		{sdk.OfferQuery{Regions: []string{"EU"}}, nil, "rented"},
+	} {
+		offers, err := e.Offers(t.Context(), c.names, []sdk.OfferQuery{c.query}, nil)
+		var got []string
+		for _, o := range offers {
+			got = append(got, o.Provider)
+		}
+		if strings.Join(got, " ") != c.want || err != nil {
+			t.Errorf("%+v of %v: %v, %v, want %s", c.query, c.names, got, err, c.want)
+		}
+	}
+}
+
 func (p *rented) Offers(context.Context, sdk.OfferQuery) ([]sdk.Offer, error) {
 	return []sdk.Offer{{ID: "small", CostPerHour: 1.5}}, nil
 }

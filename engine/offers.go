@@ -19,8 +19,8 @@ type ProviderOffer struct {
 	sdk.Offer
 }
 
-// Offers asks providers what can be rented now, cheapest first. Without names it
-// asks all that are installed. The error tells which could not be asked, or which
+// Offers asks providers what can be had now, cheapest first. Without names it
+// asks all that are installed, and this computer, unless the question is about regions. The error tells which could not be asked, or which
 // name nobody has; the offers of the others are returned nevertheless. See
 // [OfferQueries].
 func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery, progress Progress) ([]ProviderOffer, error) {
@@ -30,6 +30,9 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 			e.log.Warn("a plugin cannot be used", "error", err)
 		}
 		providers = append(slices.Collect(maps.Keys(e.opts.Providers)), provided(plugins, "provider")...)
+		if !slices.ContainsFunc(queries, func(q sdk.OfferQuery) bool { return len(q.Regions) > 0 }) {
+			providers = append(providers, localName)
+		}
 		slices.Sort(providers)
 	}
 	e.announce(ctx, providers, reporter{e.now, progress})

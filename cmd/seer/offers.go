@@ -18,9 +18,9 @@ func newOffers(a *app) *cobra.Command {
 	var most float64
 	c := &cobra.Command{
 		Use:   "offers",
-		Short: "List what can be rented now, and at what price",
-		Long: `Ask providers for machines that can be rented now, cheapest first. The price is
-that of the whole machine for an hour in US dollars. Nothing is rented.
+		Short: "List what can be had now, and at what price",
+		Long: `Ask providers, and this computer, for machines that can be had now, cheapest first.
+The price is that of the whole machine for an hour in US dollars. Nothing is rented.
 
 GPUs have one set of names everywhere: H100, A100-80GB, L4, RTX-4090. A100 is any
 A100; H100-SXM is no other form.`,
