@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
@@ -145,7 +146,7 @@ func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, file string, again bool) (*engine.Service, surface.Written, error) {
 	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.ui.progress})
 	if err != nil {
-		return nil, surface.Written{}, err
+		return nil, surface.Written{}, (&experiment.Experiment{}).Explain(err) // whose file nobody named here
 	}
 	made, err := v.Expose(ctx, f.mode, f.options)
 	if err != nil {

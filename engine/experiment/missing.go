@@ -106,7 +106,7 @@ func (e *Experiment) libraryOf(module string) string {
 }
 
 var (
-	noModule = regexp.MustCompile(`(?:^|[\s:])ModuleNotFoundError: No module named '([A-Za-z_]\w*)'$`)
+	noModule = regexp.MustCompile(`(?:^|[\s:])ModuleNotFoundError: No module named '([A-Za-z_]\w*)'(?: \([^()]*, line \d+\))?$`)
 	// raised is a line that says what was raised, also behind what was done.
 	raised = regexp.MustCompile(`^(?:\S.*: )?[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Iteration|Group|Warning)(?::|$)`)
 	// heading begins a traceback of IPython: what was raised, then these words.

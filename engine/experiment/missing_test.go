@@ -22,10 +22,11 @@ func TestAModuleThatIsMissingIsToldWithItsPlace(t *testing.T) {
 	}
 	exp := load(t, file)
 	for text, want := range map[string]string{
-		"ModuleNotFoundError: No module named 'einops'":          "the sandbox has no module `einops`; add `einops` to sandbox.python_packages (" + file + ":4)",
-		"x\nModuleNotFoundError: No module named 'sklearn'":      "the sandbox has no module `sklearn`; add `scikit-learn` to sandbox.python_packages (" + file + ":4)",
-		"set-up: ModuleNotFoundError: No module named 'helpers'": "the sandbox has no module `helpers`; add `helpers.py` to workspace.libraries (" + file + ":6)",
-		"ModuleNotFoundError: No module named 'probes'":          "the sandbox has no module `probes`; add `probes/` to workspace.libraries (" + file + ":6)",
+		"ModuleNotFoundError: No module named 'einops'":              "the sandbox has no module `einops`; add `einops` to sandbox.python_packages (" + file + ":4)",
+		"ModuleNotFoundError: No module named 'tqdm' (i.py, line 1)": "the sandbox has no module `tqdm`; add `tqdm` to sandbox.python_packages (" + file + ":4)", // of an interface
+		"x\nModuleNotFoundError: No module named 'sklearn'":          "the sandbox has no module `sklearn`; add `scikit-learn` to sandbox.python_packages (" + file + ":4)",
+		"set-up: ModuleNotFoundError: No module named 'helpers'":     "the sandbox has no module `helpers`; add `helpers.py` to workspace.libraries (" + file + ":6)",
+		"ModuleNotFoundError: No module named 'probes'":              "the sandbox has no module `probes`; add `probes/` to workspace.libraries (" + file + ":6)",
 		"ModuleNotFoundError: No module named 'other'": "the sandbox has no module `other`, though it is in workspace.libraries (" + file + ":6): the files of a snapshot take the place of the experiment's libraries, " +
 			"and somebody in the sandbox may have removed it; start without --snapshot or from a snapshot that has it",
 	} {

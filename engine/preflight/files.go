@@ -199,6 +199,17 @@ func (c *check) interfaces() {
 // the text, so that a miss is a warning: the file may import what it exposes.
 var exposed = regexp.MustCompile(`(?m)^[ \t]*@expose\b|\bexpose\(`)
 
+// imports matches whatever brings in other code.
+var imports = regexp.MustCompile(`\b(?:import|exec|eval|__import__)\b`)
+
+// mayImport reports whether an interface may get what it exposes from other code: the
+// experiment brings some, and the text can import it.
+func (c *check) mayImport(text []byte) bool {
+	s := c.exp.Sandbox
+	brings := len(c.exp.Workspace.Libraries) + len(c.exp.Workspace.Files) + len(c.exp.Workspace.Dirs) + len(s.Repos) + len(s.PythonPackages) + len(s.LocalFiles) + len(s.LocalDirs) + len(s.Volumes)
+	return (brings > 0 || s.Image != nil || len(c.exp.Serve) > 1) && imports.Match(text)
+}
+
 func (c *check) interfaceText(at, path string) {
 	if info, err := os.Stat(path); err == nil && info.Size() > maxInterface {
 		c.fail(at, "`"+path+"` is larger than 8 MiB", "keep data in files of its own and list them in local_files")
@@ -210,6 +221,8 @@ func (c *check) interfaceText(at, path string) {
 		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "")
 	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
 		c.fail(at, "`"+path+"` is not UTF-8 text", "save it as UTF-8")
+	case !bytes.Contains(text, []byte("expose")) && !c.mayImport(text):
+		c.fail(at, "`"+path+"` exposes nothing", "put @expose before each function that the agent may call")
 	case !exposed.Match(text):
 		c.warn(at, "`"+path+"` has no @expose", "put @expose before each function that the agent may call")
 	}

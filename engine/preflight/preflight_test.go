@@ -197,6 +197,7 @@ func TestFindings(t *testing.T) {
 		{"same place", "sandbox: {local_files: [[./agent.py, /w]], local_dirs: [{local: ./data, remote: /w}]}", "sandbox.local_dirs.0.remote: `/w` is the place of sandbox.local_files.0 as well; choose another place"},
 		{"under a file", "sandbox: {local_files: [[./agent.py, /w/a], [./helpers.py, /w/a/b]]}", "sandbox.local_files.1.1: `/w/a/b` is under `/w/a`, which is a file; choose another place"},
 		{"expose mode", "serve: [{file: interface.py, expose_as: hologram}]", "serve.0.expose_as: there is no expose mode `hologram`; known are library, mcp, prompt; plugins are looked for in /plugins"},
+		{"nothing exposed", "serve: [{file: plain.py}]", "serve.0.file: `DIR/plain.py` exposes nothing; put @expose before each function that the agent may call"},
 		{"no interface", "serve: [{file: none.py}]", "serve.0.file: there is no `DIR/none.py`"},
 		{"binary interface", "serve: [{file: binary.py}]", "serve.0.file: `DIR/binary.py` is not UTF-8 text; save it as UTF-8"},
 		{"no library", "workspace: {libraries: [none.py]}", "workspace.libraries.0: there is no `DIR/none.py`"},
@@ -212,6 +213,7 @@ func TestFindings(t *testing.T) {
 			l := newLab(t)
 			l.write("binary.py", "x\xff\x00")
 			l.write("my-tools.py", "")
+			l.write("plain.py", "import math\ndef f(): ...\n")
 			l.write("run", "#!/bin/sh\n")
 			l.write("empty/x", "")
 			if err := os.Remove(filepath.Join(l.dir, "empty", "x")); err != nil {
@@ -246,9 +248,9 @@ func TestAllFindingsAtOnceInTheOrderOfTheFile(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	l := newLab(t)
-	l.write("silent.py", "def f(): ...\n")
+	l.write("silent.py", "from helpers import *\n")
 	l.facts.AgentIsolations = []sdk.Isolation{{Name: "bubblewrap", Reason: "bwrap is not installed"}, {Name: "none", Usable: true}}
-	r := l.check("serve: [{file: silent.py}]\nagent: {command: [/bin/sh, agent.py, none.py, data], network: open}\n")
+	r := l.check("serve: [{file: silent.py}]\nworkspace: {libraries: [helpers.py]}\nagent: {command: [/bin/sh, agent.py, none.py, data], network: open}\n")
 	if r.Err() != nil || len(r.Warnings()) != 3 || r.AgentIsolation != "none" {
 		t.Fatalf("got %+v", r)
 	}

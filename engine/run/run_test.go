@@ -275,7 +275,7 @@ func TestRunWithABrokenInterfaceLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := run.Run(t.Context(), e, exp, run.Options{})
-	if engine.KindOf(err) != engine.KindService || !strings.Contains(err.Error(), "nothing_of_that_name") {
+	if engine.KindOf(err) != engine.KindService || !strings.Contains(err.Error(), "add `nothing_of_that_name` to sandbox.python_packages") {
 		t.Errorf("err = %v", err)
 	}
 }
