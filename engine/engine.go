@@ -146,7 +146,8 @@ func New(o Options) (*Engine, error) {
 	}
 	e.credentials = &credentials{ledger: e.ledger.List}
 	e.driver = machine.NewDriver(machine.Options{
-		Ledger: e.ledger, Providers: e.provider, Account: e.account, AskLease: e.askLease, Clock: clock, Logger: o.Logger.Named("machine"),
+		Ledger: e.ledger, Providers: e.provider, Account: e.account, AskLease: e.askLease, Late: e.late, Clock: clock,
+		Logger: o.Logger.Named("machine"),
 	})
 	if e.artifacts, err = filepath.Abs(e.findArtifacts()); err != nil { // it becomes a mount
 		return nil, as(KindInternal, err)

@@ -82,6 +82,17 @@ func (e *Engine) cheap(provider string) bool {
 	return native || provider == localName
 }
 
+// lateTime covers what is known of clouds: a machine that appears 30 s after it was asked
+// for, a creation that takes 25 s, and a list that is some seconds behind.
+const lateTime = 90 * time.Second
+
+func (e *Engine) late(provider string) time.Duration {
+	if e.cheap(provider) {
+		return 0
+	}
+	return lateTime
+}
+
 // Sandboxes lists all sandboxes, the oldest first. Native providers are asked how
 // theirs are; those of plugins only with refresh, and otherwise shown as they
 // were last seen. The error tells which provider could not be asked; the list is

@@ -113,6 +113,16 @@ func (p *Provider) Calls(op Op) int {
 	return p.calls[op]
 }
 
+// Twin is a second machine of the key, which a provider that answers wrongly may make.
+func (p *Provider) Twin(key string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := *p.machines[key]
+	m.Handle += "-twin"
+	p.machines[key+"-twin"] = &m
+	return m.Handle
+}
+
 // Stop lets a machine end by itself.
 func (p *Provider) Stop(handle string, state sdk.State) {
 	p.mu.Lock()

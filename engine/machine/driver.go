@@ -23,6 +23,10 @@ type Options struct {
 	// is only one, or it is not known. Nil is the same.
 	Account func(ctx context.Context, provider string) string
 
+	// Late is how long after it was asked for a machine of a provider may appear, in its
+	// list or at all. Nil, or 0, is a provider that always shows what there is.
+	Late func(provider string) time.Duration
+
 	Clock  Clock        // nil is real time
 	Logger hclog.Logger // nil is silent
 
@@ -66,6 +70,13 @@ func (d *Driver) provider(ctx context.Context, name string, tell func(string)) (
 		d.Logger.Warn("provider call failed in passing", "provider", name, "call", op, "wait", wait.Round(100*time.Millisecond), "error", err)
 		tell(fmt.Sprintf("%s: %v; trying again in %s", name, err, wait.Round(100*time.Millisecond)))
 	}}, nil
+}
+
+func (d *Driver) late(provider string) time.Duration {
+	if d.Late == nil {
+		return 0
+	}
+	return d.Late(provider)
 }
 
 func because(message string) string {

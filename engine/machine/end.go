@@ -20,7 +20,7 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	}
 	leftover := d.known(ctx, p, &r)
 	if leftover == nil {
-		leftover = d.release(ctx, p, &r, false)
+		leftover = d.release(ctx, p, &r, d.late(r.Provider) > 0)
 	}
 	final := sdk.Stopped
 	if !r.Live() {

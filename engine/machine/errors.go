@@ -84,6 +84,18 @@ func (e *AccountError) Unwrap() error {
 	return &sdk.Error{Code: sdk.Unauthorized, Message: "another account"}
 }
 
+// TwinError says that a provider has made two machines for one sandbox. The second one
+// costs money until the garbage collector or the end of the sandbox ends it.
+type TwinError struct {
+	ID       string
+	Provider string
+	Handle   string // of the second machine
+}
+
+func (e *TwinError) Error() string {
+	return fmt.Sprintf("%s made a second machine for the sandbox %s, which costs money: %s; collect garbage to end it", e.Provider, e.ID, e.Handle)
+}
+
 // LeftoverError says that a machine could not be ended and may still cost money.
 type LeftoverError struct {
 	ID     string

@@ -198,6 +198,9 @@ func (g *collector) machines(ctx context.Context, name string) {
 func (g *collector) machine(ctx context.Context, p sdk.Provider, name string, m sdk.Listed, all []Record) {
 	r, why := Record{Provider: name, Handle: m.Handle}, ""
 	switch known, current, ok := keyOf(all, m.Key); {
+	case ok && current && known.hasTwin(m):
+		r, why = known, "it was made beside "+known.Handle+", which is the sandbox's"
+		r.Handle = m.Handle
 	case ok && current && (known.Live() || !known.Released):
 		return // its record is dealt with, and tells
 	case ok && known.Handle == m.Handle && g.justNow(known.ToldAt):
@@ -226,6 +229,12 @@ const grace = 2 * time.Minute
 func (g *collector) justNow(t time.Time) bool {
 	age := g.d.Clock.Now().Sub(t)
 	return age >= 0 && age < grace
+}
+
+// hasTwin reports that a machine with the key of a live sandbox is not the sandbox's own:
+// its provider has made two. During a start the handle may not be known yet.
+func (r *Record) hasTwin(m sdk.Listed) bool {
+	return r.Live() && r.Handle != "" && m.Key == r.Key && m.Handle != r.Handle && m.State.Live()
 }
 
 // keyOf finds the record with a key; current is false where that is of a choice

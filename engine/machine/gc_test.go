@@ -139,6 +139,36 @@ func TestGCGivesAMachineTimeToEnd(t *testing.T) {
 	}
 }
 
+// A provider that was asked once may have made two machines. One is the sandbox's; the
+// other is nobody's, and is ended by whichever command looks first.
+func TestTwoMachinesOfOneStart(t *testing.T) {
+	for _, by := range []string{"gc", "down"} {
+		b := newBench(t, enginetest.Script{})
+		b.driver.Late = func(string) time.Duration { return time.Minute }
+		r, err := b.start(t.Context(), "pair")
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := b.cloud.Twin(r.Key)
+		var second *machine.TwinError
+		if all, err := b.driver.Refresh(t.Context()); !errors.As(err, &second) || second.Handle != twin || !all[0].Live() {
+			t.Errorf("refresh says %v", err)
+		}
+		if by == "gc" {
+			if report := b.gc(); len(report.Cleaned) != 1 || report.Cleaned[0].Handle != twin || len(report.Ended) != 0 {
+				t.Errorf("report %+v", report)
+			}
+			if live := b.cloud.Live(); len(live) != 1 || live[0].Handle != r.Handle {
+				t.Errorf("after gc there are %+v", live)
+			}
+		}
+		if _, err := b.driver.End(t.Context(), r, "asked to"); err != nil {
+			t.Error(err)
+		}
+		b.nothingLeft()
+	}
+}
+
 func TestGCDoesNotTrustAClockThatWasAhead(t *testing.T) {
 	b := newBench(t, enginetest.Script{})
 	r, err := b.start(context.Background(), "ahead")

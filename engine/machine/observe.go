@@ -66,13 +66,41 @@ func hasPort(endpoints []sdk.Endpoint, port int) bool {
 // Refresh brings live records up to date with what their providers say, one call
 // for each provider, and returns all records. A provider that cannot be asked is
 // in the error; its records are returned as the ledger has them.
+// A machine that its provider has made twice is a [TwinError].
 func (d *Driver) Refresh(ctx context.Context, only ...string) ([]Record, error) {
 	all, failed, err := d.refresh(ctx, only)
-	errs := []error{err}
+	errs := append([]error{err}, d.twins(ctx, all, failed, only)...)
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		errs = append(errs, failed[name])
 	}
 	return all, errors.Join(errs...)
+}
+
+// twins are the second machines of live sandboxes, at providers that may make two.
+func (d *Driver) twins(ctx context.Context, all []Record, failed map[string]error, only []string) (errs []error) {
+	asked := map[string]bool{}
+	for i := range all {
+		name := all[i].Provider
+		if asked[name] || failed[name] != nil || !all[i].Live() || d.late(name) == 0 || len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		asked[name] = true
+		p, err := d.provider(ctx, name, func(string) {})
+		var listed []sdk.Listed
+		if err == nil {
+			listed, err = p.List(ctx, d.Ledger.Owner())
+		}
+		if err != nil {
+			failed[name] = fmt.Errorf("list the machines of %s: %w", name, err)
+			continue
+		}
+		for _, m := range listed {
+			if r, current, ok := keyOf(all, m.Key); ok && current && r.hasTwin(m) {
+				errs = append(errs, &TwinError{ID: r.ID, Provider: name, Handle: m.Handle})
+			}
+		}
+	}
+	return errs
 }
 
 // refresh has the errors of the providers apart from those of the ledger.

@@ -84,6 +84,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "error code: 1010", http.StatusForbidden) // the edge before RunPod
 		return
 	}
+	c.due()
 	pattern, params := c.match(r.URL.EscapedPath())
 	c.count(r.Method, pattern)
 	fault := c.fault(r)
@@ -91,7 +92,13 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 		fault.answer(w, r)
 		return
 	}
-	rep, err := c.handle(&request{Request: r, w: w, params: params}, pattern)
+	req := &request{Request: r, w: w, params: params}
+	if fault != nil && fault.After && fault.Later > 0 && fault.fails() {
+		c.defers(req, pattern, fault.Later)
+		fault.answer(w, r)
+		return
+	}
+	rep, err := c.handle(req, pattern)
 	if fault != nil && fault.After && fault.fails() {
 		fault.answer(w, r)
 		return

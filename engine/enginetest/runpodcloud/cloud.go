@@ -40,6 +40,7 @@ type Cloud struct {
 	sshKeys    []string
 	behaviour  Behaviour
 	faults     []*injected
+	effects    []effect // of requests that were answered before
 	requests   map[string]int
 }
 

@@ -1,10 +1,14 @@
 package runpodcloud
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,6 +23,7 @@ type Fault struct {
 
 	Latency    time.Duration `json:"latency,omitempty"`
 	After      bool          `json:"after,omitempty"`       // the request takes effect, and then its answer goes wrong
+	Later      time.Duration `json:"later,omitempty"`       // with After, by the clock: the effect comes so long after the answer
 	Status     int           `json:"status,omitempty"`      // what is answered: 500, 503, 429 …
 	Detail     string        `json:"detail,omitempty"`      // of the answer; default: RunPod's for "something went wrong"
 	RetryAfter int           `json:"retry_after,omitempty"` // seconds
@@ -113,6 +118,42 @@ func (f Fault) fits(r *http.Request) bool {
 	}
 	fits, err := path.Match(f.Path, r.URL.Path)
 	return f.Path == "" || err == nil && fits
+}
+
+// effect is a request that was answered before it has its effect.
+type effect struct {
+	at  time.Time
+	run func()
+}
+
+// defers keeps a request for later. Its caller gets the fault's answer now.
+func (c *Cloud) defers(r *request, pattern string, after time.Duration) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // it never came through
+	}
+	late := &request{Request: r.Clone(c.ctx), w: httptest.NewRecorder(), params: r.params}
+	late.Body = io.NopCloser(bytes.NewReader(body))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.effects = append(c.effects, effect{c.now().Add(after), func() { _, _ = c.handle(late, pattern) }})
+}
+
+// due gives the effects their time, before anybody looks.
+func (c *Cloud) due() {
+	c.mu.Lock()
+	var now []effect
+	c.effects = slices.DeleteFunc(c.effects, func(e effect) bool {
+		if c.now().Before(e.at) {
+			return false
+		}
+		now = append(now, e)
+		return true
+	})
+	c.mu.Unlock()
+	for _, e := range now {
+		e.run()
+	}
 }
 
 func (f Fault) fails() bool { return f.Status != 0 || f.Redirect != "" || f.Drop }

@@ -170,6 +170,7 @@ func (p *pod) cost() float64 {
 
 // Pods lists every pod that was ever made, the oldest first.
 func (c *Cloud) Pods() []Pod {
+	c.due()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := []Pod{}

@@ -18,9 +18,11 @@ const (
 	stepSettle = "settle" // a pod was made; an older one may appear as late as that one does
 )
 
-// The waits between two looks, in seconds: 20 together.
+// The waits between two looks, in seconds. A pod has appeared 30 s after RunPod said that
+// it was not made: a minute passes before it is asked for again. A pod that RunPod has
+// named is in the list within 20 s.
 var (
-	checkWaits  = []float64{1, 2, 4, 6, 7}
+	checkWaits  = []float64{1, 2, 4, 6, 7, 10, 10, 10, 10}
 	settleWaits = []float64{0, 1, 2, 4, 6, 7}
 )
 

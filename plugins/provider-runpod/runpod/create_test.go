@@ -69,6 +69,21 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// A pod may appear long after RunPod has said that it was not made. There is then one,
+// and it is the one that was asked for first.
+func TestPodAppearsAfterItsRefusal(t *testing.T) {
+	for _, later := range []time.Duration{5 * time.Second, 30 * time.Second, 40 * time.Second} {
+		r := newRig(t)
+		r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Status: 500, After: true, Later: later, Times: 1})
+		handle := r.mustCreate(newSpec())
+		r.clock.Advance(time.Minute)
+		if n := r.Requests()["POST /v2/pods"]; n != 1 {
+			t.Errorf("%s late: rented %d times", later, n)
+		}
+		r.wantLive(handle)
+	}
+}
+
 func TestRentingThatAlwaysFails(t *testing.T) {
 	r := newRig(t)
 	r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Status: 502, Detail: "Bad things."})
@@ -78,8 +93,8 @@ func TestRentingThatAlwaysFails(t *testing.T) {
 	if n := r.Requests()["POST /v2/pods"]; n != 3 {
 		t.Errorf("rented %d times", n)
 	}
-	if waited := r.clock.Now().Sub(began); waited != time.Minute {
-		t.Errorf("looked for %s, not 20 s after each attempt", waited)
+	if waited := r.clock.Now().Sub(began); waited != 3*time.Minute {
+		t.Errorf("looked for %s, not a minute after each attempt", waited)
 	}
 	r.wantLive()
 }
