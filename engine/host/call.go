@@ -62,7 +62,7 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 		return nil, err
 	}
 	inst.log.reset(m.limits.LogKB << 10)
-	callCtx, watch := startWatch(ctx, m.limits.CallTime, m.gateway)
+	callCtx, watch := startWatch(ctx, m.limits.of(export), m.gateway)
 	defer watch.stop()
 	g.watch, g.session, g.instance, inst.ctx = watch, watch.session, inst, callCtx
 	inst.memory.hold()
@@ -116,7 +116,7 @@ func (m *module) explain(callCtx, ctx context.Context, inst *instance, export st
 }
 
 func (m *module) tooLong(export string) error {
-	return fault(FaultTime, m.plugin, "%s took longer than %v and was stopped", export, m.limits.CallTime)
+	return fault(FaultTime, m.plugin, "%s took longer than %v and was stopped", export, m.limits.of(export))
 }
 
 func (m *module) isClosed() bool {

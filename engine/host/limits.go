@@ -8,12 +8,13 @@ import (
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
 
-// Limits bound what one plugin may use. A manifest may lower CallTime, and set
-// MemoryMB to anything up to MaxMemoryMB.
+// Limits bound what one plugin may use. A manifest may lower CallTime, set
+// MemoryMB to anything up to MaxMemoryMB, and have up to StepTime for a step.
 type Limits struct {
 	MemoryMB    int           // of one instance whose manifest does not say; default 256
 	MaxMemoryMB int           // of one instance whose manifest asks for it; default 1024, at least MemoryMB
 	CallTime    time.Duration // of one call, without waiting for a turn; default 30 s
+	StepTime    time.Duration // the most that a manifest may ask for a step of a creation or snapshot; default 15 min
 	CompileTime time.Duration // of compiling a module that is not in the cache; default 10 min
 	InputMB     int           // default 16
 	OutputMB    int           // default 16
@@ -38,6 +39,10 @@ func (l Limits) withDefaults() Limits {
 	if l.CallTime <= 0 {
 		l.CallTime = 30 * time.Second
 	}
+	if l.StepTime <= 0 {
+		l.StepTime = 15 * time.Minute
+	}
+	l.StepTime = max(l.StepTime, l.CallTime)
 	if l.CompileTime <= 0 {
 		l.CompileTime = 10 * time.Minute
 	}
@@ -52,8 +57,17 @@ func (l Limits) asked(p sdk.PluginLimits) Limits {
 	if p.CallSeconds > 0 {
 		l.CallTime = time.Duration(p.CallSeconds * float64(time.Second))
 	}
+	l.StepTime = max(l.CallTime, time.Duration(p.StepSeconds*float64(time.Second)))
 	l.Instances = min(l.Instances, max(1, allMemoryMB/l.MemoryMB))
 	return l
+}
+
+// of is the time of one call of an export.
+func (l Limits) of(export string) time.Duration {
+	if export == sdk.ExportProviderCreate || export == sdk.ExportProviderSnapshot {
+		return l.StepTime
+	}
+	return l.CallTime
 }
 
 const (

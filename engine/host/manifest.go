@@ -89,6 +89,9 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 	if got, limit := m.Limits.CallSeconds, limits.CallTime.Seconds(); !(got >= 0 && got <= limit) {
 		c.add("call_seconds", "%v is not between 0 and this host's limit of %v", got, limit)
 	}
+	if got, limit := m.Limits.StepSeconds, limits.StepTime.Seconds(); !(got >= 0 && got <= limit) {
+		c.add("step_seconds", "%v is not between 0 and this host's limit of %v", got, limit)
+	}
 }
 
 func (c *checker) contract(contract string) {

@@ -102,6 +102,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add("id: expose-shout\nversion: 0.1.0\nimplements: [expose/1]\nprovides: [shout]\n")
 	f.Add("id: &a [*a]\n")
 	f.Add("id: x\nid: y\nlimits: {call_seconds: .nan}\n")
+	f.Add("id: provider-x\nversion: 0.1.0\nimplements: [provider/1]\nprovides: [x]\nlimits: {step_seconds: 901}\n")
 	f.Add("[]")
 	f.Add(cloudManifest)
 	f.Add(exposeManifest)
@@ -120,7 +121,7 @@ func FuzzManifest(f *testing.F) {
 		if !idPattern.MatchString(m.ID) || len(m.Implements) == 0 || len(m.Provides) == 0 {
 			t.Errorf("accepted %+v", m)
 		}
-		if l := limits.asked(m.Limits); l.MemoryMB > limits.MaxMemoryMB || l.CallTime > limits.CallTime || l.MemoryMB <= 0 || l.CallTime < 0 {
+		if l := limits.asked(m.Limits); l.MemoryMB > limits.MaxMemoryMB || l.CallTime > limits.CallTime || l.StepTime > limits.StepTime || l.MemoryMB <= 0 || l.CallTime < 0 {
 			t.Errorf("limits %+v", l)
 		}
 		lines := access.Of(m)

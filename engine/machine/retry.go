@@ -44,7 +44,7 @@ func (r *retrier) Create(ctx context.Context, spec sdk.MachineSpec, cursor json.
 
 // stepTime is what a step of a creation has to come to its end when its start has been
 // cancelled: a request that is given up half-way may rent a machine that nothing shows
-// until later. It is longer than a cloud takes to answer.
+// until later. Most creations are answered within it.
 const stepTime = 25 * time.Second
 
 // outlast is ctx, but ends only some time after it.

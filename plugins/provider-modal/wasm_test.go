@@ -42,7 +42,7 @@ func run(m *testing.M) (int, error) {
 }
 
 // plugin is the built-in plugin in the real host, with the stand-in's token.
-func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string) (*host.Host, sdk.Provider) {
+func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
 	t.Helper()
 	dir := t.TempDir()
 	hosttest.BuiltIn(t, dir, "provider-modal")
@@ -50,10 +50,14 @@ func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string) (*h
 	for name, value := range change {
 		env[name] = value
 	}
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
+	o := host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
 		value, ok := env[name]
 		return value, "the test", ok
-	}})
+	}}
+	if len(limits) > 0 {
+		o.Limits = limits[0]
+	}
+	h, err := host.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,4 +202,39 @@ func TestCancelledInTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, p, handle, sdk.Running)
+}
+
+// A creation may take longer than the host gives other calls.
+func TestLongStepInTheHost(t *testing.T) {
+	for limit := 2 * time.Second; ; limit *= 4 {
+		cloud := newCloud(t, modalcloud.Options{})
+		if err := cloud.SetFaults(modalcloud.Faults{StartDelay: limit + time.Second, DropsLeft: true}); err != nil {
+			t.Fatal(err)
+		}
+		_, p := plugin(t, cloud, nil, host.Limits{CallTime: limit})
+		err := createSlowly(t, p)
+		if err == nil {
+			return
+		}
+		if limit > time.Minute || !strings.Contains(err.Error(), "provider_describe took longer") { // a busy computer
+			t.Fatal(err)
+		}
+	}
+}
+
+func createSlowly(t *testing.T, p sdk.Provider) error {
+	if _, err := p.Describe(t.Context()); err != nil {
+		return err
+	}
+	spec := newSpec("seer-wasm-long", "")
+	spec.Image = nil
+	var cursor json.RawMessage
+	for range 100 {
+		step, err := p.Create(t.Context(), spec, cursor)
+		if err != nil || step.Handle != "" {
+			return err
+		}
+		cursor = step.Cursor
+	}
+	return fmt.Errorf("no handle after 100 steps")
 }

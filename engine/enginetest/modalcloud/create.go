@@ -38,6 +38,9 @@ func (s *controlServer) SandboxCreateV2(ctx context.Context, r *pb.SandboxCreate
 	select {
 	case <-sb.tasked:
 	case <-ctx.Done():
+		if s.faults.get().DropsLeft {
+			sb.endNow(endTerminated)
+		}
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	if f := s.faults.get(); !f.TunnelNever && f.TunnelDelay+s.opts.TunnelTime == 0 {

@@ -28,6 +28,7 @@ type Faults struct {
 	Build      string   // every build that is not cached fails with this text
 
 	StartDelay   time.Duration // from a creation to the task, besides Options.StartTime; of either back end
+	DropsLeft    bool          // the second back end drops a creation whose caller leaves before it has its task
 	DiesStarting bool          // a machine is lost before it has a task
 	DiesAfter    time.Duration // a machine is lost so long after its start; 0 = not
 

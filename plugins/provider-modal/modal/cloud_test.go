@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
@@ -47,6 +49,30 @@ func newProvider(t *testing.T, cloud *modalcloud.Cloud, settings ...string) *mod
 	d := &dialer{env: cloud.Env(), conns: map[string]*grpc.ClientConn{}}
 	t.Cleanup(d.close)
 	return &modal.Provider{Settings: func() (map[string]string, error) { return values, nil }, Dial: d.dial}
+}
+
+// slow is a server that answers a method only after some time. Who leaves earlier gets
+// nothing, and neither does a machine or copy come of it. No time passes in a test.
+type slow struct {
+	grpc.ClientConnInterface
+	method string
+	takes  time.Duration
+}
+
+func (s slow) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if deadline, ok := ctx.Deadline(); ok && strings.HasSuffix(method, "/"+s.method) && time.Until(deadline) < s.takes {
+		return status.Error(codes.DeadlineExceeded, "the caller has left")
+	}
+	return s.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+}
+
+// slowly makes the provider's server slow at a method.
+func slowly(p *modal.Provider, method string, takes time.Duration) {
+	dial := p.Dial
+	p.Dial = func(target string) (grpc.ClientConnInterface, error) {
+		conn, err := dial(target)
+		return slow{conn, method, takes}, err
+	}
 }
 
 type dialer struct {

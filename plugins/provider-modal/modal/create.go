@@ -61,7 +61,11 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, raw json.Ra
 	if c.session, err = p.open(); err != nil {
 		return sdk.CreateStep{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	limit := callTime
+	if c.at.Step == stepSandbox {
+		limit += createTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return c.step(ctx)
 }

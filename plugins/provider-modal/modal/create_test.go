@@ -236,3 +236,12 @@ func TestVolumes(t *testing.T) {
 		}
 	}
 }
+
+// The newer back end answers once the machine has its place, and drops what nobody waits for.
+func TestCreationThatTakesMinutes(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	slowly(p, "SandboxCreateV2", 9*time.Minute)
+	handle := mustCreate(t, p, newSpec())
+	await(t, p, handle, sdk.Running)
+}

@@ -41,7 +41,8 @@ var (
 )
 
 const (
-	callTime       = 10 * time.Second // for one call of the contract
+	callTime       = 10 * time.Second // for one call of the contract, but for what follows
+	createTime     = 10 * time.Minute // for a creation, which may be answered only when the machine has its place
 	maxLifeSeconds = 24 * 60 * 60     // Modal's own limit
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// copyTime is how long one call waits for a copy. It is longer than others, because a
-// server may begin anew when nobody waits for it any more.
-const copyTime = 15 * time.Second
+// copyTime is how long one call waits for a copy, as in Modal's SDK: a server may begin
+// anew when nobody waits for it any more.
+const copyTime = 55 * time.Second
 
 // snapshotCursor is what Snapshot remembers between two calls.
 type snapshotCursor struct {

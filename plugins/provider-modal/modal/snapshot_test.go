@@ -124,3 +124,15 @@ func TestSnapshotThatTakesLong(t *testing.T) {
 		t.Errorf("the next time: %v", err)
 	}
 }
+
+// A server that takes long for a copy, and begins anew when nobody waits for it, is waited
+// for as Modal's SDK waits.
+func TestSnapshotOfManyFiles(t *testing.T) {
+	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	slowly(p, "TaskSnapshotFilesystem", 50*time.Second)
+	handle := mustCreate(t, p, newSpec())
+	await(t, p, handle, sdk.Running)
+	if _, err := snapshot(t, p, handle, "copy-1"); err != nil {
+		t.Error(err)
+	}
+}
