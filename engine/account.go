@@ -5,40 +5,69 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// account is another text for other credentials or settings of a provider, and says
-// nothing else of them. It is empty for a provider that has none.
-func (e *Engine) account(ctx context.Context, provider string) string {
+// account is the same text for all credentials and settings that show the same machines
+// of a provider, and tells nothing of them. Where the provider cannot tell, or its
+// credentials may not ask, it is of the credential and of where that is sent. It is empty
+// for a provider of this program.
+func (e *Engine) account(ctx context.Context, provider string) (string, error) {
 	h, p, ok := e.providerPlugin(ctx, provider)
 	if !ok {
-		return ""
+		return "", nil
 	}
+	found, err := h.Provider(ctx, provider)
+	if err != nil {
+		return "", err
+	}
+	if a, ok := found.(sdk.Accounter); ok {
+		account, err := a.Account(ctx)
+		switch sdk.CodeOf(err) {
+		case "":
+			return machine.AccountPrefix + digest(account.ID), nil
+		case sdk.Unauthorized, sdk.Unsupported, sdk.NotFound, sdk.Invalid, sdk.Internal:
+		default:
+			return "", err
+		}
+	}
+	return keyAccount(ctx, h, p)
+}
+
+// keyAccount is of the credential and of where it is sent. A new key is another account.
+func keyAccount(ctx context.Context, h *host.Host, p host.Plugin) (string, error) {
 	settings, err := h.Settings(ctx, p)
 	if err != nil {
-		return ""
+		return "", err
 	}
-	sum, has := sha256.New(), false
+	var text strings.Builder
 	for _, s := range h.Secrets(ctx, p) {
-		fmt.Fprintf(sum, "%s=%s\n", s.Name, s.Mark)
-		has = has || s.Mark != ""
+		if s.Mark != "" {
+			fmt.Fprintf(&text, "%s=%s\n", s.Name, s.Mark)
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		fmt.Fprintf(sum, "%s=%q\n", name, settings[name])
+	if text.Len() == 0 {
+		return "", nil
 	}
-	if !has {
-		return ""
+	for _, s := range p.Manifest.Secrets {
+		for _, b := range s.Bind {
+			fmt.Fprintf(&text, "%q\n", settings[strings.Trim(b.Destination, "{}")])
+		}
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
+	return digest(text.String()), nil
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // providerPlugin finds the plugin of a provider that is not the program's own.

@@ -172,6 +172,7 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 		return as(KindNotFound, err)
 	}
 	e.credentials.saw(r.ExperimentFile)
+	r = e.driver.Recognize(ctx, r)
 	if s, err := e.open(r); err == nil && r.Live() {
 		// Asked nicely it flushes its logs; the provider ends it in any case.
 		nice, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -23,6 +23,7 @@ const (
 	ExportProviderList      = "provider_list"      // ListInput → []Listed
 	ExportProviderTerminate = "provider_terminate" // TerminateInput → {}
 	ExportProviderSnapshot  = "provider_snapshot"  // SnapshotInput → SnapshotStep; only with FeatureSnapshot
+	ExportProviderAccount   = "provider_account"   // {} → Account; of an [Accounter]
 	ExportFetcherResolve    = "fetcher_resolve"    // ModelRef → ResolvedModel
 	ExportFetcherLocate     = "fetcher_locate"     // FileRef → Location
 	ExportExpose            = "expose"             // ExposeRequest → Surface

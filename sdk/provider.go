@@ -51,6 +51,20 @@ type Snapshotter interface {
 	Snapshot(ctx context.Context, handle, key string, cursor json.RawMessage) (SnapshotStep, error)
 }
 
+// Accounter is implemented by a provider that can tell whose machines it sees.
+type Accounter interface {
+	// Account asks the backend. The error has the code unauthorized or unsupported where
+	// these credentials may not ask.
+	Account(ctx context.Context) (Account, error)
+}
+
+// Account names whose machines a provider sees with the credentials and settings that it
+// has now. A new key of the same account, or a setting that does not change what is
+// listed, gives the same ID.
+type Account struct {
+	ID string `json:"id"`
+}
+
 // Feature is an optional ability of a provider.
 type Feature string
 

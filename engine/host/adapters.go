@@ -52,6 +52,18 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 	return err
 }
 
+// Account implements [sdk.Accounter].
+func (p *provider) Account(ctx context.Context) (sdk.Account, error) {
+	if !p.c.plugin.Accounts {
+		return sdk.Account{}, sdk.Errorf(sdk.Unsupported, "the plugin %s does not tell accounts", p.c.plugin.Manifest.ID)
+	}
+	a, err := invoke[sdk.Account](ctx, p.c, sdk.ExportProviderAccount, struct{}{})
+	if err == nil && a.ID == "" {
+		return a, fault(FaultOutput, p.c.plugin, "%s answered without an id", sdk.ExportProviderAccount)
+	}
+	return a, err
+}
+
 // snapshotter is a provider that also saves file systems.
 type snapshotter struct{ provider }
 

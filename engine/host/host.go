@@ -95,6 +95,7 @@ type Plugin struct {
 	Digest   string       `json:"digest"` // "sha256:" + hex of the .wasm
 
 	Snapshots bool `json:"snapshots,omitempty"` // a provider that exports [sdk.ExportProviderSnapshot]
+	Accounts  bool `json:"accounts,omitempty"`  // a provider that exports [sdk.ExportProviderAccount]
 
 	Access access.Set `json:"access"`          // what it asks for; where that is nothing it needs no grant
 	Hash   string     `json:"permissions"`     // the permission hash: of Access

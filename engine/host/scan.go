@@ -173,6 +173,7 @@ func readPlugin(path string, limits Limits, version string) (Plugin, error) {
 		p.Access = access.Set{} // a list in JSON
 	}
 	p.Hash = p.Access.Hash()
+	p.Accounts = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderAccount)
 	p.Snapshots = implements(p.Manifest, sdk.KindProvider) && module.HasExport(sdk.ExportProviderSnapshot)
 	return p, nil
 }

@@ -20,8 +20,9 @@ type Options struct {
 	AskLease func(ctx context.Context, r Record) (Lease, error)
 
 	// Account tells apart the accounts with which a provider is asked now; empty = there
-	// is only one, or it is not known. Nil is the same.
-	Account func(ctx context.Context, provider string) string
+	// is only one, or it is not known. Nil is the same. One without [AccountPrefix] may
+	// change with the credential.
+	Account func(ctx context.Context, provider string) (string, error)
 
 	// Late is how long after it was asked for a machine of a provider may appear, in its
 	// list or at all. Nil, or 0, is a provider that always shows what there is.

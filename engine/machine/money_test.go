@@ -99,7 +99,7 @@ func TestAnotherAccountKnowsNothing(t *testing.T) {
 	b := newBench(t, enginetest.Script{CostPerHour: 2})
 	account, cloud := "mine", b.cloud
 	b.driver = machine.NewDriver(machine.Options{
-		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) string { return account },
+		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) (string, error) { return account, nil },
 	})
 	r, err := b.rent(time.Hour, nil)
 	if err != nil {
@@ -127,12 +127,57 @@ func TestAnotherAccountKnowsNothing(t *testing.T) {
 	b.nothingLeft()
 }
 
+// TestRotatedKey: a machine that ends itself when it is asked to has ended, also where the
+// credential has been replaced since it was rented and its provider forgets it at once.
+func TestRotatedKey(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 2})
+	account := "old key"
+	b.driver.Account = func(context.Context, string) (string, error) { return account, nil }
+	r, err := b.rent(time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account = "new key"
+	r = b.driver.Recognize(t.Context(), r)
+	b.cloud.Stop(r.Handle, sdk.Stopped)
+	if _, err := b.driver.End(t.Context(), r, "asked to"); err != nil {
+		t.Errorf("end: %v", err)
+	}
+	b.nothingLeft()
+}
+
+// TestAccountCannotBeAsked: a machine is not taken for ended while nobody can tell whose
+// machines are shown.
+func TestAccountCannotBeAsked(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 2})
+	var fails error
+	b.driver.Account = func(context.Context, string) (string, error) { return "id:mine", fails }
+	r, err := b.rent(time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud := b.cloud
+	b.cloud = enginetest.NewProvider("cloud", b.clock, enginetest.Script{})
+	fails = sdk.Errorf(sdk.Unavailable, "it does not answer")
+	if all, err := b.driver.Refresh(t.Context()); err == nil || !all[0].Live() {
+		t.Errorf("refresh: %v, %+v", err, all)
+	}
+	if _, err := b.driver.End(t.Context(), r, "asked to"); err == nil {
+		t.Error("it counts as ended")
+	}
+	b.cloud, fails = cloud, nil
+	if _, err := b.driver.End(t.Context(), r, "asked to"); err != nil {
+		t.Error(err)
+	}
+	b.nothingLeft()
+}
+
 // TestAnotherAccountIsNotAskedForEver: a machine whose time is over has ended itself.
 func TestAnotherAccountIsNotAskedForEver(t *testing.T) {
 	b := newBench(t, enginetest.Script{CostPerHour: 2})
 	account := "mine"
 	b.driver = machine.NewDriver(machine.Options{
-		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) string { return account },
+		Ledger: b.ledger, Clock: b.clock, Providers: b.provider, Account: func(context.Context, string) (string, error) { return account, nil },
 	})
 	if _, err := b.rent(time.Hour, nil); err != nil {
 		t.Fatal(err)

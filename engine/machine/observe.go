@@ -127,13 +127,26 @@ func (d *Driver) refresh(ctx context.Context, only []string) (_ []Record, failed
 	for i := range all {
 		switch o, ok := seen[all[i].Provider][all[i].Handle]; {
 		case !ok || !all[i].Live():
-		case !o.State.Live() && d.foreign(ctx, &all[i]):
-			errs = append(errs, &AccountError{all[i].ID, all[i].Provider})
 		default:
-			errs = append(errs, d.apply(ctx, &all[i], o))
+			errs = append(errs, d.take(ctx, &all[i], o))
 		}
 	}
 	return all, failed, errors.Join(errs...)
+}
+
+// take believes what was observed, unless it is of an account that does not show the
+// machine.
+func (d *Driver) take(ctx context.Context, r *Record, o sdk.Observation) error {
+	if !o.State.Live() {
+		foreign, err := d.foreign(ctx, r)
+		if err != nil {
+			return err
+		}
+		if foreign {
+			return &AccountError{r.ID, r.Provider}
+		}
+	}
+	return d.apply(ctx, r, o)
 }
 
 // apply writes what was observed, unless somebody has ended the sandbox since.

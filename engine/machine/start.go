@@ -66,10 +66,12 @@ func (s *start) begin(ctx context.Context, r Record) error {
 	now := s.d.Clock.Now()
 	s.deadline = now.Add(s.d.StartTimeout)
 	r.choose(&s.choices[0], now)
-	r.Account = s.d.account(ctx, r.Provider)
+	var err error
+	if r.Account, err = s.d.account(ctx, r.Provider); err != nil {
+		return err
+	}
 	// The lock comes first: a record without its lock would look like a start whose
 	// program has died.
-	var err error
 	if s.lock, err = state.Acquire(ctx, s.d.Ledger.startFile(r.ID)); err != nil {
 		return err
 	}
@@ -154,8 +156,11 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 	}
 	s.tell(EventChoice, fmt.Sprintf("%s: %s; trying %s", s.at.label(), oneLine(why), s.choices[i].label()))
 	before, given := s.rec, s.rec.attempt(s.at, why)
-	account := s.d.account(ctx, s.choices[i].Provider)
-	err := s.record(ctx, func(r *Record) {
+	account, err := s.d.account(ctx, s.choices[i].Provider)
+	if err != nil {
+		return err
+	}
+	err = s.record(ctx, func(r *Record) {
 		r.Attempts = append(r.Attempts, given)
 		r.Key = newKey()
 		r.choose(&s.choices[i], s.d.Clock.Now())

@@ -28,6 +28,8 @@ type cloud struct {
 	env   map[string]string
 	alive func() map[string]string // machines that nobody has ended: key → handle
 
+	rotated map[string]string // another credential of the account, and other settings
+
 	modal  *modalcloud.Cloud
 	runpod *runpodcloud.Cloud
 
@@ -72,8 +74,11 @@ func eachCloud(t *testing.T, test func(t *testing.T, c *cloud)) {
 
 func openModal(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{name: "modal"}
-	c.modal = modalcloud.New(modalcloud.Options{Dir: t.TempDir(), Logf: func(format string, args ...any) {
+	c := &cloud{name: "modal", rotated: map[string]string{
+		"MODAL_TOKEN_ID": "ak-new", "MODAL_TOKEN_SECRET": "as-new", "SEER_MODAL_SNAPSHOT_DAYS": "7", "MODAL_SANDBOX_V2": "false",
+	}}
+	rotated := []modalcloud.Token{{ID: "ak-new", Secret: "as-new"}}
+	c.modal = modalcloud.New(modalcloud.Options{Dir: t.TempDir(), Rotated: rotated, Logf: func(format string, args ...any) {
 		if line := fmt.Sprintf(format, args...); line[0] >= 'A' && line[0] <= 'Z' { // a call, not a change
 			c.called()
 		}
@@ -97,9 +102,10 @@ func openModal(t *testing.T) *cloud {
 
 func openRunPod(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{name: "runpod"}
+	c := &cloud{name: "runpod", rotated: map[string]string{"RUNPOD_API_KEY": "rpa_the-new-key"}}
 	var err error
-	c.runpod, err = runpodcloud.New(runpodcloud.Options{Dir: t.TempDir(), Limits: []runpodcloud.Window{}, ProxyCut: 3 * time.Second})
+	c.runpod, err = runpodcloud.New(runpodcloud.Options{Dir: t.TempDir(), Limits: []runpodcloud.Window{}, ProxyCut: 3 * time.Second,
+		Keys: []string{"rpa_the-first-key", "rpa_the-new-key"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,6 +356,22 @@ func TestAnotherAccount(t *testing.T) {
 		p.ok("down", "lab")
 		if len(c.alive()) != 0 {
 			t.Errorf("left: %v", c.alive())
+		}
+	})
+}
+
+// TestRotatedCredentials: a new credential of the account, and settings that do not change
+// whose machines are seen, end a machine like the old ones.
+func TestRotatedCredentials(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		p := c.at(t)
+		p.ok("up", "exp.yaml", "--name", "lab", "-q")
+		maps.Copy(p.env, c.rotated)
+		p.ok("ls", "--refresh")
+		p.ok("down", "lab")
+		p.ok("gc")
+		if len(c.alive()) != 0 || len(p.ls()) != 0 {
+			t.Errorf("left: %v %v", c.alive(), p.ls())
 		}
 	})
 }

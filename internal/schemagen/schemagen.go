@@ -30,6 +30,7 @@ func exports() []export {
 		{sdk.ExportProviderList, sdk.ListInput{}, []sdk.Listed{}},
 		{sdk.ExportProviderTerminate, sdk.TerminateInput{}, nil},
 		{sdk.ExportProviderSnapshot, sdk.SnapshotInput{}, sdk.SnapshotStep{}},
+		{sdk.ExportProviderAccount, nil, sdk.Account{}},
 		{sdk.ExportFetcherResolve, sdk.ModelRef{}, sdk.ResolvedModel{}},
 		{sdk.ExportFetcherLocate, sdk.FileRef{}, sdk.Location{}},
 		{sdk.ExportExpose, sdk.ExposeRequest{}, sdk.Surface{}},

@@ -37,6 +37,9 @@ func list() int32 { return guest.ProviderList(provider) }
 //go:wasmexport provider_terminate
 func terminate() int32 { return guest.ProviderTerminate(provider) }
 
+//go:wasmexport provider_account
+func account() int32 { return guest.ProviderAccount(provider) }
+
 //go:wasmexport provider_snapshot
 func snapshot() int32 { return guest.ProviderSnapshot(provider) }
 

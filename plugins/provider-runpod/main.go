@@ -29,4 +29,7 @@ func list() int32 { return guest.ProviderList(provider) }
 //go:wasmexport provider_terminate
 func terminate() int32 { return guest.ProviderTerminate(provider) }
 
+//go:wasmexport provider_account
+func account() int32 { return guest.ProviderAccount(provider) }
+
 func main() {}

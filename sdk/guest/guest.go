@@ -77,6 +77,11 @@ func ProviderTerminate(p sdk.Provider) int32 {
 	})
 }
 
+// ProviderAccount implements the export "provider_account".
+func ProviderAccount(p sdk.Accounter) int32 {
+	return call(func(ctx context.Context, _ struct{}) (sdk.Account, error) { return p.Account(ctx) })
+}
+
 // ProviderSnapshot implements the export "provider_snapshot".
 func ProviderSnapshot(p sdk.Snapshotter) int32 {
 	return call(func(ctx context.Context, in sdk.SnapshotInput) (sdk.SnapshotStep, error) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 // authorize checks the credentials of a call to the control plane.
 func (c *Cloud) authorize(ctx context.Context, method string, unary bool) error {
 	md, _ := metadata.FromIncomingContext(ctx)
-	if c.faults.get().TokenRevoked || !same(md, "x-modal-token-id", c.opts.Token.ID) || !same(md, "x-modal-token-secret", c.opts.Token.Secret) {
+	if c.faults.get().TokenRevoked || !c.knows(md) {
 		return status.Error(codes.Unauthenticated, "Token validation failed")
 	}
 	tokens := md.Get("x-modal-auth-token")
@@ -78,11 +79,27 @@ func (c *Cloud) authorize(ctx context.Context, method string, unary bool) error 
 		return nil
 	}
 	for _, token := range tokens {
-		if cl, ok := c.verify(token); ok && cl.Token == c.opts.Token.ID {
+		if cl, ok := c.verify(token); ok && same(md, "x-modal-token-id", cl.Token) {
 			return nil
 		}
 	}
 	return status.Error(codes.Unauthenticated, "Auth token is missing, wrong or expired")
+}
+
+// knows reports whether the credentials are among those of the workspace.
+func (c *Cloud) knows(md metadata.MD) bool {
+	return slices.ContainsFunc(append([]Token{c.opts.Token}, c.opts.Rotated...), func(t Token) bool {
+		return same(md, "x-modal-token-id", t.ID) && same(md, "x-modal-token-secret", t.Secret)
+	})
+}
+
+// tokenOf is the ID of the token of a call.
+func tokenOf(ctx context.Context) string {
+	md, _ := metadata.FromIncomingContext(ctx)
+	if ids := md.Get("x-modal-token-id"); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
 }
 
 // needsToken reports whether a call has to carry what AuthTokenGet gives: every one
@@ -104,9 +121,9 @@ func same(md metadata.MD, key, value string) bool {
 }
 
 // AuthTokenGet gives the token that every further unary call carries.
-func (s *controlServer) AuthTokenGet(context.Context, *pb.AuthTokenGetRequest) (*pb.AuthTokenGetResponse, error) {
+func (s *controlServer) AuthTokenGet(ctx context.Context, _ *pb.AuthTokenGetRequest) (*pb.AuthTokenGetResponse, error) {
 	exp := time.Now().Add(s.opts.TokenLife).Unix()
-	return pb.AuthTokenGetResponse_builder{Token: s.sign(claims{Token: s.opts.Token.ID, Exp: exp})}.Build(), nil
+	return pb.AuthTokenGetResponse_builder{Token: s.sign(claims{Token: tokenOf(ctx), Exp: exp})}.Build(), nil
 }
 
 // routerAccess is what lets a client run commands in a task.

@@ -32,7 +32,9 @@ type Token struct{ ID, Secret string }
 // Options make a cloud. The zero value works.
 type Options struct {
 	Dir                  string        // where machines and volumes are, of which a later cloud knows nothing; default a temporary folder, removed by Close
-	Token                Token         // the only one accepted; default ak-seer, as-seer
+	Token                Token         // default ak-seer, as-seer
+	Rotated              []Token       // further tokens of the workspace
+	Workspace            string        // its name; default seer
 	Listen               string        // of the control plane; default 127.0.0.1:0
 	Python               string        // what python3 is in a machine; default $SEER_PYTHON or python3
 	Install              bool          // pip of a build is run, in a virtual environment of the image
@@ -63,6 +65,9 @@ func (o Options) withDefaults() Options {
 	def(&o.Grace, 2*time.Second)
 	if o.Token == (Token{}) {
 		o.Token = Token{ID: "ak-seer", Secret: "as-seer"}
+	}
+	if o.Workspace == "" {
+		o.Workspace = defaultWorkspace
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"

@@ -68,7 +68,7 @@ func (s *secret) answer() *pb.SecretGetOrCreateResponse {
 
 func (s *secret) metadata() *pb.SecretMetadata {
 	return pb.SecretMetadata_builder{Name: s.name, Keys: slices.Sorted(maps.Keys(s.values)), EnvironmentName: s.env,
-		CreationInfo: pb.CreationInfo_builder{CreatedAt: s.created, CreatedBy: workspaceName}.Build()}.Build()
+		CreationInfo: pb.CreationInfo_builder{CreatedAt: s.created, CreatedBy: defaultWorkspace}.Build()}.Build()
 }
 
 // SecretList lists the secrets that have a name.

@@ -73,7 +73,7 @@ func (c *Cloud) addVolume(env, name string, version pb.VolumeFsVersion) (*volume
 
 func (v *volume) metadata() *pb.VolumeMetadata {
 	return pb.VolumeMetadata_builder{Version: v.version, Name: v.name,
-		CreationInfo: pb.CreationInfo_builder{CreatedAt: v.created, CreatedBy: workspaceName}.Build()}.Build()
+		CreationInfo: pb.CreationInfo_builder{CreatedAt: v.created, CreatedBy: defaultWorkspace}.Build()}.Build()
 }
 
 // volume finds a volume by ID. The caller holds mu.

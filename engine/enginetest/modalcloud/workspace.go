@@ -15,7 +15,7 @@ import (
 const (
 	defaultEnvironment = "main"
 	builderVersion     = "2025.06"
-	workspaceName      = "seer"
+	defaultWorkspace   = "seer"
 )
 
 // The ways of getting an object.
@@ -100,13 +100,13 @@ func (s *controlServer) ClientHello(context.Context, *emptypb.Empty) (*pb.Client
 }
 
 // TokenInfoGet tells whose token it is.
-func (s *controlServer) TokenInfoGet(context.Context, *pb.TokenInfoGetRequest) (*pb.TokenInfoGetResponse, error) {
-	return pb.TokenInfoGetResponse_builder{TokenId: s.opts.Token.ID, WorkspaceId: "ws-" + workspaceName, WorkspaceName: workspaceName}.Build(), nil
+func (s *controlServer) TokenInfoGet(ctx context.Context, _ *pb.TokenInfoGetRequest) (*pb.TokenInfoGetResponse, error) {
+	return pb.TokenInfoGetResponse_builder{TokenId: tokenOf(ctx), WorkspaceId: "ws-" + s.opts.Workspace, WorkspaceName: s.opts.Workspace}.Build(), nil
 }
 
 // WorkspaceNameLookup names the workspace.
 func (s *controlServer) WorkspaceNameLookup(context.Context, *emptypb.Empty) (*pb.WorkspaceNameLookupResponse, error) {
-	return pb.WorkspaceNameLookupResponse_builder{Username: workspaceName}.Build(), nil
+	return pb.WorkspaceNameLookupResponse_builder{Username: s.opts.Workspace}.Build(), nil
 }
 
 // findApp finds a running app by name. The caller holds mu.
@@ -148,7 +148,7 @@ func (s *controlServer) AppGetOrCreate(_ context.Context, r *pb.AppGetOrCreateRe
 
 func (a *app) metadata() *pb.AppHandleMetadata {
 	return pb.AppHandleMetadata_builder{Description: a.name, AppId: a.id, EnvironmentName: a.env,
-		Lifecycle: pb.AppLifecycle_builder{AppState: a.state(), CreatedAt: a.created, CreatedBy: workspaceName}.Build()}.Build()
+		Lifecycle: pb.AppLifecycle_builder{AppState: a.state(), CreatedAt: a.created, CreatedBy: defaultWorkspace}.Build()}.Build()
 }
 
 func (a *app) state() pb.AppState {

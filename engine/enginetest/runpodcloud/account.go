@@ -1,8 +1,10 @@
 package runpodcloud
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // registry is a credential for a container registry; its secret is not kept.
@@ -88,4 +90,16 @@ func putSSHKeys(c *Cloud, r *request) (reply, error) {
 	defer c.mu.Unlock()
 	c.sshKeys = body.Keys
 	return ok(map[string]any{"keys": slices.Clone(c.sshKeys)})
+}
+
+// graphql is as much of the older API as tells the user. A failure is an answer there.
+func graphql(c *Cloud, r *request) (reply, error) {
+	var body struct{ Query string }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return reply{}, problemf(http.StatusBadRequest, "POST body missing, invalid Content-Type, or JSON object has no keys.")
+	}
+	if strings.Join(strings.Fields(body.Query), "") != "query{myself{id}}" {
+		return ok(map[string]any{"errors": []any{map[string]string{"message": "Cannot query that here"}}})
+	}
+	return ok(map[string]any{"data": map[string]any{"myself": map[string]string{"id": c.options.User}}})
 }

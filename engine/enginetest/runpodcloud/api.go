@@ -32,6 +32,7 @@ type handler func(*Cloud, *request) (reply, error)
 // routes are the paths of the API and their methods.
 func routes() map[string]map[string]handler {
 	return map[string]map[string]handler{
+		"/graphql":                     {"POST": graphql},
 		"/v2/account/ssh-keys":         {"GET": getSSHKeys, "PUT": putSSHKeys},
 		"/v2/pods":                     {"GET": listPods, "POST": createPod},
 		"/v2/pods/{id}":                {"GET": getPod, "PATCH": patchPod, "DELETE": deletePod},

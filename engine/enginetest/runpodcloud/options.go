@@ -10,6 +10,7 @@ import (
 type Options struct {
 	Dir       string   // folder for the files of pods and volumes; default: a temporary one, removed by Close
 	Keys      []string // API keys of the account; default: a random one
+	User      string   // id of the account; default: a random one
 	Python    string   // interpreter of the pods' python3; default: see container.Spec
 	Addr      string   // of the API, loopback; default 127.0.0.1:0
 	ProxyAddr string   // of the proxy, loopback; default 127.0.0.1:0
@@ -65,6 +66,9 @@ func (systemClock) Now() time.Time { return time.Now() }
 func (o *Options) setDefaults() {
 	if len(o.Keys) == 0 {
 		o.Keys = []string{newKey()}
+	}
+	if o.User == "" {
+		o.User = "user_" + random(24)
 	}
 	if o.Clock == nil {
 		o.Clock = systemClock{}

@@ -46,9 +46,22 @@ func newProvider(t *testing.T, cloud *modalcloud.Cloud, settings ...string) *mod
 	for i := 0; i < len(settings); i += 2 {
 		values[settings[i]] = settings[i+1]
 	}
-	d := &dialer{env: cloud.Env(), conns: map[string]*grpc.ClientConn{}}
-	t.Cleanup(d.close)
+	d := newDialer(t, cloud.Env())
 	return &modal.Provider{Settings: func() (map[string]string, error) { return values, nil }, Dial: d.dial}
+}
+
+// withToken is a provider for which the host puts in another token.
+func withToken(t *testing.T, cloud *modalcloud.Cloud, token modalcloud.Token) *modal.Provider {
+	t.Helper()
+	p := newProvider(t, cloud)
+	p.Dial = newDialer(t, map[string]string{"MODAL_TOKEN_ID": token.ID, "MODAL_TOKEN_SECRET": token.Secret}).dial
+	return p
+}
+
+func newDialer(t *testing.T, env map[string]string) *dialer {
+	d := &dialer{env: env, conns: map[string]*grpc.ClientConn{}}
+	t.Cleanup(d.close)
+	return d
 }
 
 // slow is a server that answers a method only after some time. Who leaves earlier gets

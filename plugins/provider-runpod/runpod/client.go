@@ -34,6 +34,7 @@ type call struct {
 	doing  string // for people: "asking for GPUs"; what follows names RunPod
 	method string
 	path   string // below /v2
+	root   bool   // path is below the origin instead
 	query  url.Values
 	body   any           // nil = none
 	limit  time.Duration // 0 = requestTime
@@ -86,6 +87,9 @@ func (c *client) request(ctx context.Context, what call) (*http.Request, error) 
 		body = bytes.NewReader(data)
 	}
 	address := c.api + "/v2" + what.path
+	if what.root {
+		address = c.api + what.path
+	}
 	if len(what.query) > 0 {
 		address += "?" + what.query.Encode()
 	}
