@@ -26,7 +26,8 @@ func newGC(a *app) *cobra.Command {
 		Short: "End what has no right to live, remove what crashes left",
 		Long: `End sandboxes whose lease has ended and starts whose program has died, and remove
 what machines that ended by themselves left behind. A sandbox with a valid lease
-is never touched.
+is never touched. A cloud may show the machine of a start that was killed only some
+time later: gc looks again until none can appear, up to 90 seconds.
 
 With --provider only that one is asked, also when no sandbox here is known to be on
 it: machines of this computer that its records have lost are shown, and ended when

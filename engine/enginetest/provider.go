@@ -46,6 +46,7 @@ type Script struct {
 	Queue       time.Duration // from the handle until there is capacity for it
 	Build       time.Duration // from then until its image is made
 	Boot        time.Duration // from then until it runs
+	ListDelay   time.Duration // from the first call of Create until the machine is in the list
 	CostPerHour float64       // of a machine, whatever its offer says
 	PollSeconds float64       // as Describe tells
 
@@ -75,6 +76,7 @@ type Machine struct {
 	State              sdk.State
 
 	step   int
+	made   time.Time
 	rented time.Time // when the handle was given
 }
 
@@ -180,7 +182,7 @@ func (p *Provider) Create(ctx context.Context, spec sdk.MachineSpec, cursor json
 			return sdk.Errorf(sdk.Unsupported, "%s has no further ports", p.name)
 		}
 		if m == nil {
-			m = &Machine{Handle: fmt.Sprintf("%s-%d", p.name, len(p.machines)+1), Key: spec.Key, Owner: spec.Owner, Spec: spec, State: sdk.Pending}
+			m = &Machine{Handle: fmt.Sprintf("%s-%d", p.name, len(p.machines)+1), Key: spec.Key, Owner: spec.Owner, Spec: spec, State: sdk.Pending, made: p.clock.Now()}
 			p.machines[spec.Key] = m
 		}
 		if err := checkCursor(cursor, m.step); err != nil {
@@ -264,7 +266,7 @@ func (s Script) stateAfter(passed time.Duration) sdk.State {
 func (p *Provider) List(ctx context.Context, owner string) (out []sdk.Listed, err error) {
 	err = p.do(ctx, OpList, func() error {
 		for _, m := range p.machines {
-			if m.Owner == owner && m.State.Live() {
+			if m.Owner == owner && m.State.Live() && (p.script.ListDelay == 0 || p.clock.Now().Sub(m.made) >= p.script.ListDelay) {
 				out = append(out, sdk.Listed{Handle: m.Handle, Key: m.Key, Owner: m.Owner, State: m.State, EndUnix: m.Spec.EndUnix})
 			}
 		}

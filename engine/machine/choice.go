@@ -61,7 +61,7 @@ func (r *Record) choose(c *Choice, now time.Time) {
 	r.Provider, r.Isolation, r.GPU, r.GPUCount = c.Provider, c.Isolation, c.GPU, c.Spec.GPUCount
 	r.Offer, r.Region, r.CostPerHour, r.Port = c.Spec.Offer, c.Region, c.CostPerHour, c.Spec.Port
 	r.State, r.Message, r.Handle, r.Endpoints = sdk.Pending, "", "", nil
-	r.RentedAt, r.HardEnd = time.Time{}, time.Time{}
+	r.AskedAt, r.RentedAt, r.HardEnd = now, time.Time{}, time.Time{}
 	if c.Spec.TimeoutSeconds > 0 {
 		r.HardEnd = now.Add(time.Duration(c.Spec.TimeoutSeconds) * time.Second)
 	}

@@ -80,6 +80,12 @@ func (d *Driver) late(provider string) time.Duration {
 	return d.Late(provider)
 }
 
+// mayAppear reports that a machine of the record, which nobody has seen, may still come.
+func (d *Driver) mayAppear(r *Record) bool {
+	age := d.Clock.Now().Sub(r.AskedAt) // negative where the clock was ahead
+	return r.Handle == "" && age >= 0 && age < d.late(r.Provider)
+}
+
 func because(message string) string {
 	if message == "" {
 		return ""

@@ -56,7 +56,8 @@ func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search 
 	return errors.Join(errs...)
 }
 
-// finish writes the end of a sandbox, or that it could not be ended.
+// finish writes the end of a sandbox, or that it could not be ended. A record whose machine
+// may still appear stays unreleased, so that a later collection looks again.
 func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message string, leftover error) (Record, error) {
 	key := r.Key
 	ctx, cancel := d.ending(ctx) // what was done is written, whoever has given up
@@ -70,7 +71,7 @@ func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message 
 		if r.Live() || !r.Released { // otherwise somebody else has ended it, and said why
 			r.end(final, message, d.Clock.Now())
 		}
-		if r.Released = r.Key == key; r.Released { // otherwise its start has gone on to another choice
+		if r.Released = r.Key == key && !d.mayAppear(r); r.Released { // otherwise its start has gone on to another choice
 			r.ToldAt = d.Clock.Now()
 		}
 		return nil

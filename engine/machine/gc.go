@@ -48,6 +48,9 @@ func (o GCOptions) asks(provider string) bool {
 // not be ended before. A machine of this owner that only the provider knows is
 // ended once the time that was set for it has passed; until then it is reported.
 //
+// A start that died a moment ago may have a machine that its provider shows only later.
+// GC looks again until none can appear any more, or ctx ends; then the next one does.
+//
 // The error is that of the ledger; what failed for one sandbox or provider is in
 // the report, and a provider that cannot be asked is there once.
 func (d *Driver) GC(ctx context.Context, o GCOptions) (GCReport, error) {
@@ -78,7 +81,71 @@ func (d *Driver) GC(ctx context.Context, o GCOptions) (GCReport, error) {
 			g.machines(ctx, name)
 		}
 	}
-	return g.report, nil
+	return g.report, g.await(ctx)
+}
+
+// lookAgain is the time between two looks for machines that may still appear.
+const lookAgain = 5 * time.Second
+
+// await looks for the machines of starts that died until none can appear any more.
+func (g *collector) await(ctx context.Context) error {
+	for {
+		g.late = slices.DeleteFunc(g.late, func(r Record) bool { return g.away[r.Provider] })
+		if len(g.late) == 0 {
+			return nil
+		}
+		wait := lookAgain
+		for i := range g.late {
+			wait = min(wait, g.late[i].AskedAt.Add(g.d.late(g.late[i].Provider)).Sub(g.d.Clock.Now()))
+		}
+		if err := g.d.Clock.Sleep(ctx, max(wait, 0)); err != nil {
+			return err
+		}
+		due := g.late
+		g.late = nil
+		for _, r := range due {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			g.appeared(ctx, r)
+		}
+	}
+}
+
+// appeared ends what is there by now of a start that died.
+func (g *collector) appeared(ctx context.Context, r Record) {
+	p, err := g.d.provider(ctx, r.Provider, func(string) {})
+	if err != nil {
+		g.failed(r, err)
+		return
+	}
+	last := !g.d.mayAppear(&r) // before the list is asked for
+	listed, err := p.List(ctx, r.Owner)
+	if err != nil {
+		g.failed(r, fmt.Errorf("list its machines: %w", err))
+		return
+	}
+	for _, m := range listed {
+		if m.Key != r.Key || !m.State.Live() {
+			continue
+		}
+		if err := p.Terminate(ctx, m.Handle); err != nil {
+			g.failed(r, err)
+			return
+		}
+		found := r
+		found.Handle = m.Handle
+		if !slices.ContainsFunc(g.report.Cleaned, func(i GCItem) bool { return i.Handle == m.Handle }) {
+			g.report.Cleaned = append(g.report.Cleaned, item(found, "it appeared after its start had died"))
+		}
+	}
+	if !last {
+		g.late = append(g.late, r)
+		return
+	}
+	if _, err := g.d.End(ctx, r, r.Message); err != nil {
+		g.failed(r, err)
+	}
 }
 
 // providersOf are those that may have a machine of ours, each once.
@@ -98,6 +165,7 @@ func providersOf(all []Record, o GCOptions) []string {
 type collector struct {
 	d      *Driver
 	away   map[string]bool // providers that cannot be asked now
+	late   []Record        // ended ones whose machine may still appear
 	report GCReport
 }
 
@@ -120,6 +188,8 @@ func (g *collector) record(ctx context.Context, r Record) {
 	case why != "":
 		g.end(ctx, r, why, &g.report.Ended)
 	case r.Live():
+	case !r.Released && g.d.mayAppear(&r):
+		g.late = append(g.late, r)
 	case !r.Released:
 		g.end(ctx, r, "removed what it left", &g.report.Cleaned)
 	case g.d.Clock.Now().Sub(r.EndedAt) > g.d.KeepEnded:
@@ -157,11 +227,15 @@ func (g *collector) end(ctx context.Context, r Record, why string, list *[]GCIte
 	if g.away[r.Provider] {
 		return // said already
 	}
-	if _, err := g.d.End(ctx, r, why); err != nil {
+	ended, err := g.d.End(ctx, r, why)
+	if err != nil {
 		g.failed(r, err)
 		return
 	}
 	*list = append(*list, item(r, why))
+	if !ended.Released && g.d.mayAppear(&ended) {
+		g.late = append(g.late, ended)
+	}
 }
 
 func (g *collector) forget(ctx context.Context, r Record) {

@@ -45,6 +45,7 @@ type Record struct {
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
+	AskedAt   time.Time `json:"asked_at,omitzero"`  // when its provider was last asked to rent it; see [Options].Late
 	RentedAt  time.Time `json:"rented_at,omitzero"` // when the provider gave the handle
 	ReadyAt   time.Time `json:"ready_at,omitzero"`  // when the runtime's port could first be reached
 	EndedAt   time.Time `json:"ended_at,omitzero"`

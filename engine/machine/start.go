@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/state"
@@ -51,6 +52,7 @@ type start struct {
 	deadline time.Time
 	onEvent  func(Event)
 	known    map[string]sdk.Provider // those of the choices
+	retried  bool                    // a call was repeated, so that its answer may have been lost
 
 	// Of the choice that is tried now.
 	p    sdk.Provider
@@ -92,7 +94,7 @@ func (s *start) findProviders(ctx context.Context) error {
 		if s.known[name] != nil {
 			continue
 		}
-		p, err := s.d.provider(ctx, name, func(text string) { s.tell(EventRetry, text) })
+		p, err := s.d.provider(ctx, name, func(text string) { s.retried = true; s.tell(EventRetry, text) })
 		if err != nil {
 			return err
 		}
@@ -201,7 +203,7 @@ func (s *start) create(ctx context.Context) error {
 		if err := s.onTime(ctx); err != nil {
 			return err
 		}
-		step, err := s.p.Create(ctx, s.spec, cursor)
+		step, err := s.ask(ctx, cursor)
 		if err != nil {
 			return err
 		}
@@ -220,6 +222,43 @@ func (s *start) create(ctx context.Context) error {
 		}
 	}
 }
+
+// ask makes one step, and keeps the ledger's word of when that was last asked for: should
+// this program be killed, its machine may appear some time after it.
+func (s *start) ask(ctx context.Context, cursor json.RawMessage) (sdk.CreateStep, error) {
+	if s.d.late(s.rec.Provider) == 0 {
+		return s.p.Create(ctx, s.spec, cursor)
+	}
+	if cursor != nil {
+		if err := s.record(ctx, func(r *Record) { r.AskedAt = s.d.Clock.Now() }); err != nil {
+			return sdk.CreateStep{}, err
+		}
+	}
+	// A cancelled step comes to its end, and is still asked for until then.
+	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer stop()
+	id := s.rec.ID
+	work.Go(func() { s.d.keepAsking(asking, id) })
+	return s.p.Create(ctx, s.spec, cursor)
+}
+
+// keepAsking notes in the ledger, until ctx ends, that a provider is still asked.
+func (d *Driver) keepAsking(ctx context.Context, id string) {
+	beat := time.NewTicker(askedBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			_, _ = d.Ledger.Update(ctx, id, func(r *Record) error { r.AskedAt = d.Clock.Now(); return nil }) // the next one tries again
+		}
+	}
+}
+
+const askedBeat = 15 * time.Second
 
 const (
 	firstPoll  = 3 * time.Millisecond
@@ -347,6 +386,9 @@ func (s *start) undo(ctx context.Context, cause error) error {
 	s.tell(EventCleanup, said+"; ending what there is of the machine")
 	ctx, cancel := s.d.ending(ctx)
 	defer cancel()
+	if s.refused(cause) {
+		_, _ = s.d.Ledger.Update(ctx, s.rec.ID, func(r *Record) error { r.AskedAt = time.Time{}; return nil }) // it is looked for once more
+	}
 	leftover := s.d.release(ctx, s.p, &s.rec, true)
 	r, err := s.d.finish(ctx, s.rec, sdk.Failed, message, leftover)
 	if r.ID != "" {
@@ -356,6 +398,16 @@ func (s *start) undo(ctx context.Context, cause error) error {
 		s.tell(EventState, message)
 	}
 	return errors.Join(cause, err)
+}
+
+// refused reports that a start has failed in a way after which no machine can appear: its
+// provider has said no, and has answered everything before.
+func (s *start) refused(cause error) bool {
+	switch sdk.CodeOf(cause) {
+	case sdk.Invalid, sdk.Unauthorized, sdk.NoCapacity, sdk.Unsupported, sdk.NotFound:
+		return !s.retried && !errors.Is(cause, context.Canceled)
+	}
+	return false
 }
 
 func (s *start) tell(kind EventKind, text string) {
