@@ -43,6 +43,7 @@ type Lease struct {
 	Kind        machine.LeaseKind `json:"kind"`
 	Ends        time.Time         `json:"ends"`         // unless it is extended
 	HardEnd     time.Time         `json:"hard_end"`     // at the latest
+	Overdue     bool              `json:"overdue"`      // the hard end has passed, and the machine has not ended by itself
 	IdleSeconds int64             `json:"idle_seconds"` // 0 = no idle end
 }
 
@@ -72,7 +73,7 @@ func infoOf(r machine.Record, now time.Time) Info {
 	info := Info{
 		ID: r.ID, Name: r.Name, Builds: r.Builds, State: r.State, Message: r.Message, Provider: r.Provider,
 		Isolation: r.Isolation, Network: r.Network, Created: r.CreatedAt,
-		Lease:     Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, IdleSeconds: r.Lease.IdleSeconds},
+		Lease:     Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, Overdue: r.Overdue(now), IdleSeconds: r.Lease.IdleSeconds},
 		Endpoints: append([]sdk.Endpoint{}, r.Endpoints...),
 		Models:    []ModelInfo{},
 		Services:  []ServiceInfo{},

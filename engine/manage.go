@@ -184,6 +184,17 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 	return as(KindProvider, err)
 }
 
+// EndOverdue ends the rented machines that have not ended by themselves at the end that was
+// set for them, and tells which. Machines of this computer have a program that does it.
+func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) {
+	ended, err := e.driver.EndOverdue(ctx, func(provider string) bool { return provider != localName })
+	infos := []Info{}
+	for _, r := range ended {
+		infos = append(infos, infoOf(r, e.now()))
+	}
+	return infos, as(KindProvider, err)
+}
+
 // CheckProviders finds that there are providers of these names. One that is not there is
 // [KindPlugin].
 func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {

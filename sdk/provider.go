@@ -97,12 +97,21 @@ type ProviderInfo struct {
 // keeps the variables that it names from everything else on the machine.
 const SelfEndVariable = "SEER_SELF_END"
 
-// SelfEnd is a request that ends the machine that makes it. In all three fields
+// SelfEnd is a request that ends the machine that makes it. In URL, Headers and Body
 // {NAME} stands for an environment variable of the machine.
 type SelfEnd struct {
-	Method  string            `json:"method"`
-	URL     string            `json:"url"`
-	Headers map[string]string `json:"headers,omitempty"`
+	Method    string            `json:"method"`
+	URL       string            `json:"url"`
+	Headers   map[string]string `json:"headers,omitempty"`
+	Body      string            `json:"body,omitempty"`
+	Otherwise []SelfEndRequest  `json:"otherwise,omitempty"` // tried in order where the one before fails
+}
+
+// SelfEndRequest is another way to the end of a [SelfEnd], with the same headers.
+type SelfEndRequest struct {
+	Method string `json:"method"`
+	URL    string `json:"url"`
+	Body   string `json:"body,omitempty"`
 }
 
 // Has reports whether the backend has the feature.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -97,7 +98,26 @@ func (a *app) openEngine() (*engine.Engine, error) {
 		Registry: registry.Open, Trust: a.askTrust,
 	})
 	a.opened = e
+	if err == nil {
+		a.endOverdue(e)
+	}
 	return e, err
+}
+
+// overdueTime is what a command gives to machines that should have ended long ago.
+const overdueTime = 20 * time.Second
+
+// endOverdue ends what goes on costing money past its end, whichever command is run.
+func (a *app) endOverdue(e *engine.Engine) {
+	ctx, cancel := context.WithTimeout(context.Background(), overdueTime)
+	defer cancel()
+	ended, err := e.EndOverdue(ctx)
+	for _, i := range ended {
+		a.ui.tell("The sandbox %s was overdue: its machine at %s had not ended by itself. It has been ended.", i.ID, i.Provider)
+	}
+	if err != nil {
+		a.logger().Warn("an overdue machine could not be ended", "error", err)
+	}
 }
 
 // logger writes to stderr only: stdout is for results.

@@ -53,6 +53,9 @@ func ends(i engine.Info) string {
 	if !i.State.Live() {
 		return "-"
 	}
+	if i.Lease.Overdue {
+		return "overdue"
+	}
 	left := time.Until(i.Lease.Ends)
 	if left <= 0 {
 		return "now"

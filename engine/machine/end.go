@@ -29,6 +29,26 @@ func (d *Driver) End(ctx context.Context, r Record, why string) (Record, error) 
 	return d.finish(ctx, r, final, why, leftover)
 }
 
+// EndOverdue ends the machines that run past the end that was set for them, of providers
+// that the caller selects. Where there is none, nobody is asked.
+func (d *Driver) EndOverdue(ctx context.Context, selected func(provider string) bool) ([]Record, error) {
+	all, _ := d.Ledger.List() // a record that cannot be read is no reason to leave the others
+	var ended []Record
+	var errs []error
+	for _, r := range all {
+		if !r.Overdue(d.Clock.Now()) || !selected(r.Provider) || r.ReadyAt.IsZero() && d.Ledger.starting(r.ID) {
+			continue
+		}
+		r, err := d.End(ctx, r, "its timeout has passed, and it did not end by itself")
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ended = append(ended, r)
+	}
+	return ended, errors.Join(errs...)
+}
+
 // ending is the time to end a machine in, whatever has become of ctx.
 func (d *Driver) ending(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d.EndTimeout)

@@ -40,6 +40,12 @@ func (l Lease) Extend(now time.Time) Lease {
 // Expired reports whether the lease has ended at now.
 func (l Lease) Expired(now time.Time) bool { return !l.End.IsZero() && now.After(l.End) }
 
+// Overdue reports that the machine should have ended by itself some time ago, and has not
+// been seen to.
+func (r *Record) Overdue(now time.Time) bool {
+	return r.Live() && !r.HardEnd.IsZero() && now.After(r.HardEnd.Add(grace))
+}
+
 // expired says why a sandbox has no right to live any longer, or is empty.
 func (r *Record) expired(now time.Time) string {
 	switch {

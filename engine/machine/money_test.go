@@ -216,3 +216,32 @@ func TestCancelledStepComesToItsEnd(t *testing.T) {
 type late struct{ *enginetest.Provider }
 
 func (late) List(context.Context, string) ([]sdk.Listed, error) { return nil, nil }
+
+// TestOverdue: a machine that could not end itself is ended by whatever looks next. One whose
+// time is not over is left alone, and nobody is asked about it.
+func TestOverdue(t *testing.T) {
+	b := newBench(t, enginetest.Script{CostPerHour: 2})
+	r, err := b.rent(time.Hour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	every := func(string) bool { return true }
+	calls := b.cloud.Calls(enginetest.OpTerminate) + b.cloud.Calls(enginetest.OpList) + b.cloud.Calls(enginetest.OpObserve)
+	if ended, err := b.driver.EndOverdue(t.Context(), every); err != nil || len(ended) != 0 || r.Overdue(b.clock.Now()) {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	if now := b.cloud.Calls(enginetest.OpTerminate) + b.cloud.Calls(enginetest.OpList) + b.cloud.Calls(enginetest.OpObserve); now != calls {
+		t.Error("the provider was asked")
+	}
+	b.clock.Advance(63 * time.Minute)
+	if !r.Overdue(b.clock.Now()) {
+		t.Error("it is not overdue")
+	}
+	if ended, err := b.driver.EndOverdue(t.Context(), func(string) bool { return false }); err != nil || len(ended) != 0 {
+		t.Errorf("of other providers: %v, %v", ended, err)
+	}
+	if ended, err := b.driver.EndOverdue(t.Context(), every); err != nil || len(ended) != 1 || ended[0].ID != r.ID {
+		t.Errorf("ended %v, %v", ended, err)
+	}
+	b.nothingLeft()
+}

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,8 @@ func newCloud(t *testing.T, answers ...int) *cloud {
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.seen = append(c.seen, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		body, _ := io.ReadAll(r.Body)
+		c.seen = append(c.seen, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization")+" "+string(body)))
 		status := http.StatusNoContent
 		if len(c.answers) > 0 {
 			status, c.answers = c.answers[0], c.answers[1:]
@@ -56,7 +58,8 @@ const cloudKey = "rpa_a-key-of-the-cloud"
 // selfEnding starts a machine that must end itself at a URL.
 func selfEnding(t *testing.T, url string, change func(*loader.Boot)) *machine {
 	t.Helper()
-	request, err := json.Marshal(sdk.SelfEnd{Method: http.MethodDelete, URL: url + "/pods/{POD_ID}", Headers: map[string]string{"Authorization": "Bearer {CLOUD_KEY}"}})
+	request, err := json.Marshal(sdk.SelfEnd{Method: http.MethodDelete, URL: url + "/pods/{POD_ID}", Headers: map[string]string{"Authorization": "Bearer {CLOUD_KEY}"},
+		Otherwise: []sdk.SelfEndRequest{{Method: http.MethodPost, URL: url + "/pods/{POD_ID}/action", Body: `{"action":"stop"}`}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +83,16 @@ func askedInTime(t *testing.T, answers []int, change func(*loader.Boot), end fun
 		if tries == 5 || !strings.Contains(m.log.String(), "timed out") {
 			return m, cloud
 		}
+	}
+}
+
+// TestSelfEndInAnotherWay: a key that may not delete its machine may stop it.
+func TestSelfEndInAnotherWay(t *testing.T) {
+	t.Parallel()
+	m, cloud := askedInTime(t, []int{403}, func(b *loader.Boot) { b.BootSeconds = 0.1 }, func(*machine) {})
+	stop := "POST /pods/pod-7/action Bearer " + cloudKey + ` {"action":"stop"}`
+	if got := cloud.requests(); !slices.Equal(got, []string{wanted, stop}) {
+		t.Errorf("the cloud was asked %q; %s", got, m.log)
 	}
 }
 
@@ -131,11 +144,11 @@ func TestSelfEnd(t *testing.T) {
 // TestSelfEndIsRetried until the cloud has understood, or does not know the machine.
 func TestSelfEndIsRetried(t *testing.T) {
 	t.Parallel()
-	for name, answers := range map[string][]int{"understood": {500, 204}, "unknown": {502, 404}, "a redirect": {302, 200}} {
+	for name, answers := range map[string][]int{"understood": {500, 503, 204}, "unknown": {502, 500, 404}, "a redirect": {302, 500, 200}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m, cloud := askedInTime(t, answers, func(b *loader.Boot) { b.BootSeconds = 0.1 }, func(*machine) {})
-			if got := cloud.requests(); !slices.Equal(got, []string{wanted, wanted}) {
+			if got := cloud.requests(); len(got) != 3 || got[0] != wanted || got[2] != wanted {
 				t.Errorf("the cloud was asked %q", got)
 			}
 			if !strings.Contains(m.log.String(), fmt.Sprintf("asked for in vain: HTTP status %d", answers[0])) {

@@ -367,17 +367,18 @@ class SelfEnd:
             return
         began, pause = time.time(), 1
         while True:
-            why = self.attempt()
-            if not why:
-                return
-            say("the end of this machine was asked for in vain: %s", why)
+            for way in [self.request] + (self.request.get("otherwise") or []):
+                why = self.attempt(way)
+                if not why:
+                    return
+                say("the end of this machine was asked for in vain: %s", why)
             if time.time() + pause > began + PATIENCE:
                 say("nobody ends this machine, and it may go on costing money")
                 return
             time.sleep(pause)
             pause = min(2 * pause, 60)
 
-    def attempt(self):
+    def attempt(self, way):
         import urllib.error
         import urllib.request
 
@@ -386,9 +387,9 @@ class SelfEnd:
                 return None  # the credential goes nowhere else
 
         try:
-            method = self.request["method"]
+            method, body = way["method"], self.fill(way.get("body") or "").encode()
             headers = {name: self.fill(value) for name, value in (self.request.get("headers") or {}).items()}
-            request = urllib.request.Request(self.fill(self.request["url"]), b"" if method == "POST" else None, headers, method=method)
+            request = urllib.request.Request(self.fill(way["url"]), body if method == "POST" else None, headers, method=method)
             with urllib.request.build_opener(Stay, self.https).open(request, timeout=10):
                 return None
         except urllib.error.HTTPError as e:

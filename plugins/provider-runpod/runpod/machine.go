@@ -179,13 +179,22 @@ func (m *machine) readEnv(s settings) error {
 	return nil
 }
 
-// selfEnd ends the pod from within, with the key that RunPod gives each pod for itself.
+// selfEnd ends the pod from within, with the key that RunPod gives each pod for itself. A
+// key that may not delete the pod may be allowed to terminate or to stop it: what is left
+// of a stopped pod costs nothing that counts, and is deleted from outside.
 func selfEnd(s settings) sdk.SelfEnd {
 	return sdk.SelfEnd{
-		Method:  "DELETE",
-		URL:     s.api + "/v2/pods/{RUNPOD_POD_ID}",
-		Headers: map[string]string{"Authorization": "Bearer {RUNPOD_API_KEY}", "User-Agent": userAgent},
+		Method: "DELETE",
+		URL:    s.api + "/v2/pods/{RUNPOD_POD_ID}",
+		Headers: map[string]string{
+			"Authorization": "Bearer {RUNPOD_API_KEY}", "User-Agent": userAgent, "Content-Type": "application/json",
+		},
+		Otherwise: []sdk.SelfEndRequest{action(s, "terminate"), action(s, "stop")},
 	}
+}
+
+func action(s settings, name string) sdk.SelfEndRequest {
+	return sdk.SelfEndRequest{Method: "POST", URL: s.api + "/v2/pods/{RUNPOD_POD_ID}/action", Body: `{"action":"` + name + `"}`}
 }
 
 // args is the command in one string, which RunPod splits into words as a POSIX shell

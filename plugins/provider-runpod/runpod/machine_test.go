@@ -237,3 +237,35 @@ func TestPodsOfOthers(t *testing.T) {
 		t.Errorf("%d pods live: others were touched", n)
 	}
 }
+
+// Each way in which a pod is told to end itself ends what it costs.
+func TestWaysToEndItself(t *testing.T) {
+	r := newRig(t)
+	handle := r.mustCreate(newSpec())
+	var end sdk.SelfEnd
+	if err := json.Unmarshal([]byte(r.Live()[0].Env[sdk.SelfEndVariable]), &end); err != nil || len(end.Otherwise) == 0 {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	for i, way := range append([]sdk.SelfEndRequest{{Method: end.Method, URL: end.URL}}, end.Otherwise...) {
+		if i > 0 {
+			spec := newSpec()
+			handle = r.mustCreate(spec)
+		}
+		url := strings.ReplaceAll(way.URL, "{RUNPOD_POD_ID}", handle)
+		req, err := http.NewRequestWithContext(t.Context(), way.Method, url, strings.NewReader(way.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range end.Headers {
+			req.Header.Set(name, strings.ReplaceAll(value, "{RUNPOD_API_KEY}", r.key))
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode/100 != 2 || len(r.Live()) != 0 {
+			t.Errorf("%s %s %s: %s, and %d pods cost money", way.Method, url, way.Body, resp.Status, len(r.Live()))
+		}
+	}
+}
