@@ -135,7 +135,7 @@ func getGPU(c *Cloud, r *request) (reply, error) {
 func (c *Cloud) cpuType(p CPU, a availability) cpuType {
 	v := cpuType{
 		ID: p.ID, Name: p.Name, Group: p.Group, VCPU: map[string]int{"min": 2, "max": maxVCPU}, RAMGBPerVCPU: p.RAMPerVCPU,
-		Price: map[string]float64{"securePerVcpu": p.PricePerVCPU, "serverlessPerVcpu": p.PricePerVCPU * 1.2},
+		Price: p.prices(),
 	}
 	if a.wanted {
 		v.stockView = c.stockOf(p.ID, a)
@@ -237,4 +237,12 @@ func getDataCenter(c *Cloud, r *request) (reply, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return ok(c.dataCenterView(d, include))
+}
+
+// prices are those of a flavour. One that is only for Serverless has none for pods.
+func (p CPU) prices() map[string]float64 {
+	if p.PricePerVCPU == 0 {
+		return map[string]float64{"serverlessPerVcpu": 0.04}
+	}
+	return map[string]float64{"securePerVcpu": p.PricePerVCPU, "serverlessPerVcpu": p.PricePerVCPU * 1.2}
 }

@@ -38,6 +38,7 @@ type Behaviour struct {
 	NoCapacity        bool          `json:"no_capacity,omitempty"`        // nothing can be rented, whatever the catalogue says
 	DeadProxy         bool          `json:"dead_proxy,omitempty"`         // the proxy answers 502 for every pod
 	ListDelay         time.Duration `json:"list_delay,omitempty"`         // by the clock, until a new pod is in the list
+	PageSize          int           `json:"page_size,omitempty"`          // of the list of pods; 0 = it has no pages
 	UnknownFields     bool          `json:"unknown_fields,omitempty"`     // every object in an answer has more fields than are known
 }
 

@@ -37,7 +37,16 @@ func listPods(c *Cloud, r *request) (reply, error) {
 			views = append(views, c.view(p))
 		}
 	}
-	return ok(map[string]any{"pods": views})
+	answer := map[string]any{"pods": views}
+	if n := c.behaviour.PageSize; n > 0 {
+		from := slices.IndexFunc(views, func(v podView) bool { return v.ID == r.URL.Query().Get("cursor") }) + 1
+		to := min(from+n, len(views))
+		answer["pods"] = views[from:to]
+		if to < len(views) {
+			answer["nextCursor"] = views[to-1].ID
+		}
+	}
+	return ok(answer)
 }
 
 func getPod(c *Cloud, r *request) (reply, error) {

@@ -269,3 +269,18 @@ func TestWaysToEndItself(t *testing.T) {
 		}
 	}
 }
+
+// A list that comes in pages is followed to its end.
+func TestListInPages(t *testing.T) {
+	r := newRig(t)
+	r.SetBehaviour(runpodcloud.Behaviour{PageSize: 2})
+	var handles []string
+	for range 5 {
+		handles = append(handles, r.mustCreate(newSpec()))
+	}
+	listed, err := r.List(t.Context(), newSpec().Owner)
+	if err != nil || len(listed) != len(handles) {
+		t.Errorf("listed %+v, %v", listed, err)
+	}
+	r.wantLive(handles...)
+}

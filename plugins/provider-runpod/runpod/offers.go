@@ -73,7 +73,7 @@ func (c *client) gpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 // offer is one of the GPU; the query's regions are data centres.
 func (g gpuType) offer(q sdk.OfferQuery, o options) (sdk.Offer, bool) {
 	has, price, most := g.in(o.Cloud)
-	if !has || most > 0 && q.GPUCount > most || !gpu.Match(q.GPU, g.ID) || !gpuForm.MatchString(g.ID) {
+	if !has || price <= 0 || most > 0 && q.GPUCount > most || !gpu.Match(q.GPU, g.ID) || !gpuForm.MatchString(g.ID) {
 		return sdk.Offer{}, false
 	}
 	places, stock := g.within(q.Regions)
@@ -115,7 +115,7 @@ func (c *client) cpuOffers(ctx context.Context, q sdk.OfferQuery, o options) ([]
 }
 
 // offer is one of the flavour, with no fewer vCPUs; the query's regions are data
-// centres.
+// centres. A flavour without a price for pods is for Serverless alone.
 func (f cpuType) offer(q sdk.OfferQuery, vcpus int) (sdk.Offer, bool) {
 	vcpus = max(vcpus, powerOfTwo(float64(f.VCPU.Min)))
 	if f.RAMPerVCPU > 0 {
@@ -123,7 +123,7 @@ func (f cpuType) offer(q sdk.OfferQuery, vcpus int) (sdk.Offer, bool) {
 	}
 	places, stock := f.within(q.Regions)
 	id := choice{f.ID, vcpus, places}
-	if _, err := parseChoice(id.String()); err != nil || f.VCPU.Max > 0 && vcpus > f.VCPU.Max {
+	if _, err := parseChoice(id.String()); err != nil || f.Price.PerVCPU <= 0 || f.VCPU.Max > 0 && vcpus > f.VCPU.Max {
 		return sdk.Offer{}, false
 	}
 	return sdk.Offer{

@@ -136,3 +136,17 @@ func TestChoosesItself(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A flavour that has a price for Serverless alone is no machine, least of all a free one.
+func TestFlavourWithoutAPriceForPods(t *testing.T) {
+	r := newRig(t, func(o *runpodcloud.Options) {
+		o.CPUs = []runpodcloud.CPU{
+			{ID: "cpu9x", Name: "Serverless alone", Group: "Gen 9", RAMPerVCPU: 2},
+			{ID: "cpu5c", Name: "Compute-Optimized", Group: "Gen 5", RAMPerVCPU: 2, PricePerVCPU: 0.035},
+		}
+	})
+	offers, err := r.Offers(t.Context(), sdk.OfferQuery{CPU: 2})
+	if err != nil || len(offers) != 1 || offers[0].ID != "cpu5c:2" || offers[0].CostPerHour <= 0 {
+		t.Errorf("offers %+v, %v", offers, err)
+	}
+}

@@ -121,12 +121,46 @@ func (p pod) created() time.Time {
 	return t
 }
 
+const podPages = 100 // more is a server that never comes to an end
+
+// podPage is a list of pods, or a part of it. RunPod's specification has no pages, and its
+// users have seen a cursor: each of the usual names of it is read.
+type podPage struct {
+	Pods       []pod  `json:"pods"`
+	NextCursor string `json:"nextCursor"`
+	Snake      string `json:"next_cursor"`
+	Cursor     string `json:"cursor"`
+	Pagination struct {
+		NextCursor string `json:"nextCursor"`
+	} `json:"pagination"`
+}
+
+// pods are all of the account's. A server that takes no cursor gives the same page again,
+// which ends the list.
 func (c *client) pods(ctx context.Context) ([]pod, error) {
-	var answer struct {
-		Pods []pod `json:"pods"`
+	var all []pod
+	seen, asked := map[string]bool{}, map[string]bool{}
+	query := url.Values{}
+	for range podPages {
+		var page podPage
+		if err := c.do(ctx, call{doing: "asking for the pods", method: "GET", path: "/pods", query: query}, &page); err != nil {
+			return nil, err
+		}
+		fresh := false
+		for _, p := range page.Pods {
+			if !seen[p.ID] {
+				seen[p.ID], fresh = true, true
+				all = append(all, p)
+			}
+		}
+		next := cmp.Or(page.NextCursor, page.Snake, page.Pagination.NextCursor, page.Cursor)
+		if next == "" || !fresh || asked[next] {
+			return all, nil
+		}
+		asked[next] = true
+		query.Set("cursor", next)
 	}
-	err := c.do(ctx, call{doing: "asking for the pods", method: "GET", path: "/pods"}, &answer)
-	return answer.Pods, err
+	return nil, sdk.Errorf(sdk.Internal, "asking for the pods: RunPod's list did not end after %d pages", podPages)
 }
 
 func (c *client) pod(ctx context.Context, id string) (pod, error) {
