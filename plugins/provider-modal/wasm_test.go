@@ -181,7 +181,7 @@ func TestTokensInTheHost(t *testing.T) {
 		t.Errorf("describing needs no token: %+v, %v", info, err)
 	}
 	_, err := p.Offers(t.Context(), sdk.OfferQuery{})
-	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "MODAL_TOKEN_ID") || strings.Contains(err.Error(), "rpc error") {
+	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "MODAL_TOKEN_ID") || !strings.Contains(err.Error(), "OAuth") || strings.Contains(err.Error(), "rpc error") {
 		t.Errorf("without a token: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package modalcloud
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -18,7 +19,7 @@ func (sb *sandbox) boot() error {
 		return err
 	}
 	spec := container.Spec{Argv: sb.argv(), Env: sb.environment(), Volumes: sb.mounts(), Python: sb.cloud.python(sb.image),
-		Output: sb.out, Errors: sb.errs, Stdin: sb.stdin.read, Dir: sb.def.GetWorkdir()}
+		Output: sb.out, Errors: sb.errs, Stdin: sb.stdin.read, Dir: cmp.Or(sb.def.GetWorkdir(), sb.image.config.Workdir)}
 	if sb.def.GetPtyInfo().GetEnabled() {
 		spec.Errors = sb.out
 	}
@@ -74,6 +75,7 @@ func (sb *sandbox) argv() []string {
 func (sb *sandbox) environment() map[string]string {
 	env := map[string]string{"MODAL_SANDBOX_ID": sb.id, "MODAL_TASK_ID": sb.task, "MODAL_IMAGE_ID": sb.image.id,
 		"MODAL_ENVIRONMENT": sb.app.env, "MODAL_CLOUD_PROVIDER": "CLOUD_PROVIDER_AWS", "MODAL_REGION": "us-east-1"}
+	maps.Copy(env, sb.image.config.Env)
 	maps.Copy(env, sb.vars)
 	return env
 }

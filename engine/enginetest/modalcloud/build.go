@@ -18,7 +18,7 @@ func (c *Cloud) build(im *image) {
 		lines = append(lines, fmt.Sprintf("\n=> Step %d: %s\n", i, step))
 		output, failed, really := c.install(im, step)
 		if !really {
-			output, failed = runStep(step, im.base != nil)
+			output, failed = c.runStep(step, im.base != nil)
 		}
 		lines = append(lines, output...)
 		if failed != "" {
@@ -70,11 +70,11 @@ var (
 )
 
 // runStep is the output of one step of a Dockerfile, and why it fails.
-func runStep(step string, hasBase bool) (output []string, failure string) {
+func (c *Cloud) runStep(step string, hasBase bool) (output []string, failure string) {
 	verb, rest, _ := strings.Cut(strings.TrimSpace(step), " ")
 	switch strings.ToUpper(verb) {
 	case "FROM":
-		return pull(strings.TrimSpace(rest), hasBase)
+		return c.pull(strings.TrimSpace(rest), hasBase)
 	case "RUN":
 		output, code := runCommand(strings.TrimSpace(rest))
 		if code != 0 {
@@ -88,13 +88,12 @@ func runStep(step string, hasBase bool) (output []string, failure string) {
 	return []string{text + "\n"}, text
 }
 
-func pull(from string, hasBase bool) (output []string, failure string) {
-	from = strings.TrimSpace(strings.TrimPrefix(from, "--platform=linux/amd64"))
-	name, _, _ := strings.Cut(from, " ")
+func (c *Cloud) pull(from string, hasBase bool) (output []string, failure string) {
+	name := imageName(from)
 	if name == "base" && hasBase || name == "scratch" {
 		return nil, ""
 	}
-	if strings.Contains(name, missing) {
+	if _, ok := c.opts.Images(name); !ok {
 		text := fmt.Sprintf("failed to pull image %q: manifest unknown: manifest unknown", name)
 		return []string{"Getting image source signatures\n", text + "\n"}, text
 	}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,23 +30,30 @@ import (
 // Token is a pair of credentials, as in a profile of Modal.
 type Token struct{ ID, Secret string }
 
+// ImageConfig is what an image says of the programs that are run from it.
+type ImageConfig struct {
+	Env     map[string]string
+	Workdir string
+}
+
 // Options make a cloud. The zero value works.
 type Options struct {
-	Dir                  string        // where machines and volumes are, of which a later cloud knows nothing; default a temporary folder, removed by Close
-	Token                Token         // default ak-seer, as-seer
-	Rotated              []Token       // further tokens of the workspace
-	Workspace            string        // its name; default seer
-	Listen               string        // of the control plane; default 127.0.0.1:0
-	Python               string        // what python3 is in a machine; default $SEER_PYTHON or python3
-	Install              bool          // pip of a build is run, in a virtual environment of the image
-	Pace                 time.Duration // between two lines of a build log; default 5 ms
-	StartTime            time.Duration // from the creation of a GPU sandbox to its task; default 20 ms
-	TunnelTime           time.Duration // from a task to its tunnels; default none
-	TokenLife            time.Duration // of an AuthTokenGet token, whole seconds; default 20 min
-	RouterLife           time.Duration // of a token for the command router, whole seconds; default 1 h
-	Grace                time.Duration // from SIGTERM to SIGKILL of what is terminated; default 2 s
-	PageSize             int           // of a list; default 50
-	MaxMachines, MaxGPUs int           // more at once are refused; default 100 and 10
+	Dir                  string                                // where machines and volumes are, of which a later cloud knows nothing; default a temporary folder, removed by Close
+	Token                Token                                 // default ak-seer, as-seer
+	Rotated              []Token                               // further tokens of the workspace
+	Workspace            string                                // its name; default seer
+	Listen               string                                // of the control plane; default 127.0.0.1:0
+	Python               string                                // what python3 is in a machine; default $SEER_PYTHON or python3
+	Images               func(name string) (ImageConfig, bool) // what a registry has; default everything but "no-such-…", plain
+	Install              bool                                  // pip of a build is run, in a virtual environment of the image
+	Pace                 time.Duration                         // between two lines of a build log; default 5 ms
+	StartTime            time.Duration                         // from the creation of a GPU sandbox to its task; default 20 ms
+	TunnelTime           time.Duration                         // from a task to its tunnels; default none
+	TokenLife            time.Duration                         // of an AuthTokenGet token, whole seconds; default 20 min
+	RouterLife           time.Duration                         // of a token for the command router, whole seconds; default 1 h
+	Grace                time.Duration                         // from SIGTERM to SIGKILL of what is terminated; default 2 s
+	PageSize             int                                   // of a list; default 50
+	MaxMachines, MaxGPUs int                                   // more at once are refused; default 100 and 10
 
 	Rates map[string]string // answer to WorkspaceBillingRates, dollars an hour; default the published ones of 2026
 
@@ -65,6 +73,9 @@ func (o Options) withDefaults() Options {
 	def(&o.Grace, 2*time.Second)
 	if o.Token == (Token{}) {
 		o.Token = Token{ID: "ak-seer", Secret: "as-seer"}
+	}
+	if o.Images == nil {
+		o.Images = func(name string) (ImageConfig, bool) { return ImageConfig{}, !strings.Contains(name, missing) }
 	}
 	if o.Workspace == "" {
 		o.Workspace = defaultWorkspace

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,7 +84,9 @@ func TestExecOfMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	go func() {
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() {
 		for part := range slices.Chunk(data, 100_000) {
 			if _, err := cp.Stdin.Write(part); err != nil {
 				t.Error(err)
@@ -93,7 +96,7 @@ func TestExecOfMuch(t *testing.T) {
 		if err := cp.Stdin.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	if out, err := io.ReadAll(cp.Stdout); err != nil || !bytes.Equal(out, data) {
 		t.Errorf("%d of %d bytes: %v", len(out), len(data), err)
 	}

@@ -34,6 +34,8 @@ type Faults struct {
 
 	TunnelDelay time.Duration // from a task to its tunnels, besides Options.TunnelTime
 	TunnelNever bool          // they do not come up
+	TunnelFails string        // with TunnelNever: why, as a result that ends the wait
+	ListsByApp  bool          // a list of sandboxes that names no app is refused
 	TunnelBytes int64         // a connection is cut after so many bytes to the client; 0 = not
 	TunnelTime  time.Duration // a connection is cut so long after it was opened; 0 = not
 }

@@ -20,8 +20,9 @@ func FuzzStep(f *testing.F) {
 		"RUN [\"no-such-a\"]", "RUN a; exit 3", "RUN false", "COPY --from=x a b", "", "RUN", "\x00", "RUN exit 99999999999999999999"} {
 		f.Add(s)
 	}
+	c := New(Options{})
 	f.Fuzz(func(t *testing.T, step string) {
-		output, failure := runStep(step, true)
+		output, failure := c.runStep(step, true)
 		for _, line := range output {
 			if !strings.HasSuffix(line, "\n") {
 				t.Errorf("%q is no line", line)

@@ -22,7 +22,8 @@ type image struct {
 	steps   []string // of the Dockerfile
 	dir     string   // of a snapshot: what the container's folder starts with
 	folder  string   // of a snapshot of one directory: its contents
-	python  string   // its interpreter, where a build has installed something; see [Options].Install
+	config  ImageConfig
+	python  string // its interpreter, where a build has installed something; see [Options].Install
 	expires time.Time
 
 	log     []string
@@ -94,6 +95,7 @@ func (c *Cloud) layer(r *pb.ImageGetOrCreateRequest) (*image, error) {
 	if old, ok := c.layers[im.key]; ok && !r.GetForceBuild() && !r.GetIgnoreCache() && !old.failed() {
 		return old, nil
 	}
+	im.config = c.configOf(im)
 	im.id = newID("im")
 	c.images[im.id], c.layers[im.key] = im, im
 	c.work.Add(1)

@@ -15,6 +15,9 @@ func (c *Cloud) list(r *pb.SandboxListRequest, v2 bool) (*pb.SandboxListResponse
 	if err != nil {
 		return nil, err
 	}
+	if r.GetAppId() == "" && c.faults.get().ListsByApp {
+		return nil, invalid("Listing sandboxes without an app_id is deprecated and is not supported any more")
+	}
 	if id := r.GetAppId(); id != "" && c.apps[id] == nil {
 		return nil, notFound("App '%s' not found", id)
 	}

@@ -108,6 +108,10 @@ func (c *Cloud) getTunnels(ctx context.Context, r *pb.SandboxGetTunnelsRequest, 
 	if err != nil {
 		return nil, err
 	}
+	if text := c.faults.get().TunnelFails; text != "" {
+		return pb.SandboxGetTunnelsResponse_builder{Result: pb.GenericResult_builder{
+			Status: pb.GenericResult_GENERIC_STATUS_FAILURE, Exception: text}.Build()}.Build(), nil
+	}
 	if !wait(ctx, sb.up, seconds(r.GetTimeout())) {
 		return pb.SandboxGetTunnelsResponse_builder{Result: pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_TIMEOUT}.Build()}.Build(), nil
 	}

@@ -25,7 +25,7 @@ func (sb *sandbox) newSnapshot(key string, ttl int64, whole bool, fill func(dir 
 	if id, ok := sb.snapshots[key]; ok && key != "" {
 		return id, nil
 	}
-	im := &image{id: newID("im"), changed: make(chan struct{}), result: pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS}.Build()}
+	im := &image{id: newID("im"), config: sb.image.config, changed: make(chan struct{}), result: pb.GenericResult_builder{Status: pb.GenericResult_GENERIC_STATUS_SUCCESS}.Build()}
 	if ttl > 0 {
 		im.expires = time.Now().Add(time.Duration(ttl) * time.Second)
 	}

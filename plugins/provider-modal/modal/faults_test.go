@@ -347,3 +347,112 @@ func startGivingUp(t *testing.T, p sdk.Provider, spec sdk.MachineSpec, random *r
 	t.Fatal("no handle after 1000 calls")
 	return ""
 }
+
+// Modal may refuse a list that names no app: machines are found in each app all the same.
+func TestListByApp(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{PageSize: 2})
+	p := newProvider(t, cloud)
+	setFaults(t, cloud, modalcloud.Faults{ListsByApp: true})
+	spec := newSpec()
+	if list, err := p.List(t.Context(), spec.Owner); err != nil || len(list) != 0 {
+		t.Errorf("without any app: %v, %v", list, err)
+	}
+	want := map[string]bool{}
+	for i, app := range []string{"", "another", "another", ""} {
+		spec.Key += "x"
+		if i == 3 {
+			spec.GPU = "L4"
+		}
+		spec.Options = nil
+		if app != "" {
+			spec.Options = json.RawMessage(`{"app":"` + app + `"}`)
+		}
+		want[mustCreate(t, p, spec)] = true
+	}
+	list, err := p.List(t.Context(), spec.Owner)
+	for _, m := range list {
+		delete(want, m.Handle)
+	}
+	if err != nil || len(list) != 4 || len(want) != 0 {
+		t.Errorf("listed %v, %v; missing %v", list, err, want)
+	}
+}
+
+// A machine whose tunnels have failed is not waited for.
+func TestTunnelsFail(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{})
+	p := newProvider(t, cloud)
+	setFaults(t, cloud, modalcloud.Faults{TunnelNever: true, TunnelFails: "no address is free"})
+	handle := mustCreate(t, p, newSpec())
+	if o := observe(t, p, handle); o.State != sdk.Failed || !strings.Contains(o.Message, "no address is free") {
+		t.Errorf("observed %+v", o)
+	}
+	if err := p.Terminate(t.Context(), handle); err != nil || len(live(cloud)) != 0 {
+		t.Errorf("terminate: %v; %v", err, live(cloud))
+	}
+}
+
+// What an image says of its programs holds for a machine, also from layers and copies of it.
+func TestImageConfiguration(t *testing.T) {
+	cloud := newCloud(t, modalcloud.Options{Images: func(name string) (modalcloud.ImageConfig, bool) {
+		return modalcloud.ImageConfig{Env: map[string]string{"GREETING": "good day", "SEER_TRIAL": "not this"}, Workdir: "/workspace/app"}, name == "team/base:1"
+	}})
+	p := newProvider(t, cloud)
+	spec := newSpec()
+	spec.Image = &sdk.Image{Base: "team/base:1", PythonPackages: []string{"numpy"}}
+	spec.Command = []string{"python3", "-c", "import os\nassert os.environ['GREETING'] == 'good day' and os.environ['SEER_TRIAL'] == '1' and os.getcwd().endswith('/workspace/app')"}
+	if o := await(t, p, mustCreate(t, p, spec), sdk.Stopped); !strings.Contains(o.Message, "its program has ended") {
+		t.Errorf("observed %+v", o)
+	}
+	spec.Key, spec.Image = spec.Key+"x", &sdk.Image{Base: "team/unknown:1"}
+	_, log, err := create(t, p, spec)
+	wantCode(t, err, sdk.Invalid, "team/unknown:1", "manifest unknown")
+	if len(log) == 0 || len(live(cloud)) != 0 {
+		t.Errorf("log %q, machines %v", log, live(cloud))
+	}
+}
+
+// A creation whose caller leaves is dropped, or goes on and is listed: it is never lost.
+func TestCreationIsLeft(t *testing.T) {
+	for _, drops := range []bool{true, false} {
+		cloud := newCloud(t, modalcloud.Options{})
+		p := newProvider(t, cloud)
+		setFaults(t, cloud, modalcloud.Faults{StartDelay: time.Hour, DropsLeft: drops})
+		spec := newSpec()
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			var cursor json.RawMessage
+			for {
+				step, err := p.Create(ctx, spec, cursor)
+				if err != nil {
+					left <- err
+					return
+				}
+				cursor = step.Cursor
+			}
+		}()
+		until(t, "it is asked for", func() bool { return len(cloud.Machines()) == 1 })
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
+		}
+		want := 1
+		if drops {
+			want = 0
+		}
+		until(t, "the server has noticed", func() bool { return len(live(cloud)) == want })
+		if list, err := p.List(t.Context(), spec.Owner); err != nil || len(list) != want {
+			t.Errorf("drops %v: listed %v, %v", drops, list, err)
+		}
+	}
+}
+
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package modal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -120,7 +121,12 @@ func (s *session) living(ctx context.Context, handle string) (sdk.Observation, e
 		}
 	}
 	var err error
-	if o.Endpoints, err = s.endpoints(ctx, handle); err != nil || len(o.Endpoints) == 0 {
+	var failure string
+	if o.Endpoints, failure, err = s.endpoints(ctx, handle); failure != "" {
+		o.State, o.Message = sdk.Failed, "Modal could not make its tunnels: "+failure
+		return o, nil
+	}
+	if err != nil || len(o.Endpoints) == 0 {
 		return o, err
 	}
 	o.State = sdk.Running
@@ -132,8 +138,9 @@ func (s *session) living(ctx context.Context, handle string) (sdk.Observation, e
 	return o, nil // a machine that runs is no fault for its price
 }
 
-// endpoints are a machine's tunnels; none while they are made.
-func (s *session) endpoints(ctx context.Context, handle string) ([]sdk.Endpoint, error) {
+// endpoints are a machine's tunnels; none while they are made, and a failure where they
+// never will be.
+func (s *session) endpoints(ctx context.Context, handle string) (out []sdk.Endpoint, failure string, err error) {
 	request := pb.SandboxGetTunnelsRequest_builder{SandboxId: handle, Timeout: tunnelSeconds}.Build()
 	ask := s.api.SandboxGetTunnelsV2
 	if isV1(handle) {
@@ -141,13 +148,17 @@ func (s *session) endpoints(ctx context.Context, handle string) ([]sdk.Endpoint,
 	}
 	answer, err := ask(ctx, request)
 	if err != nil {
-		return nil, fault(ctx, "asking for the tunnels of "+handle, err)
+		return nil, "", fault(ctx, "asking for the tunnels of "+handle, err)
 	}
-	var out []sdk.Endpoint
+	switch result := answer.GetResult(); result.GetStatus() {
+	case pb.GenericResult_GENERIC_STATUS_UNSPECIFIED, pb.GenericResult_GENERIC_STATUS_SUCCESS, pb.GenericResult_GENERIC_STATUS_TIMEOUT:
+	default:
+		return nil, cmp.Or(tidy(result.GetException()), "it gives no reason"), nil
+	}
 	for _, t := range answer.GetTunnels() {
 		out = append(out, sdk.Endpoint{Port: int(t.GetContainerPort()), URL: s.tunnelURL(t)})
 	}
-	return out, nil
+	return out, "", nil
 }
 
 const tunnelSeconds = 0.5 // that the server may keep us waiting for tunnels
