@@ -27,7 +27,13 @@ for cloud in modal runpod; do
     "$SEER" run --yes demo/seer.yaml -q --set "sandbox.provider=$cloud" >"$cloud.txt"
     cmp demo/outputs/report.md local.md # the local run's results
     cmp "$cloud.txt" local.txt
-    "$TOP/scripts/check-cloud" "$cloud" </dev/null
+    # Another sandbox of the user's is neither counted nor ended. The stand-ins have no GPU.
+    printf 'name: other\nsandbox: {timeout: 30m}\n' >other.yaml
+    "$SEER" up other.yaml --name other -q >/dev/null
+    SEER_CHECK_GPU=true "$TOP/scripts/check-cloud" "$cloud" </dev/null | tee check.txt
+    grep -q '^| dead-man.* | ok |' check.txt
+    grep -q '^| nothing is left | ok |' check.txt
+    "$SEER" down other -q
   )
   kill "$pid"
   wait "$pid" || { cat "$cloud.left"; exit 1; } # it counts what was left running
