@@ -49,7 +49,7 @@ lint-quick:
 
 # What takes minutes by its nature runs with e2e: storms of faults, a machine asleep, a
 # registry server that has to be compiled.
-LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
+LONG := ^(TestRegistry.*|TestStormOfCalls|TestCallsAreCutAtEveryByte|TestCallsThroughABadProxy|TestMachineIsSuspended|TestKilledAtRandom|TestKilledAtEveryStepOnACloud|TestKilledUpOnACloud|TestSeeds|TestNotebookIdle|TestNotebookTimeout|TestNotebookStartIsBrokenOff)$$
 # What needs gVisor's runsc, which takes minutes to build, runs in e2e/gvisor.sh.
 GVISOR := TestGVisor|/^gvisor$$
 
@@ -101,6 +101,8 @@ test-clouds: setup-test build
 
 soak: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 soak: export SEER_SOAK = 1
+# Where the kills of starts on clouds are counted, so that a soak goes on after a break.
+soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
 	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -370,6 +371,33 @@ func TestRotatedCredentials(t *testing.T) {
 		p.ok("ls", "--refresh")
 		p.ok("down", "lab")
 		p.ok("gc")
+		if len(c.alive()) != 0 || len(p.ls()) != 0 {
+			t.Errorf("left: %v %v", c.alive(), p.ls())
+		}
+	})
+}
+
+// TestOverdueMachine: one that could not end itself is ended by any later command.
+func TestOverdueMachine(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		p := c.at(t)
+		p.ok("up", "exp.yaml", "--name", "lab", "-q")
+		for _, handle := range c.alive() {
+			c.freeze(t, handle)
+		}
+		files, _ := filepath.Glob(p.state("sandboxes", "sb-*.json"))
+		if len(files) != 1 {
+			t.Fatalf("the ledger has %v", files)
+		}
+		data, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		past := regexp.MustCompile(`"hard_end": "[^"]*"`).ReplaceAll(data, []byte(`"hard_end": "2020-01-02T03:04:05Z"`))
+		if err := os.WriteFile(files[0], past, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.exits(0, []string{"plan", "exp.yaml"}, "overdue", "has been ended")
 		if len(c.alive()) != 0 || len(p.ls()) != 0 {
 			t.Errorf("left: %v %v", c.alive(), p.ls())
 		}

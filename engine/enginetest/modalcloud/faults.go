@@ -35,6 +35,7 @@ type Faults struct {
 	TunnelDelay time.Duration // from a task to its tunnels, besides Options.TunnelTime
 	TunnelNever bool          // they do not come up
 	TunnelFails string        // with TunnelNever: why, as a result that ends the wait
+	ListDelay   time.Duration // until a new sandbox is in a list
 	ListsByApp  bool          // a list of sandboxes that names no app is refused
 	TunnelBytes int64         // a connection is cut after so many bytes to the client; 0 = not
 	TunnelTime  time.Duration // a connection is cut so long after it was opened; 0 = not

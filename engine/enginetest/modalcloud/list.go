@@ -29,6 +29,9 @@ func (c *Cloud) list(r *pb.SandboxListRequest, v2 bool) (*pb.SandboxListResponse
 		if before := r.GetBeforeTimestamp(); before != 0 && sb.created >= before {
 			continue
 		}
+		if age := time.Duration((c.now() - sb.created) * float64(time.Second)); age < c.faults.get().ListDelay {
+			continue
+		}
 		if sb.v2 && !v2 || sb.result != nil && !r.GetIncludeFinished() || !sb.hasTags(r.GetTags()) {
 			continue
 		}
