@@ -10,21 +10,38 @@ import (
 	"os"
 	"slices"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/trust"
 )
 
-// hiddenNames are the names that nobody in this sandbox is to find.
-func (s *Sandbox) hiddenNames() (namesearch.Names, error) {
+// HiddenNames finds the names of models that the sandbox's agent is not to know.
+func (s *Sandbox) HiddenNames() (namesearch.Names, error) {
+	names, _, err := s.blinded()
+	return names, err
+}
+
+// blinded are the names that the sandbox's agent is not to know, and how it uses the sandbox.
+func (s *Sandbox) blinded() (names namesearch.Names, mode string, err error) {
 	rec, err := s.engine.ledger.Get(s.ID())
 	if err != nil {
-		return namesearch.Names{}, as(KindNotFound, err)
+		return names, "", as(KindNotFound, err)
 	}
-	spec := noteOf(rec).Hidden
-	if spec == nil || s.engine.blinding.unsearched {
-		return namesearch.Names{}, nil
+	note := noteOf(rec)
+	if note.Hidden == nil || s.engine.blinding.unsearched {
+		return names, note.Mode, nil
 	}
-	return namesearch.Compile(*spec), nil
+	return namesearch.Compile(*note.Hidden), note.Mode, nil
+}
+
+// hiddenNames are the names that nobody in this sandbox is to find: none where the agent
+// only has the functions that are served.
+func (s *Sandbox) hiddenNames() (namesearch.Names, error) {
+	names, mode, err := s.blinded()
+	if !(experiment.Sandbox{ExecutionMode: mode}).Whole() {
+		return namesearch.Names{}, err
+	}
+	return names, err
 }
 
 // checkHidden looks at what is brought into a running sandbox: its place there, and its
@@ -46,7 +63,7 @@ func (s *Sandbox) checkHidden(ctx context.Context, place, local string, content 
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if err := foundHidden(answer.Places); err != nil {
+	if err := foundHidden(inSandbox, answer.Places); err != nil {
 		return err
 	}
 	if len(answer.Unsearched) > 0 {

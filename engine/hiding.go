@@ -40,21 +40,22 @@ func randomFolder(string) string {
 	return hex.EncodeToString(name)
 }
 
-// veil puts veiled copies in the place of hidden models, where the agent has the whole
-// sandbox. What their architectures tell anyway, the user is told.
+// veil searches what the experiment tells the agent for the names of hidden models. Where
+// the agent has the whole sandbox, it puts veiled copies in their place; what their
+// architectures tell anyway, the user is told.
 func (u *up) veil(ctx context.Context) error {
-	if !u.exp.Sandbox.Whole() {
-		return nil
-	}
 	u.hidden = hiddenNames(u.models)
 	if !u.hides() {
 		return nil
 	}
-	for _, name := range u.hidden.Told {
-		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
-	}
 	for _, name := range u.hidden.Common {
 		u.report.warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+	}
+	if err := u.searchTexts(ctx); err != nil || !u.exp.Sandbox.Whole() {
+		return err
+	}
+	for _, name := range u.hidden.Told {
+		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
 	}
 	if words := u.hidden.Shown; len(words) > 0 {
 		u.report.info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
@@ -76,7 +77,7 @@ func (u *up) veil(ctx context.Context) error {
 	return nil
 }
 
-// hides reports whether a model's name is hidden from an agent that has the sandbox.
+// hides reports whether a model's name is hidden from the agent.
 func (u *up) hides() bool { return len(u.hidden.Spec().Names) > 0 }
 
 // someOf lists the first of many words.

@@ -22,32 +22,37 @@ import (
 
 const longestLook = 10 * time.Minute
 
-// HiddenError says that the name of a hidden model can be found in its sandbox, or would
-// be there.
-type HiddenError struct{ Places []string }
+// HiddenError says that the name of a hidden model can be found where an agent looks, or
+// would be there.
+type HiddenError struct {
+	In     string // what has the places: the sandbox, or what the agent is given
+	Places []string
+}
 
 func (e *HiddenError) Error() string {
-	return "the name of a hidden model can be found in the sandbox: " + someOf(e.Places) + "; take it out there, or set hidden: false"
+	return "the name of a hidden model can be found in " + e.In + ": " + someOf(e.Places) + "; take it out there, or set hidden: false"
 }
 
 // foundHidden is the error of places where a name is; nil where there are none.
-func foundHidden(places []string) error {
+func foundHidden(in string, places []string) error {
 	if len(places) == 0 {
 		return nil
 	}
-	return &Error{KindConfig, &HiddenError{places}}
+	return &Error{KindConfig, &HiddenError{in, places}}
 }
 
-// probe looks for the names of hidden models wherever an agent in the sandbox could, and
-// in what it is told. It is an error of [KindConfig] when one is found.
-func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
-	if u.hidden.Empty() || u.engine.blinding.unsearched {
+const inSandbox = "the sandbox"
+
+// probe looks for the names of hidden models wherever an agent in the sandbox could. It is
+// an error of [KindConfig] when one is found.
+func (u *up) probe(ctx context.Context, s *Sandbox) error {
+	if u.hidden.Empty() || u.engine.blinding.unsearched || !u.exp.Sandbox.Whole() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
 	defer cancel()
 	u.report.info(StageSession, "looking for the names of hidden models")
-	places, err := u.searched(ctx, s)
+	answer, err := u.searched(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -57,38 +62,31 @@ func (u *up) probe(ctx context.Context, s *Sandbox, prompt string) error {
 	}
 	for _, where := range slices.Sorted(maps.Keys(seen)) {
 		if _, found := u.hidden.Find(ctx, []byte(seen[where])); found {
-			places = append(places, where+" in the prepared Python")
+			answer.Places = append(answer.Places, where+" in the prepared Python")
 		}
 	}
-	if err := foundHidden(append(places, u.asked(ctx, prompt)...)); err != nil {
+	if err := foundHidden(inSandbox, answer.Places); err != nil {
 		return err
 	}
-	u.report.done(StageSession, "no name of a hidden model can be found in the sandbox")
+	if u.chosen.Isolation == "none" {
+		u.report.warn(StageSession, "isolation none hides no model: the agent can read its name in the files of this computer")
+		return nil
+	}
+	u.report.done(StageSession, "%s", Unfound("the sandbox's files, processes and prepared Python", answer.Unsearched))
 	return nil
 }
 
-// asked are the places of the experiment that have a name and are handed to the agent.
-func (u *up) asked(ctx context.Context, prompt string) (places []string) {
-	var variables []string
-	for _, m := range u.models {
-		if m.Hidden {
-			variables = append(variables, m.VarName)
-		}
+// Unfound says where no name was found, and that something was not searched.
+func Unfound(in string, unsearched []string) string {
+	text := "found no name of a hidden model in " + in
+	if len(unsearched) > 0 {
+		text += ", except in what was not searched"
 	}
-	for _, part := range []struct{ where, text string }{
-		{"the prompt", prompt}, {"workspace.init", u.exp.Workspace.Init},
-		{"var_name of a model", strings.Join(variables, "\n")},
-		{"sandbox.python_packages", strings.Join(u.exp.Sandbox.PythonPackages, "\n")},
-	} {
-		if _, found := u.hidden.Find(ctx, []byte(part.text)); found {
-			places = append(places, part.where)
-		}
-	}
-	return places
+	return text
 }
 
 // searched are the places of the file tree and the processes that have a name.
-func (u *up) searched(ctx context.Context, s *Sandbox) ([]string, error) {
+func (u *up) searched(ctx context.Context, s *Sandbox) (answer namesearch.Answer, err error) {
 	request := namesearch.Request{Spec: u.hidden.Spec(), Roots: []string{"/models", "/workspace", "/tmp", "/seer", "/run", "/dev/shm", "~"}}
 	for _, m := range u.models {
 		request.Vocabularies = append(request.Vocabularies, m.Path)
@@ -103,22 +101,21 @@ func (u *up) searched(ctx context.Context, s *Sandbox) ([]string, error) {
 	_, _ = rand.Read(key) // never fails
 	input, err := request.Mask(key)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	var out, said bytes.Buffer
 	spec := protocol.ProcessSpec{Argv: []string{protocol.RuntimeProgram, "search"}, Stdin: true}
 	p, err := s.Exec(ctx, spec, bytes.NewReader(input), &out, &said)
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
-	var answer namesearch.Answer
 	if err := json.Unmarshal(out.Bytes(), &answer); err != nil || p.ExitCode != 0 {
-		return nil, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
+		return answer, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
 	}
 	for _, what := range answer.Unsearched {
 		u.report.warn(StageSession, "Seer has not looked for the names of hidden models in all of %s", what)
 	}
-	return answer.Places, nil
+	return answer, nil
 }
 
 // looked are the texts that a user of the prepared kernel or interpreter can see.

@@ -36,6 +36,7 @@ func hidden(t *testing.T, sandbox, workspace string, more map[string]string) *ex
 	for name, text := range more {
 		files[name] = text
 	}
+	files["seer.yaml"] += files["top.yaml"]
 	return load(t, files)
 }
 
@@ -101,10 +102,50 @@ func TestHiddenNameThatIsToldIsFound(t *testing.T) {
 				_ = s.Terminate(t.Context())
 			}
 			runs := func(i engine.Info) bool { return i.State != "stopped" }
-			if all, err := e.Sandboxes(t.Context(), true); err != nil || len(all) == 0 || slices.ContainsFunc(all, runs) {
+			if all, err := e.Sandboxes(t.Context(), true); err != nil || slices.ContainsFunc(all, runs) {
 				t.Errorf("left: %+v, %v", all, err)
 			}
 		})
+	}
+}
+
+// What the experiment itself gives to the agent is searched before a machine is rented, in
+// every mode.
+func TestHiddenNameInWhatTheAgentIsGiven(t *testing.T) {
+	const name = "Quagmire_9B"
+	skill := "---\nname: probing\ndescription: How to probe " + name + ".\n---\nProbe.\n"
+	for _, c := range []struct{ mode, top, workspace, where string }{
+		{"notebook", "agent: {command: [sleep], prompt: 'Audit " + name + ".'}", "", "agent.prompt"},
+		{"cli", "agent: {command: [sleep], prompt: 'Audit " + name + ".'}", "", "agent.prompt"},
+		{"null", "agent: {command: [sleep], prompt: 'Audit " + name + ".'}", "", "agent.prompt"},
+		{"local", "agent: {command: [sleep], prompt: cXVhZ21pcmUtOWI=}", "", "agent.prompt (base64)"},
+		{"cli", "agent: {command: [sleep, " + name + "], prompt: Audit.}", "", "agent.command"},
+		{"cli", "agent: {command: [sleep], prompt: Audit., env: {TARGET: " + name + "}}", "", "agent.env"},
+		{"cli", "serve: [{file: interface.py, name: quagmire_tools}]", "", "name of serve"},
+		{"cli", "", ", skills: [./probing]", "the file .agents/skills/probing/SKILL.md"},
+		{"null", "", ", libraries: [./lib.py]", "the prompt"},
+		{"null", "", ", files: [./data.gz]", "the file data.gz (gzip)"},
+	} {
+		t.Run(c.mode+" "+c.where, func(t *testing.T) {
+			e := newEngine(t)
+			exp := hidden(t, "network: none, execution_mode: "+c.mode, c.workspace, map[string]string{
+				"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.gz": gzipped(name),
+				"interface.py": "@expose\ndef f() -> int:\n    return 1\n", "probing/SKILL.md": skill, "top.yaml": c.top,
+			})
+			_, err := e.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
+			var told *engine.HiddenError
+			if engine.KindOf(err) != engine.KindConfig || !errors.As(err, &told) || !slices.Contains(told.Places, c.where) {
+				t.Errorf("got %v", err)
+			}
+			if all, err := e.Sandboxes(t.Context(), true); err != nil || len(all) != 0 {
+				t.Errorf("a machine was made: %+v, %v", all, err)
+			}
+		})
+	}
+	e := newEngine(t)
+	var told *engine.HiddenError
+	if _, err := e.Up(t.Context(), hidden(t, "network: none, execution_mode: cli", "", nil), engine.UpOptions{Name: "quagmire-audit", Attached: time.Minute}); !errors.As(err, &told) {
+		t.Errorf("the name of the sandbox: %v", err)
 	}
 }
 

@@ -40,7 +40,7 @@ func (u *up) session(ctx context.Context, s *Sandbox) error {
 		}
 	}
 	prompt := u.prompt()
-	if err := u.probe(ctx, s, prompt); err != nil || prompt == "" {
+	if err := u.probe(ctx, s); err != nil || prompt == "" {
 		return err
 	}
 	return u.engine.noteSession(ctx, s.id, func(n *sessionNote) { n.Prompt = prompt })

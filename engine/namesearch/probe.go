@@ -114,6 +114,13 @@ func (n Names) Folder(ctx context.Context, path string) Answer {
 	return t.answer
 }
 
+// Below looks for names in everything below a folder of this computer.
+func (n Names) Below(ctx context.Context, folder string) Answer {
+	t := &tree{ctx: ctx, names: n}
+	t.walk(folder)
+	return t.answer
+}
+
 // tree looks through folders.
 type tree struct {
 	ctx               context.Context
