@@ -73,27 +73,6 @@ func (s *Sandbox) checkHidden(ctx context.Context, place, local string, content 
 	return nil
 }
 
-// CheckAgent looks for the names of hidden models in what an agent of this computer sees
-// beside the sandbox: its folder, whose path the list of mounts shows, and texts that it is
-// given. It returns what could not be searched.
-func (s *Sandbox) CheckAgent(ctx context.Context, dir string, texts []string) (unsearched []string, err error) {
-	names, err := s.hiddenNames()
-	if err != nil || names.Empty() {
-		return nil, err
-	}
-	var answer namesearch.Answer
-	for _, text := range append(slices.Compact([]string{dir, trust.Real(dir)}), texts...) {
-		if _, found := names.Find(ctx, []byte(text)); found {
-			answer.Places = append(answer.Places, fmt.Sprintf("%q, which the agent sees", text))
-		}
-	}
-	answer.Add(names.Folder(ctx, dir))
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return answer.Unsearched, foundHidden(answer.Places)
-}
-
 // WriteFrom writes what a reader gives to a file of the sandbox, whole or not at all.
 func (s *Sandbox) WriteFrom(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
 	names, err := s.hiddenNames()

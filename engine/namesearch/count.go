@@ -3,6 +3,12 @@ package namesearch
 import (
 	"bytes"
 	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"unicode"
@@ -102,4 +108,53 @@ func (n Names) spans(text []byte) (spans []span) {
 // joined reports whether nothing but separators of a name is between two places.
 func joined(text []byte, from, to int) bool {
 	return to <= from || to-from <= maxGap && !bytes.ContainsFunc(text[min(from, len(text)):min(to, len(text))], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '\n' })
+}
+
+// Sighting is a place where names are.
+type Sighting struct {
+	Path  string // below the folder that was searched
+	Form  string // how a name is written; "" = as it stands
+	Times int    // 1 where they are not written as they stand
+}
+
+// Sightings counts names in everything below the folder below in the folder in, in names of
+// files as well. unsearched lists what could not be searched whole, and why.
+func (n Names) Sightings(ctx context.Context, in, below string) (found []Sighting, unsearched []string) {
+	_ = filepath.WalkDir(filepath.Join(in, below), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		rel, err := filepath.Rel(in, path)
+		if err != nil {
+			return err
+		}
+		if form, is := n.Find(ctx, []byte(d.Name())); is {
+			found = append(found, Sighting{"the name of " + rel, form, 1})
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		form, is, err := n.FindIn(ctx, path)
+		var not *UnsearchedError
+		switch {
+		case errors.As(err, &not):
+			unsearched = append(unsearched, rel+": "+not.Why)
+		case is:
+			found = append(found, Sighting{rel, form, max(1, n.countIn(path))})
+		}
+		return nil
+	})
+	return found, unsearched
+}
+
+// countIn counts names in a file as they stand there.
+func (n Names) countIn(path string) int {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	c := n.NewCounter()
+	_, _ = io.Copy(c, f)
+	return c.Count()
 }

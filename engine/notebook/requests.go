@@ -97,6 +97,9 @@ func (c *Client) session(ctx context.Context, r request) (Session, error) {
 	return *s.Wrapped, nil
 }
 
+// HeaderVersion of an answer that is a whole notebook is the notebook's version.
+const HeaderVersion = "X-Seer-Version"
+
 // Notebook reads a notebook as Jupyter writes it, and its version. With unless, it
 // waits until the notebook has another version; where it has none after wait, data is
 // nil.
@@ -111,7 +114,7 @@ func (c *Client) Notebook(ctx context.Context, id string, unless Version, wait t
 		return nil, "", err
 	}
 	defer drain(resp.Body)
-	v = Version(resp.Header.Get("X-Seer-Version"))
+	v = Version(resp.Header.Get(HeaderVersion))
 	if resp.StatusCode == http.StatusNotModified {
 		return nil, unless, nil
 	}

@@ -44,7 +44,9 @@ type agentSetup struct {
 	mounts    []sdk.Mount
 	mark      string // a variable that tells the agent's processes, where no namespace holds them
 	relays    []*relay
-	reached   bool // the runtime, by insideSocket
+	reached   bool       // the runtime, by insideSocket
+	seen      *sightings // nil = no model is hidden
+	begun     bool       // its log is that of this run
 }
 
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
@@ -87,12 +89,12 @@ func (a *agentSetup) reachRuntime(e *engine.Engine, sandbox, endpoint, token str
 	}
 	a.reached = true
 	socket, direct := strings.CutPrefix(endpoint, "unix:")
-	if !direct {
+	if !direct || a.seen != nil {
 		dir, err := e.RelayDir(sandbox)
 		if err != nil {
 			return err
 		}
-		way, err := newRelay(dir, endpoint, token)
+		way, err := newRelay(dir, endpoint, token, a.seen.watch(fromSandbox))
 		if err != nil {
 			return fmt.Errorf("make the agent's way to its sandbox: %w", err)
 		}
@@ -144,6 +146,7 @@ func (a *agentSetup) run(ctx context.Context, r *runner) (int, error) {
 		return 0, err
 	}
 	defer log.Close()
+	a.begun = true
 	if !a.confined() {
 		defer endMarked(a.mark)
 	}

@@ -38,6 +38,8 @@ type runRecord struct {
 	Error      string          `json:"error,omitempty"`
 	Services   []serviceRecord `json:"services"`
 	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = there is none
+	// HiddenNames are the places where names of hidden models were seen.
+	HiddenNames []HiddenName `json:"hidden_names,omitempty"`
 }
 
 type serviceRecord struct {
@@ -52,7 +54,7 @@ func (r *runner) record(failure error) error {
 	}
 	rec := runRecord{
 		Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
-		Sandbox: r.result.Sandbox, Services: []serviceRecord{},
+		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames,
 	}
 	if r.finished {
 		rec.ExitCode = &r.result.ExitCode

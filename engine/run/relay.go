@@ -22,7 +22,8 @@ type relay struct {
 	dir      string
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	done     func() // once nobody dials any more
+	done     func()                // once nobody dials any more
+	watch    func() io.WriteCloser // of each connection, what is answered; nil = nobody does
 	ctx      context.Context
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup
@@ -30,17 +31,17 @@ type relay struct {
 
 // newRelay leads to a runtime; the token opens the way. The
 // folder is the relay's own.
-func newRelay(dir, endpoint, token string) (*relay, error) {
+func newRelay(dir, endpoint, token string, watch func() io.WriteCloser) (*relay, error) {
 	client, err := protocol.NewClient(endpoint, token)
 	if err != nil {
 		return nil, err
 	}
-	return listenRelay(dir, client.Dial, client.Close)
+	return listenRelay(dir, client.Dial, client.Close, watch)
 }
 
 // listenRelay leads to whatever dial does. When it fails, done has been called.
-func listenRelay(dir string, dial func(context.Context) (net.Conn, error), done func()) (*relay, error) {
-	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, dial: dial, done: done}
+func listenRelay(dir string, dial func(context.Context) (net.Conn, error), done func(), watch func() io.WriteCloser) (*relay, error) {
+	r := &relay{socket: filepath.Join(dir, "s"), dir: dir, dial: dial, done: done, watch: watch}
 	var err error
 	if r.listener, err = net.Listen("unix", r.socket); err != nil {
 		done()
@@ -79,12 +80,18 @@ func (r *relay) join(near net.Conn) {
 	})
 	defer stop()
 	var wg sync.WaitGroup
-	pass := func(to, from net.Conn) {
+	pass := func(to io.Writer, from io.Reader) {
 		_, _ = io.Copy(to, from)
 		cancel()
 	}
+	answers := io.Reader(far)
+	if r.watch != nil {
+		watcher := r.watch()
+		defer watcher.Close()
+		answers = io.TeeReader(far, watcher)
+	}
 	wg.Go(func() { pass(far, near) })
-	wg.Go(func() { pass(near, far) })
+	wg.Go(func() { pass(near, answers) })
 	wg.Wait()
 }
 

@@ -71,7 +71,7 @@ func cut(t *testing.T, address string, after time.Duration) string {
 
 func TestRelay(t *testing.T) {
 	address, token := upAlone(t, "import time\n@expose\ndef nap(s):\n    time.sleep(s)\n    return s\n@expose\ndef echo(x): return x\n")
-	r, err := newRelay(t.TempDir(), cut(t, address, 300*time.Millisecond), token)
+	r, err := newRelay(t.TempDir(), cut(t, address, 300*time.Millisecond), token, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ print(c._hand_over, len(c._idle))`
 func TestRelayToNowhere(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer srv.Close()
-	r, err := newRelay(t.TempDir(), srv.URL, "token")
+	r, err := newRelay(t.TempDir(), srv.URL, "token", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

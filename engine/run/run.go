@@ -51,14 +51,16 @@ type Options struct {
 
 // Result is what came of a run.
 type Result struct {
-	Sandbox  string        `json:"sandbox"`
-	ExitCode int           `json:"exit_code"` // of the agent
-	Outputs  string        `json:"outputs"`   // folder of the results
-	Files    int           `json:"files"`     // collected from the agent
-	Calls    int           `json:"calls"`     // in the record
-	Kept     bool          `json:"kept"`      // the sandbox still runs
-	Duration time.Duration `json:"-"`
-	Seconds  float64       `json:"seconds"`
+	Sandbox  string `json:"sandbox"`
+	ExitCode int    `json:"exit_code"` // of the agent
+	Outputs  string `json:"outputs"`   // folder of the results
+	Files    int    `json:"files"`     // collected from the agent
+	Calls    int    `json:"calls"`     // in the record
+	Kept     bool   `json:"kept"`      // the sandbox still runs
+	// HiddenNames are the places where names of hidden models were seen.
+	HiddenNames []HiddenName  `json:"hidden_names,omitempty"`
+	Duration    time.Duration `json:"-"`
+	Seconds     float64       `json:"seconds"`
 }
 
 // Run runs the experiment's agent and returns when everything is over: the
@@ -149,6 +151,9 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.results.begin(); err != nil {
 		return err
 	}
+	if err := r.watchNames(); err != nil {
+		return err
+	}
 	living, stop := r.sandbox.While(ctx)
 	defer stop()
 	err = r.work(living)
@@ -231,24 +236,7 @@ func (r *runner) fill(ctx context.Context) error {
 	if err := r.texts(ctx, all.prompt, all.servers); err != nil {
 		return err
 	}
-	return r.searchHidden(ctx)
-}
-
-// searchHidden looks for the names of hidden models where the agent is, which is not in the
-// sandbox. An agent that nothing confines sees the models themselves.
-func (r *runner) searchHidden(ctx context.Context) error {
-	if r.sandbox == nil || !r.agent.confined() || r.opts.unguarded {
-		return nil
-	}
-	texts := slices.Clone(r.exp.Agent.Command)
-	for name, value := range r.exp.Agent.Env {
-		texts = append(texts, name+"="+value)
-	}
-	unsearched, err := r.sandbox.CheckAgent(ctx, r.exp.Workspace.Dir, texts)
-	for _, where := range unsearched {
-		r.warn("a file of the workspace was not searched for the names of hidden models: %s", where)
-	}
-	return err
+	return r.searchView(ctx)
 }
 
 func (r *runner) expose(ctx context.Context, s served, spec experiment.Serve) (surface.Written, error) {
@@ -315,6 +303,7 @@ func (r *runner) cleanup(stop context.Context) error {
 	var errs []error
 	r.agent.close()
 	stopped := stop.Err() != nil
+	r.reportNames(context.WithoutCancel(ctx))
 	if r.space != nil {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
 		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results.root, r.warn)

@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 		"engine/codeserver", "engine/loading", "engine/namesearch", "engine/veil", "engine/workspace", "engine/snapshot", "engine/trust", "engine/collect"},
 	"engine/record": {"sdk", "engine/protocol", "engine/protocol/journal", "engine/plainfile", "engine/protocol/value"},
 	"engine/run": {"sdk", "engine", "engine/state", "engine/record", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
-		"engine/isolation/filebits", "engine/protocol", "engine/surface", "engine/plan", "engine/preflight", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
+		"engine/isolation/filebits", "engine/protocol", "engine/namesearch", "engine/notebook", "engine/surface", "engine/plan", "engine/preflight", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
 	"engine/mcp":           {"sdk", "engine/protocol", "engine/protocol/value", "engine/mcp/front"},
 	"engine/mcp/front":     {"engine/protocol", "engine/sanitize"},
 	"engine/mcp/shell":     {"sdk", "engine/protocol", "engine/interpreter", "engine/mcp/front", "engine/sanitize", "engine/collect"},

@@ -1,0 +1,189 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/trust"
+)
+
+// sightingsTimeout bounds the search of what a run has left.
+const sightingsTimeout = time.Minute
+
+// Where an agent gets answers from.
+const (
+	fromSandbox  = "the sandbox's answers to the agent"
+	fromNotebook = "the notebook's answers to the agent"
+	fromSaved    = "the saved notebook"
+)
+
+// sightings are the names of hidden models that a run has shown. Nothing is replaced in
+// what an agent sees: a mark in the place of a name would confirm a guess.
+type sightings struct {
+	names namesearch.Names
+
+	reading sync.WaitGroup // of what was passed on
+	mu      sync.Mutex
+	times   map[string]int // by place
+}
+
+// watchNames begins to look for the names that the sandbox's agent is not to know.
+func (r *runner) watchNames() error {
+	names, err := r.sandbox.HiddenNames()
+	if err != nil || names.Empty() {
+		return err
+	}
+	r.agent.seen = &sightings{names: names, times: map[string]int{}}
+	return nil
+}
+
+// searchView looks for the names in everything that the agent is given, before it starts.
+func (r *runner) searchView(ctx context.Context) error {
+	if r.agent.seen == nil || r.opts.unguarded {
+		return nil
+	}
+	view := engine.AgentView{Folder: r.exp.Workspace.Dir, Texts: map[string]string{
+		"its command": strings.Join(r.exp.Agent.Command, "\n"), "its variables": variablesText(r.agent.variables(r.exp)),
+		// The list of mounts shows it.
+		"the path of its folder": r.exp.Workspace.Dir + "\n" + trust.Real(r.exp.Workspace.Dir),
+	}}
+	for _, s := range r.services {
+		text, err := json.Marshal(s.Interface())
+		if err != nil {
+			return err
+		}
+		view.Texts["the description of "+s.Name()] = string(text)
+	}
+	unsearched, err := r.sandbox.SearchView(ctx, view)
+	if err != nil {
+		return err
+	}
+	for _, what := range unsearched {
+		r.warn("Seer has not looked for the names of hidden models in all of %s", what)
+	}
+	if !r.agent.confined() {
+		r.warn("agent.isolation none hides no model: the agent can read its name in the files of this computer")
+		return nil
+	}
+	r.tell(engine.LevelInfo, engine.StageAgent, true, "%s", engine.Unfound("the agent's folder, variables, command and tools", unsearched))
+	return nil
+}
+
+func variablesText(env map[string]string) string {
+	var b strings.Builder
+	for name, value := range env {
+		fmt.Fprintf(&b, "%s=%s\n", name, value)
+	}
+	return b.String()
+}
+
+// add notes names at a place.
+func (s *sightings) add(place string, times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times[place] += times
+}
+
+// most notes names at a place that is read again and again.
+func (s *sightings) most(place string, times int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.times[place] = max(s.times[place], times)
+}
+
+// watch returns where a copy of what one connection answers goes; nil = nobody looks.
+func (s *sightings) watch(place string) func() io.WriteCloser {
+	if s == nil {
+		return nil
+	}
+	return func() io.WriteCloser {
+		r, w := io.Pipe()
+		s.reading.Go(func() {
+			s.answers(place, r)
+			_, _ = io.Copy(io.Discard, r) // what passes is never held up
+		})
+		return w
+	}
+}
+
+// left looks through what a run has left: the agent's output and its results.
+func (s *sightings) left(ctx context.Context, results, space *os.Root) (unsearched []string) {
+	ctx, cancel := context.WithTimeout(ctx, sightingsTimeout)
+	defer cancel()
+	for _, folder := range []struct{ in, below string }{{results.Name(), agentLog}, {space.Name(), outputsName}} {
+		found, not := s.names.Sightings(ctx, folder.in, folder.below)
+		for _, f := range found {
+			s.add(namesearch.Place(f.Path, f.Form), f.Times)
+		}
+		unsearched = append(unsearched, not...)
+	}
+	if ctx.Err() != nil {
+		unsearched = append(unsearched, "what the agent left: that takes longer than "+sightingsTimeout.String())
+	}
+	return unsearched
+}
+
+// HiddenName says where, and how often, a run has shown the name of a hidden model.
+type HiddenName struct {
+	Where string `json:"where"`
+	Times int    `json:"times"`
+}
+
+func (h HiddenName) String() string {
+	if h.Times == 1 {
+		return "once in " + h.Where
+	}
+	return fmt.Sprintf("%d times in %s", h.Times, h.Where)
+}
+
+// list is what was seen, in order of the places.
+func (s *sightings) list() (all []HiddenName) {
+	for _, where := range slices.Sorted(maps.Keys(s.times)) {
+		if s.times[where] > 0 {
+			all = append(all, HiddenName{where, s.times[where]})
+		}
+	}
+	return all
+}
+
+// reportNames says after the run where names of hidden models were seen. The agent has
+// ended, and no connection of its is open.
+func (r *runner) reportNames(ctx context.Context) {
+	s := r.agent.seen
+	if s == nil || !r.agent.begun {
+		return
+	}
+	s.reading.Wait()
+	unsearched := s.left(ctx, r.results.root, r.space.root)
+	for _, what := range unsearched {
+		r.warn("Seer has not looked for the names of hidden models in all of %s", what)
+	}
+	r.result.HiddenNames = s.list()
+	if len(r.result.HiddenNames) == 0 {
+		in := "the agent's output, its results and the answers to it"
+		if !r.agent.confined() {
+			in = "the agent's output and its results"
+		}
+		r.tell(engine.LevelInfo, engine.StageEnd, true, "%s", engine.Unfound(in, unsearched))
+		return
+	}
+	var texts []string
+	for _, h := range r.result.HiddenNames {
+		texts = append(texts, h.String())
+	}
+	const most = 10 // places
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most], fmt.Sprintf("%d more places, which %s lists", more, recordName))
+	}
+	r.tell(engine.LevelWarn, engine.StageEnd, false, "the name of a hidden model was seen: %s", strings.Join(texts, ", "))
+}
