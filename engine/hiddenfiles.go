@@ -8,11 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/namesearch"
-	"github.com/seer-engine/seer/engine/trust"
 )
 
 // HiddenNames finds the names of models that the sandbox's agent is not to know.

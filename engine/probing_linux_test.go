@@ -3,7 +3,6 @@ package engine_test
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/testsource"
@@ -175,10 +175,8 @@ func TestHiddenModelInNotebook(t *testing.T) {
 		t.Errorf("the kernel is not as it was: %+v, %v", sessions, err)
 	}
 
-	// What is hidden is written nowhere, so that this Jupyter does not come back. Whoever
-	// has its port afterwards gets no token.
-	kill := protocol.ProcessSpec{Shell: `kill -9 $(grep -l "[s]eer_notebook" /proc/[0-9]*/cmdline | cut -d/ -f3)`}
-	if _, err := s.Exec(t.Context(), kill, nil, io.Discard, io.Discard); err != nil {
+	// Whoever has the port of a Jupyter that has ended for good gets no token.
+	if err := s.Runtime().DeleteProcess(t.Context(), notebook.ProcessID); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {

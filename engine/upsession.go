@@ -123,7 +123,6 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	base := newBase()
 	spec := notebook.Spec{
 		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
-		Secret: slices.ContainsFunc(u.exp.Sandbox.Models, func(m experiment.Model) bool { return m.Hidden }),
 	}
 	if u.chosen.HostMounts { // then its Python is this computer's
 		spec.Compiled = u.engine.compiledNotebook(ctx)

@@ -54,8 +54,6 @@ type Spec struct {
 	Python       string            // interpreter that has the packages; empty = the configured one
 	Lab          bool              // with JupyterLab
 	Setup        []SetupCell       // in this order
-	Hide         map[string]string // texts → what is said in their place
-	Secret       bool              // nothing of this is written down on the machine, so that a Jupyter that is killed does not come back; Hide asks for it, too
 	KernelEnv    map[string]string // variables of kernels besides those of every process
 	Compiled     []byte            // by python.CompileNotebook, for the interpreter of the machine; without it, that one compiles
 }
@@ -108,14 +106,13 @@ type config struct {
 	BaseURL      string            `json:"base_url"`
 	Lab          bool              `json:"lab"`
 	Setup        []SetupCell       `json:"setup"`
-	Hide         map[string]string `json:"hide"`
 	KernelEnv    map[string]string `json:"kernel_env"`
 }
 
 func (s Spec) config(root string, port int) config {
 	c := config{
 		Root: root, NotebooksDir: s.NotebooksDir, IP: s.IP, Port: port, Token: s.Token, BaseURL: s.BaseURL,
-		Lab: s.Lab, Setup: s.Setup, Hide: s.Hide, KernelEnv: s.KernelEnv,
+		Lab: s.Lab, Setup: s.Setup, KernelEnv: s.KernelEnv,
 	}
 	if c.IP == "" {
 		c.IP = "127.0.0.1"
@@ -126,25 +123,18 @@ func (s Spec) config(root string, port int) config {
 	return c
 }
 
-// command starts the service with its configuration in $1. Its paths are the shell's
-// business: those of arguments and variables mean what they mean to processes of the machine.
-const command = `PYTHONPATH="$HOME/.seer/notebook/python${PYTHONPATH:+:$PYTHONPATH}" exec "${SEER_NOTEBOOK_PYTHON:-python3}" -m seer_notebook --config "$1"`
+// command starts the service. Its paths are the shell's business: those of arguments and
+// variables mean what they mean to processes of the machine.
+const command = `PYTHONPATH="$HOME/.seer/notebook/python${PYTHONPATH:+:$PYTHONPATH}" exec "${SEER_NOTEBOOK_PYTHON:-python3}" -m seer_notebook --config "$HOME/.seer/notebook/config.json"`
 
-// process is what is started. A configuration that tells what is hidden never lies
-// on the machine's disk: it comes by standard input, which cannot be had twice, so that such a service is not started again.
+// process is what is started.
 func (s Spec) process(interpreter string) protocol.ProcessSpec {
-	file := `"$HOME/.seer/notebook/config.json"`
-	if s.secret() {
-		file = "-"
-	}
 	return protocol.ProcessSpec{
-		ID: ProcessID, Name: "jupyter", Shell: "set -- " + file + "\n" + command, Cwd: s.Root,
-		Background: true, Restart: !s.secret(), Stdin: s.secret(), Activity: folder + "/activity",
+		ID: ProcessID, Name: "jupyter", Shell: command, Cwd: s.Root,
+		Background: true, Restart: true, Activity: folder + "/activity",
 		Env: map[string]string{"SEER_NOTEBOOK_PYTHON": interpreter},
 	}
 }
-
-func (s Spec) secret() bool { return s.Secret || len(s.Hide) > 0 }
 
 func start(ctx context.Context, rt *protocol.Client, s Spec, port int, log func(string)) (Server, error) {
 	p, err := s.launch(ctx, rt, port)
@@ -178,10 +168,8 @@ func (s Spec) launch(ctx context.Context, rt *protocol.Client, port int) (protoc
 	if err != nil {
 		return protocol.Process{}, err
 	}
-	if !s.secret() {
-		if err := rt.WriteFile(ctx, folder+"/config.json", bytes.NewReader(data), 0o600); err != nil {
-			return protocol.Process{}, fmt.Errorf("write the configuration of the notebook service: %w", err)
-		}
+	if err := rt.WriteFile(ctx, folder+"/config.json", bytes.NewReader(data), 0o600); err != nil {
+		return protocol.Process{}, fmt.Errorf("write the configuration of the notebook service: %w", err)
 	}
 	interpreter, err := s.interpreter(ctx, rt)
 	if err != nil {
@@ -190,11 +178,7 @@ func (s Spec) launch(ctx context.Context, rt *protocol.Client, port int) (protoc
 	if err := rt.DeleteProcess(ctx, ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return protocol.Process{}, err
 	}
-	p, err := rt.StartProcess(ctx, s.process(interpreter))
-	if err == nil && s.secret() {
-		_, err = rt.WriteStdin(ctx, p.ID, 0, data, true)
-	}
-	return p, err
+	return rt.StartProcess(ctx, s.process(interpreter))
 }
 
 // root is the folder as processes of the machine see it.

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -186,43 +185,6 @@ func TestStart(t *testing.T) {
 	}
 	if _, err := c.Info(ctx); err != nil {
 		t.Errorf("after its restart: %v", err)
-	}
-
-	// What is hidden never lies on the disk.
-	const name = "the-secret-model-name"
-	spec = notebook.Spec{Python: python, Port: freePort(t), Hide: map[string]string{name: "<hidden>"},
-		Setup: []notebook.SetupCell{{Name: "model", Code: "path = '" + name + "'", Hidden: true}}}
-	server, err = notebook.Start(ctx, rt, spec, nil)
-	for tries := 0; protocol.CodeOf(err) == protocol.Conflict && tries < 5; tries++ { // somebody else has taken the port since
-		spec.Port = freePort(t)
-		server, err = notebook.Start(ctx, rt, spec, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	hidden := notebook.NewClient(server.Address)
-	defer hidden.Close()
-	if s, _, err = hidden.StartSession(ctx, notebook.NewSession{Mode: notebook.New}); err != nil {
-		t.Fatal(err)
-	}
-	if got := said(ctx, t, hidden, s.ID, "print(path)"); got != "<hidden>\n" {
-		t.Errorf("%q", got)
-	}
-	err = filepath.WalkDir(filepath.Dir(workspace), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if bytes.Contains(data, []byte(name)) && !bytes.HasPrefix(data, []byte("\x7fELF")) { // the runtime is this test itself
-			t.Errorf("the name is in %s", path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
 	}
 }
 

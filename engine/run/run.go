@@ -13,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine"

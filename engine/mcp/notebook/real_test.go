@@ -42,8 +42,8 @@ func service(t *testing.T, python string) (notebook.Address, string) {
 	root, token := t.TempDir(), "token-of-the-notebooks"
 	config, err := json.Marshal(map[string]any{
 		"root": root, "notebooks_dir": "notebooks", "ip": "127.0.0.1", "port": 0, "token": token, "base_url": "/", "lab": false,
-		"setup": []map[string]any{{"name": "greeting", "code": "greeting = 'hello from set-up'", "hidden": false}},
-		"hide":  map[string]string{}, "kernel_env": map[string]string{},
+		"setup":      []map[string]any{{"name": "greeting", "code": "greeting = 'hello from set-up'", "hidden": false}},
+		"kernel_env": map[string]string{},
 	})
 	if err != nil {
 		t.Fatal(err)

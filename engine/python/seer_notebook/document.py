@@ -6,7 +6,6 @@ import asyncio
 import uuid
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from .hide import Hider
 from .outputs import Output
 from .saving import as_jupyter_writes
 
@@ -114,10 +113,9 @@ class Document:
     def notebook(self) -> Dict[str, Any]:
         raise NotImplementedError
 
-    async def text(self, hider: Hider) -> str:
-        """The notebook as Jupyter writes it, without hidden words."""
-        content = hider.tree(self.notebook())
-        return await asyncio.get_running_loop().run_in_executor(None, as_jupyter_writes, content)
+    async def text(self) -> str:
+        """The notebook as Jupyter writes it."""
+        return await asyncio.get_running_loop().run_in_executor(None, as_jupyter_writes, self.notebook())
 
     def ids(self) -> List[str]:
         raise NotImplementedError

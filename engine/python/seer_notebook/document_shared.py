@@ -10,7 +10,6 @@ from pycrdt import Map, Text
 
 from .document import Document
 from .document_cells import SharedCells
-from .hide import Hider
 from .outputs import Output
 from .saving import joined
 
@@ -63,10 +62,10 @@ class SharedDocument(Document):
         found: Dict[str, Any] = self._nb.get()
         return {**found, "nbformat": 4, "nbformat_minor": 5, "cells": [_plain(c) for c in found["cells"]]}
 
-    async def text(self, hider: Hider) -> str:
+    async def text(self) -> str:
         ids = self.ids()
-        if hider or self._cells.large() or len(set(ids)) != len(ids):  # which the library puts right
-            return await super().text(hider)
+        if self._cells.large() or len(set(ids)) != len(ids):  # which the library puts right
+            return await super().text()
         return joined(self._cells.texts(), self._metadata())
 
     def _metadata(self) -> Dict[str, Any]:

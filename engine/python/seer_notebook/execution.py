@@ -7,7 +7,6 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from .events import PIECE, Budget, Log
-from .hide import Hider
 from .outputs import Outputs
 from .spool import Spool
 
@@ -17,7 +16,7 @@ ENDED = ("done", "error", "interrupted", "dead", "dropped")
 class Execution:
     """Made when the code is queued; heard takes the kernel's messages; end is called once."""
 
-    def __init__(self, name: str, session: str, cell: Optional[str], code: str, hider: Hider, budget: Budget, spool_dir: str) -> None:
+    def __init__(self, name: str, session: str, cell: Optional[str], code: str, budget: Budget, spool_dir: str) -> None:
         self.id, self.session, self.cell, self.code = name, session, cell, code
         self.state, self.position = "queued", 0
         self.execution_count: Optional[int] = None
@@ -30,8 +29,6 @@ class Execution:
         self.spool = Spool(os.path.join(spool_dir, name + ".txt"))
         self.outputs = Outputs(self.spool.path)
         self.log = Log(budget, "read GET …/executions/%s/text, and the outputs of the cell" % name)
-        self._hider = hider
-        self._held: Dict[str, str] = {}  # of each stream, what may begin a hidden word
         self.changed: Callable[[], None] = lambda: None  # the outputs or the count are not what they were
         self.updated: Callable[[Dict[str, Any]], None] = lambda content: None  # a display is to show something else
         self.full_told = False
@@ -49,7 +46,6 @@ class Execution:
     def end(self, state: str, error: Optional[Dict[str, Any]] = None, note: str = "") -> None:
         if self.state in ENDED:
             return
-        self._release()
         self.outputs.seal()
         self.state, self.ended, self.position = state, time.time(), 0
         self.error = self.error or error
@@ -62,7 +58,7 @@ class Execution:
         self.log.close(execution=described)
 
     def note(self, text: str) -> None:
-        self.log.add("note", len(text), text=self._hider.text(text))
+        self.log.add("note", len(text), text=text)
 
     def describe(self) -> Dict[str, Any]:
         found = {"id": self.id, "session": self.session, "cell": self.cell, "state": self.state, "position": self.position,
@@ -75,13 +71,6 @@ class Execution:
         name = "stderr" if content.get("name") == "stderr" else "stdout"
         text = str(content.get("text", ""))
         for at in range(0, len(text), PIECE):  # a kernel says what was printed in 0.2 s at once, be it 100 MB
-            said, held = self._hider.cut(self._held.pop(name, "") + text[at:at + PIECE])
-            if held:
-                self._held[name] = held
-            self._say(name, said)
-
-    def _say(self, name: str, text: str) -> None:
-        for at in range(0, len(text), PIECE):
             piece = text[at:at + PIECE]
             self.outputs.stream(name, piece)
             self.spool.add(piece.encode("utf-8", "replace"))
@@ -90,12 +79,7 @@ class Execution:
             self.full_told = True
             self.note("from here on the text is not kept: " + self.spool.full)
 
-    def _release(self) -> None:
-        for name in list(self._held):
-            self._say(name, self._hider.text(self._held.pop(name)))
-
     def _on_lost(self, content: Dict[str, Any]) -> None:
-        self._release()
         self.note("about %d messages of the kernel were lost here: it says more at once than can be sent" % content["count"])
 
     def _on_execute_input(self, content: Dict[str, Any]) -> None:
@@ -109,36 +93,31 @@ class Execution:
         self._bundle("display_data", content)
 
     def _bundle(self, kind: str, content: Dict[str, Any], **more: Any) -> None:
-        self._release()
-        data = self._hider.tree({"output_type": kind, "data": content.get("data") or {}, "metadata": content.get("metadata") or {}, **more})
+        data = {"output_type": kind, "data": content.get("data") or {}, "metadata": content.get("metadata") or {}, **more}
         display_id = str((content.get("transient") or {}).get("display_id") or "")
         kept = self.outputs.add(data, display_id)
         more = {"display_id": display_id} if display_id else {}
         self.log.add("output", _weight(kept), output=kept, **more)
 
     def _on_update_display_data(self, content: Dict[str, Any]) -> None:
-        self._release()
         self.updated(content)
 
     def on_update(self, content: Dict[str, Any]) -> bool:
         """A display that this execution has made shows something else; it may be another one that says so."""
         display_id = str((content.get("transient") or {}).get("display_id") or "")
-        data, metadata = self._hider.tree(content.get("data") or {}), self._hider.tree(content.get("metadata") or {})
-        changed = self.outputs.update(display_id, data, metadata)
+        changed = self.outputs.update(display_id, content.get("data") or {}, content.get("metadata") or {})
         if changed:
             self.log.add("update", _weight(changed[-1]), display_id=display_id, output=changed[-1])
             self.changed()
         return bool(changed)
 
     def _on_clear_output(self, content: Dict[str, Any]) -> None:
-        self._release()
         self.outputs.clear(bool(content.get("wait")))
         self.log.add("clear", 0, wait=bool(content.get("wait")))
 
     def _on_error(self, content: Dict[str, Any]) -> None:
-        self._release()
-        error = self._hider.tree({"ename": str(content.get("ename", "")), "evalue": str(content.get("evalue", "")),
-                                  "traceback": [str(x) for x in content.get("traceback") or []]})
+        error = {"ename": str(content.get("ename", "")), "evalue": str(content.get("evalue", "")),
+                 "traceback": [str(x) for x in content.get("traceback") or []]}
         if error["ename"] == "StdinNotImplementedError":
             self.log.add("input", 0)
         kept = self.outputs.add({"output_type": "error", **error})

@@ -44,7 +44,7 @@ class Handler(APIHandler):
     def say(self, value: Any, status: int = 200) -> None:
         self.set_status(status)
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(self.service.hider.tree(value)))
+        self.finish(json.dumps(value))
 
     def body(self, fields: Mapping[str, Any], needed: str = "") -> Dict[str, Any]:
         """The fields of the request, those that are missing as None."""
@@ -82,7 +82,7 @@ class Handler(APIHandler):
         code = "forbidden" if status_code in (401, 403) else CODES.get(status_code, "internal" if status_code >= 500 else "invalid")
         self.set_status(403 if status_code == 401 else status_code)
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps({"error": {"code": code, "message": self.service.hider.text(str(message))}}))
+        self.finish(json.dumps({"error": {"code": code, "message": str(message)}}))
 
 
 def answers(method: Method) -> Any:

@@ -67,7 +67,7 @@ class Notebook(Handler):
             return
         self.set_header("X-Seer-Version", document.version)  # before it is read: what comes meanwhile is another
         self.set_header("Content-Type", "application/json")
-        self.finish(await document.text(self.service.hider))
+        self.finish(await document.text())
 
 
 class Cells(Handler):

@@ -15,7 +15,6 @@ from .document_file import FileDocument
 from .errors import Refused, from_os
 from .events import Budget
 from .execution import ENDED, Execution
-from .hide import Hider
 from .session import Session
 from .settings import Settings
 
@@ -30,7 +29,6 @@ class Service:
     def __init__(self, app: Any, settings: Settings, private: str) -> None:
         self.app, self.settings, self.private = app, settings, private
         self.log, self.kernels, self.jupyter_sessions = app.log, app.kernel_manager, app.session_manager
-        self.hider = Hider(settings.hide)
         app.event_logger.add_listener(schema_id=_ACTIONS, listener=self._acted)
         self.sessions: Dict[str, Session] = {}
         self.executions: OrderedDict[str, Execution] = OrderedDict()
@@ -185,7 +183,7 @@ class Service:
     # -- executions
 
     def execution(self, session: Session, cell: Optional[str], code: str) -> Execution:
-        execution = Execution(uuid.uuid4().hex[:12], session.id, cell, code, self.hider, self._budget, self.private)
+        execution = Execution(uuid.uuid4().hex[:12], session.id, cell, code, self._budget, self.private)
         self.executions[execution.id] = execution
         return execution
 
@@ -244,7 +242,7 @@ class Service:
             session.path = path
             self.sessions[session.id] = session
         for gone in self._lost.get("executions", []):
-            execution = Execution(gone["id"], gone["session"], gone["cell"], "", self.hider, self._budget, self.private)
+            execution = Execution(gone["id"], gone["session"], gone["cell"], "", self._budget, self.private)
             execution.queued, execution.started = gone["queued"], gone["started"]
             self.executions[execution.id] = execution
             execution.end("dead" if gone["started"] else "dropped", note="the Jupyter server ended unexpectedly and the kernel with it")

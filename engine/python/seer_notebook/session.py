@@ -77,7 +77,7 @@ class Session(Shows):
         def told(results: List[Dict[str, Any]]) -> None:
             self.setup = list(results)
 
-        await setup_code.run(self.kernel, self.service.settings.setup, self.service.hider, told)
+        await setup_code.run(self.kernel, self.service.settings.setup, told)
 
     async def _fail(self, why: str) -> None:
         try:
@@ -85,9 +85,9 @@ class Session(Shows):
         except Exception:
             self.service.log.exception("a kernel could not be shut down")
         if self.state != "closed":
-            self.state, self.message = "dead", self.service.hider.text(why)
+            self.state, self.message = "dead", why
             self.service.store()
-        raise Refused("failed", self.service.hider.text(why))
+        raise Refused("failed", why)
 
     async def close(self) -> None:
         self.drop_all("the session was closed")
@@ -141,7 +141,7 @@ class Session(Shows):
             await self._restarted()
             return
         self.service.log.warning("session %s: %s", self.id, reason)
-        self.state, self.message = "dead", self.service.hider.text(reason)
+        self.state, self.message = "dead", reason
         self.drop_all(reason)
         self.service.store()
 
@@ -242,7 +242,7 @@ class Session(Shows):
         if reply.get("status") == "ok":
             self._finish(execution, "done")
             return
-        error = self.service.hider.tree({k: reply.get(k) or ([] if k == "traceback" else "") for k in ("ename", "evalue", "traceback")})
+        error = {k: reply.get(k) or ([] if k == "traceback" else "") for k in ("ename", "evalue", "traceback")}
         interrupted = execution.interrupt or error["ename"] == "KeyboardInterrupt" or reply.get("status") == "aborted"
         self._finish(execution, "interrupted" if interrupted else "error", error)
 

@@ -34,13 +34,12 @@ class Settings:
     base_url: str = "/"
     lab: bool = False
     setup: List[SetupCell] = field(default_factory=list)
-    hide: Dict[str, str] = field(default_factory=dict)
     kernel_env: Dict[str, str] = field(default_factory=dict)
 
 
 _PATH = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/")
 _TYPES = {"root": str, "notebooks_dir": str, "ip": str, "port": int, "token": str, "base_url": str, "lab": bool,
-          "setup": list, "hide": dict, "kernel_env": dict}
+          "setup": list, "kernel_env": dict}
 
 
 def read(name: str) -> bytes:
@@ -73,7 +72,7 @@ def parse(data: bytes) -> Settings:
     root = _root(given.get("root", ""))
     return Settings(root, _notebooks(root, given.get("notebooks_dir") or "notebooks"), given["ip"], port, token,
                     slashes(given.get("base_url", "/")), bool(given.get("lab")), _setup(given.get("setup", [])),
-                    _texts("hide", given.get("hide", {})), _texts("kernel_env", given.get("kernel_env", {})))
+                    _texts("kernel_env", given.get("kernel_env", {})))
 
 
 def slashes(path: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Sequence
 
-from .hide import Hider
 from .kernel import Kernel
 from .settings import SetupCell
 
@@ -34,15 +33,15 @@ class Failed(Exception):
     """A set-up cell has failed; the text has its traceback."""
 
 
-async def run(kernel: Kernel, cells: Sequence[SetupCell], hider: Hider, told: Callable[[List[Dict[str, Any]]], None]) -> None:
+async def run(kernel: Kernel, cells: Sequence[SetupCell], told: Callable[[List[Dict[str, Any]]], None]) -> None:
     """Runs the cells one after the other and tells their results after each; stops at the first that fails."""
     results: List[Dict[str, Any]] = []
     for cell in cells:
         before = await expression(kernel, _BEFORE) if cell.hidden else ""
         reply = await kernel.run(cell.code, _deaf, silent=True)
         ok = reply.get("status") == "ok"
-        error = "" if ok else hider.text(traceback_text(reply))
-        results.append({"name": hider.text(cell.name), "ok": ok, "error": error})
+        error = "" if ok else traceback_text(reply)
+        results.append({"name": cell.name, "ok": ok, "error": error})
         if cell.hidden:
             await expression(kernel, "(lambda d: (exec(%r, d), d['_forget'](%s)))({'get_ipython': get_ipython})" % (FORGET, before or "''"))
         told(results)

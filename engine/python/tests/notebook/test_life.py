@@ -209,13 +209,12 @@ class Restarted(unittest.TestCase):
 class Starting(unittest.TestCase):
     def test_a_failing_set_up_is_the_users_own_error(self) -> None:
         bad = "def f():\n    raise KeyError('Hidden-Word')\nf()"
-        server = Server(setup=[{"name": "good", "code": "x = 1"}, {"name": "bad", "code": bad, "hidden": True}],
-                        hide={"hidden-word": "<hidden>"})
+        server = Server(setup=[{"name": "good", "code": "x = 1"}, {"name": "bad", "code": bad, "hidden": True}])
         self.addCleanup(server.close)
         with self.assertRaises(Failed) as caught:
             server.ask("POST", "/sessions", {"mode": "prepare"})
         self.assertEqual(caught.exception.code, "failed")
-        self.assertIn("KeyError: '<hidden>'", caught.exception.message)
+        self.assertIn("KeyError: 'Hidden-Word'", caught.exception.message)
         self.assertIn("in f()", caught.exception.message)
         self.assertEqual(server.ask("GET", "/sessions")["sessions"], [])
         with server.open("GET", "/api/kernels") as answer:

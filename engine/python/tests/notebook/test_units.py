@@ -1,4 +1,4 @@
-"""What can be tried without a server, with much that is random: hiding, limits, merging."""
+"""What can be tried without a server, with much that is random: limits, merging."""
 
 import asyncio
 import json
@@ -21,24 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from seer_notebook import merge, messages, paths, saving, settings, store
 from seer_notebook.events import Budget, Log
 from seer_notebook.execution import Execution
-from seer_notebook.hide import Hider
 from seer_notebook.outputs import KEPT, Outputs
-
-
-class Hiding(unittest.TestCase):
-    def test_pieces_say_what_the_whole_says(self) -> None:
-        rnd = random.Random(7)
-        hider = Hider({"abca": "<1>", "abcabd": "<2>", "Bc/d": "<3>"})
-        for _ in range(3000):
-            text = "".join(rnd.choice(["a", "b", "c", "d", "/", "A", "x", "\x1b[31m", "abcabd"]) for _ in range(rnd.randrange(30)))
-            said, held = "", ""
-            while text:
-                n = rnd.randrange(1, 6)
-                piece, held = hider.cut(held + text[:n])
-                said, text = said + piece, text[n:]
-            said += hider.text(held)
-            self.assertEqual(hider.text(said), said)
-            self.assertNotIn("abca", said.replace("\x1b[31m", "").lower())
 
 
 class Pieces(unittest.TestCase):
@@ -209,7 +192,7 @@ class Lost(unittest.TestCase):
         self.assertEqual(counter.missing({"msg_id": "of another kind"}), 0)
 
         async def told() -> str:
-            execution = Execution("e", "s", "c", "", Hider({}), Budget(), tempfile.gettempdir())
+            execution = Execution("e", "s", "c", "", Budget(), tempfile.gettempdir())
             execution.heard("lost", {"count": 90})
             return str(execution.log.since(1)[0]["text"])
 
@@ -342,8 +325,7 @@ class Parsing(unittest.TestCase):
         rnd = random.Random(1)
         with tempfile.TemporaryDirectory() as root:
             good = json.dumps({"root": root, "ip": "127.0.0.1", "port": 1, "token": "0123456789abcdef",
-                               "setup": [{"name": "a", "code": "b"}],
-                               "hide": {"a": "b"}}).encode()
+                               "setup": [{"name": "a", "code": "b"}]}).encode()
             settings.parse(good)
             for _ in range(3000):
                 data = bytearray(good)
