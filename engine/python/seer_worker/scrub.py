@@ -18,9 +18,9 @@ class Scrubber:
     def __init__(self, secrets: Iterable[Tuple[str, str]] = (), models: Iterable[Mapping[str, Any]] = ()) -> None:
         found = sorted(((v, n) for n, v in secrets if len(v) >= _SHORTEST), key=lambda s: -len(s[0]))
         self._secrets: List[Tuple[str, str]] = [(v, "[secret %s]" % n) for v, n in found]
-        models = list(models)
-        self._hide = Hider(models).text
-        self.hides = any(m.get("hidden") for m in models)
+        # A session's machine is not told the name: there is nothing to hide but words of the variable.
+        hidden = [m for m in models if m.get("hidden") and m.get("name") != m.get("var_name")]
+        self._hide, self.hides = Hider(hidden).text, bool(hidden)
         forms: Dict[str, None] = {}
         for value, _ in found:
             forms[json.dumps(value, ensure_ascii=False)[1:-1]] = None

@@ -134,6 +134,11 @@ class Hiding(unittest.TestCase):
             self.assertEqual(self.scrubber.text(text), text)
         self.assertEqual(Scrubber().text("google/gemma-2-9b"), "google/gemma-2-9b")
 
+    def test_a_sessions_machine_knows_no_name(self):
+        text = "Subject 3: the Subjects at /models/subject/x, MODEL_SUBJECT_PATH"
+        model = {"name": "subject", "path": "/models/subject", "env_name": "MODEL_SUBJECT_PATH", "var_name": "subject", "hidden": True}
+        self.assertEqual(Scrubber(models=[model]).text(text), text)
+
     def test_in_an_error(self):
         error = raised('''
             class Gemma2ForCausalLM:
