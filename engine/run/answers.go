@@ -3,7 +3,6 @@ package run
 import (
 	"bufio"
 	"compress/gzip"
-	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -90,55 +89,29 @@ const apart = "\n\n\n\n\n"
 // streams have it, one text goes on in the next.
 func (s *sightings) texts(body io.Reader) int {
 	streams, others := s.names.NewCounter(), s.names.NewCounter()
-	d := json.NewDecoder(body)
-	w := jsonWalk{}
+	r := textReader{in: bufio.NewReaderSize(body, 64<<10)}
+	key := ""
 	for {
-		token, err := d.Token()
+		text, isKey, err := r.next(others)
+		switch {
+		case isKey:
+			key = string(text)
+			_, _ = io.WriteString(others, key+apart)
+		case isPicture(key):
+		case key == "text":
+			_, _ = streams.Write(text)
+		default:
+			_, _ = others.Write(text)
+			_, _ = io.WriteString(others, apart)
+		}
 		if err != nil {
-			_, _ = io.Copy(others, io.MultiReader(d.Buffered(), body)) // no JSON, or cut off
 			return streams.Count() + others.Count()
 		}
-		text, isText := token.(string)
-		isKey := w.step(token)
-		switch {
-		case !isText || !isKey && w.picture():
-		case !isKey && w.key == "text":
-			_, _ = io.WriteString(streams, text)
-		default:
-			_, _ = io.WriteString(others, text+apart)
-		}
 	}
 }
 
-// jsonWalk knows where in a JSON value its tokens are.
-type jsonWalk struct {
-	key     string // the last one
-	objects []bool // of what is open: whether it is an object
-	valued  bool   // in an object, a value comes next
-}
-
-// step takes the next token, and reports whether it is a key.
-func (w *jsonWalk) step(token json.Token) (isKey bool) {
-	inObject := len(w.objects) > 0 && w.objects[len(w.objects)-1]
-	switch token {
-	case json.Delim('{'), json.Delim('['):
-		w.objects, w.valued = append(w.objects, token == json.Delim('{')), false
-		return false
-	case json.Delim('}'), json.Delim(']'):
-		w.objects, w.valued = w.objects[:len(w.objects)-1], false
-		return false
-	}
-	if !inObject || w.valued {
-		w.valued = false
-		return false
-	}
-	w.key, _ = token.(string)
-	w.valued = true
-	return true
-}
-
-// picture reports whether the value is a picture or the like in base64.
-func (w *jsonWalk) picture() bool {
-	kind, _, _ := strings.Cut(w.key, "/")
-	return (kind == "image" || kind == "audio" || kind == "video") && w.key != "image/svg+xml"
+// isPicture reports whether the value of a key is a picture or the like in base64.
+func isPicture(key string) bool {
+	kind, _, _ := strings.Cut(key, "/")
+	return (kind == "image" || kind == "audio" || kind == "video") && key != "image/svg+xml"
 }

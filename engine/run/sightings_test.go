@@ -1,9 +1,11 @@
 package run
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -67,6 +69,7 @@ func TestAnswersAreCounted(t *testing.T) {
 		"across records":         {chunked(output, record(1, "zep"), record(2, "an error"), record(1, "hyr\n")), map[string]int{"x": 1}},
 		"JSON escapes":           {sized(jsonKind, `{"a": "\u007aephyr", "zephyr": 1}`), map[string]int{"x": 2}},
 		"two texts are no name":  {sized(jsonKind, `{"a": ["zep", "hyr"], "b": "zep", "c": "hyr"}`), map[string]int{"x": 0}},
+		"escapes at the end":     {sized(jsonKind, `["a\\", "zephyr\"", "\ud83d\ude00 zep\u0068yr\n", "\uzephyr", "\ud800\u007aephyr"]`), map[string]int{"x": 4}},
 		"a picture":              {sized(jsonKind, `{"data": {"image/png": "zephyr", "text/plain": "quasar"}}`), map[string]int{"x": 1}},
 		"colours":                {sized(jsonKind, `{"traceback": ["\u001b[31mzephyr\u001b[0m-\u001b[31mquasar"]}`), map[string]int{"x": 1}},
 		"gzip":                   {sized(jsonKind+"Content-Encoding: gzip\r\n", packed(`{"a": "zephyr"}`)), map[string]int{"x": 1}},
@@ -118,5 +121,43 @@ func TestWatchedRelay(t *testing.T) {
 	s.reading.Wait()
 	if want := map[string]int{fromSandbox: 2}; !reflect.DeepEqual(s.times, want) {
 		t.Errorf("%v", s.times)
+	}
+}
+
+// Texts are read as encoding/json reads them.
+func FuzzTexts(f *testing.F) {
+	for _, text := range []string{"", `a"\`, "\U0001f600\n\x00", "\\\\", "\xff\xed\xa0\x80"} {
+		f.Add(text, text)
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		data, err := json.Marshal(map[string][]string{a: {b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want map[string][]string
+		if err := json.Unmarshal(data, &want); err != nil {
+			t.Fatal(err)
+		}
+		r := textReader{in: bufio.NewReaderSize(bytes.NewReader(data), 16)}
+		key, isKey, err := r.next(io.Discard)
+		value, there := want[string(key)]
+		if !isKey || err != nil || !there {
+			t.Fatalf("%q is read as the key %q, %v, %v", data, key, isKey, err)
+		}
+		if text, isKey, err := r.next(io.Discard); string(text) != value[0] || isKey || err != nil {
+			t.Errorf("%q is read as %q, %v, %v", data, text, isKey, err)
+		}
+	})
+}
+
+// BenchmarkAnswers reads a notebook's events of much output.
+func BenchmarkAnswers(b *testing.B) {
+	text := strings.Repeat("step 100: the loss is 0.1234, and nothing is named here\n", 1000)
+	event := fmt.Sprintf(`{"n":1,"t":"output","output":{"output_type":"stream","name":"stdout","text":%q}}`+"\n", text)
+	wire := sized("Content-Type: application/x-ndjson\r\n", strings.Repeat(event, 100))
+	b.SetBytes(int64(len(wire)))
+	for b.Loop() {
+		s := looking()
+		s.answers("x", strings.NewReader(wire))
 	}
 }
