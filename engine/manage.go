@@ -180,8 +180,10 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 		cancel()
 		s.Close()
 	}
-	_, err = e.driver.End(ctx, r, "ended by the user")
-	return as(KindProvider, err)
+	if _, err = e.driver.End(ctx, r, "ended by the user"); err != nil {
+		return as(KindProvider, err)
+	}
+	return as(KindInternal, os.RemoveAll(e.pageDir(r.ID)))
 }
 
 // EndOverdue ends the rented machines that have not ended by themselves at the end that was

@@ -28,6 +28,17 @@ func (e *Engine) PortRelayDir(sandbox string, port int) (string, error) {
 	return dir, as(KindInternal, os.MkdirAll(dir, 0o700))
 }
 
+// PageDir is a private folder for the file that leads a browser to a page of the sandbox.
+// [Sandbox.Terminate] removes it, or else [Engine.GC] once the sandbox has ended.
+func (e *Engine) PageDir(sandbox string) (string, error) {
+	dir := e.pageDir(sandbox)
+	return dir, as(KindInternal, os.MkdirAll(dir, 0o700))
+}
+
+func (e *Engine) pageDir(sandbox string) string {
+	return filepath.Join(e.store.RuntimeDir(), relayPrefix+sandbox+portMark+"page")
+}
+
 // portMark is between a sandbox and a port in the name of a folder.
 const portMark = "+"
 

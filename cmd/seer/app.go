@@ -36,6 +36,8 @@ type app struct {
 	started bool // past the parsing of the command line
 	engine  func() (*engine.Engine, error)
 	opened  *engine.Engine
+
+	urlInArguments bool // for tests of attacks: the browser is given the URL itself
 }
 
 func newApp(in, out, err *os.File) *app {

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"net/url"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 func newOpen(a *app) *cobra.Command {
@@ -20,9 +24,10 @@ func newOpen(a *app) *cobra.Command {
 		Use:   "open ID jupyter|code [--print]",
 		Short: "Open a sandbox's Jupyter or VS Code in the browser",
 		Long: `Open Jupyter (execution_mode: notebook) or VS Code (debug: true) of a sandbox in the
-browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL,
-which is printed with --print, or where there is no browser: whoever has it can do
-everything in the sandbox. On this computer the host of the URL is a name under
+browser. VS Code asks for a password, which is printed. Jupyter's token is in its URL:
+whoever has it can do everything in the sandbox. The browser is given a file that only
+you can read and that leads to the URL. The URL is printed with --print, or where there
+is no browser; a browser that cannot read such files (as a snap) needs it. On this computer the host of the URL is a name under
 localhost, so that pages of sandboxes share no cookies; a browser that does not know
 such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no such port, use seer forward.`,
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
@@ -40,7 +45,7 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 			}
 			opened := false
 			if !show {
-				err := browse(cmd.Context(), page.URL)
+				err := a.browse(cmd.Context(), s.ID(), page.URL)
 				if opened = err == nil; !opened {
 					a.ui.note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
 				}
@@ -96,8 +101,10 @@ func pageOf(ctx context.Context, s *engine.Sandbox, what string) (p page, err er
 // xdgNothing is the code of xdg-open where there is nothing that could open it.
 const xdgNothing = 3
 
-// browse asks the desktop to open a page.
-func browse(ctx context.Context, url string) error {
+// browse has the desktop open a page of a sandbox. Every user of this computer can read the
+// arguments of programs, so the browser is given a private file that leads to the URL.
+// The browser may read it after this returns: it stays as long as the sandbox.
+func (a *app) browse(ctx context.Context, sandbox, address string) error {
 	command := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		command = "open"
@@ -106,10 +113,33 @@ func browse(ctx context.Context, url string) error {
 	if err != nil {
 		return errors.New("there is no " + command)
 	}
-	err = exec.CommandContext(ctx, path, url).Run()
+	if !a.urlInArguments {
+		if address, err = a.redirect(sandbox, address); err != nil {
+			return err
+		}
+	}
+	err = exec.CommandContext(ctx, path, address).Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && command == "xdg-open" && exit.ExitCode() == xdgNothing {
 		return errors.New("xdg-open has found none")
 	}
 	return err
+}
+
+// redirect writes the file that leads to a URL, and returns the file's own URL.
+func (a *app) redirect(sandbox, to string) (string, error) {
+	e, err := a.engine()
+	if err != nil {
+		return "", err
+	}
+	dir, err := e.PageDir(sandbox)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "open.html")
+	text := fmt.Sprintf("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"refresh\" content=\"0;url=%[1]s\">\n<a href=\"%[1]s\">open</a>\n", html.EscapeString(to))
+	if err := state.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	return (&url.URL{Scheme: "file", Path: file}).String(), nil
 }
