@@ -32,7 +32,7 @@ type victim struct {
 	env         map[string]string
 }
 
-func newVictim(t *testing.T, defended bool) *victim {
+func newVictim(t *testing.T, defended bool, change ...func(*engine.Options)) *victim {
 	t.Helper()
 	v := &victim{t: t, home: t.TempDir(), env: map[string]string{}}
 	v.Engine = newEngine(t, func(o *engine.Options) {
@@ -42,6 +42,9 @@ func newVictim(t *testing.T, defended bool) *victim {
 				return value, true
 			}
 			return os.LookupEnv(name)
+		}
+		for _, c := range change {
+			c(o)
 		}
 	})
 	if !defended {
@@ -92,6 +95,7 @@ func TestAttacks(t *testing.T) {
 		{Name: "experiment-reaches-loopback", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedLoopback},
 		{Name: "experiment-reaches-host-port", Isolation: "bubblewrap", Want: unconfirmed, Try: reachedHostPort},
 		{Name: "experiment-reads-password-of-package-index", Isolation: "bubblewrap", Want: "secret PIP_INDEX_URL", Try: readIndexPassword},
+		{Name: "image-pulled-with-users-login", Isolation: "bubblewrap", Want: unconfirmed, Try: pullPrivateImage},
 		{Name: "repository-gets-token-unconfirmed", Want: unconfirmed, Try: askedForToken},
 		{Name: "dotenv-chooses-the-package-index", Isolation: "bubblewrap", Want: "setting PIP_INDEX_URL", Try: foreignIndex},
 		{Name: "confirmed-code-is-replaced", Want: unconfirmed, Try: replacedCode},

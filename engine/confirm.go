@@ -53,6 +53,9 @@ func (e *Engine) Confirm(ctx context.Context, effects trust.Effects) error {
 // confirm asks for everything at once, before anything is rented, built or started.
 func (u *up) confirm(ctx context.Context) error {
 	if u.exp.File == "" { // built in code: the program's own
+		for _, ref := range imagesHere(u.plan) {
+			u.engine.logins.confirm(ref)
+		}
 		return nil
 	}
 	env, err := u.engine.env(u.exp)
@@ -71,6 +74,9 @@ func (u *up) confirm(ctx context.Context) error {
 	}
 	if err := u.engine.Confirm(ctx, trust.Of(facts)); err != nil {
 		return err
+	}
+	for _, i := range facts.Images {
+		u.engine.logins.confirm(i.Ref)
 	}
 	if !u.opts.Agent {
 		return nil

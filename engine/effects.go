@@ -54,6 +54,9 @@ func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan
 		}
 	}
 	var err error
+	if f.Images, err = e.imagesByLogin(ctx, p); err != nil {
+		return f, err
+	}
 	if f.Accounts, err = e.accounts(ctx, exp, p); err != nil {
 		return f, err
 	}

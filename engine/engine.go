@@ -106,6 +106,7 @@ type Engine struct {
 	hosted *host.Host
 	audit  *store.Recorder
 	seams  seams
+	logins imageLogins
 }
 
 // seams switch defences off, for tests that show what each is good for.
@@ -256,7 +257,7 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 		return nil, err
 	}
 	return local.New(local.Options{
-		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
+		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
 		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
 		Cache:  e.compiledWorker, Places: e.places(),
 	}), nil

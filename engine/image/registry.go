@@ -14,6 +14,9 @@ const MaxManifest = 4 << 20
 type Registry interface {
 	Name() string      // in full, with the registry and the tag or digest
 	Reference() string // the tag or digest
+	// Login is the host for which there are credentials, or some that cannot be read; empty
+	// = none. It asks no registry.
+	Login(ctx context.Context) (host string)
 	// Manifest fetches a manifest or an index by tag or digest, at most MaxManifest bytes.
 	Manifest(ctx context.Context, reference string) (data []byte, mediaType string, err error)
 	// Blob asks for a blob from an offset on, and says from where it really comes.

@@ -57,6 +57,13 @@ func Hostname(ref registry.Reference) string {
 	return (&url.URL{Host: ref.Registry}).Hostname()
 }
 
+// HasLogin reports whether there are credentials for a registry, or some that cannot be
+// read. Own is that of [Options].
+func HasLogin(ctx context.Context, ref registry.Reference, own Credentials) bool {
+	found, err := credential(own)(ctx, ref.Host())
+	return err != nil || found != auth.EmptyCredential
+}
+
 func credential(own Credentials) auth.CredentialFunc {
 	if own != nil {
 		return func(ctx context.Context, host string) (auth.Credential, error) {

@@ -29,6 +29,7 @@ type Facts struct {
 	Volumes    []string // of the account that pays for rented machines
 	Secrets    []Secret
 	Settings   []Setting
+	Images     []Image // fetched with the user's login
 	Accounts   []Account
 	Snapshot   *Snapshot // that the sandbox starts from; nil = none
 	Ports      []int
@@ -46,6 +47,9 @@ type Secret struct{ Name, From, To string }
 
 // Setting is a variable that a file beside the experiment sets.
 type Setting struct{ Name, From, Digest string }
+
+// Image is a private image of the user's, at the registry of a host.
+type Image struct{ Ref, Host string }
 
 // Account pays for rented machines and receives models and files.
 type Account struct {
@@ -96,6 +100,9 @@ func Of(f Facts) Effects {
 	}
 	for _, s := range f.Settings {
 		c.add(true, s.Digest, "setting %s from %s for what installs packages", s.Name, s.From)
+	}
+	for _, i := range f.Images {
+		c.add(true, "", "pull %s with your login of %s", i.Ref, i.Host)
 	}
 	for _, a := range f.Accounts {
 		c.add(true, a.Digest, "rent at %s; %s", a.Text(), a.Limits)

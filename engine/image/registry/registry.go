@@ -28,6 +28,7 @@ type remoteImage struct {
 	asked string // as the user wrote it
 	ref   registry.Reference
 	repo  *remote.Repository
+	creds ociclient.Credentials
 	read  transfer.Options // for what is small
 }
 
@@ -42,7 +43,7 @@ func Open(ref string, o image.Options) (image.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remoteImage{asked: ref, ref: parsed, read: read, repo: repo}, nil
+	return remoteImage{asked: ref, ref: parsed, read: read, repo: repo, creds: o.Credentials}, nil
 }
 
 // Name implements [image.Registry].
@@ -50,6 +51,14 @@ func (r remoteImage) Name() string { return r.ref.String() }
 
 // Reference implements [image.Registry].
 func (r remoteImage) Reference() string { return r.ref.Reference }
+
+// Login implements [image.Registry].
+func (r remoteImage) Login(ctx context.Context) string {
+	if ociclient.HasLogin(ctx, r.ref, r.creds) {
+		return r.ref.Registry
+	}
+	return ""
+}
 
 // Manifest implements [image.Registry].
 func (r remoteImage) Manifest(ctx context.Context, reference string) (data []byte, mediaType string, err error) {

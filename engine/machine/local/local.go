@@ -47,6 +47,7 @@ type Options struct {
 	GPUs      func(ctx context.Context) (isolation.GPUSet, error) // default [isolation.GPUs]
 	ImagesDir string                                              // cache of images; default below Dir
 	Registry  image.Opener                                        // the client of registries, registry.Open; nil = no images
+	Login     func(ref string) bool                               // whether an image may be fetched with the user's login; nil = every one
 	Places    []string                                            // where runsc is looked for first
 
 	Gate []string // program of gates; default: the runtime's binary in ArtifactsDir, with "gate"

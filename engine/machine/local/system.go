@@ -87,9 +87,18 @@ func (p *provider) imageOptions(ref string, log func(string)) image.Options {
 	if dir == "" {
 		dir = filepath.Join(p.Dir, "images")
 	}
+	o := image.Options{Dir: dir, Log: log, Open: p.Registry, Insecure: PlainHTTP(ref)}
+	if p.Login != nil && !p.Login(ref) {
+		o.Credentials = image.Anonymous
+	}
+	return o
+}
+
+// PlainHTTP reports whether an image's registry is on this computer and speaks plain HTTP.
+func PlainHTTP(ref string) bool {
 	host, _, _ := strings.Cut(ref, "/")
 	name, _, _ := strings.Cut(host, ":")
-	return image.Options{Dir: dir, Log: log, Open: p.Registry, Insecure: name == "localhost" || name == "127.0.0.1"}
+	return name == "localhost" || name == "127.0.0.1"
 }
 
 // pinned is a reference that means the same image for ever.
