@@ -113,6 +113,7 @@ type Engine struct {
 type seams struct {
 	wheelsUnchecked bool // a build's file is kept under the name that the build gave it
 	wheelsWritable  bool // builds may write to the files that others take
+	wheelsVisible   bool // builds share what pip downloaded from every index
 	hostFiles       bool // an experiment's variables of pip may name any file of this computer
 	settingsAlike   bool // an experiment's variables of pip name a layer as the user's do
 }

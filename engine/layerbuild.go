@@ -114,7 +114,11 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 // buildLayer installs into the folder. What pip has downloaded is kept for later builds,
 // also when this one fails.
 func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	wheels, fresh, err := u.engine.openWheels(l.key)
+	dir, err := u.engine.wheelsOf(u.settings, l.packages, u.installs(l))
+	if err != nil {
+		return err
+	}
+	wheels, fresh, err := u.engine.openWheels(dir, l.key)
 	if err != nil {
 		return err
 	}
@@ -126,6 +130,17 @@ func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
 		u.report.warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
 	}
 	return errors.Join(err, removeAll(fresh))
+}
+
+// installs are the commands of the repositories of a layer.
+func (u *up) installs(l *layer) (commands []string) {
+	if !l.repos {
+		return nil
+	}
+	for _, r := range u.plan.Repos {
+		commands = append(commands, r.Install)
+	}
+	return commands
 }
 
 // inBuildMachine makes a machine that only builds, and ends with it: of the same kind and

@@ -109,7 +109,7 @@ func (u *up) wanted() environment.Spec {
 		}
 	case u.chosen.HostMounts:
 		want.Env, want.Wheels = u.settings.here, ""
-		if dir, err := u.engine.store.Cache(wheelsDir); err == nil { // it only saves time
+		if dir, err := u.engine.wheelsOf(u.settings, want.PythonPackages, u.installs(&layer{repos: true})); err == nil { // it only saves time
 			want.Wheels = dir
 		}
 	}

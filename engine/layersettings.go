@@ -161,11 +161,14 @@ func (s *settings) add(name, inside, here string, foreign bool) {
 // password, or be shown what only the user's password opens.
 func (s *settings) identify(name, text string, foreign bool) {
 	if foreign && !s.alike {
-		s.identity["experiment:"+name] = text
+		s.identity[foreignPrefix+name] = text
 		return
 	}
 	s.identity[name] = userinfo.ReplaceAllString(text, "://")
 }
+
+// foreignPrefix is before the names of settings that come with the experiment.
+const foreignPrefix = "experiment:"
 
 // hide notes the passwords in a text of URLs.
 func (s *settings) hide(name, text string, foreign bool) {

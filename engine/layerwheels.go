@@ -4,18 +4,56 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// wheelsDir is the folder of the cache with the files that pip has downloaded.
+// wheelsDir is the folder of the cache with the files that pip has downloaded from its own
+// index.
 const wheelsDir = "wheels"
+
+// ownWheelsDir is beside it, with a folder for each set of indexes.
+const ownWheelsDir = "wheels-of-indexes"
+
+// indexSettings decide from where pip downloads.
+var indexSettings = []string{"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"}
+
+// wheelsOf is the folder for the files that pip downloads for some packages and commands.
+// All builds share those of pip's own index. Who downloads from elsewhere may have opened
+// that with a password, so the folder belongs to exactly those indexes and URLs.
+func (e *Engine) wheelsOf(s settings, packages, commands []string) (string, error) {
+	from := map[string]string{}
+	for _, name := range indexSettings {
+		for _, name := range []string{name, foreignPrefix + name} {
+			if text, ok := s.identity[name]; ok {
+				from[name] = text
+			}
+		}
+	}
+	for _, text := range slices.Concat(packages, commands) {
+		if strings.Contains(text, "://") {
+			from["url "+text] = ""
+		}
+	}
+	if len(from) == 0 || e.seams.wheelsVisible {
+		return e.store.Cache(wheelsDir)
+	}
+	data, err := json.Marshal(from)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return e.store.Cache(ownWheelsDir, hex.EncodeToString(sum[:]))
+}
 
 // freshSuffix follows the key of a layer in the name of the folder for pip's new files.
 const freshSuffix = "-" + wheelsDir
@@ -37,12 +75,9 @@ type wheelStore struct {
 	unchecked bool  // for tests: a file is kept under whatever name the build gave it
 }
 
-// openWheels gives the store and an empty folder for the new files of the build of a layer.
-func (e *Engine) openWheels(key string) (wheelStore, string, error) {
-	dir, err := e.store.Cache(wheelsDir)
-	if err != nil {
-		return wheelStore{}, "", err
-	}
+// openWheels gives the store in a folder and an empty folder for the new files of the
+// build of a layer.
+func (e *Engine) openWheels(dir, key string) (wheelStore, string, error) {
 	layers, err := e.store.Cache(layersDir)
 	if err != nil {
 		return wheelStore{}, "", err

@@ -45,11 +45,12 @@ func TestWheelsAreSharedByContent(t *testing.T) {
 
 // wheels are the files that builds share.
 func (b *bench) wheels() []string {
-	all, err := filepath.Glob(filepath.Join(b.cache, "wheels", "*"))
-	if err != nil {
+	shared, err := filepath.Glob(filepath.Join(b.cache, "wheels", "*"))
+	own, err2 := filepath.Glob(filepath.Join(b.cache, "wheels-of-indexes", "*", "*"))
+	if err := errors.Join(err, err2); err != nil {
 		b.t.Fatal(err)
 	}
-	return all
+	return append(shared, own...)
 }
 
 // TestSettingsOfTheExperimentName: what an experiment says of pip makes layers of its own.
@@ -141,6 +142,7 @@ func TestAttacksBuilds(t *testing.T) {
 		{Name: "build-adds-wheel-of-other-name", Isolation: "bubblewrap", Want: "what its name says", Try: func(t *testing.T, defended bool) error {
 			return poisoned(t, defended, "echo evil > /seer/build/fresh/"+strings.Repeat("5", 64))
 		}},
+		{Name: "build-reads-wheels-of-private-index", Isolation: "bubblewrap", Want: "sees 0 files", Try: readPrivateWheels},
 		{Name: "index-with-the-name-of-another", Want: "another layer", Try: func(t *testing.T, defended bool) error {
 			return sameLayer(t, defended, nil, "https://evil.example?x@index.example/simple", "https://index.example/simple")
 		}},
@@ -164,6 +166,28 @@ func TestAttacksBuilds(t *testing.T) {
 			return err
 		}},
 	})
+}
+
+// readPrivateWheels lists what an index of the user's gave to another build, which the
+// user's password had opened.
+func readPrivateWheels(t *testing.T, defended bool) error {
+	index := testsource.NewIndex(t, "password", testsource.Package{Name: "alpha", Version: "1.0"})
+	b := newBench(t, map[string]string{"PIP_INDEX_URL": index.URL})
+	if !defended {
+		b.SwitchOff()
+	}
+	b.up("sandbox: {python_packages: [alpha]}\n")
+	if n := len(b.wheels()); n != 1 {
+		t.Fatalf("%d files are kept", n)
+	}
+	git := testsource.NewGit(t, "")
+	git.Commit("lib", map[string]string{"a.txt": "1"})
+	s := b.up("sandbox: {env: {PIP_INDEX_URL: 'https://evil.example/simple'}, " + git.Reached() +
+		", repos: [{url: '" + git.URL + "/lib.git', install: 'ls /seer/build/wheels | wc -l > seen'}]}\n")
+	if seen := shell(t, s, "cat /workspace/lib/seen"); seen != "1" {
+		return fmt.Errorf("the build sees %s files", seen)
+	}
+	return nil
 }
 
 // TestBuildsAddOnlyPlainFiles: links, pipes and files of other names are left out.

@@ -224,10 +224,27 @@ func gone(path string) error {
 // keptWheels are the files that pip has downloaded. Builds that run have copied what they
 // use, or download it again.
 func (e *Engine) keptWheels(ctx context.Context, _ needs) ([]kept, error) {
-	dir, err := e.store.Cache(wheelsDir)
+	dir, names, err := e.folders(ownWheelsDir)
 	if err != nil {
 		return nil, err
 	}
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
+	}
+	shared, err := e.store.Cache(wheelsDir)
+	if err != nil {
+		return nil, err
+	}
+	var all []kept
+	errs := []error{}
+	for _, dir := range append(names, shared) {
+		found, err := wheelsIn(ctx, dir)
+		all, errs = append(all, found...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func wheelsIn(ctx context.Context, dir string) ([]kept, error) {
 	entries, err := os.ReadDir(dir)
 	var all []kept
 	for _, entry := range entries {
