@@ -114,6 +114,7 @@ type seams struct {
 	wheelsUnchecked bool // a build's file is kept under the name that the build gave it
 	wheelsWritable  bool // builds may write to the files that others take
 	wheelsVisible   bool // builds share what pip downloaded from every index
+	filesShown      bool // builds see the files that settings of pip name as they are
 	hostFiles       bool // an experiment's variables of pip may name any file of this computer
 	settingsAlike   bool // an experiment's variables of pip name a layer as the user's do
 }

@@ -146,7 +146,7 @@ func (u *up) installs(l *layer) (commands []string) {
 // inBuildMachine makes a machine that only builds, and ends with it: of the same kind and
 // isolation as the sandbox, but with the Internet and the user's own servers of packages, and without what is the sandbox's.
 // then is called while it lives.
-func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) error {
+func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *up), then func(context.Context, machine.Record) error) (err error) {
 	b, exp := *u, *u.exp
 	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
 	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
@@ -156,6 +156,12 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
 	b.plan.Choices = []plan.Choice{c}
 	change(&b)
+	shown, done, err := u.engine.showSettings(ctx, u.settings)
+	if err != nil {
+		return &Error{KindConfig, err}
+	}
+	b.shown = shown
+	defer func() { err = errors.Join(err, done()) }()
 	if err := b.start(ctx); err != nil {
 		return err
 	}
@@ -186,7 +192,7 @@ func (u *up) buildMounts() []sdk.Mount {
 		mounts = u.layer.mounts()
 	}
 	mounts = append(mounts, u.wheels...)
-	mounts = append(mounts, u.settings.mounts...)
+	mounts = append(mounts, u.shown...)
 	for _, r := range u.plan.Repos {
 		if r.Folder != "" {
 			mounts = append(mounts, sdk.Mount{Source: r.Folder, Target: repoMount(r)})

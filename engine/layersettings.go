@@ -22,9 +22,10 @@ type settings struct {
 	here     map[string]string // the same, for a machine that is shown the real files
 	identity map[string]string // what of it decides what is installed, without passwords
 	mounts   []sdk.Mount
-	hidden   []string // the passwords
-	secret   []string // the variables of the user's, and none of the experiment's, that have some
-	ways     []string // texts of this computer's user with URLs that lead to servers
+	files    []settingFile // what decides what is installed, or comes with the experiment
+	hidden   []string      // the passwords
+	secret   []string      // the variables of the user's, and none of the experiment's, that have some
+	ways     []string      // texts of this computer's user with URLs that lead to servers
 
 	folder    string // of the experiment; empty = it has none
 	hostFiles bool
@@ -200,7 +201,7 @@ func (s *settings) file(name, value string, foreign bool) error {
 	info, err := os.Stat(path)
 	if path == "" || err != nil {
 		s.add(name, value, value, foreign)
-		if foreign {
+		if foreign || decisive[name] {
 			s.identify(name, value, foreign)
 		}
 		return nil
@@ -210,16 +211,21 @@ func (s *settings) file(name, value string, foreign bool) error {
 	if name == "PIP_CLIENT_CERT" && !foreign { // has a key
 		s.secret = append(s.secret, name)
 	}
-	s.mounts = append(s.mounts, sdk.Mount{Source: path, Target: inside})
 	if !decisive[name] && !foreign {
+		s.mounts = append(s.mounts, sdk.Mount{Source: path, Target: inside})
 		return nil
 	}
-	text := path
-	if data, err := os.ReadFile(path); err == nil && info.Size() < 1<<20 {
-		text = string(data)
-		s.hide(name, text, foreign)
+	shown := settingFile{name: name, path: path, inside: inside}
+	if foreign && !s.hostFiles {
+		shown.within = s.folder
 	}
+	text, err := shown.read(info)
+	if err != nil {
+		return &Error{KindConfig, fmt.Errorf("read %s, which is %s: %w", name, value, err)}
+	}
+	s.hide(name, text, foreign)
 	s.identify(name, text, foreign)
+	s.files = append(s.files, shown)
 	return nil
 }
 

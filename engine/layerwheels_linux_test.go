@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/internal/testsource"
 )
@@ -143,6 +146,9 @@ func TestAttacksBuilds(t *testing.T) {
 			return poisoned(t, defended, "echo evil > /seer/build/fresh/"+strings.Repeat("5", 64))
 		}},
 		{Name: "build-reads-wheels-of-private-index", Isolation: "bubblewrap", Want: "sees 0 files", Try: readPrivateWheels},
+		{Name: "constraint-changed-before-the-build", Isolation: "bubblewrap", Want: "installed 1.0", Try: changeConstraint},
+		{Name: "find-links-changed-before-the-build", Isolation: "bubblewrap", Want: "has changed", Try: changeFindLinks},
+		{Name: "find-links-of-experiment-changed", Isolation: "bubblewrap", Want: "has changed", Try: changeOwnFindLinks},
 		{Name: "index-with-the-name-of-another", Want: "another layer", Try: func(t *testing.T, defended bool) error {
 			return sameLayer(t, defended, nil, "https://evil.example?x@index.example/simple", "https://index.example/simple")
 		}},
@@ -166,6 +172,118 @@ func TestAttacksBuilds(t *testing.T) {
 			return err
 		}},
 	})
+}
+
+// changedBefore starts an experiment and calls change when its layer was named, before it
+// is built. It is nil if alpha 6.6.6 was installed.
+func changedBefore(t *testing.T, b *bench, exp *experiment.Experiment, change func() error) error {
+	t.Helper()
+	s, err := b.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute, Progress: func(e engine.Event) {
+		if strings.HasPrefix(e.Message, "building the layer") {
+			if err := change(); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	defer s.Terminate(context.Background())
+	if got := shell(t, s, "python -c 'import alpha; print(alpha.VERSION)'"); got != "6.6.6" {
+		return fmt.Errorf("the build has installed %s", got)
+	}
+	return nil
+}
+
+func attackedBench(t *testing.T, defended bool, variables map[string]string) *bench {
+	b := newBench(t, variables)
+	if !defended {
+		b.SwitchOff()
+	}
+	return b
+}
+
+func changeConstraint(t *testing.T, defended bool) error {
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: "1.0"}, testsource.Package{Name: "alpha", Version: "6.6.6"})
+	file := filepath.Join(t.TempDir(), "constraints")
+	write := func(text string) error { return os.WriteFile(file, []byte(text), 0o600) }
+	if err := write("alpha==1.0\n"); err != nil {
+		t.Fatal(err)
+	}
+	b := attackedBench(t, defended, map[string]string{"PIP_INDEX_URL": index.URL, "PIP_CONSTRAINT": file})
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha]}\n"})
+	return changedBefore(t, b, exp, func() error { return write("alpha==6.6.6\n") })
+}
+
+// wheelInto puts a package of one version into a folder.
+func wheelInto(t *testing.T, folder, version string) error {
+	name := "alpha-" + version + "-py3-none-any.whl"
+	index := testsource.NewIndex(t, "", testsource.Package{Name: "alpha", Version: version})
+	answer, err := http.Get(strings.TrimSuffix(index.URL, "/simple") + "/files/" + name)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	data, err := io.ReadAll(answer.Body)
+	return errors.Join(err, os.WriteFile(filepath.Join(folder, name), data, 0o600))
+}
+
+// changeFindLinks adds a package to a folder of the user's.
+func changeFindLinks(t *testing.T, defended bool) error {
+	links := t.TempDir()
+	if err := wheelInto(t, links, "1.0"); err != nil {
+		t.Fatal(err)
+	}
+	b := attackedBench(t, defended, map[string]string{"PIP_FIND_LINKS": links, "PIP_NO_INDEX": "1"})
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha]}\n"})
+	return changedBefore(t, b, exp, func() error { return wheelInto(t, links, "6.6.6") })
+}
+
+// changeOwnFindLinks is the same for a folder of the experiment's.
+func changeOwnFindLinks(t *testing.T, defended bool) error {
+	b := attackedBench(t, defended, nil)
+	exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha], env: {PIP_NO_INDEX: '1'}}\n", "links/x/y.txt": ""})
+	links := filepath.Join(filepath.Dir(exp.File), "links")
+	exp.Sandbox.Env["PIP_FIND_LINKS"] = links
+	if err := wheelInto(t, links, "1.0"); err != nil {
+		t.Fatal(err)
+	}
+	return changedBefore(t, b, exp, func() error { return wheelInto(t, links, "6.6.6") })
+}
+
+// TestFolderOfLinks: a folder that nobody changes installs, is copied where it is the
+// experiment's, and names the layer by what is in it.
+func TestFolderOfLinks(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		exp := load(t, map[string]string{"seer.yaml": "sandbox: {python_packages: [alpha], env: {PIP_NO_INDEX: '1'}}\n", "links/x/y.txt": ""})
+		links := filepath.Join(filepath.Dir(exp.File), "links")
+		if err := wheelInto(t, links, "1.0"); err != nil {
+			t.Fatal(err)
+		}
+		variables := map[string]string{"PIP_FIND_LINKS": links}
+		if own {
+			variables, exp.Sandbox.Env["PIP_FIND_LINKS"] = nil, "links"
+		}
+		b := newBench(t, variables)
+		key := func() string {
+			p, err := b.Plan(t.Context(), exp, engine.CheckOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Layer.Key
+		}
+		before := key()
+		s := up(t, b.Engine, exp, engine.UpOptions{Attached: time.Minute})
+		if got := shell(t, s, "python -c 'import alpha; print(alpha.VERSION)'"); got != "1.0" || key() != before {
+			t.Errorf("own %v: got %s from layer %s, before %s", own, got, key(), before)
+		}
+		if err := wheelInto(t, links, "2.0"); err != nil || key() == before {
+			t.Errorf("own %v: %v, or another folder names the same layer", own, err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(b.cache, "layers", "*partial")); len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	}
 }
 
 // readPrivateWheels lists what an index of the user's gave to another build, which the

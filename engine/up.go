@@ -118,9 +118,10 @@ type up struct {
 	builds   *layer            // that layer; nil = none
 	wheels   []sdk.Mount       // what it sees of pip's files, and where it puts new ones
 
-	making     *sdk.Image // the system that this machine is made for; nil for a sandbox
-	system     string     // saved system that it starts from; empty = as the plan has it
-	systemNote string     // where the cache notes that
+	shown      []sdk.Mount // files of the settings, as this machine sees them
+	making     *sdk.Image  // the system that this machine is made for; nil for a sandbox
+	system     string      // saved system that it starts from; empty = as the plan has it
+	systemNote string      // where the cache notes that
 
 	hidden namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
