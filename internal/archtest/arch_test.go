@@ -75,7 +75,7 @@ var allowed = map[string][]string{
 	"engine/collect":                {"engine/isolation/filebits", "engine/plainfile"},
 	"engine/surface":                {"sdk", "engine/plainfile", "engine/protocol", "engine/python", "engine/state"},
 	"engine/enginetest/...":         {"sdk", "sdk/gpu", "sdk/sdktest", "sdk/schema", "sdk/wasmfile", "engine/host", "engine/host/access", "engine", "engine/machine", "engine/state", "engine/runtime/loader", "engine/enginetest/..."},
-	"engine": {"sdk", "engine/gate", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation", "engine/image",
+	"engine": {"sdk", "engine/gate", "engine/plainfile", "engine/protocol", "engine/protocol/value", "engine/python", "engine/runtime/loader", "engine/state", "engine/isolation", "engine/image",
 		"engine/machine", "engine/machine/local", "engine/experiment", "engine/preflight", "engine/plan",
 		"engine/fetch", "engine/host", "engine/host/access", "engine/plugin/store", "engine/environment", "engine/service", "engine/surface", "engine/notebook", "engine/interpreter",
 		"engine/codeserver", "engine/loading", "engine/namesearch", "engine/veil", "engine/workspace", "engine/snapshot", "engine/trust", "engine/collect"},
