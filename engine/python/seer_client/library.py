@@ -18,6 +18,7 @@ import types
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from .client import Client
+from .errors import SeerError
 from .pending import AsyncStream, PendingCall, Stream, awaited
 from .settings import current_options
 
@@ -67,7 +68,10 @@ class Library:
 
     def call(self, fn: str, args: List[Any], kwargs: Dict[str, Any], leading: Sequence[str] = (), rest: Sequence[Any] = ()) -> Any:
         """Calls a function that gives one result."""
-        return self.client.call(fn, *given_arguments(args, kwargs, leading, rest))
+        try:
+            return self.client.call(fn, *given_arguments(args, kwargs, leading, rest))
+        except SeerError as e:
+            raise e.with_traceback(None)  # one frame of this file is enough: the error is the caller's, or the function's
 
     def stream(self, fn: str, args: List[Any], kwargs: Dict[str, Any], leading: Sequence[str] = (), rest: Sequence[Any] = ()) -> Stream:
         """Calls a generator."""

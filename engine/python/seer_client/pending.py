@@ -6,7 +6,7 @@ from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 
 from .call import Call
 from .edges import Aborted
-from .errors import UnknownCall
+from .errors import SeerError, UnknownCall
 from .settings import Options
 
 _ENDED = ("done", "failed", "cancelled", "interrupted")
@@ -37,6 +37,9 @@ class Stream(Iterator[Any]):
         try:
             event = call.event()
             value = call.client.read(event)
+        except SeerError as e:
+            self.close()
+            raise e.with_traceback(None)  # as in Library.call
         except BaseException:
             self.close()
             raise
@@ -198,7 +201,7 @@ class PendingCall:
             self._answer = self._wait(timeout)
         value, error = self._answer
         if error is not None:
-            raise error
+            raise error.with_traceback(None)  # as in Library.call
         return value
 
     def _wait(self, timeout: "float | None") -> Any:

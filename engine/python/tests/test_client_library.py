@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 from pathlib import Path
 
@@ -32,6 +33,10 @@ def sleep(seconds):
     return _library.call("sleep", [], {"seconds": seconds})
 
 @_library.function
+def fail(n):
+    return _library.call("fail", [], {"n": n})
+
+@_library.function
 def count(n, pause=0.0):
     return _library.stream("count", [], {"n": n, "pause": pause})
 '''
@@ -48,9 +53,13 @@ def sleep(call, seconds):
     return seconds
 
 
+def fail(call, n):
+    raise ValueError("no good: %d" % n)
+
+
 def library(stack, name, version=""):
     """An imported library of that name, and the front of its service."""
-    service = Service(add=lambda call, a, b=2, *more, c=3, **rest: [version, a, b, list(more), c, rest], sleep=sleep, count=count)
+    service = Service(add=lambda call, a, b=2, *more, c=3, **rest: [version, a, b, list(more), c, rest], sleep=sleep, count=count, fail=fail)
     sleep.concurrent = True
     front = stack.enter_context(Front(service))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -82,6 +91,19 @@ class Library(unittest.TestCase):
         self.assertEqual(tools.add.handle(1).kind, "array")
         with self.assertRaisesRegex(TypeError, r"add\(\) missing 1 required positional argument: 'a'"):
             tools.add.submit()
+
+    def test_errors_show_the_client_once(self):
+        tools, _ = library(self.stack, "tools_e")
+        for what, call in (("call", lambda: tools.fail(7)), ("unreadable", lambda: tools.sleep("x")),
+                           ("submitted", lambda: tools.fail.submit(7).result(20)), ("stream", lambda: list(tools.count("x")))):
+            with self.subTest(what):
+                try:
+                    call()
+                    self.fail("no error")
+                except tools._client.SeerError:
+                    text = traceback.format_exc()
+                self.assertEqual(text.count('_client.py"'), 1, text)
+                self.assertIn(__file__, text)
 
     def test_three_versions_side_by_side(self):
         versions = [library(self.stack, "tools_v%d" % n, "v%d" % n)[0] for n in range(3)]
