@@ -29,6 +29,9 @@ func (f Finding) Needed() bool {
 	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ")
 }
 
+// Optional reports whether most experiments do without it.
+func (f Finding) Optional() bool { return f.Name == codeServerName }
+
 // The findings of what is not needed for every sandbox.
 const (
 	codeServerName = "code-server"
@@ -79,11 +82,19 @@ func (e *Engine) doctorNetwork(ctx context.Context) Finding {
 	if err == nil {
 		return Finding{Name: networkName, OK: true, Detail: "connected by " + tool}
 	}
-	f := Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet", Fix: err.Error()}
-	if strings.Contains(f.Fix, "not installed") {
-		f.Fix += "; run: " + doctorFix + ", or as root: apt-get install " + strings.Join(networkPackages[:], " ")
+	return Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet", Fix: networkFix(err)}
+}
+
+// networkFix says what to do about a network that nothing connects. Packages help only where
+// no tool is there; one that is there and fails has another reason.
+func networkFix(err error) string {
+	fix := err.Error()
+	for _, reason := range strings.Split(fix, "; ") {
+		if !strings.Contains(reason, "not installed") {
+			return fix
+		}
 	}
-	return f
+	return fix + "; run: " + doctorFix + ", or as root: apt-get install " + strings.Join(networkPackages[:], " ")
 }
 
 func (e *Engine) doctorRuntime() Finding {

@@ -51,7 +51,10 @@ into ~/.local/share/seer/tools.`,
 func doctorText(w io.Writer, findings []engine.Finding) error {
 	for _, f := range findings {
 		mark := "ok"
-		if !f.OK {
+		switch {
+		case !f.OK && f.Optional():
+			mark = "--"
+		case !f.OK:
 			mark = "!!"
 		}
 		detail := f.Detail
