@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -91,10 +92,32 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 		return syscall.EPIPE // which is what ended the agent, too
 	}
 	if result.ExitCode != 0 {
+		a.account(result)
 		return agentFailed(result)
 	}
 	a.ui.tell("Results: %s", result.Outputs)
+	a.account(result)
 	return nil
+}
+
+// account says what a run was: its calls, its time, its cost and where its record is. A
+// replay has no sandbox, and is none of these.
+func (a *app) account(r run.Result) {
+	if r.Sandbox == "" {
+		return
+	}
+	calls := fmt.Sprintf("%d calls", r.Calls)
+	switch {
+	case r.Record == "":
+		calls = "Calls were not recorded"
+	case r.Calls == 1:
+		calls = "1 call"
+	}
+	text := fmt.Sprintf("%s; %s, $%.2f", calls, r.Duration.Round(time.Second), r.Cost)
+	if r.Record != "" {
+		text += "; record: " + r.Record
+	}
+	a.ui.tell("%s", text)
 }
 
 func agentFailed(r run.Result) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -60,6 +61,8 @@ type Result struct {
 	HiddenNames []HiddenName  `json:"hidden_names,omitempty"`
 	Duration    time.Duration `json:"-"`
 	Seconds     float64       `json:"seconds"`
+	Cost        float64       `json:"cost"`             // USD, of the sandbox
+	Record      string        `json:"record,omitempty"` // folder of the record of calls; empty = there is none
 }
 
 // Run runs the experiment's agent and returns when everything is over: the
@@ -77,7 +80,25 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 	err = once(err, r.cleanup(ctx))
 	r.result.Duration = time.Since(r.started)
 	r.result.Seconds = r.result.Duration.Seconds()
+	r.result.Cost = r.cost(context.WithoutCancel(ctx))
+	if r.recording != nil {
+		r.result.Record = filepath.Join(exp.Outputs, record.Name)
+	}
 	return r.result, once(err, r.record(err))
+}
+
+// cost is what the sandbox has cost.
+func (r *runner) cost(ctx context.Context) float64 {
+	infos, err := r.engine.Sandboxes(ctx, false)
+	if err != nil {
+		r.warn("the cost of the run is not known: %v", err)
+	}
+	for _, info := range infos {
+		if info.ID == r.id {
+			return info.Cost
+		}
+	}
+	return 0
 }
 
 func (o Options) withDefaults() Options {
