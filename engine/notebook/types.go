@@ -60,6 +60,7 @@ type Session struct {
 	Setup          []Setup      `json:"setup"`
 	Created        float64      `json:"created_unix"`
 	LastUse        float64      `json:"last_use_unix"`
+	Dropped        int          `json:"dropped"` // queued cells that an interrupt or a restart has dropped
 }
 
 // Setup is how a set-up cell went.

@@ -152,7 +152,9 @@ func long(t *testing.T, a *agent, o mcpnotebook.Options) {
 	if queued.State != "queued" {
 		t.Errorf("%+v", queued)
 	}
-	a.do("interrupt", nil)
+	if got := a.do("interrupt", nil); !strings.Contains(got.Dropped, "1 queued cell was dropped") {
+		t.Errorf("%+v", got)
+	}
 	if got := a.do("wait_execution", map[string]any{"execution_id": r.Exec}); got.State != "interrupted" || !strings.Contains(got.text(), "KeyboardInterrupt") {
 		t.Errorf("%+v", got)
 	}

@@ -195,6 +195,7 @@ type answer struct {
 		Image                                       int
 	}
 	Cells    json.RawMessage
+	Dropped  string
 	Sessions []struct {
 		ID    string `json:"session_id"`
 		InUse bool   `json:"in_use"`

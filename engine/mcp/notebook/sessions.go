@@ -26,6 +26,7 @@ type session struct {
 	URL            string                `json:"jupyter_url,omitempty"`
 	Saved          string                `json:"saved_to,omitempty"` // on the user's computer
 	Warning        string                `json:"warning,omitempty"`
+	Dropped        string                `json:"dropped,omitempty"` // queued cells that will not run
 }
 
 // sessions are all of a sandbox.
@@ -197,6 +198,12 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 		s.use(req, id)
 		answer := s.session(n)
 		answer.Saved, answer.Warning = s.save(ctx, id)
+		switch {
+		case n.Dropped == 1:
+			answer.Dropped = "1 queued cell was dropped and has not run; run it again if you need it"
+		case n.Dropped > 1:
+			answer.Dropped = fmt.Sprintf("%d queued cells were dropped and have not run; run them again if you need them", n.Dropped)
+		}
 		return front.Answer(answer)
 	}
 }

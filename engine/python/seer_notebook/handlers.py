@@ -184,8 +184,8 @@ class Interrupt(Handler):
     @answers
     async def post(self, name: str) -> None:
         session = self.service.session(name)
-        await session.interrupt()
-        self.say(self.service.describe(session))
+        dropped = await session.interrupt()
+        self.say({**self.service.describe(session), "dropped": dropped})
 
 
 class Restart(Handler):
@@ -193,8 +193,8 @@ class Restart(Handler):
     async def post(self, name: str) -> None:
         session = self.service.session(name)
         asked = self.body({"setup": bool})
-        await session.restart(asked["setup"] is not False)
-        self.say(self.service.describe(session))
+        dropped = await session.restart(asked["setup"] is not False)
+        self.say({**self.service.describe(session), "dropped": dropped})
 
 
 class Variables(Handler):

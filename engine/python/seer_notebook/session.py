@@ -105,9 +105,9 @@ class Session(Shows):
         if self.document is not None:
             await self.document.close()
 
-    async def interrupt(self) -> None:
-        """Returns when what runs has ended; when it has not for a while, too: code may go on as it likes."""
-        self.drop_all("an interrupt came before it ran")
+    async def interrupt(self) -> int:
+        """Returns when what runs has ended; when it has not for a while, too: code may go on as it likes. Gives how many were dropped."""
+        dropped = self.drop_all("an interrupt came before it ran")
         runs = [e for e in (self.running, self.whole) if e is not None]
         for execution in runs:
             execution.interrupt = True
@@ -115,11 +115,14 @@ class Session(Shows):
         end = time.monotonic() + INTERRUPT
         while (self.kernel.foreign_busy or self.running in runs or self.whole in runs) and time.monotonic() < end:
             await asyncio.sleep(0.02)
+        return dropped
 
-    async def restart(self, setup: bool) -> None:
-        """A new kernel in the same notebook."""
+    async def restart(self, setup: bool) -> int:
+        """A new kernel in the same notebook. Gives how many cells were dropped."""
         async with self._control:
+            dropped = len(self.queue)
             await self._again(self.kernel.restart, setup, "the kernel was restarted before it ran")
+            return dropped
 
     async def _again(self, how: Callable[[], Awaitable[None]], setup: bool, why: str) -> None:
         self.state, self.message = "restarting", ""
@@ -185,9 +188,11 @@ class Session(Shows):
             self._number()
             self._finish(execution, "dropped", note=why)
 
-    def drop_all(self, why: str) -> None:
+    def drop_all(self, why: str) -> int:
+        dropped = len(self.queue)
         while self.queue:
             self._finish(self.queue.popleft(), "dropped", note=why)
+        return dropped
 
     @property
     def busy(self) -> bool:
@@ -234,6 +239,8 @@ class Session(Shows):
         try:
             reply = await self.kernel.run(execution.code, execution.heard, history=not execution.hidden)
         except Died as e:
+            said = "%s; the cell did not end, and all variables are gone" % e
+            execution.heard("error", {"ename": "KernelDied", "evalue": said, "traceback": ["KernelDied: " + said]})  # so that the notebook tells it
             self._finish(execution, "dead", note=str(e))
             await asyncio.sleep(0)  # the session learns of it, too
             return

@@ -180,7 +180,7 @@ class Running(unittest.TestCase):
         running = server.add(session, "import time\nprint('on')\ntime.sleep(600)")
         waiting = server.add(session, "print('never')")
         next(e for e in server.events(running["execution"]["id"]) if "on" in str(e))
-        server.ask("POST", "/sessions/%s/interrupt" % session)
+        self.assertEqual(server.ask("POST", "/sessions/%s/interrupt" % session)["dropped"], 1)
         ended = server.ended(running["execution"]["id"])
         self.assertEqual((ended["state"], ended["error"]["ename"]), ("interrupted", "KeyboardInterrupt"))
         self.assertEqual(server.ended(waiting["execution"]["id"])["state"], "dropped")

@@ -73,6 +73,10 @@ class Life(unittest.TestCase):
         ended = s.ended(dying["execution"]["id"])
         self.assertEqual((ended["state"], ended["text"]), ("dead", "alive\n"))
         self.assertIn("SIGKILL", str(ended["events"]))
+        until(lambda: "KernelDied" in s.path(self.session).read_text(), "the death in the notebook's file")
+        written = json.loads(s.path(self.session).read_text())["cells"][dying["cell"]["index"]]["outputs"]
+        self.assertEqual((written[-1]["output_type"], written[-1]["ename"]), ("error", "KernelDied"))
+        self.assertIn("signal 9 (SIGKILL)", written[-1]["evalue"])
         self.assertLess(ended["ended_unix"] - ended["started_unix"], 30)
         self.assertEqual(s.ended(waiting["execution"]["id"])["state"], "dropped")
         session = s.ask("GET", "/sessions/" + self.session)
