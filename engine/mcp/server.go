@@ -42,6 +42,8 @@ type Options struct {
 	Logger      hclog.Logger  // nil = discard; must not write to the transport's stream
 	Wait        time.Duration // after which a call is handed over; 0 = as the client's name says
 	HandleAbove int64         // bytes of a result that stays in the sandbox; 0 = DefaultHandleAbove
+
+	raw bool // for tests of attacks: texts are shown as they are
 }
 
 // Serve serves the functions of a connection until the client goes away or ctx
@@ -141,6 +143,9 @@ func (s *server) start(face sdk.Interface) {
 			},
 		})
 	s.mcp.AddReceivingMiddleware(s.refreshBeforeList)
+	if !s.opts.raw {
+		s.mcp.AddReceivingMiddleware(front.Readable)
+	}
 	s.addCallTools()
 	s.addHandleTool()
 	s.addResources()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 const (
@@ -103,8 +105,8 @@ func (r *reporter) log(ctx context.Context) {
 	if news == "" {
 		return
 	}
-	p := &mcp.LoggingMessageParams{Level: "info", Logger: r.name, Data: news} //nolint:staticcheck // for the versions of MCP that most clients speak
-	_ = r.session.Log(ctx, p)                                                 //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
+	p := &mcp.LoggingMessageParams{Level: "info", Logger: r.name, Data: sanitize.Text(news)} //nolint:staticcheck // for the versions of MCP that most clients speak
+	_ = r.session.Log(ctx, p)                                                                //nolint:staticcheck // for the versions of MCP that most clients speak; who is gone need not know
 }
 
 func (r *reporter) progress(ctx context.Context) {
@@ -145,6 +147,6 @@ func (r *reporter) next() *mcp.ProgressNotificationParams {
 	if p.Total > 0 && p.Total < p.Progress {
 		p.Total = p.Progress
 	}
-	r.last = p.Progress
+	r.last, p.Message = p.Progress, sanitize.Text(p.Message)
 	return p
 }

@@ -154,6 +154,7 @@ func (s *server) start() {
 			Resources: &mcp.ResourceCapabilities{},
 		},
 	})
+	s.mcp.AddReceivingMiddleware(front.ReadableErrors)
 	s.addSessionTools()
 	s.addCellTools()
 	s.addResources()

@@ -119,6 +119,7 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 				Resources: &mcp.ResourceCapabilities{},
 			},
 		})
+	s.mcp.AddReceivingMiddleware(front.ReadableErrors)
 	s.addTools()
 	s.addResources()
 	return s, nil
