@@ -16,12 +16,17 @@ import (
 func newPython(a *app) *cobra.Command {
 	var code string
 	var timeout time.Duration
+	var session bool
 	c := &cobra.Command{
 		Use:   "python ID [-c CODE | FILE]",
 		Short: "Run Python code in a sandbox",
 		Long: `Run code in a fresh interpreter of a sandbox: CODE, a FILE of this computer, or
 standard input. The interpreter is the one that serves functions. Only they have
 get_model_path; here the path of a model is in the variable MODEL_…_PATH.
+
+With --session the code runs in the interpreter of a session with execution_mode: cli,
+with the variables that the agent's run_python and earlier code have made; what it
+makes stays there.
 ` + execExit,
 		Example: `  seer python lab -c 'import sys; print(sys.version)'
   seer python lab analysis.py
@@ -42,13 +47,29 @@ get_model_path; here the path of a model is in the variable MODEL_…_PATH.
 				}
 				text, inline = string(data), true
 			}
-			return failedItself(a.exec(cmd.Context(), given[0], false, pythonSpec(text, inline, timeout)))
+			if session {
+				return a.pythonInSession(cmd.Context(), given[0], text, inline, timeout)
+			}
+			return failedItself(a.exec(cmd.Context(), given[0], false, a.freshPython(text, inline, timeout)))
 		},
 		ValidArgsFunction: a.completeSandboxThenFile,
 	}
 	c.Flags().StringVarP(&code, "code", "c", "", "the `CODE` to run")
+	c.Flags().BoolVar(&session, "session", false, "in the interpreter of the session, with its variables")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the interpreter after this long, as in 90s or 5m")
 	return c
+}
+
+// freshPython is pythonSpec, and says in a cli session that there is an interpreter with
+// variables.
+func (a *app) freshPython(code string, given bool, timeout time.Duration) func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error) {
+	spec := pythonSpec(code, given, timeout)
+	return func(ctx context.Context, s *engine.Sandbox) (protocol.ProcessSpec, error) {
+		if cli, err := inCLI(ctx, s); err == nil && cli {
+			a.ui.tell("A fresh interpreter; --session runs the code with the variables of the session.")
+		}
+		return spec(ctx, s)
+	}
 }
 
 // pythonSpec runs code that is given, or reads it from standard input, which the

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -177,34 +178,50 @@ func (i Interpreter) Submit(ctx context.Context, c *protocol.Client, id, code st
 // Execute runs code and returns what it prints to its standard output, at most
 // [MaxText] bytes. One that raises is a [*protocol.CallError] with the traceback.
 func Execute(ctx context.Context, c *protocol.Client, p Python, code string) (string, error) {
+	var printed text
+	var other Clip
+	if err := Stream(ctx, c, p, code, &printed, &other); err != nil {
+		return "", err
+	}
+	return string(printed), nil
+}
+
+// Stream runs code and passes on what it prints. One that raises is a [*protocol.CallError]
+// with the traceback. When ctx ends, the code is interrupted.
+func Stream(ctx context.Context, c *protocol.Client, p Python, code string, stdout, stderr io.Writer) error {
 	i, _, err := Ensure(ctx, c, p, false)
 	if err != nil {
-		return "", err
+		return err
 	}
 	now, err := c.Process(ctx, i.Process.ID)
 	if err != nil {
-		return "", err
+		return err
 	}
 	run := NewRun("x-" + newID())
 	run.Nonce = i.Nonce
 	if err := i.Submit(ctx, c, run.ID, code); err != nil {
-		return "", err
+		return err
 	}
-	var printed text
-	var other Clip
-	out, errs := run.Readers(&printed, &other)
+	out, errs := run.Readers(stdout, stderr)
 	_, end, err := c.Output(ctx, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
-		return "", fmt.Errorf("the interpreter has ended: %s", Fate(*end))
+		return fmt.Errorf("the interpreter has ended: %s", Fate(*end))
+	case ctx.Err() != nil:
+		short, stop := context.WithTimeout(context.WithoutCancel(ctx), interruptPatience)
+		defer stop()
+		return errors.Join(ctx.Err(), i.Interrupt(short, c, run.ID))
 	case !errors.Is(err, ErrEnough):
-		return "", err
+		return err
 	case run.State() != OK:
 		defer run.Hold()()
-		return "", &protocol.CallError{Code: protocol.CallRaised, Type: run.Raised, Message: run.Message.String(), Traceback: run.Trace.String()}
+		return &protocol.CallError{Code: protocol.CallRaised, Type: run.Raised, Message: run.Message.String(), Traceback: run.Trace.String()}
 	}
-	return string(printed), nil
+	return nil
 }
+
+// interruptPatience is how long the interpreter is asked to interrupt code.
+const interruptPatience = 5 * time.Second
 
 // Withdraw takes code back that has not begun, and reports whether it has.
 func (i Interpreter) Withdraw(ctx context.Context, c *protocol.Client, id string) (bool, error) {
