@@ -154,8 +154,40 @@ func TestAttacks(t *testing.T) {
 			}
 			return err
 		}},
+		{Name: "workspace-git-beside-nested-folders", Want: "too many files or folders in each other", Try: besideNested},
 		{Name: "workspace-hooks-path-of-users-repository", Want: "restored as before", Try: hooksPath},
 	})
+}
+
+// besideNested makes trees that are too deep to look into, and a repository in a folder
+// beside them, wherever that comes in the order of the folders.
+func besideNested(t *testing.T, defended bool) error {
+	dir, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	g := &Guard{root: root, first: !defended, warn: func(string, ...any) {}}
+	if err := g.watch(t.Context(), "outputs"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("a", i), strings.Repeat("d/", 400)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		trap(t, filepath.Join(dir, fmt.Sprint("b", i)), ran, false)
+	}
+	err = g.Settle(t.Context())
+	if err == nil || len(err.Error()) > 4000 {
+		t.Errorf("the error of deep folders is %d long: %.100v", len(fmt.Sprint(err)), err)
+	}
+	for i := range 4 {
+		if status(t, filepath.Join(dir, fmt.Sprint("b", i)), ran, err) == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // hooksPath has the user's repository lead to hooks in the workspace, which the agent

@@ -30,6 +30,7 @@ type Guard struct {
 	warn   func(format string, args ...any)
 
 	names                 bool // for tests: where settings lead is not looked at
+	first                 bool // for tests: the first error ends the look
 	closed                bool // for tests: folders that cannot be read stay so
 	moved, restored, lost names
 }
@@ -58,7 +59,7 @@ func (g *Guard) watch(ctx context.Context, skip string) error {
 	}
 	var repos []string
 	w := walker{root: g.root, skip: skip}
-	err := w.walk(ctx, ".", 0, func(name string) error {
+	err := w.walk(ctx, func(name string) error {
 		if canonical(path.Base(name)) == canonical(".git") && path.Dir(name) != "." {
 			repos = append(repos, path.Dir(name))
 		}
@@ -71,7 +72,7 @@ func (g *Guard) watch(ctx context.Context, skip string) error {
 		return err
 	}
 	w = walker{root: g.root, skip: skip, extra: g.extra}
-	err = w.walk(ctx, ".", 0, func(name string) error { return g.remember(ctx, name) })
+	err = w.walk(ctx, func(name string) error { return g.remember(ctx, name) })
 	return errors.Join(err, g.links(func(name string) error { return g.remember(ctx, name) }))
 }
 
@@ -106,8 +107,8 @@ func (g *Guard) Settle(ctx context.Context) error {
 	if err := g.links(func(name string) error { return g.settle(ctx, name) }); err != nil {
 		errs = append(errs, err)
 	}
-	w := walker{root: g.root, extra: g.extra}
-	err := w.walk(ctx, ".", 0, func(name string) error {
+	w := walker{root: g.root, extra: g.extra, first: g.first}
+	err := w.walk(ctx, func(name string) error {
 		errs = append(errs, g.settle(ctx, name))
 		return nil
 	})
@@ -136,10 +137,7 @@ func (g *Guard) settle(ctx context.Context, name string) error {
 	if !known || before.kind != now.kind || before.repo != now.repo {
 		return g.aside(name)
 	}
-	if err := g.changes(ctx, name); err != nil {
-		return err
-	}
-	return g.restore(name)
+	return errors.Join(g.changes(ctx, name), g.restore(name))
 }
 
 // changes moves aside what is not as before.

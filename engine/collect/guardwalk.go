@@ -23,33 +23,67 @@ type walker struct {
 	entries int
 	skip    string            // a path that is passed over
 	extra   map[string]string // of [Guard]
+	first   bool              // for tests of attacks: the first error ends the look
+	errs    []error
+	unsaid  int // errors that are only counted
 }
 
-func (w *walker) walk(ctx context.Context, folder string, depth int, found func(name string) error) error {
-	names, err := w.list(ctx, folder, depth)
-	if err != nil {
-		return passable(err)
+// walk calls found for what programs obey in a folder, and then looks into its other
+// folders. What it cannot look into does not keep it from the rest.
+func (w *walker) walk(ctx context.Context, found func(name string) error) error {
+	w.folder(ctx, w.root, ".", 0, found)
+	if ctx.Err() != nil && len(w.errs) == 0 { // it was between two folders
+		w.errs = append(w.errs, context.Cause(ctx))
 	}
+	if w.unsaid > 0 {
+		w.errs = append(w.errs, fmt.Errorf("and %d errors more", w.unsaid))
+	}
+	return errors.Join(w.errs...)
+}
+
+// folder opens each folder from the one above: the way from the top costs a step for each
+// folder, and an agent can make many of them.
+func (w *walker) folder(ctx context.Context, at *os.Root, folder string, depth int, found func(name string) error) {
+	names, err := w.list(ctx, at, ".", folder, depth)
+	w.failed(passable(err))
+	var folders []string
 	for _, name := range names {
 		full := path.Join(folder, name)
 		if full == w.skip {
 			continue
 		}
 		if _, led := w.extra[canonicalPath(full)]; led || Obeyed(name) {
-			if err := found(full); err != nil {
-				return err
-			}
+			w.failed(found(full))
 			continue
 		}
-		info, err := w.root.Lstat(full)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		if err := w.walk(ctx, full, depth+1, found); err != nil {
-			return err
+		if info, err := at.Lstat(name); err == nil && info.IsDir() {
+			folders = append(folders, name)
 		}
 	}
-	return nil
+	for _, name := range folders {
+		if w.entries > maxEntries || ctx.Err() != nil || w.first && len(w.errs) > 0 {
+			return // the error says so
+		}
+		below, err := at.OpenRoot(name)
+		if err != nil {
+			w.failed(passable(err))
+			continue
+		}
+		w.folder(ctx, below, path.Join(folder, name), depth+1, found)
+		below.Close()
+	}
+}
+
+// failed keeps an error, unless there are many.
+func (w *walker) failed(err error) {
+	const most = 5
+	switch {
+	case err == nil:
+	case len(w.errs) < most:
+		w.errs = append(w.errs, err)
+	default:
+		w.unsaid++
+	}
 }
 
 // passable passes over a folder that went away or that this user may not read: it is another
@@ -61,10 +95,14 @@ func passable(err error) error {
 	return err
 }
 
-var errTooMany = errors.New("the workspace has too many files or folders in each other to look for what programs obey")
+var errTooMany = errors.New("the workspace has too many files or folders in each other to look for what programs obey; remove it before you use programs there")
 
-func (w *walker) list(ctx context.Context, folder string, depth int) (names []string, err error) {
-	f, err := openFolder(w.root, folder)
+// list reads the names in a folder, which is called folder in errors.
+func (w *walker) list(ctx context.Context, at *os.Root, name, folder string, depth int) (names []string, err error) {
+	if depth > 4*maxDepth {
+		return nil, fmt.Errorf("%.200q: %w", folder, errTooMany)
+	}
+	f, err := openFolder(at, name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +110,8 @@ func (w *walker) list(ctx context.Context, folder string, depth int) (names []st
 	for {
 		batch, err := f.Readdirnames(512)
 		names = append(names, batch...)
-		if w.entries += len(batch); w.entries > maxEntries || depth > 4*maxDepth {
-			return nil, fmt.Errorf("%q: %w", folder, errTooMany)
+		if w.entries += len(batch); w.entries > maxEntries {
+			return names, fmt.Errorf("%.200q: %w", folder, errTooMany)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -111,11 +149,12 @@ func (g *Guard) each(ctx context.Context, name string, f func(name string, s set
 }
 
 func (g *Guard) below(ctx context.Context, w *walker, folder string, depth int, f func(string, setting) error) error {
-	names, err := w.list(ctx, folder, depth)
+	names, err := w.list(ctx, g.root, folder, folder, depth)
 	if err != nil {
 		return passable(err)
 	}
 	repo := g.isRepo(folder)
+	var errs []error
 	for _, name := range names {
 		if repo && isData(name) {
 			continue
@@ -129,10 +168,10 @@ func (g *Guard) below(ctx context.Context, w *walker, folder string, depth int, 
 			err = g.below(ctx, w, full, depth+1, f)
 		}
 		if err != nil && !errors.Is(err, errLeave) {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func isHead(name string) bool { return canonical(path.Base(name)) == canonical("HEAD") }
