@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +20,8 @@ type logSink struct {
 // callLog bounds what one call logs and remembers the end of what it printed, for
 // that is where a crashing guest says why.
 type callLog struct {
-	sink *logSink
+	sink  *logSink
+	whole bool // for tests of attacks: what a guest writes at once is copied as a whole
 
 	mu      sync.Mutex
 	left    int // bytes
@@ -40,25 +42,42 @@ func (l *callLog) reset(budget int) {
 	l.left, l.dropped, l.partial, l.tail = budget, false, nil, nil
 }
 
-// Write takes the guest's stdout and stderr.
+// Write takes the guest's stdout and stderr. A guest may write its whole memory at once, so
+// it is copied in pieces.
 func (l *callLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.whole {
+		l.take(b)
+		return len(b), nil
+	}
+	for piece := range slices.Chunk(b, lineBytes) {
+		l.take(piece)
+	}
+	return len(b), nil
+}
+
+func (l *callLog) take(b []byte) {
 	l.tail = append(l.tail, b...)
 	if extra := len(l.tail) - tailBytes; extra > 0 {
-		l.tail = append([]byte(nil), l.tail[extra:]...)
+		l.tail = append(l.tail[:0], l.tail[extra:]...)
+	}
+	if l.dropped {
+		return
 	}
 	l.partial = append(l.partial, b...)
+	rest := l.partial
 	for {
-		i := bytes.IndexByte(l.partial, '\n')
-		if i < 0 && len(l.partial) > lineBytes {
+		i := bytes.IndexByte(rest, '\n')
+		if i < 0 && len(rest) > lineBytes {
 			i = lineBytes
 		}
 		if i < 0 {
-			return len(b), nil
+			l.partial = append(l.partial[:0], rest...)
+			return
 		}
-		l.line(hclog.Debug, string(l.partial[:i]))
-		l.partial = bytes.TrimPrefix(l.partial[i:], []byte("\n"))
+		l.line(hclog.Debug, string(rest[:i]))
+		rest = bytes.TrimPrefix(rest[i:], []byte("\n"))
 	}
 }
 
