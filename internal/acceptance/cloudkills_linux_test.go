@@ -2,9 +2,9 @@ package acceptance
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
 	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // trouble is how a cloud behaves while starts on it are killed.
@@ -154,21 +155,41 @@ func (c *cloud) killUp(t *testing.T, what trouble) bool {
 		return false
 	}
 	p.ok("gc")
-	atOnce := c.mine(p)
+	atOnce := c.unknown(t, p)
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 	}
 	watched(t)
-	if left := c.mine(p); len(left) != 0 {
+	if left := c.unknown(t, p); len(left) != 0 {
 		t.Errorf("killed %v after it was rented: %v live a minute after gc, at once %v; %s", after, left, atOnce, clip(r.err))
 	}
+	p.ok("down", "--all") // a start that had come far enough has a lease, and gc leaves it that
 	return true
 }
 
-// mine are the machines that the ledger of a place has a key of.
-func (c *cloud) mine(p *place) map[string][]string {
-	all := c.machines()
-	maps.DeleteFunc(all, func(key string, _ []string) bool { return !p.knows(key) })
-	return all
+// unknown are the machines of a place that are not those of its live sandboxes.
+func (c *cloud) unknown(t *testing.T, p *place) (left []string) {
+	t.Helper()
+	files, _ := filepath.Glob(p.state("sandboxes", "sb-*.json"))
+	alive := c.machines()
+	for _, file := range files {
+		var r struct {
+			Key, Handle string
+			State       sdk.State
+		}
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, handle := range alive[r.Key] {
+			if !r.State.Live() || handle != r.Handle {
+				left = append(left, handle)
+			}
+		}
+	}
+	return left
 }
 
 // watch looks, until it is called, for two machines of one start.
