@@ -104,6 +104,9 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 // saveParked parks the machine, saves it and has it go on. A parking that was asked for is
 // never left to itself: a ctx that ends only ends the work.
 func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l launch, park func(context.Context, string, string) error, thaw func(context.Context) error) (err error) {
+	if err := goneOn(ctx, s.f, s.n.Parked); err != nil {
+		return err
+	}
 	l.ID, l.Key = s.id, s.key
 	s.n.Parked = &parkNote{ID: s.id, Key: s.key}
 	if err := errors.Join(ctx.Err(), s.f.write(s.n)); err != nil {

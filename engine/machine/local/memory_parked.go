@@ -192,13 +192,13 @@ func (s *saving) goOn(ctx context.Context) error {
 const unparkPatience = 30 * time.Second
 
 // unpark waits for a machine that does not listen because it is being saved, and has one go
-// on whose saver was killed.
-func (p *provider) unpark(ctx context.Context, handle string, f folder, parked *parkNote) (seen sdk.State, err error) {
+// on whose saver was killed, by tell.
+func unpark(ctx context.Context, f folder, parked *parkNote, tell func(*saving) (bool, error)) (seen sdk.State, err error) {
 	s := &saving{f: f, id: parked.ID, key: parked.Key}
 	told := false
 	until(ctx, unparkPatience, func() bool {
 		if !told && s.hasLeft() {
-			told, err = p.tellGone(handle, s)
+			told, err = tell(s)
 		}
 		if err == nil {
 			seen, err = f.reach(parked)
@@ -208,6 +208,19 @@ func (p *provider) unpark(ctx context.Context, handle string, f folder, parked *
 	return seen, err
 }
 
+// goneOn waits until nothing of an earlier parking is left. The machine proves itself with the
+// key of that one, and the note of the next parking replaces it. The machine's lock is held.
+func goneOn(ctx context.Context, f folder, parked *parkNote) error {
+	if parked == nil {
+		return nil
+	}
+	seen, err := unpark(ctx, f, parked, (*saving).tellGone)
+	if err == nil && seen != sdk.Running {
+		err = sdk.Errorf(sdk.Unavailable, "the machine has not gone on since it was last saved; see its log")
+	}
+	return err
+}
+
 // tellGone has the machine go on unless somebody still saves it.
 func (p *provider) tellGone(handle string, s *saving) (told bool, err error) {
 	lock, held, err := state.TryAcquire(p.lockPath(handle))
@@ -215,6 +228,11 @@ func (p *provider) tellGone(handle string, s *saving) (told bool, err error) {
 		return false, err
 	}
 	defer lock.Release()
+	return s.tellGone()
+}
+
+// tellGone is for whoever holds the machine's lock.
+func (s *saving) tellGone() (told bool, err error) {
 	if !s.hasLeft() {
 		return false, nil
 	}

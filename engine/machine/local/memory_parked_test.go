@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // parkable is a machine as far as it is parked.
@@ -119,16 +120,39 @@ func TestSaverThatGoesAway(t *testing.T) {
 	}
 }
 
-// A saver that was killed, at whatever step, leaves a machine that whoever looks has go on.
+// A saver that was killed, at whatever step, leaves a machine that whoever looks has go on,
+// or whoever waits for it to save the machine.
 func TestSaverThatWasKilled(t *testing.T) {
+	p := &provider{}
+	p.Dir = t.TempDir()
+	if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("and somebody looks", func(t *testing.T) {
+		saverKilled(t, func(f folder, parked *parkNote) (sdk.State, error) {
+			return unpark(t.Context(), f, parked, func(s *saving) (bool, error) { return p.tellGone("m", s) })
+		})
+	})
+	t.Run("and somebody saves", func(t *testing.T) {
+		saverKilled(t, func(f folder, parked *parkNote) (sdk.State, error) {
+			next := &saving{f: f, n: &note{Parked: parked}, id: newParkID(), key: parking.NewKey(), leave: func() {}}
+			refused := &Refused{errors.New("it stands still")}
+			if err := p.saveParked(t.Context(), next, t.TempDir(), launch{}, func(context.Context, string, string) error { return refused }, nil); !errors.Is(err, refused) {
+				return "", err
+			}
+			n, err := f.read()
+			if err != nil {
+				return "", err
+			}
+			return f.reach(n.Parked)
+		})
+	})
+}
+
+func saverKilled(t *testing.T, next func(folder, *parkNote) (sdk.State, error)) {
 	for name, steps := range map[string]int{"before it was received elsewhere": 0, "after": 2} {
 		t.Run(name, func(t *testing.T) {
 			m := newParkable(t)
-			p := &provider{}
-			p.Dir = t.TempDir()
-			if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
-				t.Fatal(err)
-			}
 			parked := &parkNote{ID: newParkID(), Key: parking.NewKey()}
 			s := &saving{f: m.f, n: &note{Parked: parked}, id: parked.ID, key: parked.Key}
 			away := make(chan struct{})
@@ -144,9 +168,9 @@ func TestSaverThatWasKilled(t *testing.T) {
 			} else {
 				close(away)
 			}
-			seen, err := p.unpark(t.Context(), "m", m.f, parked)
-			if err != nil || seen != "running" {
-				t.Errorf("%v, %v", seen, err)
+			seen, err := next(m.f, parked)
+			if err != nil || seen != sdk.Running {
+				t.Fatalf("%v, %v", seen, err)
 			}
 			<-away
 			if steps > 0 {

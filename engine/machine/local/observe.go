@@ -74,7 +74,7 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 	}
 	o.State, err = f.reach(n.Parked)
 	if o.State != sdk.Running && err == nil && n.Parked != nil && !n.Parked.Copy {
-		o.State, err = p.unpark(ctx, handle, f, n.Parked)
+		o.State, err = unpark(ctx, f, n.Parked, func(s *saving) (bool, error) { return p.tellGone(handle, s) })
 	}
 	if o.State != sdk.Running {
 		if err != nil {
