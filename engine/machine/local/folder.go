@@ -49,15 +49,54 @@ func (f folder) socket() string { return filepath.Join(f.socketDir, "s") }
 func (f folder) adopt(parked *parkNote) (bool, error) {
 	name, inside := filepath.Join(f.path("socket"), "s"), filepath.Join(f.path("run"), "s")
 	switch {
-	case (parked == nil || parked.Copy) && isSocket(name):
+	case f.known(parked):
 		return true, nil
 	case parked != nil && sameFile(inside, name+before) && f.exists("run", "here-"+parked.ID):
 		return false, nil // it lets go of it now
-	case parked != nil && sameFile(name, inside):
-		return true, nil
 	case !isSocket(inside): // somebody may listen in its place
 		return parked != nil && isSocket(name) && answers(f.socket()), nil
+	case parked == nil:
+		return f.take(nil)
 	}
+	return f.asking(parked)
+}
+
+// known reports whether the name is that of the machine's socket.
+func (f folder) known(parked *parkNote) bool {
+	name := filepath.Join(f.path("socket"), "s")
+	switch {
+	case !isSocket(name):
+		return false
+	case parked == nil:
+		return true
+	case parked.Copy && answers(f.socket()):
+		return true
+	}
+	return sameFile(name, filepath.Join(f.path("run"), "s"))
+}
+
+// asking has one program at a time ask a machine to prove itself. The machine may move after
+// its first proof, and has to make another socket for the next.
+func (f folder) asking(parked *parkNote) (bool, error) {
+	lock, held, err := state.TryAcquire(f.path("asking"))
+	if err != nil || held {
+		return false, err
+	}
+	defer lock.Release()
+	if n, err := f.read(); err != nil {
+		return false, err
+	} else if n != nil {
+		parked = n.Parked // another one may have asked meanwhile
+	}
+	if f.known(parked) {
+		return true, nil
+	}
+	return f.take(parked)
+}
+
+// take gives the socket inside the name that is known outside, by way of another name.
+func (f folder) take(parked *parkNote) (bool, error) {
+	name, inside := filepath.Join(f.path("socket"), "s"), filepath.Join(f.path("run"), "s")
 	part := name + ".adopted"
 	_ = os.Remove(part)
 	defer os.Remove(part)

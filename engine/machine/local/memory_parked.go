@@ -101,13 +101,10 @@ func (s *saving) standIn() error {
 // takeSocket gives the machine's new socket the name that is known outside.
 func (s *saving) takeSocket() bool {
 	name := filepath.Join(s.f.path("socket"), "s")
-	inside, part := filepath.Join(s.f.path("run"), "s"), name+".new"
-	if !isSocket(inside) {
+	if !isSocket(filepath.Join(s.f.path("run"), "s")) {
 		return false
 	}
-	_ = os.Remove(part)
-	if os.Link(inside, part) != nil || !isSocket(part) || s.n.Parked.owns(part, s.f.socket()+".new", name) != nil || os.Rename(part, name) != nil {
-		_ = os.Remove(part)
+	if took, err := s.f.asking(s.n.Parked); err != nil || !took {
 		return false
 	}
 	_ = os.Remove(name + before)

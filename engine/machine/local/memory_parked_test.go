@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ type parkable struct {
 	heard net.Listener
 	key   string // of its parking
 	id    string
+	asked chan chan struct{} // gets what a question waits for; nil: for nothing
 }
 
 func newParkable(t *testing.T) *parkable {
@@ -59,6 +61,11 @@ func (m *parkable) listen() {
 		var q parking.Question
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 			m.t.Error(err)
+		}
+		if m.asked != nil {
+			answer := make(chan struct{})
+			m.asked <- answer
+			<-answer
 		}
 		_ = json.NewEncoder(w).Encode(parking.Answer(m.key, m.id, q))
 	})}
@@ -178,6 +185,53 @@ func saverKilled(t *testing.T, next func(folder, *parkNote) (sdk.State, error)) 
 			}
 		})
 	}
+}
+
+// A copy moves after its first proof. Whoever looks at the same time does not ask for another
+// one, which would have the copy make another socket; and one that made it is found again.
+func TestProofIsAskedForOnce(t *testing.T) {
+	m := newParkable(t)
+	copied := &parkNote{ID: newParkID(), Key: parking.NewKey(), Copy: true}
+	m.again(copied)
+	if err := os.Remove(filepath.Join(m.f.path("socket"), "s")); err != nil {
+		t.Fatal(err)
+	}
+	m.asked = make(chan chan struct{})
+	first := make(chan error)
+	go func() {
+		if ok, err := m.f.adopt(copied); err != nil || !ok {
+			first <- fmt.Errorf("%v, %w", ok, err)
+		}
+		close(first)
+	}()
+	answer := <-m.asked // after the next look
+	if ok, err := m.f.adopt(copied); ok || err != nil {
+		t.Errorf("asked meanwhile: %v, %v", ok, err)
+	}
+	select {
+	case <-m.asked:
+		t.Fatal("it is asked twice")
+	default:
+		close(answer)
+	}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	go func() { close(<-m.asked) }()
+	m.again(copied)
+	if seen, err := m.f.reach(copied); seen != sdk.Running || err != nil {
+		t.Errorf("another socket: %v, %v", seen, err)
+	}
+}
+
+// again makes the socket of the machine anew.
+func (m *parkable) again(p *parkNote) {
+	m.id, m.key = p.ID, p.Key
+	_ = m.heard.Close()
+	if err := os.Remove(filepath.Join(m.f.path("run"), "s")); err != nil {
+		m.t.Fatal(err)
+	}
+	m.listen()
 }
 
 func TestAttacksOnAParkedMachine(t *testing.T) {
