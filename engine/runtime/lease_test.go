@@ -3,10 +3,14 @@ package runtime
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,6 +111,49 @@ func TestStarved(t *testing.T) {
 	end := l.end
 	if l.unheard(now.Add(time.Hour), now); !l.end.Equal(end) {
 		t.Error("a time that was made up for counts twice")
+	}
+}
+
+// The loader forgets the lease while everything stands still, and is told it after that: it
+// would not end a machine whose runtime was stopped.
+func TestLeaseIsToldAfterStillness(t *testing.T) {
+	t.Parallel()
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hand, loader := os.NewFile(uintptr(fds[0]), "hand"), os.NewFile(uintptr(fds[1]), "loader")
+	t.Cleanup(func() { hand.Close(); loader.Close() })
+	heard := make(chan string, 8)
+	go func() {
+		defer close(heard)
+		data := make([]byte, 4096)
+		for {
+			n, err := loader.Read(data)
+			if err != nil {
+				return
+			}
+			var m struct{ T string }
+			if json.Unmarshal(data[:n], &m) != nil {
+				return
+			}
+			if m.T == "release" {
+				_, _ = loader.Write([]byte("{}"))
+			}
+			heard <- m.T
+		}
+	}()
+	s := &Server{options: Options{Loader: hand, Logger: slog.New(slog.DiscardHandler)}}
+	s.lease.end = time.Now().Add(time.Hour)
+	s.tellLease(time.Now())
+	newStillness(s, "", "", "").end()
+	s.tellLease(time.Now())
+	s.tellLease(time.Now()) // it knows
+	newStillness(s, "", "", "").end()
+	for i, want := range []string{"lease", "release", "lease", "release"} {
+		if got := <-heard; got != want {
+			t.Fatalf("message %d is %q, not %q", i+1, got, want)
+		}
 	}
 }
 

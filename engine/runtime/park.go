@@ -263,7 +263,6 @@ func (p *oneParking) come(r protocol.Renewal) error {
 		return err
 	}
 	said := map[string]any{"t": "listen"}
-	p.s.lease.tell(time.Time{}) // the loader has forgotten it
 	if r.Copy {
 		said["end_unix"], said["admin_sha256"] = r.EndUnix, r.AdminSHA256
 	}

@@ -50,7 +50,11 @@ func (h *stillness) begin() (answer protocol.Frozen, err error) {
 
 func (h *stillness) end() {
 	h.holds.Store(false)
-	if err := tellLoader(h.s.options.Loader, []byte(`{"t":"release"}`), nil); err != nil {
+	h.s.telling.Lock()
+	err := tellLoader(h.s.options.Loader, []byte(`{"t":"release"}`), nil)
+	h.s.lease.tell(time.Time{}) // the loader has forgotten it
+	h.s.telling.Unlock()
+	if err != nil {
 		h.s.options.Logger.Error("processes of the machine are still held", "error", err)
 	}
 	continueInOrder(h.stopped)
