@@ -79,6 +79,7 @@ func (p *typeParser) expression() typeNode {
 	if len(parts) == 1 {
 		return parts[0]
 	}
+	p.bad = p.bad || p.values > 0 // a union is no value, and evaluates its strings
 	return typeNode{union: parts}
 }
 
@@ -105,7 +106,7 @@ func (p *typeParser) primary() typeNode {
 		case p.symbol("."):
 			n.name += "." + p.name()
 		case p.symbol("["):
-			n.args = p.list(false, types(n.name))
+			n.args = p.arguments(n)
 		default:
 			return n
 		}
@@ -118,6 +119,17 @@ func (p *typeParser) name() string {
 	valid := IsName(name) || slices.Contains([]string{"None", "True", "False"}, name)
 	p.bad = p.bad || !ok || !valid
 	return name
+}
+
+// arguments reads what is between the brackets behind a name. Strings there are types again,
+// even in a list of values: list['f()'] evaluates its string wherever it stands.
+func (p *typeParser) arguments(n typeNode) []typeNode {
+	defer func(values int) { p.values = values }(p.values)
+	p.values = 0
+	if n.args != nil { // Annotated[dict[KT, VT], 1][int, 'f()'] puts types into the first ones
+		return p.list(false, all)
+	}
+	return p.list(false, types(n.name))
 }
 
 const all = math.MaxInt

@@ -79,7 +79,8 @@ func TestAnnotation(t *testing.T) {
 func TestAnnotationsRunNothing(t *testing.T) {
 	const call = `__import__("pathlib").Path("evil").touch()`
 	t.Chdir(t.TempDir())
-	for _, text := range []string{call, "'" + call + "'", "list['" + call + "']", "<" + call, "Annotated['" + call + "', 1]", "Literal['" + call + "']", `"` + strings.ReplaceAll(call, `"`, "'") + `" | None`} {
+	for _, text := range []string{call, "'" + call + "'", "list['" + call + "']", "<" + call, "Annotated['" + call + "', 1]", "Literal['" + call + "']", "Literal[list['" + call + "']]", "Literal[Annotated[list['" + call + "'], 1]]", "Literal[int | '" + call + "']",
+		"Annotated[Dict[typing.KT, typing.VT], 1][int, '" + call + "']", `"` + strings.ReplaceAll(call, `"`, "'") + `" | None`} {
 		source := "from __future__ import annotations\nfrom typing import *\ndef f(a: " + Annotation(text) + "): 0\n"
 		python(t, "import sys, typing\nexec(sys.stdin.read())\ntry: typing.get_type_hints(f)\nexcept Exception: pass\n", source)
 		if _, err := os.Stat("evil"); err == nil {
