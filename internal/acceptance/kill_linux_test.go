@@ -18,7 +18,7 @@ import (
 // roles of the processes of a sandbox, by what is on their command lines.
 var roles = map[string]string{
 	"bwrap":   "bwrap",
-	"loader":  "-I -S -c",
+	"loader":  "seer-loader",
 	"runtime": "seer-runtime-",
 	"worker":  "seer_worker_main.py",
 }
