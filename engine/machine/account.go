@@ -17,7 +17,7 @@ func (d *Driver) account(ctx context.Context, provider string) (string, error) {
 	if d.Account == nil {
 		return "", nil
 	}
-	account, err := d.Account(ctx, provider)
+	account, err := repeat(ctx, d.retrier(provider, nil, func(string) {}), "account", func() (string, error) { return d.Account(ctx, provider) })
 	if err != nil {
 		return "", fmt.Errorf("ask %s whose machines it shows: %w", provider, err)
 	}
@@ -67,10 +67,10 @@ func (d *Driver) Recognize(ctx context.Context, r Record) Record {
 		return r
 	}
 	p, err := d.provider(ctx, r.Provider, func(string) {})
-	if err != nil {
+	if err != nil || d.Account == nil {
 		return r
 	}
-	now, err := d.account(ctx, r.Provider)
+	now, err := d.Account(ctx, r.Provider) // once: the end does not depend on it
 	if err != nil || now == "" || now == r.Account {
 		return r
 	}

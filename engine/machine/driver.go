@@ -67,10 +67,14 @@ func (d *Driver) provider(ctx context.Context, name string, tell func(string)) (
 	if err != nil {
 		return nil, &providerError{name, err}
 	}
+	return d.retrier(name, p, tell), nil
+}
+
+func (d *Driver) retrier(name string, p sdk.Provider, tell func(string)) *retrier {
 	return &retrier{next: p, clock: d.Clock, limit: d.RetryTimeout, notify: func(op string, wait time.Duration, err error) {
 		d.Logger.Warn("provider call failed in passing", "provider", name, "call", op, "wait", wait.Round(100*time.Millisecond), "error", err)
 		tell(fmt.Sprintf("%s: %v; trying again in %s", name, err, wait.Round(100*time.Millisecond)))
-	}}, nil
+	}}
 }
 
 func (d *Driver) late(provider string) time.Duration {
