@@ -20,6 +20,8 @@ type Finding struct {
 	Detail string `json:"detail"`
 	Fix    string `json:"fix,omitempty"`   // what to do when it is not ok
 	Fixed  bool   `json:"fixed,omitempty"` // it was missing, and [Engine.Fix] has installed it
+
+	Optional bool `json:"optional,omitempty"` // most experiments do without it
 }
 
 // Needed reports whether Seer needs it for every sandbox: one kind of isolation is always
@@ -28,9 +30,6 @@ type Finding struct {
 func (f Finding) Needed() bool {
 	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ")
 }
-
-// Optional reports whether most experiments do without it.
-func (f Finding) Optional() bool { return f.Name == codeServerName }
 
 // The findings of what is not needed for every sandbox.
 const (
@@ -114,7 +113,7 @@ func (e *Engine) doctorCodeServer() Finding {
 			return Finding{Name: codeServerName, OK: true, Detail: p.Dir}
 		}
 	}
-	return Finding{Name: codeServerName, Detail: "not found; only debug: true needs it", Fix: err.Error()}
+	return Finding{Name: codeServerName, Optional: true, Detail: "not found; only debug: true needs it", Fix: err.Error()}
 }
 
 func (e *Engine) doctorPlugins(ctx context.Context) []Finding {

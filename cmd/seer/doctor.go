@@ -52,7 +52,7 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 	for _, f := range findings {
 		mark := "ok"
 		switch {
-		case !f.OK && f.Optional():
+		case !f.OK && f.Optional:
 			mark = "--"
 		case !f.OK:
 			mark = "!!"
