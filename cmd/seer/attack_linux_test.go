@@ -51,7 +51,8 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 	} {
 		t.Setenv(name, value)
 	}
-	agent := "printf '" + orders + "' && printf '\\033' && printf ']52;c;c3BsaXQ=\\007\\n' && printf '\\033]8;;http://x\\033\\\\' >&2"
+	// Five times, because what comes by the other stream may stand between two pieces.
+	agent := "printf '" + orders + "' && for i in 1 2 3 4 5; do printf '\\033'; printf ']52;c;c3BsaXQ=\\007\\n'; done && printf '\\033]8;;http://x\\033\\\\' >&2"
 	file := filepath.Join(dir, "exp.yaml")
 	text := fmt.Sprintf("name: hostile\nsandbox: {timeout: 10m}\noutputs: %s\nagent: {command: [sh, -c, %q]}\n", filepath.Join(dir, "outputs"), agent)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
