@@ -9,8 +9,12 @@ import (
 
 // filter is the packet filter of a connected namespace, in the language of nft. It
 // refuses what [open] does. Routes would not do: a socket that is bound to the interface
-// ignores those that prohibit. Loading it replaces an older one in one step.
-func filter(own []netip.Addr) string {
+// ignores those that prohibit.
+//
+// Without replace, it is refused where there is one already. Loading it with replace takes
+// the place of an older one in one step, and takes three times as long: the kernel waits
+// until nobody uses what it deletes.
+func filter(own []netip.Addr, replace bool) string {
 	var refused [2][]string // IPv4, IPv6
 	add := func(prefix netip.Prefix) {
 		family := 0
@@ -31,9 +35,11 @@ func filter(own []netip.Addr) string {
 			}
 		}
 	}
-	return fmt.Sprintf(`table inet seer
-delete table inet seer
-table inet seer {
+	first := "create table inet seer\n"
+	if replace {
+		first = "table inet seer\ndelete table inet seer\n"
+	}
+	return first + fmt.Sprintf(`table inet seer {
 	chain out {
 		type filter hook output priority 0; policy accept;
 		oifname "lo" accept

@@ -36,8 +36,9 @@ type uplink struct {
 	unfiltered bool                         // tests: without the filter
 	addresses  func() ([]netip.Addr, error) // [ownAddresses]
 
-	mu    sync.Mutex // one filter at a time
-	known []netip.Addr
+	mu     sync.Mutex // one filter at a time
+	known  []netip.Addr
+	loaded bool // a filter, by this process
 }
 
 // newUplink takes the file.
@@ -102,15 +103,30 @@ func (u *uplink) refresh(ctx context.Context) error {
 	if u.unfiltered || u.known != nil && slices.Equal(own, u.known) {
 		return nil
 	}
+	replace := u.loaded
+	if !replace {
+		// A gate that was started again finds the filter of the one before it.
+		replace = u.load(ctx, own, false) != nil
+	}
+	if replace {
+		if err := u.load(ctx, own, true); err != nil {
+			return err
+		}
+	}
+	u.known, u.loaded = own, true
+	return nil
+}
+
+// load has nft load the filter.
+func (u *uplink) load(ctx context.Context, own []netip.Addr, replace bool) error {
 	cmd, err := u.command(ctx, true, "nft", "-f", "-")
 	if err != nil {
 		return err
 	}
-	cmd.Stdin = strings.NewReader(filter(own))
+	cmd.Stdin = strings.NewReader(filter(own, replace))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("filter the sandbox's network: nft: %w: %s", err, bytes.TrimSpace(out))
 	}
-	u.known = own
 	return nil
 }
 
