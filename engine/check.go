@@ -32,6 +32,15 @@ type CheckOptions struct {
 // Check finds everything that would stop the experiment, before anything is
 // rented. What it finds is in the report; see [preflight.Report.Err].
 func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
+	report, err := e.check(ctx, exp, o)
+	if err != nil || report.Err() != nil {
+		return report, err
+	}
+	return report, e.tellsHidden(ctx, withMode(exp), &report)
+}
+
+// check is [Engine.Check] without what [Engine.Up] looks for later, when it has the models.
+func (e *Engine) check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	exp = withMode(exp)
 	e.credentials.saw(exp.File)
 	facts, err := e.facts(ctx, exp, o.Offline)

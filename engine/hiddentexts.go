@@ -2,13 +2,17 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/workspace"
 )
 
@@ -37,6 +41,34 @@ func (u *up) searchTexts(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return foundHidden("what the experiment gives to the agent", places)
+}
+
+// tellsHidden finds the names of hidden models in what the experiment gives to its agent.
+// Of a model that is no folder, only the name is known yet, not its architecture.
+func (e *Engine) tellsHidden(ctx context.Context, exp *experiment.Experiment, report *preflight.Report) error {
+	u := &up{engine: e, exp: exp}
+	first := -1
+	for i, m := range exp.Sandbox.Weights() {
+		if m.Hidden && first < 0 {
+			first = i
+		}
+		u.models = append(u.models, machine.Model{Name: m.Name, Source: m.Source, Local: m.Path, VarName: m.VarName, Hidden: m.Hidden})
+	}
+	if first < 0 {
+		return nil
+	}
+	u.hidden = hiddenNames(u.models)
+	if err := u.readWorkspace(); err != nil {
+		return err
+	}
+	err := u.searchTexts(ctx)
+	var found *HiddenError
+	if errors.As(err, &found) {
+		at := exp.Errorf(fmt.Sprintf("sandbox.models.%d.hidden", first), found.Error(), "")
+		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *at})
+		return nil
+	}
+	return err
 }
 
 // texts are what the agent reads of the experiment, by what it is.

@@ -98,7 +98,9 @@ func hiddenNames(models []machine.Model) namesearch.Names {
 			if base := filepath.Base(m.Local); m.Source == experiment.SourceFolder && strings.HasPrefix(m.Name, ".") {
 				spec.Names = append(spec.Names, base) // of a folder named as . or ..
 			}
-			spec.Stay = append(spec.Stay, veil.Architecture(m.Local)...)
+			if m.Local != "" { // its files are here
+				spec.Stay = append(spec.Stay, veil.Architecture(m.Local)...)
+			}
 		}
 	}
 	if spec.Names == nil {

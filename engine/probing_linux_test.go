@@ -131,7 +131,11 @@ func TestHiddenNameInWhatTheAgentIsGiven(t *testing.T) {
 				"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.gz": gzipped(name),
 				"interface.py": "@expose\ndef f() -> int:\n    return 1\n", "probing/SKILL.md": skill, "top.yaml": c.top,
 			})
-			_, err := e.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
+			report, err := e.Check(t.Context(), exp, engine.CheckOptions{Offline: true})
+			if err != nil || report.Err() == nil || !strings.Contains(report.Err().Error(), "seer.yaml:1: sandbox.models.0.hidden: ") || !strings.Contains(report.Err().Error(), c.where) {
+				t.Errorf("the check says %v, %v", report.Err(), err)
+			}
+			_, err = e.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute})
 			var told *engine.HiddenError
 			if engine.KindOf(err) != engine.KindConfig || !errors.As(err, &told) || !slices.Contains(told.Places, c.where) {
 				t.Errorf("got %v", err)

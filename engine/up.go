@@ -140,7 +140,7 @@ func (u *up) prepare(ctx context.Context) error {
 	}
 	u.report.info(StagePreflight, "checking %s", u.exp.Name)
 	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
-	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
+	report, err := u.engine.check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,6 +37,16 @@ func (h *helper) echo(ctx context.Context, r request, instances int) (*host.Host
 	return nil, nil, fmt.Errorf("%s has no plugin %s", r.File, r.Plugin)
 }
 
+// answered is nil also for a surface that the host refuses: the fixture's has files that its
+// manifest does not ask for, and the call is over by then.
+func answered(_ sdk.Surface, err error) error {
+	var e *host.Error
+	if errors.As(err, &e) && e.Fault == host.FaultSurface {
+		return nil
+	}
+	return err
+}
+
 // pooled calls a plugin that has an instance.
 func (h *helper) pooled(ctx context.Context, r request) (any, error) {
 	key := r.Plugin
@@ -47,8 +58,7 @@ func (h *helper) pooled(ctx context.Context, r request) (any, error) {
 		h.echoes[key] = e
 	}
 	return repeat(r.Count, func() error {
-		_, err := h.echoes[key].Expose(ctx, echoed("tools"))
-		return err
+		return answered(h.echoes[key].Expose(ctx, echoed("tools")))
 	})
 }
 
@@ -59,7 +69,7 @@ func (h *helper) instantiate(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	if _, err := e.Expose(ctx, echoed("tools")); err != nil {
+	if err := answered(e.Expose(ctx, echoed("tools"))); err != nil {
 		return nil, err
 	}
 	t := since(begin)

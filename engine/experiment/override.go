@@ -51,11 +51,15 @@ func (l *layers) override(assignment string) {
 		return
 	}
 	if strings.TrimSpace(text) == "" {
-		text = "null"
+		l.unset(key)
+		return
 	}
 	s := readSource([]byte(text), key, key)
 	for _, e := range s.errs {
-		e.Hint = asText(key)
+		e.Message, e.Hint = strings.Replace(e.Message, "the file", "the value", 1), asText(key)
+		if strings.HasPrefix(strings.TrimSpace(text), "#") {
+			e.Message = "YAML takes what begins with # for a comment"
+		}
 	}
 	l.errs = append(l.errs, s.errs...)
 	if len(s.errs) > 0 || !l.put(key, s.root) {
@@ -68,6 +72,20 @@ func (l *layers) override(assignment string) {
 	}
 	for at, m := range s.marks {
 		l.marks[at] = m
+	}
+}
+
+// unset removes a field, as if the file did not have it.
+func (l *layers) unset(key string) {
+	if at := strings.ReplaceAll(key, ".", delim); l.config.Exists(at) {
+		l.config.Delete(at)
+	} else if !l.put(key, nil) { // a list has it, or nothing
+		return
+	}
+	for at := range l.marks {
+		if at == key || strings.HasPrefix(at, key+".") {
+			delete(l.marks, at)
+		}
 	}
 }
 
@@ -97,6 +115,9 @@ func (l *layers) put(key string, value any) bool {
 			}
 		}
 	}
+	if value == nil {
+		return true
+	}
 	return l.set(strings.Join(keys, delim), value)
 }
 
@@ -108,7 +129,7 @@ func (l *layers) set(at string, value any) bool {
 	return true
 }
 
-// assign stores value inside a list; the index after the last appends.
+// assign stores value inside a list; the index after the last appends. nil removes a field.
 func assign(list []any, keys []string, value any) (_ []any, problem string) {
 	i, err := strconv.Atoi(keys[0])
 	if err != nil || i < 0 || i > len(list) {
@@ -118,7 +139,9 @@ func assign(list []any, keys []string, value any) (_ []any, problem string) {
 		list = append(list, map[string]any{})
 	}
 	if len(keys) == 1 {
-		list[i] = value
+		if list[i] = value; value == nil { // an item is no field
+			list[i] = scalar{Tag: "!!null"}
+		}
 		return list, ""
 	}
 	switch inner := list[i].(type) {
@@ -133,7 +156,11 @@ func assign(list []any, keys []string, value any) (_ []any, problem string) {
 }
 
 func assignIn(m map[string]any, keys []string, value any) (_ map[string]any, problem string) {
-	if len(keys) == 1 {
+	switch {
+	case len(keys) == 1 && value == nil:
+		delete(m, keys[0])
+		return m, ""
+	case len(keys) == 1:
 		m[keys[0]] = value
 		return m, ""
 	}

@@ -52,6 +52,26 @@ func TestATextThatYAMLTakesForSomethingElse(t *testing.T) {
 	}
 }
 
+// TestAnEmptyValueUnsetsTheField, whatever it holds: the default takes its place.
+func TestAnEmptyValueUnsetsTheField(t *testing.T) {
+	file := "name: intro\noutputs: ./elsewhere\nsandbox: {timeout: 5m, isolation: none, env: {A: '1', B: '2'}, models: [./m]}\nserve: [{file: interface.py, name: tools}]\nagent: {command: [run], prompt: go}\n"
+	exp, err := parse(file, "outputs=", "sandbox.timeout=", "sandbox.isolation= ", "sandbox.env.A=", "serve.0.name=", "agent.prompt=", "sandbox.models=", "sandbox.gpu=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := parse("name: intro\nsandbox: {env: {B: '2'}}\nserve: [{file: interface.py}]\nagent: {command: [run]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := exp, plain; a.Outputs != b.Outputs || a.Sandbox.Timeout != b.Sandbox.Timeout || a.Sandbox.Isolation != b.Sandbox.Isolation ||
+		a.Serve[0].Name != b.Serve[0].Name || a.Agent.Prompt != "" || len(a.Sandbox.Models) != 0 || len(a.Sandbox.Env) != 1 {
+		t.Errorf("got %+v\nand %+v", a, b)
+	}
+	if _, err := parse(file, "agent.prompt=# hi"); err == nil || !strings.Contains(err.Error(), "for a comment; --set-string agent.prompt=…") {
+		t.Errorf("a comment: %v", err)
+	}
+}
+
 func TestThePromptOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "task.md")
@@ -99,7 +119,6 @@ func TestWrongOverrides(t *testing.T) {
 		"serve.x.name=x":              "--set serve.x.name: `x` is not an index",
 		"sandbox.models.0.hidden=1":   "--set sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
 		"name.first=x":                "--set name.first: `name` is the string `intro`, not a mapping",
-		"name=":                       "--set name: expected a string, got nothing",
 		"sandbox.debug_port=80":       "--set sandbox.debug_port: there is no VS Code without debug",
 		"serve.0.name=json":           "--set serve.0.name: `json` is a module of Python itself",
 		"sandbox.env.A.B.C=x":         "--set sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",

@@ -77,6 +77,13 @@ type candidate struct {
 // thisComputer reports whether its machines are on this computer.
 func (p candidate) thisComputer() bool { return p.Has(sdk.FeatureHostMounts) }
 
+// namedProviders finds out who may rent the machine, where the experiment says it.
+func (c *check) namedProviders() {
+	if len(c.exp.Sandbox.Providers) > 0 {
+		c.providers()
+	}
+}
+
 // providers finds out who may rent the machine.
 func (c *check) providers() {
 	named := len(c.exp.Sandbox.Providers)

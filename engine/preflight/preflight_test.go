@@ -64,6 +64,8 @@ func TestAllMistakesAtOnce(t *testing.T) {
   timeout: soon
   models: [./no-model]
   local_files: [3, [./none, /workspace/x]]
+  gpu: A1OO
+  provider: modla
 serve:
   - {file: none.py, name: 7a, expose_as: hologram}
 workspace: {files: [nothing.txt]}
@@ -79,13 +81,13 @@ agent: {command: [no-such-program], isolation: []}
 	}
 	text := fmt.Sprint(r.Err())
 	for _, want := range []string{":2: sandbox: unknown key `gpu_cont`", ":3: sandbox.timeout: ", ":4: sandbox.models.0: there is no", ":5: sandbox.local_files.0: ",
-		":7: serve.0.name: ", ":7: serve.0.file: there is no", ":7: serve.0.expose_as: there is no expose mode", ":8: workspace.files.0: there is no",
-		":9: agent.command.0: there is no program", ":9: agent.isolation: "} {
+		":6: sandbox.gpu: there is no GPU `A1OO`", ":7: sandbox.provider: there is no provider `modla`", ":9: serve.0.name: ", ":9: serve.0.file: there is no",
+		":9: serve.0.expose_as: there is no expose mode", ":10: workspace.files.0: there is no", ":11: agent.command.0: there is no program", ":11: agent.isolation: "} {
 		if strings.Count(text, want) != 1 {
 			t.Errorf("not once %q", want)
 		}
 	}
-	if strings.Contains(text, "./none") || strings.Count(text, "\n") != 9 {
+	if strings.Contains(text, "./none") || strings.Count(text, "\n") != 11 {
 		t.Errorf("got\n%s", text)
 	}
 }

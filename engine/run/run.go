@@ -327,7 +327,7 @@ func (r *runner) cleanup(stop context.Context) error {
 	if r.space != nil {
 		errs = append(errs, r.unsaved(), r.space.closeToOthers())
 		n, err := gatherOutputs(context.WithoutCancel(ctx), r.space.root, r.results.root, r.warn)
-		r.result.Files = n
+		r.result.Files, r.space.uncollected = n, err != nil
 		errs = append(errs, err, r.space.settle(context.WithoutCancel(ctx)))
 	}
 	if r.recording != nil {

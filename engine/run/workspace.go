@@ -37,10 +37,13 @@ type workspace struct {
 	before  map[string]string // the same, from the run before
 	lock    *os.File          // one run at a time
 	notes   string            // where written is kept: not in the folder, where the agent could change it
+	running string            // the file that says that a run works here; empty = none yet
 	now     time.Time
 	warn    func(format string, args ...any)
 	guard   *collect.Guard  // of what programs obey; nil = there is none
 	modes   *filebits.Modes // what others may do there; nil = it is not restored
+
+	uncollected bool // outputs of this run may be left there
 
 	overwrite bool // for tests: what is in the way of a surface is replaced
 	leaveOpen bool // for tests: what the agent opens to other users stays open
@@ -68,11 +71,35 @@ func openWorkspace(dir string, records surface.Records, now time.Time, warn func
 		root.Close()
 		return nil, err
 	}
-	if err := w.remember(records); err != nil {
+	if err = w.remember(records); err == nil {
+		err = w.begin()
+	}
+	if err != nil {
 		w.close()
 		return nil, err
 	}
 	return w, nil
+}
+
+// begin notes that a run works here. What an earlier run could not collect, such as one that
+// was killed, would look like results of this one, so it is kept under another name.
+func (w *workspace) begin() error {
+	running := w.notes + ".running"
+	_, err := os.Stat(running)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.running = running
+		return os.WriteFile(running, nil, 0o600)
+	}
+	w.running = running
+	if _, none := w.root.Lstat(outputsName); err != nil || none != nil {
+		return err
+	}
+	kept := outputsName + ".kept-" + w.now.Format("20060102-150405")
+	if err := w.root.Rename(outputsName, kept); err != nil {
+		return fmt.Errorf("keep what an interrupted run has left in %s: %w", filepath.Join(w.dir, outputsName), err)
+	}
+	w.warn("%s has what an earlier run made and did not collect; it is kept as %s", outputsName, kept)
+	return nil
 }
 
 // remember reads what the run before wrote.
@@ -94,6 +121,9 @@ func (w *workspace) remember(records surface.Records) (err error) {
 }
 
 func (w *workspace) close() error {
+	if w.running != "" && !w.uncollected {
+		_ = os.Remove(w.running)
+	}
 	_ = w.root.Remove(lockFile)
 	_ = w.lock.Close()
 	return w.root.Close()

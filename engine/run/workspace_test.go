@@ -201,6 +201,42 @@ func TestOneRunAtATimeInAWorkspace(t *testing.T) {
 	openTest(t, dir)
 }
 
+// TestOutputsOfAKilledRunAreNotThoseOfTheNext: they are kept under another name, once, also
+// where they could not be collected.
+func TestOutputsOfAKilledRunAreNotThoseOfTheNext(t *testing.T) {
+	for name, end := range map[string]func(*workspace){
+		"killed": func(w *workspace) { // its files are closed by the system
+			w.lock.Close()
+			w.root.Close()
+		},
+		"not collected": func(w *workspace) { w.uncollected = true; w.close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "space")
+			put(t, "the user's", dir, "outputs", "note.txt")
+			first, warnings := openTest(t, dir)
+			if len(*warnings) != 0 || read(t, dir, "outputs", "note.txt") != "the user's" {
+				t.Fatalf("what nobody's run left was moved: %q", *warnings)
+			}
+			put(t, "half", dir, "outputs", "result.txt")
+			end(first)
+			second, warnings := openTest(t, dir)
+			const kept = "outputs.kept-20010909-014640"
+			if len(*warnings) != 1 || read(t, dir, kept, "result.txt") != "half" {
+				t.Errorf("warned %q", *warnings)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "outputs")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+			put(t, "whole", dir, "outputs", "result.txt")
+			second.close()
+			if _, warnings := openTest(t, dir); len(*warnings) != 0 || read(t, dir, "outputs", "result.txt") != "whole" {
+				t.Errorf("after a run that ended: %q", *warnings)
+			}
+		})
+	}
+}
+
 func TestSweepTakesAwayTheRunBefore(t *testing.T) {
 	dir := t.TempDir()
 	w, _ := openTest(t, dir)
