@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +23,7 @@ func newOffers(a *app) *cobra.Command {
 		Short: "List what can be had now, and at what price",
 		Long: `Ask providers, and this computer, for machines that can be had now, cheapest first.
 The price is that of the whole machine for an hour in US dollars. Nothing is rented.
+Without --gpu and --cpu it lists every GPU, and this computer also without one.
 
 GPUs have one set of names everywhere: H100, A100-80GB, L4, RTX-4090. A100 is any
 A100; H100-SXM is no other form.`,
@@ -45,20 +48,29 @@ A100; H100-SXM is no other form.`,
 		if cpu && len(gpus) > 0 {
 			return usagef("--cpu and --gpu exclude each other")
 		}
+		here := !cpu && len(gpus) == 0 && len(q.Regions) == 0 && (len(providers) == 0 || slices.Contains(providers, localProvider))
 		if !cpu && len(gpus) == 0 {
 			gpus = []string{gpu.Any}
 		}
-		return a.offers(cmd.Context(), providers, gpus, q, most)
+		return a.offers(cmd.Context(), providers, gpus, q, most, here)
 	}
 	return c
 }
 
-func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQuery, most float64) error {
+// offers lists what there is, here also this computer without a GPU.
+func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQuery, most float64, here bool) error {
 	e, err := a.engine()
 	if err != nil {
 		return err
 	}
 	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.ui.progress)
+	if here && !slices.ContainsFunc(offers, func(o engine.ProviderOffer) bool { return o.Provider == localProvider }) {
+		own, err := e.Offers(ctx, []string{localProvider}, engine.OfferQueries(q, nil), nil)
+		if err != nil {
+			return err
+		}
+		offers = append(own, offers...) // it costs nothing
+	}
 	shown := []engine.ProviderOffer{}
 	for _, o := range offers {
 		if most <= 0 || o.CostPerHour <= most {
@@ -67,9 +79,7 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 	}
 	err = a.print(shown, func(w io.Writer) error {
 		if len(shown) == 0 {
-			if failure == nil {
-				a.ui.tell("Nothing like that is offered.")
-			}
+			a.ui.tell("%s", nothingOffered(gpus, failure))
 			return nil
 		}
 		return printTable(w, a.ui.width(), offerColumns(), offerRows(shown))
@@ -78,6 +88,23 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 		return failure
 	}
 	return err
+}
+
+// localProvider is this computer.
+const localProvider = "local"
+
+// nothingOffered says so, and which GPUs were probably meant.
+func nothingOffered(gpus []string, failure error) string {
+	said := "Nothing like that is offered."
+	if failure != nil {
+		said = "Nothing like that is offered by those that could be asked."
+	}
+	for _, name := range gpus {
+		if near := gpu.Mistaken(name); len(near) > 0 {
+			said += fmt.Sprintf(" There is no GPU %s; did you mean %s?", name, strings.Join(near, ", "))
+		}
+	}
+	return said
 }
 
 func offerColumns() []column {

@@ -1,10 +1,13 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -359,4 +362,53 @@ func TestServeRefusesAConnectionThatDoesNotAnswer(t *testing.T) {
 	if err := mcp.Serve(t.Context(), mcp.Fixed(c), there, mcp.Options{}); protocol.CodeOf(err) != protocol.Unauthorized {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestKeysStayInTheFunctionsOrder looks at the bytes: clients that decode them may sort.
+func TestKeysStayInTheFunctionsOrder(t *testing.T) {
+	const answer = `{"zeta":1,"alpha":[{"y":2,"x":3}],"mid":%s}`
+	for name, tt := range map[string]struct{ value, shown, structured string }{
+		"plain":   {fmt.Sprintf(answer, "null"), fmt.Sprintf(answer, "null"), fmt.Sprintf(answer, "null")},
+		"tagged":  {fmt.Sprintf(answer, `{"$seer":{"float":"nan"}}`), fmt.Sprintf(answer, `"NaN"`), fmt.Sprintf(answer, `"NaN"`)},
+		"wrapped": {"[" + fmt.Sprintf(answer, "0") + "]", "[" + fmt.Sprintf(answer, "0") + "]", `{"result":[` + fmt.Sprintf(answer, "0") + `]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuntime(t, function("f", ""))
+			r.returns(tt.value)
+			here, there := sdkmcp.NewInMemoryTransports()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			served := make(chan error, 1)
+			go func() { served <- mcp.Serve(ctx, mcp.Fixed(r.connection()), there, mcp.Options{}) }()
+			var said lockedBuffer
+			session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "t"}, nil).Connect(ctx, &sdkmcp.LoggingTransport{Transport: here, Writer: &said}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := call(t, session, "f", nil)
+			session.Close()
+			cancel()
+			<-served
+			if text(got) != tt.shown || !strings.Contains(said.String(), `"structuredContent":`+tt.structured) {
+				t.Errorf("got the text %s and %s", text(got), said.String())
+			}
+		})
+	}
+}
+
+// lockedBuffer is written to by several.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -91,15 +92,15 @@ func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.
 	if err != nil {
 		return front.Problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
 	}
-	structured, isObject := value.(map[string]any)
-	if !isObject || t.wrap {
-		structured = map[string]any{resultKey: value}
-	}
 	text := string(v.json)
 	if plain, ok := value.(string); ok {
 		text = plain // which reads better without quotes
 	}
-	if r := t.unfit(structured, text); r != nil && len(v.images) == 0 {
+	structured := v.json // its keys in the function's order
+	if _, isObject := value.(map[string]any); !isObject || t.wrap {
+		value, structured = map[string]any{resultKey: value}, slices.Concat(json.RawMessage(`{"`+resultKey+`":`), v.json, json.RawMessage("}"))
+	}
+	if r := t.unfit(value, text); r != nil && len(v.images) == 0 {
 		return r
 	}
 	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: front.Shorten(text)}}, StructuredContent: structured}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,8 +40,8 @@ type handle struct {
 	Stats   map[string]any `json:"stats,omitempty"`
 }
 
-// show reads a value. Numbers and the order of keys stay as they are where the value is
-// JSON.
+// show reads a value. Numbers and the order of keys stay as they are, unless images or
+// handles are in it.
 func show(b protocol.Body) (shown, error) {
 	if data := b.JSON(); data != nil && !b.Tagged {
 		return shown{json: data}, nil
@@ -54,8 +56,11 @@ func show(b protocol.Body) (shown, error) {
 	}
 	s := &shown{}
 	top, isHandle := tagOf(tree)[handleKey].(map[string]any)
-	if v.JSON, err = json.Marshal(s.name(tree, v.Parts)); err != nil {
-		return shown{}, err
+	tree = s.name(tree, v.Parts)
+	if len(s.images)+len(s.ids) > 0 {
+		if v.JSON, err = json.Marshal(tree); err != nil {
+			return shown{}, err
+		}
 	}
 	if s.json, err = v.Plain(value.PlainOptions{Limit: MaxResult}); err != nil {
 		return shown{}, err
@@ -112,7 +117,7 @@ func (s *shown) name(v any, parts [][]byte) any {
 			v[i] = s.name(v[i], parts)
 		}
 	case map[string]any:
-		for k := range v {
+		for _, k := range slices.Sorted(maps.Keys(v)) { // images are numbered
 			v[k] = s.name(v[k], parts)
 		}
 	}

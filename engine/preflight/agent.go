@@ -19,11 +19,11 @@ func (c *check) agent() {
 		c.report.AgentIsolation = c.settle("agent.isolation", a.Isolation, c.facts.AgentIsolations, "the agent")
 		c.programs()
 		if c.report.AgentIsolation == "none" && a.Network == "none" {
-			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+			c.fail("agent.network", "the agent cannot be kept off the network without isolation", "set network: open, or remove isolation: none")
 		}
 		c.nested("agent.nested_sandbox", a.Nested, c.report.AgentIsolation)
 		if c.report.AgentIsolation == "none" && (a.MemoryGB > 0 || a.CPU > 0) {
-			c.fail("agent.isolation", "the memory and cores of an agent without isolation are not limited", "remove agent.memory and agent.cpu, or install bubblewrap")
+			c.fail("agent.isolation", "the memory and cores of an agent without isolation are not limited", "remove agent.memory and agent.cpu, or isolation: none")
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (c *check) isolation() {
 			c.nested("sandbox.nested_sandbox", c.exp.Sandbox.Nested, p.isolation)
 		}
 		if p.isolation == "none" && network == "none" {
-			c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or install bubblewrap")
+			c.fail("sandbox.network", "the sandbox cannot be kept off the network without isolation", "set network: open, or remove isolation: none")
 		}
 	}
 	c.proxyOnly()

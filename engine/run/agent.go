@@ -60,7 +60,7 @@ func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experim
 	}
 	a.isolation, a.warning, a.env = choice.Kind, choice.Warning, map[string]string{}
 	if !a.confined() && exp.Agent.Network == "none" {
-		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or install bubblewrap")}
+		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or remove agent.isolation: none")}
 	}
 	a.workspace = exp.Workspace.Dir
 	if !a.confined() {
