@@ -80,6 +80,7 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 	if err != nil {
 		if result.Sandbox != "" && !a.jsonOut && kindOf(err) == engine.KindCancelled {
 			a.ui.tell("Results so far: %s", result.Outputs)
+			a.account(result)
 		}
 		return err
 	}
@@ -101,21 +102,20 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 }
 
 // account says what a run was: its calls, its time, its cost and where its record is. A
-// replay has no sandbox, and is none of these.
+// replay has no sandbox, and only takes time.
 func (a *app) account(r run.Result) {
+	took := r.Duration.Round(time.Second)
 	if r.Sandbox == "" {
+		a.ui.tell("Replayed in %s", took)
 		return
 	}
-	calls := fmt.Sprintf("%d calls", r.Calls)
-	switch {
-	case r.Record == "":
-		calls = "Calls were not recorded"
-	case r.Calls == 1:
-		calls = "1 call"
-	}
-	text := fmt.Sprintf("%s; %s, $%.2f", calls, r.Duration.Round(time.Second), r.Cost)
+	text := fmt.Sprintf("%s, $%.2f", took, r.Cost)
 	if r.Record != "" {
-		text += "; record: " + r.Record
+		calls := "1 call"
+		if r.Calls != 1 {
+			calls = fmt.Sprintf("%d calls", r.Calls)
+		}
+		text = fmt.Sprintf("%s; %s; record: %s", calls, text, r.Record)
 	}
 	a.ui.tell("%s", text)
 }
