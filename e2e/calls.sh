@@ -1,4 +1,4 @@
-# The way of a researcher who has never seen Seer's calls, through README.md, docs/library.md
+# The way of a researcher who has never seen Seer's calls, through docs/tour.md, docs/library.md
 # and docs/mcp.md as they are written: values, streams, long calls, handles, limits and
 # errors, from Python, the command line and MCP; then a run, and the run again.
 export SEER_PYTHON

@@ -94,7 +94,7 @@ func ExampleSandbox_Watch() {
 	// not_found
 }
 
-// readme is what README.md shows. It is compiled and not run.
+// readme is what docs/tour.md shows. It is compiled and not run.
 //
 //nolint:ineffassign,staticcheck // a reader knows what to do with errors
 func readme(ctx context.Context) error {
