@@ -15,6 +15,17 @@ import (
 func (p Plan) Lines() []string {
 	var t text
 	t.line("experiment", p.Experiment)
+	p.machineLines(&t)
+	p.contentLines(&t)
+	p.agentLines(&t)
+	for _, w := range p.Warnings {
+		t.line("warning", w)
+	}
+	return t
+}
+
+// machineLines say where it runs, for how long and at what cost.
+func (p Plan) machineLines(t *text) {
 	t.line("machine", p.machine())
 	for _, c := range p.others() {
 		t.line("or else", c.text(p.Timeout))
@@ -34,6 +45,10 @@ func (p Plan) Lines() []string {
 	for _, a := range p.Accounts {
 		t.line("account", a.Text())
 	}
+}
+
+// contentLines say what is in the sandbox.
+func (p Plan) contentLines(t *text) {
 	for _, m := range p.Models {
 		note := ""
 		if m.Hidden {
@@ -69,6 +84,10 @@ func (p Plan) Lines() []string {
 	t.list("env", p.Env)
 	t.list("secrets", p.Secrets)
 	t.list("ports", numbers(p.Ports))
+}
+
+// agentLines say what is served to the agent, where it works and what has to be confirmed.
+func (p Plan) agentLines(t *text) {
 	for _, s := range p.Services {
 		t.line("serve", fmt.Sprintf("%s as %s %s", s.File, s.ExposeAs, s.Name))
 	}
@@ -87,10 +106,6 @@ func (p Plan) Lines() []string {
 			t.line("confirm", line)
 		}
 	}
-	for _, w := range p.Warnings {
-		t.line("warning", w)
-	}
-	return t
 }
 
 // networkText says where the network is this computer's own.

@@ -167,14 +167,7 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 		var last bool
 		last, err = c.forward(conn, f)
 		if last && err == nil {
-			if !c.named {
-				_ = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameAck, ID: c.header.ID}, nil)
-			}
-			if c.kept && !c.asked {
-				wk.put(conn)
-			} else {
-				conn.Close() // an answer to keep.go may be on its way
-			}
+			c.release(conn, wk)
 			return nil
 		}
 	}
@@ -186,6 +179,18 @@ func (c *relay) with(ctx, gone context.Context, wk *worker) error {
 		return c.out.wait(state, position, c.next)
 	}
 	return err
+}
+
+// release gives the connection of a call that is over back, or closes it.
+func (c *relay) release(conn net.Conn, wk *worker) {
+	if !c.named {
+		_ = protocol.WriteFrame(conn, protocol.FrameHeader{Kind: protocol.FrameAck, ID: c.header.ID}, nil)
+	}
+	if c.kept && !c.asked {
+		wk.put(conn)
+	} else {
+		conn.Close() // an answer to keep.go may be on its way
+	}
 }
 
 // send writes the call, or asks for what has become of it.

@@ -23,25 +23,8 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	}
 	defer doors.close()
 	n.Parked = again.parked()
-	b := boot{doors: doors, again: again, trusted: map[string]string{}}
-	if b.python, err = p.interpreter(ctx, n); err != nil {
-		return "", err
-	}
-	if n.Spec.GPU != "" {
-		set, taken, lock, err := p.takeGPUs(ctx, handle, n.Spec)
-		if err != nil {
-			return "", err
-		}
-		b.gpus, b.taken = set, taken
-		for _, g := range taken {
-			n.GPUs = append(n.GPUs, g.UUID)
-		}
-		err = f.write(n)
-		lock.Remove()
-		if err != nil {
-			return "", err
-		}
-	} else if err := f.write(n); err != nil {
+	b, err := p.intend(ctx, handle, f, n, boot{doors: doors, again: again, trusted: map[string]string{}})
+	if err != nil {
 		return "", err
 	}
 	p.at("intended")
@@ -87,6 +70,27 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	p.at("recorded")
 	p.Logger.Debug("machine started", "key", n.Key, "pid", n.Outer.PID, "isolation", n.Isolation, "folder", f.root)
 	return warning, nil
+}
+
+// intend finds what the machine needs and writes down that it will be started.
+func (p *provider) intend(ctx context.Context, handle string, f folder, n *note, b boot) (boot, error) {
+	var err error
+	if b.python, err = p.interpreter(ctx, n); err != nil {
+		return b, err
+	}
+	if n.Spec.GPU == "" {
+		return b, f.write(n)
+	}
+	set, taken, lock, err := p.takeGPUs(ctx, handle, n.Spec)
+	if err != nil {
+		return b, err
+	}
+	defer lock.Remove()
+	b.gpus, b.taken = set, taken
+	for _, g := range taken {
+		n.GPUs = append(n.GPUs, g.UUID)
+	}
+	return b, f.write(n)
 }
 
 // boot is what a machine is started with and nobody needs later.
