@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
@@ -14,7 +15,7 @@ import (
 // When the function fails, the error is a [*protocol.CallError]; the function is
 // never called twice. When ctx ends, the call is cancelled in the sandbox.
 func (v *Service) Call(ctx context.Context, fn string, args []any, kwargs map[string]any, out any) error {
-	answer, err := v.Do(ctx, protocol.CallRequest{Function: fn, Args: args, Kwargs: kwargs}, protocol.CallHandler{})
+	answer, err := v.Do(ctx, client.CallRequest{Function: fn, Args: args, Kwargs: kwargs}, client.CallHandler{})
 	if err != nil || out == nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (v *Service) Call(ctx context.Context, fn string, args []any, kwargs map[st
 	return nil
 }
 
-func decode(b protocol.Body, out any) error {
+func decode(b client.Body, out any) error {
 	if data := b.JSON(); data != nil && !b.Tagged {
 		if _, whole := out.(*value.Value); !whole {
 			return json.Unmarshal(data, out)
@@ -41,15 +42,15 @@ func decode(b protocol.Body, out any) error {
 	return got.Decode(out)
 }
 
-// Do makes a call of the service and follows it to its end; see [protocol.Client.Do].
-func (v *Service) Do(ctx context.Context, r protocol.CallRequest, on protocol.CallHandler) (protocol.Answer, error) {
+// Do makes a call of the service and follows it to its end; see [client.Client.Do].
+func (v *Service) Do(ctx context.Context, r client.CallRequest, on client.CallHandler) (client.Answer, error) {
 	r.Service = v.Name()
 	answer, err := v.client.Do(ctx, r, on)
 	return answer, as(KindProvider, err)
 }
 
 // Start makes a call and follows it in the background.
-func (v *Service) Start(ctx context.Context, r protocol.CallRequest, on protocol.CallHandler) (*protocol.PendingCall, error) {
+func (v *Service) Start(ctx context.Context, r client.CallRequest, on client.CallHandler) (*client.PendingCall, error) {
 	r.Service = v.Name()
 	p, err := v.client.Start(ctx, r, on)
 	return p, as(KindProvider, err)
@@ -57,7 +58,7 @@ func (v *Service) Start(ctx context.Context, r protocol.CallRequest, on protocol
 
 // Submit makes a call that goes on with nobody waiting for it, and returns once the
 // sandbox has it.
-func (v *Service) Submit(ctx context.Context, r protocol.CallRequest) (protocol.Call, error) {
+func (v *Service) Submit(ctx context.Context, r client.CallRequest) (protocol.Call, error) {
 	r.Service = v.Name()
 	call, err := v.client.Submit(ctx, r)
 	return call, as(KindProvider, err)
@@ -65,7 +66,7 @@ func (v *Service) Submit(ctx context.Context, r protocol.CallRequest) (protocol.
 
 // Attach follows a call of the service that somebody has made, whoever that was, from
 // event number from on.
-func (v *Service) Attach(ctx context.Context, id string, from int, on protocol.CallHandler) *protocol.PendingCall {
+func (v *Service) Attach(ctx context.Context, id string, from int, on client.CallHandler) *client.PendingCall {
 	return v.sandbox.runtime.Attach(ctx, v.Name(), id, from, on)
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
@@ -53,18 +54,18 @@ func TestCallsOfAService(t *testing.T) {
 		t.Fatalf("back gave %+v, %v", whole, err)
 	}
 
-	call, err := v.Submit(t.Context(), protocol.CallRequest{Function: "count", Args: []any{3}, CallOptions: protocol.CallOptions{Output: true}})
+	call, err := v.Submit(t.Context(), client.CallRequest{Function: "count", Args: []any{3}, CallOptions: protocol.CallOptions{Output: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var printed strings.Builder
 	items := 0
-	on := protocol.CallHandler{Item: func(protocol.Body) error { items++; return nil }, Output: func(_ int, text string) { printed.WriteString(text) }}
+	on := client.CallHandler{Item: func(client.Body) error { items++; return nil }, Output: func(_ int, text string) { printed.WriteString(text) }}
 	if _, err := v.Attach(t.Context(), call.ID, 1, on).Wait(t.Context()); err != nil || items != 3 || printed.String() != "at 0\nat 1\nat 2\n" {
 		t.Errorf("%d items, printed %q, %v", items, printed.String(), err)
 	}
 
-	p, err := v.Start(t.Context(), protocol.CallRequest{Function: "hold"}, protocol.CallHandler{})
+	p, err := v.Start(t.Context(), client.CallRequest{Function: "hold"}, client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 )
 
 // Stage is a part of the work that an [Event] belongs to.
@@ -85,7 +85,7 @@ func (r reporter) moved(stage Stage, bytes, total int64) {
 	}
 }
 
-// counter is for [protocol.Counted]; total is 0 where nobody knows it. After end it tells
+// counter is for [client.Counted]; total is 0 where nobody knows it. After end it tells
 // nothing: what is sent may still be read when the answer is there.
 func (r reporter) counter(stage Stage, total int64) (count func(int64), end func()) {
 	var mu sync.Mutex
@@ -111,7 +111,7 @@ func (r reporter) counter(stage Stage, total int64) (count func(int64), end func
 // counted is ctx for a copying that tells how far it is, until end.
 func (r reporter) counted(ctx context.Context, stage Stage, total int64) (_ context.Context, end func()) {
 	count, end := r.counter(stage, total)
-	return protocol.Counted(ctx, count), end
+	return client.Counted(ctx, count), end
 }
 
 // movedEvery is how often a copying tells how far it is.

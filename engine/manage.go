@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -22,7 +22,7 @@ func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	if !ok {
 		return nil, &Error{KindProvider, fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
 	}
-	client, err := protocol.NewClient(endpoint, r.AdminToken)
+	client, err := client.New(endpoint, r.AdminToken)
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
@@ -24,7 +25,7 @@ import (
 type Sandbox struct {
 	engine  *Engine
 	id      string
-	runtime *protocol.Client
+	runtime *client.Client
 
 	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
 	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
@@ -34,14 +35,14 @@ type Sandbox struct {
 	stopOnce sync.Once
 
 	mu      sync.Mutex
-	clients []*protocol.Client // of its services
+	clients []*client.Client // of its services
 }
 
 // ID is the sandbox's identity: "sb-" and ten characters.
 func (s *Sandbox) ID() string { return s.id }
 
 // Runtime is the client of the sandbox's runtime: processes, files and trees.
-func (s *Sandbox) Runtime() *protocol.Client { return s.runtime }
+func (s *Sandbox) Runtime() *client.Client { return s.runtime }
 
 // Info is what is known of the sandbox now.
 func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show(ctx, s.id) }
@@ -73,7 +74,7 @@ func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode 
 	return as(KindProvider, s.runtime.WriteFile(ctx, path, bytes.NewReader(data), mode))
 }
 
-// ReadFile reads a file of the sandbox into memory; see [protocol.Client.ReadFile]
+// ReadFile reads a file of the sandbox into memory; see [client.Client.ReadFile]
 // for a large one.
 func (s *Sandbox) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	var b bytes.Buffer
@@ -88,7 +89,7 @@ func (s *Sandbox) List(ctx context.Context, path string) ([]protocol.Entry, erro
 }
 
 // Watch tells what happens in a folder of the sandbox, with recursive also in all below
-// it, until ctx ends or the caller has enough; see [protocol.Client.Watch]. The first
+// it, until ctx ends or the caller has enough; see [client.Client.Watch]. The first
 // event is [protocol.WatchReady]: what is changed from then on is told.
 func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
 	return func(yield func(protocol.WatchEvent, error) bool) {
@@ -116,10 +117,10 @@ func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
 
 // Download copies a file or folder of the sandbox to this computer. In a folder, what
 // programs obey merely because they are used there, such as .git, gets another name
-// unless [protocol.Renaming] says which; see [collect.Safe].
+// unless [client.Renaming] says which; see [collect.Safe].
 func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
-	if !protocol.IsRenaming(ctx) {
-		ctx = protocol.Renaming(ctx, collect.Safe)
+	if !client.IsRenaming(ctx) {
+		ctx = client.Renaming(ctx, collect.Safe)
 	}
 	return as(KindProvider, s.runtime.Download(ctx, remote, local))
 }
@@ -146,7 +147,7 @@ func (s *Sandbox) Close() error {
 }
 
 // closes has a client of a service closed with the sandbox.
-func (s *Sandbox) closes(c *protocol.Client) {
+func (s *Sandbox) closes(c *client.Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients = append(s.clients, c)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
@@ -14,13 +15,13 @@ import (
 // Service is an interface that a sandbox serves. It is safe for concurrent use.
 type Service struct {
 	sandbox    *Sandbox
-	connection protocol.Connection
+	connection client.Connection
 	face       sdk.Interface
-	client     *protocol.Client  // can only call this service
+	client     *client.Client    // can only call this service
 	inPlace    *protocol.InPlace // of the serving that made it
 }
 
-func newService(s *Sandbox, c protocol.Connection, face sdk.Interface) (*Service, error) {
+func newService(s *Sandbox, c client.Connection, face sdk.Interface) (*Service, error) {
 	client, err := c.Client()
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (v *Service) Interface() sdk.Interface { return v.face }
 
 // Connection is where the service is and the token that can call it and nothing
 // else.
-func (v *Service) Connection() protocol.Connection { return v.connection }
+func (v *Service) Connection() client.Connection { return v.connection }
 
 // InPlace tells whether the worker that ran has taken the edited file over; nil where
 // that was not asked for.
@@ -94,7 +95,7 @@ func (s *Sandbox) Service(_ context.Context, name string) (*Service, error) {
 	if err := json.Unmarshal(have.Interface, &face); err != nil {
 		return nil, as(KindInternal, err)
 	}
-	return newService(s, protocol.Connection{
-		Version: protocol.ConnectionVersion, Sandbox: s.ID(), Service: name, Endpoint: s.runtime.Endpoint(), Token: have.Token,
+	return newService(s, client.Connection{
+		Version: client.ConnectionVersion, Sandbox: s.ID(), Service: name, Endpoint: s.runtime.Endpoint(), Token: have.Token,
 	}, face)
 }

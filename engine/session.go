@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
@@ -241,11 +242,11 @@ const shellSession = "cli"
 
 // Shell makes the key of a session that uses the sandbox by commands and files; each
 // one replaces the one before it under its name. Empty name = "cli".
-func (s *Sandbox) Shell(ctx context.Context, name string) (protocol.Session, error) {
+func (s *Sandbox) Shell(ctx context.Context, name string) (client.Session, error) {
 	if name == "" {
 		name = shellSession
 	}
-	key := protocol.Session{Version: protocol.SessionVersion, Kind: protocol.SessionShell, Endpoint: s.runtime.Endpoint(), Token: protocol.NewToken(), Sandbox: s.id}
+	key := client.Session{Version: client.SessionVersion, Kind: protocol.SessionShell, Endpoint: s.runtime.Endpoint(), Token: protocol.NewToken(), Sandbox: s.id}
 	return key, as(KindProvider, s.runtime.PutSession(ctx, name, key.Token))
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
@@ -101,7 +102,7 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 	// Its files may have been cut, or the way to it; what it has answered was no end.
 	cut := sdk.CodeOf(cause) == sdk.Invalid
 	if r, err := s.engine.ledger.Get(s.id); err == nil && ctx.Err() == nil {
-		cause = s.engine.explain(ctx, r, "while it was saved", cause, cut || protocol.Broken(cause))
+		cause = s.engine.explain(ctx, r, "while it was saved", cause, cut || client.Broken(cause))
 	}
 	if cut {
 		return &Error{KindProvider, cause}
@@ -127,7 +128,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 	defer end()
 	for _, t := range trees {
 		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
-			return s.runtime.ReadTree(protocol.Counted(ctx, count), t.path)
+			return s.runtime.ReadTree(client.Counted(ctx, count), t.path)
 		}})
 	}
 	meta := snapshotMeta(r, note, o)

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -17,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -273,7 +275,7 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error {
 	boot, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
+	if _, err := s.runtime.Boot(boot, client.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
 		return err
 	}
 	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
@@ -342,7 +344,7 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		}
 		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
 		err := u.send(ctx, s, up.Local, up.Remote)
-		var partial *protocol.PartialError
+		var partial *tartree.PartialError
 		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
 			u.report.warn(StageUpload, "upload %s: %v", up.Local, err)
 			err = nil

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // whileItLives is a context that also ends when the machine does, whose requests
@@ -40,7 +40,7 @@ func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelF
 
 // explain puts the end of the machine in the place of what it led to.
 func (u *up) explain(ctx context.Context, cause error) error {
-	err := u.engine.explain(ctx, u.rec, startedWhile, cause, protocol.Ended(cause))
+	err := u.engine.explain(ctx, u.rec, startedWhile, cause, client.Ended(cause))
 	if strings.Contains(err.Error(), local.MemoryFull) {
 		return &Error{KindConfig, u.exp.MemoryFull(err)}
 	}

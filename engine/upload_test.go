@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // A file that vanishes from a folder while that is uploaded does not cost the sandbox.
@@ -46,7 +46,7 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	})}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
-	client, err := protocol.NewClient("unix:"+listener.Addr().String(), "token")
+	client, err := client.New("unix:"+listener.Addr().String(), "token")
 	if err != nil {
 		t.Fatal(err)
 	}

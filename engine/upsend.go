@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
 // send uploads a file or folder and tells how far that is.
@@ -11,7 +11,7 @@ func (u *up) send(ctx context.Context, s *Sandbox, local, remote string) error {
 	if u.report.to == nil {
 		return s.runtime.Upload(ctx, local, remote)
 	}
-	counted, end := u.report.counted(ctx, StageUpload, protocol.SizeOf(ctx, local))
+	counted, end := u.report.counted(ctx, StageUpload, tartree.SizeOf(ctx, local))
 	defer end()
 	return s.runtime.Upload(counted, local, remote)
 }

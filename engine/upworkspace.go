@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
@@ -64,7 +65,7 @@ func (u *up) workspace(ctx context.Context, s *Sandbox) error {
 const importable = `pwd; for d in "$HOME"/.seer/python/lib/python*/site-packages; do [ -d "$d" ] && pwd > "$d/seer-workspace.pth"; done; true`
 
 // writeFiles brings files with absolute paths into the sandbox, as one stream.
-func writeFiles(ctx context.Context, rt *protocol.Client, files []workspace.File) error {
+func writeFiles(ctx context.Context, rt *client.Client, files []workspace.File) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(packFiles(w, files)) }()
 	defer r.Close()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -41,21 +42,21 @@ func (h *helper) machine(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	defer c.Stop(5 * time.Second)
-	client, err := protocol.NewClient("http://"+c.Address(bootPort), token)
+	machine, err := client.New("http://"+c.Address(bootPort), token)
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close()
-	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(goos, goarch string) (string, error) {
+	defer machine.Close()
+	if _, err := machine.Boot(ctx, client.BootOptions{Binary: func(goos, goarch string) (string, error) {
 		return filepath.Join(h.artifacts, "seer-runtime-"+goos+"-"+goarch), nil
 	}}); err != nil {
 		return nil, err
 	}
 	if r.Interface != "" {
-		if _, err := service.Serve(ctx, client, service.Spec{Endpoint: client.Endpoint(), Name: "bench_tools", File: r.Interface}); err != nil {
+		if _, err := service.Serve(ctx, machine, service.Spec{Endpoint: machine.Endpoint(), Name: "bench_tools", File: r.Interface}); err != nil {
 			return nil, err
 		}
-		if _, err := client.Call(ctx, "bench_tools", "echo", []any{"x"}, nil); err != nil {
+		if _, err := machine.Call(ctx, "bench_tools", "echo", []any{"x"}, nil); err != nil {
 			return nil, err
 		}
 	}

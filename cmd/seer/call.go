@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -107,7 +108,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 		return f.ended(ctx, err)
 	}
 	defer to.close()
-	r := protocol.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id, Keep: f.id != ""}
+	r := client.CallRequest{Service: to.service, Function: fn, Args: args, Kwargs: kwargs, ID: f.id, Keep: f.id != ""}
 	if f.handle {
 		r.HandleAbove = new(int64)
 	}
@@ -153,7 +154,7 @@ type detached struct {
 	State    protocol.CallState `json:"state"`
 }
 
-func (a *app) detach(ctx context.Context, to *callee, r protocol.CallRequest) error {
+func (a *app) detach(ctx context.Context, to *callee, r client.CallRequest) error {
 	call, err := to.client.Submit(ctx, r)
 	if err != nil {
 		return to.explain(err)
@@ -171,7 +172,7 @@ func (a *app) detach(ctx context.Context, to *callee, r protocol.CallRequest) er
 // callee is a service as a command speaks to it: by the engine, or with nothing but its
 // connection file, which is all that an agent has.
 type callee struct {
-	client  *protocol.Client
+	client  *client.Client
 	service string
 	sandbox string
 	name    string // as it is given to a command
@@ -207,7 +208,7 @@ func (a *app) callee(ctx context.Context, connection string, given []string) (*c
 
 // calleeOf needs no engine.
 func calleeOf(file string) (*callee, error) {
-	conn, err := protocol.ReadConnection(file)
+	conn, err := client.ReadConnection(file)
 	if err != nil {
 		return nil, connectionError(err)
 	}

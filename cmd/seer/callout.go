@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -74,8 +74,8 @@ func (p *printer) close() { p.app.ui.finish() }
 // end is the error of the whole command.
 func (p *printer) end(err error) error { return errors.Join(err, p.flush()) }
 
-func (p *printer) handler() protocol.CallHandler {
-	on := protocol.CallHandler{Queued: p.queued, Item: p.item, Result: p.result}
+func (p *printer) handler() client.CallHandler {
+	on := client.CallHandler{Queued: p.queued, Item: p.item, Result: p.result}
 	if !p.app.quiet {
 		on.Output = func(stream int, text string) {
 			_, _ = io.WriteString(p.out[min(max(stream, 1), 2)-1], text) // whoever closed stderr wants none
@@ -95,7 +95,7 @@ func (p *printer) queued(position int) {
 	p.app.ui.progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
 }
 
-func (p *printer) item(b protocol.Body) error {
+func (p *printer) item(b client.Body) error {
 	if p.flags.out != "" {
 		return usagef("the function gives items one after the other, which are printed: leave out --out")
 	}

@@ -17,8 +17,10 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
 func newCp(a *app) *cobra.Command {
@@ -113,7 +115,7 @@ type copied struct {
 type copier struct {
 	app       *app
 	sandbox   *engine.Sandbox
-	runtime   *protocol.Client
+	runtime   *client.Client
 	recursive bool
 	done      copied
 	renamed   []string
@@ -161,14 +163,14 @@ func (c *copier) weigh(ctx context.Context, src place) int64 {
 	}
 	live.show("cp", "counting what is in "+src.text)
 	defer live.hide()
-	return protocol.Weigh(ctx, src.path, func(files int) { live.counted("cp", plural(files, "file")) })
+	return tartree.Weigh(ctx, src.path, func(files int) { live.counted("cp", plural(files, "file")) })
 }
 
 // metered copies, and shows how far that is, unless somebody types what is copied.
 func (c *copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
 	m := c.app.ui.newMeter("cp", src.text+" → "+dst.text, total)
 	typed := src.stream() && term.IsTerminal(int(c.app.in.Fd()))
-	err := copying(protocol.Counted(ctx, func(n int64) {
+	err := copying(client.Counted(ctx, func(n int64) {
 		c.done.Bytes += n
 		if !typed {
 			m.add(n)
@@ -211,7 +213,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 		total = entry.Size
 	}
 	err = c.metered(ctx, src, dst, total, func(ctx context.Context) error {
-		return c.sandbox.Download(protocol.Renaming(ctx, c.safe), from, target)
+		return c.sandbox.Download(client.Renaming(ctx, c.safe), from, target)
 	})
 	if len(c.renamed) > 0 {
 		c.app.ui.note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -57,7 +58,7 @@ func (a *app) logs(ctx context.Context, ref, service string, follow bool) error 
 	return providerError(a.copyLogs(ctx, s.Runtime(), names, follow))
 }
 
-func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []string, follow bool) error {
+func (a *app) copyLogs(ctx context.Context, runtime *client.Client, names []string, follow bool) error {
 	mu := &sync.Mutex{}
 	g, ctx := errgroup.WithContext(ctx)
 	if !follow {

@@ -10,8 +10,8 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 func newMCP(a *app) *cobra.Command {
@@ -124,7 +124,7 @@ func (m *mcpCommand) run(ctx context.Context) error {
 		return m.runShell(ctx)
 	}
 	// Read here first, so that a file that is no connection is said as such.
-	if _, err := protocol.ReadConnection(m.connection); err != nil {
+	if _, err := client.ReadConnection(m.connection); err != nil {
 		return connectionError(err)
 	}
 	o := mcp.Options{Version: version, Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -35,14 +36,14 @@ func namesFile(ref string) bool {
 // shellSource is a session file, or a new key to a sandbox, which is revoked at the end.
 func (m *mcpCommand) shellSource(ctx context.Context) (shell.Source, func(), error) {
 	if info, err := os.Stat(m.shell); err == nil && !info.IsDir() {
-		if _, err := protocol.ReadSession(m.shell); err != nil {
+		if _, err := client.ReadSession(m.shell); err != nil {
 			return nil, nil, connectionError(err)
 		}
 		return shell.FromFile(m.shell), func() {}, nil
 	}
 	s, err := m.app.open(ctx, m.shell)
 	if engine.KindOf(err) == engine.KindNotFound && namesFile(m.shell) {
-		if _, missing := protocol.ReadSession(m.shell); missing != nil {
+		if _, missing := client.ReadSession(m.shell); missing != nil {
 			err = connectionError(missing)
 		}
 	}

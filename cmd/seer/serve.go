@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -182,7 +182,7 @@ func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFla
 
 // writeSurface writes the files of a surface, and for the parts that are no files
 // those that agents usually read.
-func writeSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() protocol.Connection }, records surface.Records) (surface.Written, error) {
+func writeSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() client.Connection }, records surface.Records) (surface.Written, error) {
 	seer, err := os.Executable()
 	if err != nil {
 		return surface.Written{}, err

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -46,7 +47,7 @@ type Server struct {
 // Start starts it and returns when it answers. It runs in the background, is started
 // again when it ends, and is use of the machine while a browser has it open. A port
 // that was said and is taken is an error of the code conflict.
-func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(string)) (Server, error) {
+func Start(ctx context.Context, rt *client.Client, s Spec, log func(string)) (Server, error) {
 	if s.Password == "" {
 		s.Password = protocol.NewToken()
 	}
@@ -83,7 +84,7 @@ func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(string)) (
 }
 
 // unused reports whether nobody listens at a port.
-func unused(ctx context.Context, rt *protocol.Client, port int) (bool, error) {
+func unused(ctx context.Context, rt *client.Client, port int) (bool, error) {
 	conn, err := rt.DialPort(ctx, port)
 	if err == nil {
 		conn.Close()
@@ -132,7 +133,7 @@ func digests(text string) (string, error) {
 
 // install brings code-server to a machine that is not this computer, unless its image has
 // one.
-func install(ctx context.Context, rt *protocol.Client, pinned string, log func(string)) error {
+func install(ctx context.Context, rt *client.Client, pinned string, log func(string)) error {
 	pinned, err := digests(pinned)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func install(ctx context.Context, rt *protocol.Client, pinned string, log func(s
 	return nil
 }
 
-func (s Spec) start(ctx context.Context, rt *protocol.Client, command []string, port int) error {
+func (s Spec) start(ctx context.Context, rt *client.Client, command []string, port int) error {
 	if err := rt.DeleteProcess(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return err
 	}
@@ -209,13 +210,13 @@ func (s Spec) here() bool {
 }
 
 func ignoreGone(err error) error {
-	if protocol.CodeOf(err) == protocol.NotFound || protocol.Ended(err) {
+	if protocol.CodeOf(err) == protocol.NotFound || client.Ended(err) {
 		return nil
 	}
 	return err
 }
 
-func wait(ctx context.Context, rt *protocol.Client, process string, port int, base string) error {
+func wait(ctx context.Context, rt *client.Client, process string, port int, base string) error {
 	web := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rt.DialPort(ctx, port) }}}
 	deadline := time.Now().Add(patience)
@@ -256,7 +257,7 @@ func alive(ctx context.Context, web *http.Client, base string) bool {
 
 // said are the last words of the process, or the error among them, which Node.js follows
 // with a stack.
-func said(ctx context.Context, rt *protocol.Client, process string) string {
+func said(ctx context.Context, rt *client.Client, process string) string {
 	var out bytes.Buffer
 	_, _, _ = rt.Output(ctx, process, 0, false, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")

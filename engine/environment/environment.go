@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -63,7 +63,7 @@ var wheelsProgram string
 // Install does it. What the installers print goes to log, line by line, as it comes.
 // An installation that fails is an error of the code invalid with its last words;
 // a machine on which it cannot be done at all, one of the code unsupported.
-func Install(ctx context.Context, runtime *protocol.Client, s Spec, log func(line string)) (Result, error) {
+func Install(ctx context.Context, runtime *client.Client, s Spec, log func(line string)) (Result, error) {
 	i := &installer{runtime: runtime, log: log, hidden: s.Hidden}
 	var result Result
 	system := s.SystemPackages
@@ -107,7 +107,7 @@ func Install(ctx context.Context, runtime *protocol.Client, s Spec, log func(lin
 }
 
 type installer struct {
-	runtime *protocol.Client
+	runtime *client.Client
 	log     func(string)
 	hidden  []string
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -23,7 +24,7 @@ import (
 )
 
 // machine boots the real runtime in a container that has no packages.
-func machine(t *testing.T, artifacts testbuild.Artifacts) *protocol.Client {
+func machine(t *testing.T, artifacts testbuild.Artifacts) *client.Client {
 	t.Helper()
 	token := protocol.NewToken()
 	env, err := loader.BootEnv(loader.Boot{Listen: "tcp:0.0.0.0:8717", AdminSHA256: protocol.HashToken(token), Machine: "env-" + token[:12]})
@@ -35,19 +36,19 @@ func machine(t *testing.T, artifacts testbuild.Artifacts) *protocol.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Stop(5 * time.Second) })
-	client, err := protocol.NewClient("http://"+c.Address(8717), token)
+	m, err := client.New("http://"+c.Address(8717), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
+	t.Cleanup(m.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(goos, goarch string) (string, error) {
+	if _, err := m.Boot(ctx, client.BootOptions{Binary: func(goos, goarch string) (string, error) {
 		return filepath.Join(artifacts.Runtime, "seer-runtime-"+goos+"-"+goarch), nil
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return m
 }
 
 // index is a package index with one package, made here.
@@ -146,7 +147,7 @@ func TestInstall(t *testing.T) {
 
 // clonedFirst: what one repository runs finds the others cloned, so that it cannot wait
 // for what opens them.
-func clonedFirst(t *testing.T, client *protocol.Client) {
+func clonedFirst(t *testing.T, client *client.Client) {
 	var commit, said bytes.Buffer
 	const script = `git init -q /tmp/origin && cd /tmp/origin && git -c user.name=a -c user.email=a commit -q --allow-empty -m a && git rev-parse HEAD`
 	p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &commit, &said)
@@ -164,7 +165,7 @@ func clonedFirst(t *testing.T, client *protocol.Client) {
 
 // restored lays the environment of another machine over one that has a package, as a
 // snapshot does.
-func restored(t *testing.T, client *protocol.Client, python string) {
+func restored(t *testing.T, client *client.Client, python string) {
 	sh := func(script string) string {
 		t.Helper()
 		var out bytes.Buffer

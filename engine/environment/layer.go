@@ -2,11 +2,10 @@ package environment
 
 import (
 	"context"
+	_ "embed"
 	"path"
 
-	_ "embed"
-
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 )
 
 //go:embed pack.py
@@ -37,7 +36,7 @@ type Layer struct {
 // ~/.seer/python is a link into the layer while it is built: programs that are installed
 // then name the machine's own environment as their interpreter, and find there what an
 // agent installs later.
-func Build(ctx context.Context, runtime *protocol.Client, s Spec, layer Layer, log func(line string)) error {
+func Build(ctx context.Context, runtime *client.Client, s Spec, layer Layer, log func(line string)) error {
 	i := &installer{runtime: runtime, log: log, hidden: s.Hidden}
 	s.Venv, s.layer, s.below = true, layer.Folder, layer.Below
 	result, err := Install(ctx, runtime, s, log)
@@ -58,7 +57,7 @@ func Build(ctx context.Context, runtime *protocol.Client, s Spec, layer Layer, l
 
 // Use gives a machine that is shown layers, the upper ones first, its own environment,
 // which looks into them, and its clones. It takes some milliseconds and no network.
-func Use(ctx context.Context, runtime *protocol.Client, layers ...string) (Result, error) {
+func Use(ctx context.Context, runtime *client.Client, layers ...string) (Result, error) {
 	i := &installer{runtime: runtime}
 	out, err := i.run(ctx, "preparing "+path.Base(layers[0]), []string{"sh", "-c", useScript, "sh"}, layers, nil)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	_ "embed"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 )
 
 //go:embed restored.py
@@ -20,7 +20,7 @@ type Kept struct {
 
 // Keep puts it aside. What is restored then has no working ~/.seer/python until
 // [Kept.Return].
-func Keep(ctx context.Context, runtime *protocol.Client) (Kept, error) {
+func Keep(ctx context.Context, runtime *client.Client) (Kept, error) {
 	h, err := runtime.Health(ctx)
 	if err != nil {
 		return Kept{}, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/testsource"
@@ -12,7 +13,7 @@ import (
 
 // stacked: an upper layer has only what the one below it lacks, or has in another version,
 // and a machine sees of both what pip would have chosen for one.
-func stacked(t *testing.T, client *protocol.Client) {
+func stacked(t *testing.T, client *client.Client) {
 	index := testsource.NewIndex(t, "",
 		testsource.Package{Name: "service", Version: "2.0", Needs: []string{"kernel", "wire>=1"}, Script: "service-says", Data: "share/jupyter/service.txt"},
 		testsource.Package{Name: "kernel", Version: "6.0", Data: "share/jupyter/kernel.txt"}, testsource.Package{Name: "kernel", Version: "7.0", Data: "share/jupyter/kernel.txt"},

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -48,7 +49,7 @@ type Python struct {
 // Prepare starts the interpreter of a sandbox and runs the set-up in it, so that the
 // agent finds models loaded. A piece that fails is a [*protocol.CallError] with the
 // user's own traceback, and leaves no interpreter. One that is there is replaced.
-func Prepare(ctx context.Context, c *protocol.Client, p Python) error {
+func Prepare(ctx context.Context, c *client.Client, p Python) error {
 	setup, err := json.Marshal(p.Setup)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (i Interpreter) Path(name string) string {
 
 // Ensure finds the interpreter or starts it; with again, anew. why tells what became of
 // the one before, where there was one.
-func Ensure(ctx context.Context, c *protocol.Client, p Python, again bool) (i Interpreter, why string, err error) {
+func Ensure(ctx context.Context, c *client.Client, p Python, again bool) (i Interpreter, why string, err error) {
 	all, err := c.Processes(ctx)
 	if err != nil {
 		return i, "", err
@@ -118,7 +119,7 @@ func Fate(p protocol.Process) string {
 
 // start starts an interpreter and waits until its set-up has run. Two that do so at once
 // get the same one.
-func start(ctx context.Context, c *protocol.Client, p Python, id string) (Interpreter, error) {
+func start(ctx context.Context, c *client.Client, p Python, id string) (Interpreter, error) {
 	python := p.Python
 	if python == "" {
 		python = "python3"
@@ -156,7 +157,7 @@ func withoutMarks(said string) string {
 }
 
 // Submit hands code over, and rings.
-func (i Interpreter) Submit(ctx context.Context, c *protocol.Client, id, code string) error {
+func (i Interpreter) Submit(ctx context.Context, c *client.Client, id, code string) error {
 	data, err := json.Marshal(map[string]string{"code": code})
 	if err != nil {
 		return err
@@ -177,7 +178,7 @@ func (i Interpreter) Submit(ctx context.Context, c *protocol.Client, id, code st
 
 // Execute runs code and returns what it prints to its standard output, at most
 // [MaxText] bytes. One that raises is a [*protocol.CallError] with the traceback.
-func Execute(ctx context.Context, c *protocol.Client, p Python, code string) (string, error) {
+func Execute(ctx context.Context, c *client.Client, p Python, code string) (string, error) {
 	var printed text
 	var other Clip
 	if err := Stream(ctx, c, p, code, &printed, &other); err != nil {
@@ -188,7 +189,7 @@ func Execute(ctx context.Context, c *protocol.Client, p Python, code string) (st
 
 // Stream runs code and passes on what it prints. One that raises is a [*protocol.CallError]
 // with the traceback. When ctx ends, the code is interrupted.
-func Stream(ctx context.Context, c *protocol.Client, p Python, code string, stdout, stderr io.Writer) error {
+func Stream(ctx context.Context, c *client.Client, p Python, code string, stdout, stderr io.Writer) error {
 	i, _, err := Ensure(ctx, c, p, false)
 	if err != nil {
 		return err
@@ -224,7 +225,7 @@ func Stream(ctx context.Context, c *protocol.Client, p Python, code string, stdo
 const interruptPatience = 5 * time.Second
 
 // Withdraw takes code back that has not begun, and reports whether it has.
-func (i Interpreter) Withdraw(ctx context.Context, c *protocol.Client, id string) (bool, error) {
+func (i Interpreter) Withdraw(ctx context.Context, c *client.Client, id string) (bool, error) {
 	err := c.Remove(ctx, i.Path(id+".request"), false)
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return false, nil
@@ -233,7 +234,7 @@ func (i Interpreter) Withdraw(ctx context.Context, c *protocol.Client, id string
 }
 
 // Interrupt raises KeyboardInterrupt in code that runs. It does not wait.
-func (i Interpreter) Interrupt(ctx context.Context, c *protocol.Client, id string) error {
+func (i Interpreter) Interrupt(ctx context.Context, c *client.Client, id string) error {
 	if err := c.WriteFile(ctx, i.Path(id+".interrupt"), strings.NewReader(""), 0o600); err != nil {
 		return err
 	}
@@ -243,7 +244,7 @@ func (i Interpreter) Interrupt(ctx context.Context, c *protocol.Client, id strin
 // Kill ends the interpreter with everything that it has started if that code runs in it, and
 // never while other code does. It reports whether it was killed: code that nothing says to
 // run has ended, or has itself removed what would say so.
-func (i Interpreter) Kill(ctx context.Context, c *protocol.Client, id string) (bool, error) {
+func (i Interpreter) Kill(ctx context.Context, c *client.Client, id string) (bool, error) {
 	if !slices.Contains(i.Process.Argv, program) { // of another version, which may not say what runs
 		return true, kill(ctx, c, i.Process.ID)
 	}
@@ -263,7 +264,7 @@ func (i Interpreter) Kill(ctx context.Context, c *protocol.Client, id string) (b
 }
 
 // Fetch reads the images that code has left, and takes them away.
-func (i Interpreter) Fetch(ctx context.Context, c *protocol.Client, files []Image) (images [][]byte, err error) {
+func (i Interpreter) Fetch(ctx context.Context, c *client.Client, files []Image) (images [][]byte, err error) {
 	for _, f := range slices.Clone(files) {
 		var data limited
 		_, rerr := c.ReadFile(ctx, i.Path(f.Name), &data)

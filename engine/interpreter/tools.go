@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -32,7 +33,7 @@ func newID() string {
 }
 
 // startOnce starts a process whose ID makes a repeat harmless.
-func startOnce(ctx context.Context, c *protocol.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
+func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
 	for range 3 {
 		p, err = c.StartProcess(ctx, spec)
 		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
@@ -43,7 +44,7 @@ func startOnce(ctx context.Context, c *protocol.Client, spec protocol.ProcessSpe
 }
 
 // kill ends a process and waits until it is gone.
-func kill(ctx context.Context, c *protocol.Client, id string) error {
+func kill(ctx context.Context, c *client.Client, id string) error {
 	if err := c.Signal(ctx, id, "KILL"); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -20,7 +20,7 @@ var handleID = regexp.MustCompile(`^h-[A-Za-z0-9_.-]{1,100}$`)
 
 // arguments is the body of a call: the arguments of a tool, with {"handle": "h-…"}
 // for what stayed in the sandbox.
-func arguments(fn sdk.Function, raw json.RawMessage) (*protocol.Body, error) {
+func arguments(fn sdk.Function, raw json.RawMessage) (*client.Body, error) {
 	args, kwargs, err := bind(fn, raw)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func arguments(fn sdk.Function, raw json.RawMessage) (*protocol.Body, error) {
 		return nil, err
 	}
 	if !bytes.Contains(data, []byte(`"`+handleKey+`"`)) {
-		return &protocol.Body{Data: data}, nil
+		return &client.Body{Data: data}, nil
 	}
 	value, err := decode(data)
 	if err != nil {
@@ -42,9 +42,9 @@ func arguments(fn sdk.Function, raw json.RawMessage) (*protocol.Body, error) {
 	found := false
 	tagged, err := json.Marshal(tagHandles(value, &found))
 	if err != nil || !found {
-		return &protocol.Body{Data: data}, err
+		return &client.Body{Data: data}, err
 	}
-	return &protocol.Body{Data: tagged, Tagged: true}, nil
+	return &client.Body{Data: tagged, Tagged: true}, nil
 }
 
 // decode keeps numbers as they are.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -40,15 +41,15 @@ func (s *server) clientOf(session *mcp.ServerSession) string {
 }
 
 // begin makes a call, which goes on whoever waits for it.
-func (s *server) begin(t *tool, body *protocol.Body, client string) (*job, error) {
+func (s *server) begin(t *tool, body *client.Body, asker string) (*job, error) {
 	c, service, err := s.link.get()
 	if err != nil {
 		return nil, err
 	}
 	j := newJob(t)
-	req := protocol.CallRequest{
+	req := client.CallRequest{
 		Service: service, Function: t.fn.Name, Body: body, ID: protocol.NewCallID(),
-		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.handleAbove(), Client: client},
+		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.handleAbove(), Client: asker},
 	}
 	ready := make(chan struct{})
 	if j.pending, err = c.Start(s.ctx, req, waitFor(ready, j.handler())); err != nil {
@@ -60,11 +61,11 @@ func (s *server) begin(t *tool, body *protocol.Body, client string) (*job, error
 }
 
 // waitFor holds the first event until the job is complete.
-func waitFor(ready <-chan struct{}, h protocol.CallHandler) protocol.CallHandler {
+func waitFor(ready <-chan struct{}, h client.CallHandler) client.CallHandler {
 	queued, output, item := h.Queued, h.Output, h.Item
 	h.Queued = func(n int) { <-ready; queued(n) }
 	h.Output = func(stream int, text string) { <-ready; output(stream, text) }
-	h.Item = func(b protocol.Body) error { <-ready; return item(b) }
+	h.Item = func(b client.Body) error { <-ready; return item(b) }
 	return h
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
@@ -253,8 +254,8 @@ func (r *runtime) call(fn string) *served {
 	return nil
 }
 
-func (r *runtime) connection() protocol.Connection {
-	return protocol.Connection{Version: 1, Sandbox: "sb-test", Service: "tools", Endpoint: r.endpoint, Token: "secret"}
+func (r *runtime) connection() client.Connection {
+	return client.Connection{Version: 1, Sandbox: "sb-test", Service: "tools", Endpoint: r.endpoint, Token: "secret"}
 }
 
 func (c *served) send(h protocol.FrameHeader, body []byte) {

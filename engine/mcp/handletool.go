@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -153,7 +153,7 @@ func (s *server) ask(req *mcp.CallToolRequest, fn string, args []any) (*job, err
 	if err != nil {
 		return nil, err
 	}
-	return s.begin(&tool{fn: sdk.Function{Name: fn}}, &protocol.Body{Data: data}, s.clientOf(req.Session))
+	return s.begin(&tool{fn: sdk.Function{Name: fn}}, &client.Body{Data: data}, s.clientOf(req.Session))
 }
 
 // info tells what a handle is.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -13,7 +14,7 @@ import (
 type job struct {
 	tool    *tool
 	started time.Time
-	pending *protocol.PendingCall
+	pending *client.PendingCall
 	done    chan struct{} // closed when it has ended
 
 	mu       sync.Mutex
@@ -24,7 +25,7 @@ type job struct {
 	items    []json.RawMessage // of a stream, plain
 	itemSize int
 	omitted  int // items that were too many
-	answer   protocol.Answer
+	answer   client.Answer
 	err      error
 	over     bool
 }
@@ -44,8 +45,8 @@ func (j *job) change(f func()) {
 	j.changed = make(chan struct{})
 }
 
-func (j *job) handler() protocol.CallHandler {
-	return protocol.CallHandler{
+func (j *job) handler() client.CallHandler {
+	return client.CallHandler{
 		Queued: func(position int) { j.change(func() { j.position = &position }) },
 		Output: func(_ int, text string) {
 			j.change(func() {
@@ -53,7 +54,7 @@ func (j *job) handler() protocol.CallHandler {
 				j.screen.Write(text)
 			})
 		},
-		Item: func(b protocol.Body) error {
+		Item: func(b client.Body) error {
 			item, err := readItem(b)
 			j.change(func() {
 				j.begun()
@@ -80,7 +81,7 @@ func (j *job) take(item json.RawMessage) {
 	j.items, j.itemSize = append(j.items, item), j.itemSize+len(item)
 }
 
-func (j *job) end(answer protocol.Answer, err error) {
+func (j *job) end(answer client.Answer, err error) {
 	j.change(func() {
 		j.position, j.over = nil, true
 		j.answer, j.err = answer, err

@@ -7,22 +7,23 @@ import (
 	"io"
 	"sync"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // Source yields the connection to serve. It is asked before every request, so
 // that a sandbox that came back elsewhere is found under its new connection.
-type Source func() (protocol.Connection, error)
+type Source func() (client.Connection, error)
 
 // FromFile reads the connection file anew each time.
 func FromFile(path string) Source {
-	return func() (protocol.Connection, error) { return protocol.ReadConnection(path) }
+	return func() (client.Connection, error) { return client.ReadConnection(path) }
 }
 
 // Fixed is always the same connection.
-func Fixed(c protocol.Connection) Source {
-	return func() (protocol.Connection, error) { return c, nil }
+func Fixed(c client.Connection) Source {
+	return func() (client.Connection, error) { return c, nil }
 }
 
 // link is the client of the present connection.
@@ -30,11 +31,11 @@ type link struct {
 	source Source
 
 	mu     sync.Mutex
-	conn   protocol.Connection
-	client *protocol.Client
+	conn   client.Connection
+	client *client.Client
 }
 
-func (l *link) get() (*protocol.Client, string, error) {
+func (l *link) get() (*client.Client, string, error) {
 	conn, err := l.source()
 	if err != nil {
 		return nil, "", err
@@ -44,15 +45,15 @@ func (l *link) get() (*protocol.Client, string, error) {
 	if l.client != nil && conn == l.conn {
 		return l.client, conn.Service, nil
 	}
-	client, err := conn.Client()
+	c, err := conn.Client()
 	if err != nil {
 		return nil, "", err
 	}
 	if l.client != nil {
 		l.client.Close()
 	}
-	l.conn, l.client = conn, client
-	return client, conn.Service, nil
+	l.conn, l.client = conn, c
+	return c, conn.Service, nil
 }
 
 func (l *link) service() string {
@@ -101,14 +102,14 @@ func (l *link) logs(ctx context.Context, offset int64, w io.Writer) (int64, erro
 }
 
 // ask calls one of the functions that every service has.
-func (l *link) ask(ctx context.Context, fn string, handleAbove *int64, args ...any) (protocol.Body, error) {
-	client, name, err := l.get()
+func (l *link) ask(ctx context.Context, fn string, handleAbove *int64, args ...any) (client.Body, error) {
+	c, name, err := l.get()
 	if err != nil {
-		return protocol.Body{}, err
+		return client.Body{}, err
 	}
-	answer, err := client.Do(ctx, protocol.CallRequest{
+	answer, err := c.Do(ctx, client.CallRequest{
 		Service: name, Function: fn, Args: args, CallOptions: protocol.CallOptions{HandleAbove: handleAbove},
-	}, protocol.CallHandler{})
+	}, client.CallHandler{})
 	return answer.Body, explain(ctx, name, err)
 }
 

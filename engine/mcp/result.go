@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
@@ -77,7 +77,7 @@ func (t *tool) stream(items []json.RawMessage, omitted int) *mcp.CallToolResult 
 }
 
 // success is the answer of a function that has returned.
-func (s *server) success(ctx context.Context, t *tool, body protocol.Body) *mcp.CallToolResult {
+func (s *server) success(ctx context.Context, t *tool, body client.Body) *mcp.CallToolResult {
 	v, err := show(body)
 	switch {
 	case errors.Is(err, value.ErrTooLarge), len(v.json) > MaxResult:

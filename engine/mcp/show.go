@@ -10,8 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
@@ -42,7 +42,7 @@ type handle struct {
 
 // show reads a value. Numbers and the order of keys stay as they are, unless images or
 // handles are in it.
-func show(b protocol.Body) (shown, error) {
+func show(b client.Body) (shown, error) {
 	if data := b.JSON(); data != nil && !b.Tagged {
 		return shown{json: data}, nil
 	}
@@ -78,7 +78,7 @@ func show(b protocol.Body) (shown, error) {
 }
 
 // readItem reads an item of a stream.
-func readItem(b protocol.Body) (json.RawMessage, error) {
+func readItem(b client.Body) (json.RawMessage, error) {
 	s, err := show(b)
 	if errors.Is(err, value.ErrTooLarge) {
 		return json.RawMessage(`"[an item that is too large to be shown]"`), nil

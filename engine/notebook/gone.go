@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 )
 
 const (
@@ -61,5 +61,5 @@ func gone(err error) bool {
 		return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
 	}
 	var name *net.DNSError // this computer may be without a network
-	return protocol.Ended(err) && !errors.As(err, &name)
+	return client.Ended(err) && !errors.As(err, &name)
 }

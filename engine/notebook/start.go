@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -70,7 +71,7 @@ type Server struct {
 // answers. It runs in the background, is started again when it ends, and is use of the machine only while a cell
 // runs. What it prints goes to log, line by line, until then; later `seer logs` has it. A port that was said and
 // is taken is an error of the code conflict.
-func Start(ctx context.Context, rt *protocol.Client, s Spec, log func(line string)) (Server, error) {
+func Start(ctx context.Context, rt *client.Client, s Spec, log func(line string)) (Server, error) {
 	if s.Token == "" {
 		s.Token = protocol.NewToken()
 	}
@@ -136,7 +137,7 @@ func (s Spec) process(interpreter string) protocol.ProcessSpec {
 	}
 }
 
-func start(ctx context.Context, rt *protocol.Client, s Spec, port int, log func(string)) (Server, error) {
+func start(ctx context.Context, rt *client.Client, s Spec, port int, log func(string)) (Server, error) {
 	p, err := s.launch(ctx, rt, port)
 	if err != nil {
 		return Server{}, fmt.Errorf("start Jupyter: %w", err)
@@ -159,7 +160,7 @@ func start(ctx context.Context, rt *protocol.Client, s Spec, port int, log func(
 }
 
 // launch starts the process.
-func (s Spec) launch(ctx context.Context, rt *protocol.Client, port int) (protocol.Process, error) {
+func (s Spec) launch(ctx context.Context, rt *client.Client, port int) (protocol.Process, error) {
 	root, err := s.root(ctx, rt)
 	if err != nil {
 		return protocol.Process{}, err
@@ -182,7 +183,7 @@ func (s Spec) launch(ctx context.Context, rt *protocol.Client, port int) (protoc
 }
 
 // root is the folder as processes of the machine see it.
-func (s Spec) root(ctx context.Context, rt *protocol.Client) (string, error) {
+func (s Spec) root(ctx context.Context, rt *client.Client) (string, error) {
 	var out, said bytes.Buffer
 	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: "pwd -P", Cwd: s.Root}, nil, &out, &said)
 	if err != nil {
@@ -195,7 +196,7 @@ func (s Spec) root(ctx context.Context, rt *protocol.Client) (string, error) {
 }
 
 // interpreter is the Python that runs Jupyter.
-func (s Spec) interpreter(ctx context.Context, rt *protocol.Client) (string, error) {
+func (s Spec) interpreter(ctx context.Context, rt *client.Client) (string, error) {
 	if s.Python != "" {
 		return s.Python, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	programs "github.com/seer-engine/seer/engine/python"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 
 // machine boots the runtime. Its /workspace is a folder with a name that shells do not
 // like.
-func machine(t *testing.T) (*protocol.Client, string) {
+func machine(t *testing.T) (*client.Client, string) {
 	t.Helper()
 	dir := t.TempDir()
 	workspace := filepath.Join(dir, "work é 'q'")
@@ -72,17 +73,17 @@ func machine(t *testing.T) (*protocol.Client, string) {
 			t.Log(log.String())
 		}
 	})
-	client, err := protocol.NewClient("unix:"+filepath.Join(dir, "s"), admin)
+	m, err := client.New("unix:"+filepath.Join(dir, "s"), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
+	t.Cleanup(m.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if _, err := client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
+	if _, err := m.Boot(ctx, client.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
 		t.Fatal(err)
 	}
-	return client, workspace
+	return m, workspace
 }
 
 // jupyterPython is an interpreter that has the packages of Jupyter.

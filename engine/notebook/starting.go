@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // starting is a Jupyter that does not answer yet.
 type starting struct {
-	runtime *protocol.Client
+	runtime *client.Client
 	process string
 	server  Server
 	log     func(string)
@@ -72,7 +73,7 @@ func candidate(try int) int {
 
 // taken reports whether somebody listens at a port already: that is known in a moment, while
 // Jupyter has to be started to find it out.
-func taken(ctx context.Context, rt *protocol.Client, port int) bool {
+func taken(ctx context.Context, rt *client.Client, port int) bool {
 	ctx, stop := context.WithTimeout(ctx, time.Second)
 	defer stop()
 	conn, err := rt.DialPort(ctx, port)

@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/python"
 )
 
 // upload puts the service's program on the machine.
-func (s Spec) upload(ctx context.Context, rt *protocol.Client) error {
+func (s Spec) upload(ctx context.Context, rt *client.Client) error {
 	dir, err := os.MkdirTemp("", "seer-notebook-")
 	if err != nil {
 		return err

@@ -48,9 +48,9 @@ func (c Code) Status() int {
 	return http.StatusInternalServerError
 }
 
-// codeOfStatus is the reverse of [Code.Status], for an answer that did not come
+// CodeOfStatus is the reverse of [Code.Status], for an answer that did not come
 // from the runtime but from something in between.
-func codeOfStatus(status int) Code {
+func CodeOfStatus(status int) Code {
 	for _, c := range []Code{Invalid, Unauthorized, Forbidden, NotFound, Conflict, Failed, Unsupported, Unavailable, NoSpace} {
 		if c.Status() == status {
 			return c

@@ -73,7 +73,7 @@ type CallOptions struct {
 	Client      string   `json:"client,omitempty"`       // whose turn in the queue it takes
 }
 
-const framePrefix = 12 // u32 header length, u64 body length
+const FramePrefix = 12 // u32 header length, u64 body length
 
 // WriteFrameHeader begins a frame; size bytes of body must follow.
 func WriteFrameHeader(w io.Writer, h FrameHeader, size int64) error {
@@ -122,7 +122,7 @@ func appendFrameHeader(buf []byte, h FrameHeader, size int64) ([]byte, error) {
 // ReadFrameHeader reads the beginning of a frame and the size of the body that
 // follows. It returns io.EOF at the end of the stream between two frames.
 func ReadFrameHeader(r io.Reader) (FrameHeader, int64, error) {
-	var prefix [framePrefix]byte
+	var prefix [FramePrefix]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
 		return FrameHeader{}, 0, err
 	}
@@ -133,7 +133,7 @@ func ReadFrameHeader(r io.Reader) (FrameHeader, int64, error) {
 	}
 	head := make([]byte, n)
 	if _, err := io.ReadFull(r, head); err != nil {
-		return FrameHeader{}, 0, noEOF(err)
+		return FrameHeader{}, 0, NoEOF(err)
 	}
 	var h FrameHeader
 	if err := json.Unmarshal(head, &h); err != nil {
@@ -142,8 +142,8 @@ func ReadFrameHeader(r io.Reader) (FrameHeader, int64, error) {
 	return h, int64(size), nil
 }
 
-// noEOF marks an end in the middle of something as unexpected.
-func noEOF(err error) error {
+// NoEOF marks an end in the middle of something as unexpected.
+func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

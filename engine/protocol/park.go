@@ -1,10 +1,22 @@
 package protocol
 
-import (
-	"context"
-	"net/http"
-	"time"
-)
+import "time"
+
+// FreezeLimit is how long a machine stays frozen at most.
+const FreezeLimit = 60 * time.Second
+
+// Frozen is what a runtime says when it has frozen its machine.
+type Frozen struct {
+	Frozen    int        `json:"frozen"`     // processes that stand still
+	NotFrozen []Unfrozen `json:"not_frozen"` // processes that do not, and may still write
+}
+
+// Unfrozen is a process that could not be frozen.
+type Unfrozen struct {
+	Pid  int    `json:"pid"`
+	Name string `json:"name"`
+	Why  string `json:"why"`
+}
 
 // ParkLimit is how long a machine stays parked at most, if nobody says how it goes on.
 const ParkLimit = 2 * time.Minute
@@ -34,28 +46,10 @@ type Renewal struct {
 	// Copy says that this is another machine than the one that was parked: all that
 	// follows is its own.
 	Copy bool `json:"copy"`
-	// Thaw has a machine that is no copy go on soon without [Client.Thaw]: who parked it is gone.
+	// Thaw has a machine that is no copy go on soon without [client.Client.Thaw]: who parked it is gone.
 	Thaw        bool              `json:"thaw,omitempty"`
 	AdminSHA256 string            `json:"admin_sha256,omitempty"`
 	EndUnix     int64             `json:"end_unix,omitempty"`     // hard end; 0 = none
 	BootSeconds float64           `json:"boot_seconds,omitempty"` // first lease
 	Services    map[string]string `json:"services,omitempty"`     // SHA-256 of each one's new token; one without is closed
-}
-
-// Park has the machine close its socket and stand still: the answer comes before. When it
-// is parked, it makes the file park-ID in the folder of the socket, and waits there for
-// go-ID with a [Renewal]. It then listens again, and goes on after [Client.Thaw] or
-// [ParkLimit]. A machine that has found neither file is a copy that nobody wanted, and
-// ends. Nothing else moves then: otherwise it
-// goes on, and that is a [Conflict]. [Unsupported] where it does not listen on a Unix socket; [Conflict] as for
-// [Client.Freeze]. It takes the admin token.
-func (c *Client) Park(ctx context.Context, req ParkRequest) (Frozen, error) {
-	var f Frozen
-	return f, c.json(ctx, http.MethodPost, "/v1/park", nil, req, &f)
-}
-
-// Thaw has a parked machine go on. [Conflict] means that it went on before by itself, so
-// that what was copied meanwhile may not be consistent.
-func (c *Client) Thaw(ctx context.Context) error {
-	return c.json(ctx, http.MethodPost, "/v1/thaw", nil, nil, nil)
 }

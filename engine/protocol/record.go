@@ -55,7 +55,7 @@ func (r *RecordReader) Next() (RecordStream, []byte, error) {
 	}
 	data := r.buf[:n]
 	if _, err := io.ReadFull(r.r, data); err != nil {
-		return 0, nil, noEOF(err)
+		return 0, nil, NoEOF(err)
 	}
 	return s, data, nil
 }

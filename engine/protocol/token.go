@@ -21,9 +21,15 @@ func HashToken(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newID makes a short random name.
-func newID(prefix string) string {
+// NewID makes a short random name.
+func NewID(prefix string) string {
 	var b [8]byte
 	rand.Read(b[:])
 	return prefix + hex.EncodeToString(b[:])
 }
+
+// NewCallID makes a name for a call.
+func NewCallID() string { return NewID("c") + "-1" }
+
+// NewTokenID makes the name of a token.
+func NewTokenID() string { return NewID("t-") }

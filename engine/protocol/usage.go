@@ -1,10 +1,5 @@
 package protocol
 
-import (
-	"context"
-	"net/http"
-)
-
 // Usage is what a machine uses and has. What cannot be known is zero, or not there.
 type Usage struct {
 	CPUCount    float64     `json:"cpu_count,omitempty"`   // that its processes may use; a quota may be a fraction
@@ -32,10 +27,4 @@ type GPUUsage struct {
 	Utilization float64 `json:"utilization"` // percent
 	MemoryBytes int64   `json:"memory_bytes"`
 	MemoryTotal int64   `json:"memory_total"`
-}
-
-// Usage reads what the machine uses.
-func (c *Client) Usage(ctx context.Context) (Usage, error) {
-	var u Usage
-	return u, c.json(ctx, http.MethodGet, "/v1/usage", nil, nil, &u)
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/engine/record"
@@ -83,9 +84,9 @@ func onSocket(t *testing.T, h http.Handler) string {
 	return "unix:" + filepath.Join(dir, "s")
 }
 
-func client(t *testing.T, endpoint, token string) *protocol.Client {
+func clientOf(t *testing.T, endpoint, token string) *client.Client {
 	t.Helper()
-	c, err := protocol.NewClient(endpoint, token)
+	c, err := client.New(endpoint, token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +134,7 @@ func recorded(t *testing.T, s *journalServer) (*record.Folder, []record.Entry) {
 	if err := w.Service("tools", face); err != nil {
 		t.Fatal(err)
 	}
-	r := record.NewRecorder(client(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
+	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
 	if err := r.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	}
 	defer w.Close()
 	s := run()
-	r := record.NewRecorder(client(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
+	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Follow(ctx) }()
@@ -249,7 +250,7 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 }
 
 // playing serves a record and returns a client of it.
-func playing(t *testing.T, f *record.Folder) (*protocol.Client, func()) {
+func playing(t *testing.T, f *record.Folder) (*client.Client, func()) {
 	t.Helper()
 	p, err := record.NewPlayer(f)
 	if err != nil {
@@ -274,7 +275,7 @@ func playing(t *testing.T, f *record.Folder) (*protocol.Client, func()) {
 		}
 	})
 	t.Cleanup(end)
-	return client(t, "unix:"+filepath.Join(dir, "s"), "token"), end
+	return clientOf(t, "unix:"+filepath.Join(dir, "s"), "token"), end
 }
 
 func TestReplay(t *testing.T) {
@@ -286,16 +287,16 @@ func TestReplay(t *testing.T) {
 		t.Errorf("described as %+v, %v", s, err)
 	}
 	var said string
-	answer, err := c.Do(ctx, protocol.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 1}, CallOptions: protocol.CallOptions{Output: true}},
-		protocol.CallHandler{Output: func(stream int, text string) { said += fmt.Sprint(stream, text) }})
+	answer, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 1}, CallOptions: protocol.CallOptions{Output: true}},
+		client.CallHandler{Output: func(stream int, text string) { said += fmt.Sprint(stream, text) }})
 	if err != nil || said != "2half " {
 		t.Errorf("answered %s, said %q, %v", answer.Data, said, err)
 	}
-	if _, err := c.Do(ctx, protocol.CallRequest{Service: "tools", Function: "f", Args: []any{2, 7}}, protocol.CallHandler{}); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
+	if _, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Args: []any{2, 7}}, client.CallHandler{}); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
 		t.Errorf("a call that raised gives %v", err)
 	}
 	n := 0
-	for _, err := range c.Items(ctx, protocol.CallRequest{Service: "tools", Function: "gen"}, protocol.CallHandler{}) {
+	for _, err := range c.Items(ctx, client.CallRequest{Service: "tools", Function: "gen"}, client.CallHandler{}) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -304,11 +305,11 @@ func TestReplay(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d items", n)
 	}
-	_, err = c.Do(ctx, protocol.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 99}}, protocol.CallHandler{})
+	_, err = c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 99}}, client.CallHandler{})
 	if !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) || !strings.Contains(err.Error(), `"x":99`) {
 		t.Errorf("what was not recorded gives %v", err)
 	}
-	if _, err = c.Do(ctx, protocol.CallRequest{Service: "other", Function: "f"}, protocol.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err = c.Do(ctx, client.CallRequest{Service: "other", Function: "f"}, client.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("an unknown service gives %v", err)
 	}
 }
@@ -323,8 +324,8 @@ func TestReplayKeepsTheOrderOfKeys(t *testing.T) {
 	c, _ := playing(t, f)
 	for _, argument := range []string{`{"z":1,"a":2}`, `{"a":2,"z":1}`} { // for whom to answer, the order does not count
 		var item string
-		answer, err := c.Do(t.Context(), protocol.CallRequest{Service: "tools", Function: "f", Args: []any{json.RawMessage(argument)}},
-			protocol.CallHandler{Item: func(b protocol.Body) error { item = string(b.JSON()); return nil }})
+		answer, err := c.Do(t.Context(), client.CallRequest{Service: "tools", Function: "f", Args: []any{json.RawMessage(argument)}},
+			client.CallHandler{Item: func(b client.Body) error { item = string(b.JSON()); return nil }})
 		if want := `{"z":1,"a":[{"d":{"$seer":{"float":"nan"}},"c":3}]}`; err != nil || string(answer.JSON()) != want || item != `{"y":1,"b":2}` {
 			t.Errorf("%s is answered with the item %s and %s, %v", argument, item, answer.JSON(), err)
 		}

@@ -7,14 +7,15 @@ import (
 	"io"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
 )
 
-// Source gives the journals of a machine's services: a [protocol.Client] with the
+// Source gives the journals of a machine's services: a [client.Client] with the
 // admin token.
 type Source interface {
-	Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*protocol.JournalStream, error)
+	Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*client.JournalStream, error)
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -32,7 +33,7 @@ type relay struct {
 // newRelay leads to a runtime; the token opens the way. The
 // folder is the relay's own.
 func newRelay(dir, endpoint, token string, watch func() io.WriteCloser) (*relay, error) {
-	client, err := protocol.NewClient(endpoint, token)
+	client, err := client.New(endpoint, token)
 	if err != nil {
 		return nil, err
 	}

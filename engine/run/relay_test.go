@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
@@ -40,7 +41,7 @@ func upAlone(t *testing.T, code string) (address, token string) {
 			t.Error(err)
 		}
 	})
-	client, err := protocol.NewClient("http://"+l.Addr().String(), admin)
+	client, err := client.New("http://"+l.Addr().String(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestRelay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "client.py"), python.Client(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	inside := protocol.Connection{Sandbox: "sb", Service: "tools", Endpoint: "unix:" + r.socket, Token: token}
+	inside := client.Connection{Sandbox: "sb", Service: "tools", Endpoint: "unix:" + r.socket, Token: token}
 	if err := inside.Write(filepath.Join(dir, "connection.json")); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestRelayToNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	c, err := protocol.NewClient("unix:"+r.socket, "token")
+	c, err := client.New("unix:"+r.socket, "token")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -193,8 +194,8 @@ func (v *Replayed) Name() string { return v.name }
 func (v *Replayed) Interface() sdk.Interface { return v.face }
 
 // Connection is where the answers are given.
-func (v *Replayed) Connection() protocol.Connection {
-	return protocol.Connection{Version: protocol.ConnectionVersion, Sandbox: filepath.Base(v.stage.dir), Service: v.name,
+func (v *Replayed) Connection() client.Connection {
+	return client.Connection{Version: client.ConnectionVersion, Sandbox: filepath.Base(v.stage.dir), Service: v.name,
 		Endpoint: "unix:" + filepath.Join(v.stage.dir, "s"), Token: v.stage.token}
 }
 

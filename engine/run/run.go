@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
@@ -118,7 +118,7 @@ func (o Options) withDefaults() Options {
 type served interface {
 	Name() string
 	Interface() sdk.Interface
-	Connection() protocol.Connection
+	Connection() client.Connection
 	Expose(ctx context.Context, mode string, options map[string]any) (sdk.Surface, error)
 }
 

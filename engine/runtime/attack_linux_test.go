@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/internal/attack"
@@ -26,7 +27,7 @@ import (
 type target struct {
 	*Server
 	socket string
-	client *protocol.Client
+	client *client.Client
 }
 
 func attacked(t *testing.T, o Options, change func(*Server)) *target {
@@ -51,7 +52,7 @@ func attacked(t *testing.T, o Options, change func(*Server)) *target {
 			t.Error(err)
 		}
 	})
-	if v.client, err = protocol.NewClient("unix:"+v.socket, token); err != nil {
+	if v.client, err = client.New("unix:"+v.socket, token); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.client.Close)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 )
@@ -24,7 +25,7 @@ func TestBootPushesOnce(t *testing.T) {
 	m := start(t, nil)
 	var sent int64
 	report := func(n, _ int64) { sent = n }
-	h, err := m.client.Boot(testContext(t), protocol.BootOptions{Binary: self, Progress: report})
+	h, err := m.client.Boot(testContext(t), client.BootOptions{Binary: self, Progress: report})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,13 +33,13 @@ func TestBootPushesOnce(t *testing.T) {
 		t.Errorf("sent %d bytes, health %+v", sent, h)
 	}
 	// Booting a machine that runs changes nothing.
-	if again, err := m.client.Boot(testContext(t), protocol.BootOptions{Binary: self}); err != nil || again.StartedUnix != h.StartedUnix {
+	if again, err := m.client.Boot(testContext(t), client.BootOptions{Binary: self}); err != nil || again.StartedUnix != h.StartedUnix {
 		t.Errorf("second boot: %+v, %v", again, err)
 	}
 	// Another machine with the same cache gets no bytes.
 	sent = 0
 	m2 := start(t, func(b *loader.Boot) { b.Cache = m.boot.Cache })
-	if _, err := m2.client.Boot(testContext(t), protocol.BootOptions{Binary: self, Progress: report}); err != nil || sent != 0 {
+	if _, err := m2.client.Boot(testContext(t), client.BootOptions{Binary: self, Progress: report}); err != nil || sent != 0 {
 		t.Errorf("a warm boot sent %d bytes, error %v", sent, err)
 	}
 }
@@ -120,7 +121,7 @@ func TestBootRefusals(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := wrong.Boot(testContext(t), protocol.BootOptions{Binary: self}); !errors.Is(err, &protocol.Error{Code: protocol.Unauthorized}) {
+	if _, err := wrong.Boot(testContext(t), client.BootOptions{Binary: self}); !errors.Is(err, &protocol.Error{Code: protocol.Unauthorized}) {
 		t.Errorf("boot with a wrong token: %v", err)
 	}
 	zeros := strings.Repeat("0", 64)
@@ -170,7 +171,7 @@ func TestBootNotABinary(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\x7fELF, but no more than that"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	_, err := m.client.Boot(testContext(t), protocol.BootOptions{Binary: func(string, string) (string, error) { return path, nil }})
+	_, err := m.client.Boot(testContext(t), client.BootOptions{Binary: func(string, string) (string, error) { return path, nil }})
 	if protocol.CodeOf(err) != protocol.Internal || !strings.Contains(err.Error(), "could not be started") {
 		t.Errorf("got %v", err)
 	}

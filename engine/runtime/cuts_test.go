@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
 )
@@ -172,7 +173,7 @@ func (m *machine) python(endpoint, program string, env ...string) (string, error
 	m.t.Helper()
 	dir := m.t.TempDir()
 	writeFile(m.t, filepath.Join(dir, "client.py"), string(python.Client()))
-	c := protocol.Connection{Sandbox: "sb-test", Service: "tools", Endpoint: endpoint, Token: serviceToken + "tools"}
+	c := client.Connection{Sandbox: "sb-test", Service: "tools", Endpoint: endpoint, Token: serviceToken + "tools"}
 	if err := c.Write(filepath.Join(dir, "connection.json")); err != nil {
 		m.t.Fatal(err)
 	}

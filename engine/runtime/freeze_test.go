@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -63,9 +64,9 @@ func (m *machine) standsStill(names ...string) {
 
 // freeze freezes the machine, again where the computer is too slow for a process to stop
 // within the patience of the runtime.
-func (m *machine) freeze(ctx context.Context) *protocol.Freeze {
+func (m *machine) freeze(ctx context.Context) *client.Freeze {
 	m.t.Helper()
-	var frozen *protocol.Freeze
+	var frozen *client.Freeze
 	eventually(m.t, "every process to stand still", func() error {
 		f, err := m.client.Freeze(ctx)
 		if err != nil {

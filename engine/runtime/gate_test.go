@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/runtime"
 )
 
@@ -119,7 +119,7 @@ func TestGateMistakes(t *testing.T) {
 	m := startIn(t, nil, func(m *machine) { m.env = append(m.env, `SEER_GATE={"dir":"/no/such/folder","ports":[80]}`) })
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
-	go func() { _, _ = m.client.Boot(ctx, protocol.BootOptions{Binary: self}) }() // which waits in vain
+	go func() { _, _ = m.client.Boot(ctx, client.BootOptions{Binary: self}) }() // which waits in vain
 	if code := m.ended(); code == 0 || !strings.Contains(m.log.String(), "make the socket of port 80") {
 		t.Errorf("exit %d: %s", code, m.log)
 	}

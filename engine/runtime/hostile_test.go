@@ -13,11 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // guest makes a token and a client that has nothing else.
-func (m *machine) guest(t testing.TB, token protocol.Token) (*protocol.Client, string) {
+func (m *machine) guest(t testing.TB, token protocol.Token) (*client.Client, string) {
 	t.Helper()
 	secret := "guest-" + token.ID + "-0123456789"
 	token.SHA256 = protocol.HashToken(secret)
@@ -157,10 +158,10 @@ func TestTokensDoNotMeet(t *testing.T) {
 	ctx := testContext(t)
 	mine, _ := m.guest(t, protocol.Token{ID: "t-mine"})
 	theirs, _ := m.guest(t, protocol.Token{ID: "t-theirs"})
-	if _, err := mine.Do(ctx, protocol.CallRequest{Service: "tools", Function: "add", ID: "mine-0001", Keep: true, Args: []any{40}}, protocol.CallHandler{}); err != nil {
+	if _, err := mine.Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: "mine-0001", Keep: true, Args: []any{40}}, client.CallHandler{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.Submit(ctx, protocol.CallRequest{Service: "tools", Function: "nap", ID: "mine-0002", Args: []any{60}}); err != nil {
+	if _, err := mine.Submit(ctx, client.CallRequest{Service: "tools", Function: "nap", ID: "mine-0002", Args: []any{60}}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = mine.CancelCall(context.WithoutCancel(ctx), "tools", "mine-0002") }()
@@ -174,11 +175,11 @@ func TestTokensDoNotMeet(t *testing.T) {
 		return fmt.Errorf("%v %v", calls, err)
 	})
 	for _, id := range []string{"mine-0001", "mine-0002"} {
-		if _, err := theirs.Attach(ctx, "tools", id, 1, protocol.CallHandler{}).Wait(ctx); err == nil {
+		if _, err := theirs.Attach(ctx, "tools", id, 1, client.CallHandler{}).Wait(ctx); err == nil {
 			t.Errorf("another token has the answer of %s", id)
 		}
 		_ = theirs.CancelCall(ctx, "tools", id) // what is not there need not be cancelled; below it goes on
-		if _, err := theirs.Do(ctx, protocol.CallRequest{Service: "tools", Function: "add", ID: id, Args: []any{1}}, protocol.CallHandler{}); err == nil {
+		if _, err := theirs.Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: id, Args: []any{1}}, client.CallHandler{}); err == nil {
 			t.Errorf("another token could use the name %s", id)
 		}
 	}
@@ -210,7 +211,7 @@ func TestLimitsHoldInARace(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			if i%2 == 0 {
-				_, err := guest.Do(ctx, protocol.CallRequest{Service: "tools", Function: "add", Args: []any{i}}, protocol.CallHandler{})
+				_, err := guest.Do(ctx, client.CallRequest{Service: "tools", Function: "add", Args: []any{i}}, client.CallHandler{})
 				count(err)
 				return
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
 // path translates a path of a request; a relative one begins at the working
@@ -233,7 +234,7 @@ func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Errorf(protocol.Invalid, "%s is not a folder", path)
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
-	if err := protocol.PackTree(w, path); err != nil {
+	if err := tartree.Pack(w, path); err != nil {
 		abort(err)
 	}
 	return nil
@@ -244,9 +245,9 @@ func (s *Server) putTree(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	unpack := protocol.UnpackTree
+	unpack := tartree.Unpack
 	if r.URL.Query().Get("links") == "1" {
-		unpack = protocol.RestoreTree
+		unpack = tartree.Restore
 	}
 	result, err := unpack(r.Body, path)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/protocol/link"
+	"github.com/seer-engine/seer/engine/protocol/resumable"
 )
 
 // getLink takes a carrier of a link. The requests inside have tokens of their own,
@@ -15,9 +15,9 @@ func (s *Server) getLink(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, link.ErrUnknown):
+	case errors.Is(err, resumable.ErrUnknown):
 		return protocol.Errorf(protocol.NotFound, "%v", err)
-	case errors.Is(err, link.ErrTooMany), errors.Is(err, link.ErrClosing):
+	case errors.Is(err, resumable.ErrTooMany), errors.Is(err, resumable.ErrClosing):
 		return protocol.Errorf(protocol.Unavailable, "%v", err)
 	}
 	return protocol.Errorf(protocol.Unsupported, "%v", err)

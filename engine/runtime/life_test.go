@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 )
@@ -299,7 +300,7 @@ func TestRuntimeKeepsDying(t *testing.T) {
 	t.Parallel()
 	m := start(t, nil)
 	ctx := testContext(t)
-	go m.client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return exec.LookPath("false") }})
+	go m.client.Boot(ctx, client.BootOptions{Binary: func(string, string) (string, error) { return exec.LookPath("false") }})
 	if code := m.ended(); code != 1 || !strings.Contains(m.log.String(), "died 6 times in a minute, last with 1") {
 		t.Errorf("exit %d, log %s", code, m.log)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
@@ -51,7 +52,7 @@ type machine struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
 	log    *safeBuffer
-	client *protocol.Client
+	client *client.Client
 	dir    string
 	env    []string // further variables of the loader
 	wrap   []string // a command that starts the loader
@@ -93,9 +94,9 @@ func startIn(t testing.TB, wrap []string, change func(*machine)) *machine {
 	return m
 }
 
-func newClient(t testing.TB, endpoint, token string) *protocol.Client {
+func newClient(t testing.TB, endpoint, token string) *client.Client {
 	t.Helper()
-	c, err := protocol.NewClient(endpoint, token)
+	c, err := client.New(endpoint, token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func up(t testing.TB, change func(*loader.Boot)) *machine {
 
 func (m *machine) push() protocol.Health {
 	m.t.Helper()
-	h, err := m.client.Boot(testContext(m.t), protocol.BootOptions{Binary: self})
+	h, err := m.client.Boot(testContext(m.t), client.BootOptions{Binary: self})
 	if err != nil {
 		m.t.Fatalf("boot: %v\n%s", err, m.log)
 	}
@@ -170,7 +171,7 @@ func (m *machine) push() protocol.Health {
 
 // tryPush is push on a machine that may end under it.
 func (m *machine) tryPush() error {
-	_, err := m.client.Boot(m.living(), protocol.BootOptions{Binary: self})
+	_, err := m.client.Boot(m.living(), client.BootOptions{Binary: self})
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
 // enough is more than sockets and pipes hold: who sends it waits for who reads it.
@@ -125,7 +126,7 @@ func TestDownloadWhileFilesChange(t *testing.T) {
 		}
 		m.shell(fmt.Sprintf(c.command, name))
 		to := filepath.Join(t.TempDir(), "to")
-		_, err = protocol.UnpackTree(io.MultiReader(strings.NewReader(string(first)), stream), to)
+		_, err = tartree.Unpack(io.MultiReader(strings.NewReader(string(first)), stream), to)
 		stream.Close()
 		if (err == nil) != (c.told == "") || protocol.CodeOf(err) != c.code || (err != nil && !strings.Contains(err.Error(), c.told)) {
 			t.Errorf("%s: %v", name, err)

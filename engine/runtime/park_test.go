@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/internal/attack"
@@ -84,7 +85,7 @@ func (m *machine) goesWith(key string, r protocol.Renewal) {
 	}
 }
 
-func (m *machine) answers(ctx context.Context, c *protocol.Client) {
+func (m *machine) answers(ctx context.Context, c *client.Client) {
 	m.t.Helper()
 	eventually(m.t, "the machine to answer again", func() error {
 		_, err := c.Health(ctx)
@@ -235,11 +236,11 @@ def endless():
 	if err := admin.PutSession(ctx, "shell", "a-session-token"); err != nil {
 		t.Fatal(err)
 	}
-	endless := protocol.CallRequest{Service: "tools", Function: "endless", ID: "call-endless"}
+	endless := client.CallRequest{Service: "tools", Function: "endless", ID: "call-endless"}
 	if _, err := admin.Submit(ctx, endless); err != nil {
 		t.Fatal(err)
 	}
-	draw := func(c *protocol.Client, id string) string { return callNamed(ctx, t, c, id, "draw") }
+	draw := func(c *client.Client, id string) string { return callNamed(ctx, t, c, id, "draw") }
 	m.park(ctx)
 	token, tools := protocol.NewToken(), protocol.NewToken()
 	end := time.Now().Add(time.Hour).Unix()
@@ -248,7 +249,7 @@ def endless():
 	eventually(t, "the copy to prove itself", func() error { return parking.Ask(ctx, filepath.Join(m.dir, "s"), theParkKey, parkID) })
 	renewed := newClient(t, m.boot.Listen, token)
 	m.answers(ctx, renewed)
-	for who, c := range map[string]*protocol.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
+	for who, c := range map[string]*client.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
 		if _, err := c.Processes(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
 			t.Errorf("%s: %v", who, err)
 		}
@@ -270,7 +271,7 @@ def endless():
 		}
 		return err
 	})
-	_, err = c.Attach(ctx, "tools", "call-endless", 1, protocol.CallHandler{}).Wait(ctx)
+	_, err = c.Attach(ctx, "tools", "call-endless", 1, client.CallHandler{}).Wait(ctx)
 	var failed *protocol.CallError
 	if !errors.As(err, &failed) || failed.Code != protocol.CallInterrupted {
 		t.Errorf("%v", err)
@@ -325,9 +326,9 @@ func forgedRenewal(t *testing.T, defended bool) error {
 }
 
 // callNamed calls a function without arguments under a name.
-func callNamed(ctx context.Context, t *testing.T, c *protocol.Client, id, fn string) string {
+func callNamed(ctx context.Context, t *testing.T, c *client.Client, id, fn string) string {
 	t.Helper()
-	answer, err := c.Do(ctx, protocol.CallRequest{Service: "tools", Function: fn, ID: id}, protocol.CallHandler{})
+	answer, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: fn, ID: id}, client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}

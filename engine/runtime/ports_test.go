@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -101,7 +102,7 @@ func TestPorts(t *testing.T) {
 }
 
 // checkEcho has bytes go through a port and come back, both at once.
-func checkEcho(t *testing.T, c *protocol.Client, port, n int) {
+func checkEcho(t *testing.T, c *client.Client, port, n int) {
 	conn, err := c.DialPort(testContext(t), port)
 	if err != nil {
 		t.Error(err)
@@ -120,7 +121,7 @@ func checkEcho(t *testing.T, c *protocol.Client, port, n int) {
 }
 
 // checkDownload reads n bytes from a port.
-func checkDownload(t *testing.T, c *protocol.Client, n int64) {
+func checkDownload(t *testing.T, c *client.Client, n int64) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

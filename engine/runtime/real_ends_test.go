@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
 )
@@ -76,7 +77,7 @@ func (m *machine) goOn(name string) {
 // start begins a call that goes on by itself.
 func (m *machine) start(fn string, args ...any) protocol.Call {
 	m.t.Helper()
-	r := protocol.CallRequest{Service: "tools", Function: fn, Args: args}
+	r := client.CallRequest{Service: "tools", Function: fn, Args: args}
 	r.ID = protocol.NewCallID()
 	call, err := m.client.Submit(testContext(m.t), r)
 	if err != nil {
@@ -181,7 +182,7 @@ func TestRealRecordIsTaken(t *testing.T) {
 	m.put(endsCode, func(s *protocol.ServiceSpec) { s.Record = true })
 	ctx := testContext(t)
 	for range 4 {
-		if _, err := m.client.Do(ctx, protocol.CallRequest{Service: "tools", Function: "zeros", Args: []any{20 << 20}}, protocol.CallHandler{}); err != nil {
+		if _, err := m.client.Do(ctx, client.CallRequest{Service: "tools", Function: "zeros", Args: []any{20 << 20}}, client.CallHandler{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -225,7 +226,7 @@ func TestRealCallGoesOnInTheOldWorker(t *testing.T) {
 	if fmt.Sprintf("%.0f", a["result"]) == old {
 		t.Error("the worker was not replaced")
 	}
-	waiting := m.client.Attach(testContext(t), "tools", call.ID, 1, protocol.CallHandler{})
+	waiting := m.client.Attach(testContext(t), "tools", call.ID, 1, client.CallHandler{})
 	m.state(call.ID, "running")
 	m.goOn("old")
 	if _, err := waiting.Wait(testContext(t)); err != nil {

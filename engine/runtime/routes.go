@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/protocol/link"
 	"github.com/seer-engine/seer/engine/protocol/parking"
+	"github.com/seer-engine/seer/engine/protocol/resumable"
 )
 
 // handler answers a request, or says why not.
@@ -117,7 +117,7 @@ func (s *Server) answering(r route) http.Handler {
 // marked has every answer say that it is ours, not one of a tunnel.
 func marked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(link.Marker, "1")
+		w.Header().Set(resumable.Marker, "1")
 		next.ServeHTTP(w, r)
 	})
 }

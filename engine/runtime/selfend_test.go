@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/sdk"
@@ -120,7 +121,7 @@ func TestSelfEnd(t *testing.T) {
 		"a runtime that keeps dying": {nil, func(m *machine) {
 			script := filepath.Join(m.dir, "dying")
 			writeFile(m.t, script, "#!/bin/sh\nexit 3\n")
-			go m.client.Boot(testContext(m.t), protocol.BootOptions{Binary: func(string, string) (string, error) { return script, nil }})
+			go m.client.Boot(testContext(m.t), client.BootOptions{Binary: func(string, string) (string, error) { return script, nil }})
 		}, 1},
 		"terminated": {nil, func(m *machine) {
 			m.push()

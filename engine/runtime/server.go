@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/protocol/link"
+	"github.com/seer-engine/seer/engine/protocol/resumable"
 )
 
 // Options are what a runtime is told when it starts.
@@ -69,7 +69,7 @@ type Server struct {
 	admin      atomic.Pointer[string]
 	parked     atomic.Bool
 	prover     atomic.Pointer[stillness] // the last
-	links      *link.Server
+	links      *resumable.Server
 	telling    sync.Mutex    // of the lease to the loader
 	patience   time.Duration // for the body of a request that is refused; tests set 0, which is no limit
 	started    int64         // of the first runtime of the machine
@@ -98,7 +98,7 @@ func New(o Options) (*Server, error) {
 		lease:     lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
 	s.configured.Store(&protocol.Config{})
 	s.admin.Store(&o.AdminSHA256)
-	s.links = link.NewServer(link.ServerOptions{})
+	s.links = resumable.NewServer(resumable.ServerOptions{})
 	s.handler = s.routes()
 	if err := s.prepare(); err != nil {
 		s.cleanUp()

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // visitor makes a session and a client that has nothing but its token.
-func (m *machine) visitor(id string) (*protocol.Client, string) {
+func (m *machine) visitor(id string) (*client.Client, string) {
 	m.t.Helper()
 	token := protocol.NewToken()
 	if err := m.client.PutSession(testContext(m.t), id, token); err != nil {
@@ -105,7 +106,7 @@ func TestSessionTokens(t *testing.T) {
 }
 
 // portThatAnswers connects to an echo, and returns what tries it again.
-func portThatAnswers(t *testing.T, c *protocol.Client) func() error {
+func portThatAnswers(t *testing.T, c *client.Client) func() error {
 	t.Helper()
 	conn, err := c.DialPort(testContext(t), listenEcho(t, "127.0.0.1:0"))
 	if err != nil {

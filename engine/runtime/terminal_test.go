@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // terminal is a process of a test with its terminal.
 type terminal struct {
 	t    *testing.T
-	c    *protocol.Client
+	c    *client.Client
 	id   string
 	out  *safeBuffer
 	sent int64

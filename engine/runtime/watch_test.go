@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -22,7 +23,7 @@ type watched struct {
 	stop   context.CancelFunc
 }
 
-func (m *machine) watch(t *testing.T, c *protocol.Client, path string, recursive bool) *watched {
+func (m *machine) watch(t *testing.T, c *client.Client, path string, recursive bool) *watched {
 	t.Helper()
 	ctx, cancel := context.WithCancel(testContext(t))
 	t.Cleanup(cancel)

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -33,7 +34,7 @@ type Spec struct {
 
 // Served is a loaded interface and the way to it.
 type Served struct {
-	Connection protocol.Connection
+	Connection client.Connection
 	Interface  sdk.Interface
 	InPlace    *protocol.InPlace // what became of the wish to take the file over; nil = there was none
 }
@@ -42,7 +43,7 @@ type Served struct {
 // An interface that does not load is a [*protocol.CallError] with the user's own
 // traceback; what was served under the name before then stays as it was. When
 // ctx ends while it loads, that load is ended too.
-func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error) {
+func Serve(ctx context.Context, runtime *client.Client, s Spec) (Served, error) {
 	code, err := source(s.File)
 	if err != nil {
 		return Served{}, err
@@ -69,8 +70,8 @@ func Serve(ctx context.Context, runtime *protocol.Client, s Spec) (Served, error
 		return Served{}, failure(s.File, got)
 	}
 	return Served{
-		Connection: protocol.Connection{
-			Version: protocol.ConnectionVersion, Sandbox: s.Sandbox, Service: s.Name, Endpoint: s.Endpoint, Token: token,
+		Connection: client.Connection{
+			Version: client.ConnectionVersion, Sandbox: s.Sandbox, Service: s.Name, Endpoint: s.Endpoint, Token: token,
 		},
 		Interface: *got.Interface, InPlace: got.InPlace,
 	}, nil
@@ -110,7 +111,7 @@ func failure(file string, s protocol.Service) error {
 }
 
 // abandon stops a load that nobody waits for any more, which may never end.
-func abandon(ctx context.Context, runtime *protocol.Client, name string, generation int) {
+func abandon(ctx context.Context, runtime *client.Client, name string, generation int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_ = runtime.AbandonService(ctx, name, generation)

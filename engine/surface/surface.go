@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // Target says where a surface goes and what it connects to.
 type Target struct {
-	Connection protocol.Connection
+	Connection client.Connection
 	Seer       string // path of the seer program as the agent sees it
 	Inside     string // Dir as the agent sees it; empty = Dir itself
 	Records    Records

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
 
-var connection = protocol.Connection{Version: 1, Sandbox: "sb-x", Service: "tools", Endpoint: "unix:/run/s", Token: "secret-token"}
+var connection = client.Connection{Version: 1, Sandbox: "sb-x", Service: "tools", Endpoint: "unix:/run/s", Token: "secret-token"}
 
 func TestWriteFillsInWhatOnlyTheEngineKnows(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder", "é")
@@ -40,7 +40,7 @@ func TestWriteFillsInWhatOnlyTheEngineKnows(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("connection file: %v, %v", info, err)
 	}
-	if c, err := protocol.ReadConnection(path); err != nil || c != connection {
+	if c, err := client.ReadConnection(path); err != nil || c != connection {
 		t.Errorf("connection = %+v, %v", c, err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "tools", "_client.py")); len(data) == 0 {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
@@ -100,8 +101,8 @@ func call(ctx context.Context, out io.Writer, tools *engine.Service) error {
 // follow prints what a generator yields, as it comes, and lets another call go on by
 // itself until somebody asks for its answer.
 func follow(ctx context.Context, out io.Writer, tools *engine.Service) error {
-	request := protocol.CallRequest{Function: "letters", Args: []any{"seer"}}
-	_, err := tools.Do(ctx, request, protocol.CallHandler{Item: func(item protocol.Body) error {
+	request := client.CallRequest{Function: "letters", Args: []any{"seer"}}
+	_, err := tools.Do(ctx, request, client.CallHandler{Item: func(item client.Body) error {
 		_, err := fmt.Fprintf(out, "%s ", item.JSON())
 		return err
 	}})
@@ -110,11 +111,11 @@ func follow(ctx context.Context, out io.Writer, tools *engine.Service) error {
 		return err
 	}
 
-	pending, err := tools.Submit(ctx, protocol.CallRequest{Function: "shout", Args: []any{"later"}})
+	pending, err := tools.Submit(ctx, client.CallRequest{Function: "shout", Args: []any{"later"}})
 	if err != nil {
 		return err
 	}
-	answer, err := tools.Attach(ctx, pending.ID, 0, protocol.CallHandler{}).Wait(ctx) // here, or in another program
+	answer, err := tools.Attach(ctx, pending.ID, 0, client.CallHandler{}).Wait(ctx) // here, or in another program
 	if err != nil {
 		return err
 	}

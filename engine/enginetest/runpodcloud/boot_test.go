@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -48,14 +49,14 @@ func TestBootThroughTheProxy(t *testing.T) {
 	r := start(t, func(o *runpodcloud.Options) { o.ProxyCut = time.Second })
 	token := protocol.NewToken()
 	id := r.create(bootable(t, token, 0))
-	client, err := protocol.NewClient(r.at(id, "8717"), token)
+	m, err := client.New(r.at(id, "8717"), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
+	defer m.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	health, err := client.Boot(ctx, protocol.BootOptions{Binary: func(goos, goarch string) (string, error) {
+	health, err := m.Boot(ctx, client.BootOptions{Binary: func(goos, goarch string) (string, error) {
 		return filepath.Join(artifacts.Runtime, "seer-runtime-"+goos+"-"+goarch), nil
 	}})
 	if err != nil || health.Version == "" {

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -77,7 +77,7 @@ func (l *lastInterpreter) changed(nonce string) bool {
 const interruptGrace = 5 * time.Second
 
 // interrupt ends code: takes it back if it has not begun, else interrupts it.
-func interrupt(ctx context.Context, c *protocol.Client, i interpreter.Interpreter, t *task) error {
+func interrupt(ctx context.Context, c *client.Client, i interpreter.Interpreter, t *task) error {
 	taken, err := i.Withdraw(ctx, c, t.id)
 	switch {
 	case err != nil:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -100,7 +101,7 @@ func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*task, e
 }
 
 // startOnce repeats a start that got no answer; the id makes that harmless.
-func startOnce(ctx context.Context, c *protocol.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
+func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
 	for range 3 {
 		p, err = c.StartProcess(ctx, spec)
 		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
@@ -111,7 +112,7 @@ func startOnce(ctx context.Context, c *protocol.Client, spec protocol.ProcessSpe
 }
 
 // follow keeps what a process writes, and its end.
-func (s *server) follow(c *protocol.Client, p protocol.Process) *task {
+func (s *server) follow(c *client.Client, p protocol.Process) *task {
 	t := newTask(p.ID, title(p))
 	if begun := time.Unix(p.StartedUnix, 0); time.Since(begun) > 2*time.Second {
 		t.started = begun // of an earlier server
@@ -186,7 +187,7 @@ const stopGrace = 5 * time.Second
 
 // endProcess asks a process and all that it has started to end, and then kills what is
 // left; with force at once.
-func endProcess(ctx context.Context, c *protocol.Client, id string, force bool) error {
+func endProcess(ctx context.Context, c *client.Client, id string, force bool) error {
 	if !force {
 		if err := c.Signal(ctx, id, "TERM"); err != nil {
 			return err
@@ -209,7 +210,7 @@ func endProcess(ctx context.Context, c *protocol.Client, id string, force bool) 
 }
 
 // gone waits until a process has ended.
-func gone(ctx context.Context, c *protocol.Client, id string) bool {
+func gone(ctx context.Context, c *client.Client, id string) bool {
 	for {
 		p, err := c.Process(ctx, id)
 		switch {

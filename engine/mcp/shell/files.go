@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -129,7 +130,7 @@ func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readA
 }
 
 // open is the client and a path as the sandbox knows it.
-func (s *server) open(p string) (*protocol.Client, string, error) {
+func (s *server) open(p string) (*client.Client, string, error) {
 	at, err := s.at(p)
 	if err != nil {
 		return nil, "", err
@@ -145,7 +146,7 @@ func kindOf(e protocol.Entry) string {
 	return "special file"
 }
 
-func (s *server) image(ctx context.Context, c *protocol.Client, real string, r readResult, kind string) *mcp.CallToolResult {
+func (s *server) image(ctx context.Context, c *client.Client, real string, r readResult, kind string) *mcp.CallToolResult {
 	var data limited
 	if _, err := c.ReadFile(ctx, real, &data); err != nil {
 		return front.Failure(explain(err))

@@ -18,6 +18,7 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime"
@@ -46,8 +47,8 @@ type sandbox struct {
 	err       error
 	dir       string
 	workspace string
-	admin     *protocol.Client
-	session   protocol.Session
+	admin     *client.Client
+	session   client.Session
 	cmd       *exec.Cmd
 	log       bytes.Buffer
 }
@@ -94,13 +95,13 @@ func (b *sandbox) start() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if b.admin, err = protocol.NewClient("unix:"+filepath.Join(dir, "s"), token); err != nil {
+	if b.admin, err = client.New("unix:"+filepath.Join(dir, "s"), token); err != nil {
 		return err
 	}
-	if _, err := b.admin.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
+	if _, err := b.admin.Boot(ctx, client.BootOptions{Binary: func(string, string) (string, error) { return os.Executable() }}); err != nil {
 		return err
 	}
-	b.session = protocol.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: b.admin.Endpoint(), Token: protocol.NewToken(), Sandbox: "sb-test"}
+	b.session = client.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: b.admin.Endpoint(), Token: protocol.NewToken(), Sandbox: "sb-test"}
 	return b.admin.PutSession(ctx, "agent", b.session.Token)
 }
 
@@ -131,7 +132,7 @@ func agentNamed(t testing.TB, name string, o shell.Options, client *sdkmcp.Clien
 	return agentOf(t, box(t).session, name, o, client)
 }
 
-func agentOf(t testing.TB, of protocol.Session, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
+func agentOf(t testing.TB, of client.Session, name string, o shell.Options, client *sdkmcp.ClientOptions) *sdkmcp.ClientSession {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	here, there := sdkmcp.NewInMemoryTransports()

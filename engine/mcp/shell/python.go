@@ -9,9 +9,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 type pythonArgs struct {
@@ -64,7 +64,7 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 }
 
 // execute runs code to its end and gives its images.
-func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan<- interpreter.Interpreter) ([]mcp.Content, error) {
+func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<- interpreter.Interpreter) ([]mcp.Content, error) {
 	ctx, run := s.ctx, t.code
 	i, why, err := interpreter.Ensure(ctx, c, s.python(), a.Restart)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *server) execute(c *protocol.Client, t *task, a pythonArgs, started chan
 }
 
 // pictures are the images of code as content.
-func (s *server) pictures(ctx context.Context, c *protocol.Client, i interpreter.Interpreter, run *interpreter.Run) []mcp.Content {
+func (s *server) pictures(ctx context.Context, c *client.Client, i interpreter.Interpreter, run *interpreter.Run) []mcp.Content {
 	data, err := i.Fetch(ctx, c, run.Images)
 	if err != nil {
 		s.log.Warn("an image could not be fetched", "error", err)

@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -14,7 +15,7 @@ const maxLinks = 40
 
 // resolve follows symbolic links as the sandbox's system does, so that a file is changed
 // where it is. Of a file that is not there it gives the path where it would be, too.
-func resolve(ctx context.Context, c *protocol.Client, p string) (protocol.Entry, string, error) {
+func resolve(ctx context.Context, c *client.Client, p string) (protocol.Entry, string, error) {
 	e, err := c.Stat(ctx, p)
 	if err != nil || e.Type != protocol.EntrySymlink {
 		return e, p, err
@@ -24,7 +25,7 @@ func resolve(ctx context.Context, c *protocol.Client, p string) (protocol.Entry,
 
 // walk takes one name after the other: .. is above the folder to which a link has led, not
 // above the link.
-func walk(ctx context.Context, c *protocol.Client, p string) (e protocol.Entry, at string, err error) {
+func walk(ctx context.Context, c *client.Client, p string) (e protocol.Entry, at string, err error) {
 	at, names := begin(p)
 	for links := 0; len(names) > 0; {
 		name := names[0]

@@ -1,6 +1,6 @@
 // Package shell serves a whole sandbox as MCP tools: commands, a Python that keeps its
 // variables, files, background processes. It needs the key of a session
-// ([protocol.Session]) and can do what that opens. docs/sessions.md tells what a session
+// ([client.Session]) and can do what that opens. docs/sessions.md tells what a session
 // is, docs/shell.md what the tools are.
 package shell
 
@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -34,16 +35,16 @@ type Options struct {
 
 // Source yields the session to serve. It is asked before every request, so that a
 // sandbox that came back elsewhere is found there.
-type Source func() (protocol.Session, error)
+type Source func() (client.Session, error)
 
 // FromFile reads the session file anew each time.
 func FromFile(path string) Source {
-	return func() (protocol.Session, error) { return protocol.ReadSession(path) }
+	return func() (client.Session, error) { return client.ReadSession(path) }
 }
 
 // Fixed is always the same session.
-func Fixed(s protocol.Session) Source {
-	return func() (protocol.Session, error) { return s, nil }
+func Fixed(s client.Session) Source {
+	return func() (client.Session, error) { return s, nil }
 }
 
 // Serve serves one client until it goes away or ctx ends. The sandbox need not answer
@@ -88,8 +89,8 @@ type server struct {
 	lastX lastInterpreter
 
 	mu      sync.Mutex
-	session protocol.Session
-	client  *protocol.Client
+	session client.Session
+	client  *client.Client
 }
 
 func open(ctx context.Context, source Source, o Options) (*server, error) {
@@ -144,7 +145,7 @@ func (s *server) close() {
 }
 
 // get is the client of the present session.
-func (s *server) get() (*protocol.Client, error) {
+func (s *server) get() (*client.Client, error) {
 	session, err := s.source()
 	if err != nil {
 		return nil, err
@@ -154,7 +155,7 @@ func (s *server) get() (*protocol.Client, error) {
 	if s.client != nil && session == s.session {
 		return s.client, nil
 	}
-	client, err := protocol.NewClient(session.Endpoint, session.Token)
+	client, err := client.New(session.Endpoint, session.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +189,7 @@ func lost(err error) error {
 
 // explain says what a fault of the way to the sandbox means for the agent.
 func explain(err error) error {
-	if protocol.Ended(err) {
+	if client.Ended(err) {
 		return fmt.Errorf("the sandbox has ended: %w", err)
 	}
 	switch protocol.CodeOf(err) {

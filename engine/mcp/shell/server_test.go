@@ -9,6 +9,7 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -46,7 +47,7 @@ func TestUsageIsTold(t *testing.T) {
 
 func TestTheKeyOfASessionIsEnoughAndNoMore(t *testing.T) {
 	b := box(t)
-	c, err := protocol.NewClient(b.session.Endpoint, b.session.Token)
+	c, err := client.New(b.session.Endpoint, b.session.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestASessionThatIsNotThereIsSaid(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "there is no session file") {
 		t.Errorf("got %v", err)
 	}
-	gone := protocol.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: "unix:/nowhere/s", Token: protocol.NewToken(), Sandbox: "sb-gone"}
+	gone := client.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: "unix:/nowhere/s", Token: protocol.NewToken(), Sandbox: "sb-gone"}
 	here, there := sdkmcp.NewInMemoryTransports()
 	go func() { _ = shell.Serve(t.Context(), shell.Fixed(gone), there, shell.Options{}) }()
 	s, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(), here, nil)

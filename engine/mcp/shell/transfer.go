@@ -13,9 +13,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
 type uploadArgs struct {
@@ -84,11 +86,11 @@ func noteMissing(answer map[string]any, err error) error {
 }
 
 func isPartial(err error) bool {
-	var partial *protocol.PartialError
+	var partial *tartree.PartialError
 	return errors.As(err, &partial)
 }
 
-func (s *server) uploadFile(ctx context.Context, c *protocol.Client, name, to string) error {
+func (s *server) uploadFile(ctx context.Context, c *client.Client, name, to string) error {
 	f, err := s.files.Open(name)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func (s *server) uploadFile(ctx context.Context, c *protocol.Client, name, to st
 
 // uploadTree makes a new folder appear as a whole. Into one that is there the files go one
 // after the other.
-func (s *server) uploadTree(ctx context.Context, c *protocol.Client, name, to string) error {
+func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to string) error {
 	dir, err := s.inside(name)
 	if err != nil {
 		return err
@@ -132,7 +134,7 @@ func (s *server) uploadTree(ctx context.Context, c *protocol.Client, name, to st
 	return missing
 }
 
-func (s *server) clear(ctx context.Context, c *protocol.Client, p string) {
+func (s *server) clear(ctx context.Context, c *client.Client, p string) {
 	if err := c.Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		s.log.Warn("what was half uploaded is still there", "path", p, "error", err)
 	}
@@ -197,7 +199,7 @@ func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloa
 	return front.Answer(out)
 }
 
-func (s *server) downloadFile(ctx context.Context, c *protocol.Client, from, name string, e protocol.Entry) (err error) {
+func (s *server) downloadFile(ctx context.Context, c *client.Client, from, name string, e protocol.Entry) (err error) {
 	mode, err := modeOf("", e)
 	if err != nil {
 		return err
@@ -229,7 +231,7 @@ func (s *server) downloadFile(ctx context.Context, c *protocol.Client, from, nam
 }
 
 // downloadTree makes the folder appear as a whole.
-func (s *server) downloadTree(ctx context.Context, c *protocol.Client, from, name string) error {
+func (s *server) downloadTree(ctx context.Context, c *client.Client, from, name string) error {
 	if _, err := s.files.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is there already in %s; give another name", name, s.opts.Files)
 	}
@@ -237,7 +239,7 @@ func (s *server) downloadTree(ctx context.Context, c *protocol.Client, from, nam
 	if err := s.files.Mkdir(tmp, 0o755); err != nil {
 		return err
 	}
-	missing := c.Download(protocol.Renaming(ctx, collect.Safe), from, filepath.Join(s.opts.Files, tmp))
+	missing := c.Download(client.Renaming(ctx, collect.Safe), from, filepath.Join(s.opts.Files, tmp))
 	err := missing
 	if err == nil || isPartial(err) {
 		err = s.files.Rename(tmp, name)

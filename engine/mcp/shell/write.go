@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -60,7 +61,7 @@ func (s *server) writeFile(ctx context.Context, _ *mcp.CallToolRequest, a writeA
 	if err == nil && len(data) > maxEdit {
 		err = fmt.Errorf("%d bytes are more than the %d of one write; use upload, or a command", len(data), maxEdit)
 	}
-	var c *protocol.Client
+	var c *client.Client
 	var p string
 	if err == nil {
 		c, p, err = s.open(a.Path)
@@ -97,7 +98,7 @@ func (s *server) writeFile(ctx context.Context, _ *mcp.CallToolRequest, a writeA
 var errLarge = fmt.Errorf("the file is larger than %d bytes", maxEdit)
 
 // slurp reads a file that is to be edited.
-func slurp(ctx context.Context, c *protocol.Client, p string) ([]byte, error) {
+func slurp(ctx context.Context, c *client.Client, p string) ([]byte, error) {
 	var b capped
 	if _, err := c.ReadFile(ctx, p, &b); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
@@ -52,7 +53,7 @@ type box struct {
 	dir    string // of the provider
 	binary string // of the runtime
 	handle string
-	client *protocol.Client
+	client *client.Client
 }
 
 // up starts a machine with a loader, whose lines may be changed, and its runtime.
@@ -104,13 +105,13 @@ func (b *box) boot(token string) {
 		return at != ""
 	})
 	var err error
-	if b.client, err = protocol.NewClient(at, token); err != nil {
+	if b.client, err = client.New(at, token); err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(b.client.Close)
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
-	_, err = b.client.Boot(ctx, protocol.BootOptions{Binary: func(string, string) (string, error) { return b.binary, nil }})
+	_, err = b.client.Boot(ctx, client.BootOptions{Binary: func(string, string) (string, error) { return b.binary, nil }})
 	if err != nil {
 		b.t.Fatalf("%v\n%s", err, b.log())
 	}

@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"strconv"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/value"
+)
+
+// CallRequest is a call to be made.
+type CallRequest struct {
+	Service  string
+	Function string
+	Args     []any          // Go values, or those of package value
+	Kwargs   map[string]any // the same
+	Body     *Body          // the arguments as they travel, instead of Args and Kwargs
+	ID       string         // the call's name: the same one never runs twice; default: made
+	Keep     bool           // the answer is kept for some time for whoever asks again, though it has arrived
+	protocol.CallOptions
+}
+
+// Body is a VALUE of docs/protocol.md as it travels; package value reads and
+// writes it.
+type Body struct {
+	Data   []byte
+	Tagged bool // there are tags in it
+}
+
+// JSON is the JSON of the value, with its tags. It is nil where there are buffers
+// behind it, which only package value can read.
+func (b Body) JSON() json.RawMessage {
+	if len(b.Data) > 0 && b.Data[0] == 0 {
+		return nil
+	}
+	return b.Data
+}
+
+// Answer is how a call ended.
+type Answer struct {
+	Body            // empty where [CallHandler.Result] has read it
+	ID      string  // of the call
+	Seconds float64 // that the function ran
+}
+
+// CallHandler hears of a call while it is followed. All its functions may be nil;
+// they are called one after the other, and the next event waits for them.
+type CallHandler struct {
+	// Queued is told how many calls go first, once that takes a while.
+	Queued func(position int)
+	// Output gets what the function prints to stdout (1) or stderr (2), if the
+	// request asks for it with CallOptions.Output.
+	Output func(stream int, text string)
+	// Item gets what a generator yields. An error of it cancels the call, and is
+	// what the following ends with.
+	Item func(Body) error
+	// Result reads the body of the result, so that it need not be in memory. Where the
+	// connection breaks in the middle, it is called again, from the beginning.
+	Result func(tagged bool, size int64, body io.Reader) error
+	// Event is told the number of every event after it has been handled, so that a
+	// later Attach can go on behind it.
+	Event func(n int)
+}
+
+// Do makes a call and follows it to its end. A connection that breaks is made
+// again and the call, which has a name, taken up where it was: the answer is the one
+// right answer, or an error. One that failed in the sandbox is a [*protocol.CallError], with code
+// [protocol.CallInterrupted] where nobody can know what became of it. When ctx ends, the
+// call is cancelled, unless it is detached.
+func (c *Client) Do(ctx context.Context, r CallRequest, on CallHandler) (Answer, error) {
+	f, err := c.follower(r, on)
+	if err != nil {
+		return Answer{}, err
+	}
+	return f.run(ctx)
+}
+
+// Call is [Client.Do] for JSON: the result with its tags, see package value.
+func (c *Client) Call(ctx context.Context, service, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+	answer, err := c.Do(ctx, CallRequest{Service: service, Function: fn, Args: args, Kwargs: kwargs}, CallHandler{})
+	if err != nil {
+		return nil, err
+	}
+	return plainBody(answer.Body)
+}
+
+// Items makes a call of a generator and yields its items as they come. Whoever stops
+// before the end cancels the call.
+func (c *Client) Items(ctx context.Context, r CallRequest, on CallHandler) iter.Seq2[Body, error] {
+	return func(yield func(Body, error) bool) {
+		on.Item = func(b Body) error {
+			if !yield(b, nil) {
+				return errEnough
+			}
+			return nil
+		}
+		if _, err := c.Do(ctx, r, on); err != nil && err != errEnough { //nolint:errorlint // it is returned as it is
+			yield(Body{}, err)
+		}
+	}
+}
+
+// PendingCall is a call that is followed in the background. It is safe for concurrent
+// use.
+type PendingCall struct {
+	client   *Client
+	service  string
+	id       string
+	follower *follower
+	leave    context.CancelCauseFunc
+	done     chan struct{}
+	answer   Answer
+	err      error
+}
+
+// Start makes a call and follows it in the background; see [Client.Do]. The functions of
+// the handler are called by that.
+func (c *Client) Start(ctx context.Context, r CallRequest, on CallHandler) (*PendingCall, error) {
+	f, err := c.follower(r, on)
+	if err != nil {
+		return nil, err
+	}
+	return c.pending(ctx, f), nil
+}
+
+// Attach follows a call that somebody has made, from event number from on: 1 is the
+// first. A call that is not known is a [*protocol.CallError] with code [protocol.CallUnknown]. When
+// ctx ends, only the following does.
+func (c *Client) Attach(ctx context.Context, service, id string, from int, on CallHandler) *PendingCall {
+	f := &follower{
+		c: c, service: service, handler: on, next: max(from, 1),
+		head: protocol.FrameHeader{Kind: protocol.FrameAttach, ID: id},
+	}
+	f.keep.Store(true)
+	return c.pending(ctx, f)
+}
+
+func (c *Client) pending(ctx context.Context, f *follower) *PendingCall {
+	ctx, leave := context.WithCancelCause(ctx)
+	p := &PendingCall{client: c, service: f.service, id: f.head.ID, follower: f, leave: leave, done: make(chan struct{})}
+	go func() {
+		defer leave(nil)
+		defer close(p.done)
+		p.answer, p.err = f.run(ctx)
+	}()
+	return p
+}
+
+// ID is the call's name.
+func (p *PendingCall) ID() string { return p.id }
+
+// Done is closed when the call has ended, or is not followed any more.
+func (p *PendingCall) Done() <-chan struct{} { return p.done }
+
+// Wait waits for the end of the call. When ctx ends, only the waiting does.
+func (p *PendingCall) Wait(ctx context.Context) (Answer, error) {
+	select {
+	case <-p.done:
+		return p.answer, p.err
+	default:
+	}
+	select {
+	case <-p.done:
+		return p.answer, p.err
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}
+
+// Cancel ends the call wherever it is; [PendingCall.Wait] then tells how it ended.
+func (p *PendingCall) Cancel(ctx context.Context) error {
+	return p.client.CancelCall(ctx, p.service, p.id)
+}
+
+// Leave ends the following without cancelling the call, which goes on for as long as
+// it lingers, or to its end if it is detached.
+func (p *PendingCall) Leave() {
+	p.leave(errLeft)
+	<-p.done
+}
+
+// callName is the name of a client's call.
+func callName(client string, n int) string { return client + "-" + strconv.Itoa(n) }
+
+// plainBody is a result as JSON: with its tags, or as anybody can read it where there
+// are buffers behind it.
+func plainBody(b Body) (json.RawMessage, error) {
+	if data := b.JSON(); data != nil {
+		return data, nil
+	}
+	v, err := b.Value()
+	if err != nil {
+		return nil, err
+	}
+	return v.Plain(value.PlainOptions{Limit: plainLimit})
+}
+
+// plainLimit is far above what anybody wants to have as JSON.
+const plainLimit = 256 << 20
+
+// Value takes the body apart.
+func (b Body) Value() (value.Value, error) { return value.Parse(b.Data, b.Tagged, value.Limits{}) }

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
+)
+
+// ReadFile copies a file of the machine to w and returns how many bytes.
+func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(path), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(w, tartree.Counting(resp.Body, counter(ctx)))
+	if err != nil {
+		return n, fmt.Errorf("read %s from the sandbox: %w", path, tartree.BrokenOff(err))
+	}
+	return n, nil
+}
+
+// WriteFile stores what r yields as a file of the machine. Its folders are
+// made. A reader on the machine sees the old content or the new one. It returns when ctx
+// ends, also while r has nothing to say: r may be read once more after that.
+func (c *Client) WriteFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	switch r.(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // never wait
+	default:
+		body, end := yielding(ctx, r)
+		defer end()
+		r = body
+	}
+	return c.writeFile(ctx, path, r, mode)
+}
+
+// yielding is r, but a read of it ends with ctx: net/http waits for the body's reader even
+// when the request is over.
+func yielding(ctx context.Context, r io.Reader) (io.Reader, func()) {
+	in, out := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()); out.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.CopyBuffer(out, r, make([]byte, 256<<10))
+		out.CloseWithError(err)
+	}()
+	return in, func() {
+		stop()
+		in.Close()
+	}
+}
+
+func (c *Client) writeFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	q := pathQuery(path)
+	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
+	return c.put(ctx, "/v1/files", q, tartree.Counting(r, counter(ctx)))
+}
+
+func (c *Client) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
+	resp, err := c.do(ctx, http.MethodPut, path, q, r)
+	if err != nil {
+		return err
+	}
+	drain(resp.Body)
+	return nil
+}
+
+// Stat describes a path of the machine. It does not follow a symlink.
+func (c *Client) Stat(ctx context.Context, path string) (protocol.Entry, error) {
+	var e protocol.Entry
+	return e, c.json(ctx, http.MethodGet, "/v1/files/stat", pathQuery(path), nil, &e)
+}
+
+// List lists a folder of the machine, sorted by name.
+func (c *Client) List(ctx context.Context, path string) ([]protocol.Entry, error) {
+	var list struct {
+		Entries []protocol.Entry `json:"entries"`
+	}
+	return list.Entries, c.json(ctx, http.MethodGet, "/v1/files/list", pathQuery(path), nil, &list)
+}
+
+// Mkdir makes a folder with its parents. It is fine if it exists.
+func (c *Client) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
+	q := pathQuery(path)
+	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
+	return c.json(ctx, http.MethodPost, "/v1/files/mkdir", q, nil, nil)
+}
+
+// Remove removes a file, an empty folder, or with recursive a whole tree.
+func (c *Client) Remove(ctx context.Context, path string, recursive bool) error {
+	q := pathQuery(path)
+	if recursive {
+		q.Set("recursive", "1")
+	}
+	return c.json(ctx, http.MethodDelete, "/v1/files", q, nil, nil)
+}
+
+// Download copies a file or the content of a folder of the machine to local.
+// Nothing is written outside local, whatever the machine sends: an entry that
+// would leave it is left out and reported as the error, after the rest has been
+// written; so is, as a [*tartree.PartialError], what vanishes or may not be read on the machine. A file
+// appears as a whole or not at all, and never in the place of a pipe, a socket or a device.
+func (c *Client) Download(ctx context.Context, remote, local string) error {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(remote), nil)
+	if protocol.CodeOf(err) == protocol.Invalid { // not a folder
+		return c.downloadFile(ctx, remote, local)
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := tartree.UnpackCounted(resp.Body, local, counter(ctx), renamer(ctx)); err != nil {
+		return fmt.Errorf("download %s: %w", remote, err)
+	}
+	return nil
+}
+
+func (c *Client) downloadFile(ctx context.Context, remote, local string) (err error) {
+	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return protocol.Errorf(protocol.Invalid, "%s is there and no file but a pipe, a socket or a device, which no file replaces", local)
+	}
+	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(remote), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	mode, err := strconv.ParseUint(resp.Header.Get(protocol.HeaderMode), 8, 32)
+	if err != nil {
+		return fmt.Errorf("download %s: the sandbox sent no valid mode", remote)
+	}
+	if err := os.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(local), ".seer-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = io.Copy(f, tartree.Counting(resp.Body, counter(ctx)))
+	if err == nil {
+		err = f.Chmod(fs.FileMode(mode).Perm())
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("download %s: %w", remote, tartree.BrokenOff(err))
+	}
+	return os.Rename(f.Name(), local)
+}
+
+func pathQuery(path string) url.Values { return url.Values{"path": {path}} }

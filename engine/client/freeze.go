@@ -1,0 +1,42 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Freeze is a frozen machine. It must be thawed.
+type Freeze struct {
+	protocol.Frozen
+	c    *Client
+	body interface{ Close() error }
+}
+
+// Freeze has every process of the machine stand still and what is written be on disk, so
+// that its files can be copied. What would change files through the runtime waits. The
+// machine goes on by itself after [protocol.FreezeLimit], or when the caller is gone; ctx must
+// therefore live until [Freeze.Thaw]. [protocol.Conflict] means that it is frozen already, or that
+// a file is being written through the runtime for longer than 10 s. It takes the admin
+// token.
+func (c *Client) Freeze(ctx context.Context) (*Freeze, error) {
+	resp, err := c.do(ctx, http.MethodPost, "/v1/freeze", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	f := &Freeze{c: c, body: resp.Body}
+	if err := json.NewDecoder(resp.Body).Decode(&f.Frozen); err != nil {
+		resp.Body.Close()
+		return nil, c.unreachable(protocol.NoEOF(err))
+	}
+	return f, nil
+}
+
+// Thaw has the machine go on. It is [protocol.Conflict] when it has gone on before by itself: then
+// what was copied may not be consistent.
+func (f *Freeze) Thaw(ctx context.Context) error {
+	defer f.body.Close()
+	return f.c.json(ctx, http.MethodPost, "/v1/thaw", nil, nil, nil)
+}

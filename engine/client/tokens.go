@@ -1,0 +1,35 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Tokens lists the tokens of a service and what they have been used for. It takes
+// the admin token.
+func (c *Client) Tokens(ctx context.Context, service string) ([]protocol.Token, error) {
+	var list struct {
+		Tokens []protocol.Token `json:"tokens"`
+	}
+	return list.Tokens, c.json(ctx, http.MethodGet, servicePath(service)+"/tokens", nil, nil, &list)
+}
+
+// PutToken adds a token to a service, or gives one new limits. It takes the admin
+// token.
+func (c *Client) PutToken(ctx context.Context, service string, t protocol.Token) error {
+	t.Use = nil
+	return c.json(ctx, http.MethodPut, tokenPath(service, t.ID), nil, t, nil)
+}
+
+// DeleteToken revokes a token; connections made with it are closed. It takes the
+// admin token.
+func (c *Client) DeleteToken(ctx context.Context, service, id string) error {
+	return c.json(ctx, http.MethodDelete, tokenPath(service, id), nil, nil, nil)
+}
+
+func tokenPath(service, id string) string {
+	return servicePath(service) + "/tokens/" + url.PathEscape(id)
+}

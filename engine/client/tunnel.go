@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/resumable"
+)
+
+// tunnel makes connections to a runtime that is reached through something that
+// may cut them.
+type tunnel struct {
+	endpoint endpoint
+	token    string
+	http     *http.Client
+	patience time.Duration // while it does not get through; 0 = the link's own
+
+	mu    sync.Mutex
+	conns []*resumable.Conn // that may still have something to deliver
+}
+
+func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
+	d := resumable.Dialer{URL: t.endpoint.base + "/v1/link", HTTP: t.http, Patience: t.patience,
+		Header: http.Header{"Authorization": {"Bearer " + t.token}}}
+	conn, err := d.Dial(ctx)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.conns = slices.DeleteFunc(t.conns, (*resumable.Conn).Ended)
+	t.conns = append(t.conns, conn)
+	return conn, nil
+}
+
+// settle lets the last words of closed connections leave: a machine that hears
+// them need not wait for what never comes.
+func (t *tunnel) settle() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	t.mu.Lock()
+	conns := t.conns
+	t.conns = nil
+	t.mu.Unlock()
+	for _, c := range conns {
+		c.Delivered(ctx)
+	}
+}
+
+// explain says what a refused websocket means.
+func (t *tunnel) explain(err error) error {
+	var refused *resumable.RefusedError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	said := errorIn(refused.Status, refused.Body)
+	switch {
+	case refused.Status == http.StatusNotFound && errorCode(refused.Body) == protocol.NotFound:
+		return protocol.Errorf(protocol.Unsupported, "the runtime of the sandbox at %s is older than this program and cannot be reached through a tunnel: start the sandbox again", t.endpoint.text)
+	case refused.Ours():
+		return said
+	}
+	return &tunnelError{endpoint: t.endpoint.text, status: refused.Status, body: refused.Body, websocket: true}
+}
+
+// errorCode is the code that an answer names, whoever gave it.
+func errorCode(body []byte) protocol.Code {
+	var named struct {
+		Error protocol.Error `json:"error"`
+	}
+	_ = json.Unmarshal(body, &named) // which need not be JSON
+	return named.Error.Code
+}
