@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-//go:embed seer_client/*.py seer_worker/values_*.py
+//go:embed seer_client/*.py seer_worker/values/*.py
 var clientFiles embed.FS
 
 // clientModules are joined in this order: each uses only those before it.
 var clientModules = []string{
 	"seer_client/errors.py",
-	"seer_worker/values_types.py",
-	"seer_worker/values_body.py",
-	"seer_worker/values_array.py",
-	"seer_worker/values_frames.py",
-	"seer_worker/values_foreign.py",
-	"seer_worker/values_plain.py",
-	"seer_worker/values_encode.py",
-	"seer_worker/values_decode.py",
+	"seer_worker/values/types.py",
+	"seer_worker/values/body.py",
+	"seer_worker/values/array.py",
+	"seer_worker/values/frames.py",
+	"seer_worker/values/foreign.py",
+	"seer_worker/values/plain_form.py",
+	"seer_worker/values/encoding.py",
+	"seer_worker/values/decoding.py",
 	"seer_client/settings.py",
 	"seer_client/where.py",
 	"seer_client/wire.py",

@@ -13,7 +13,7 @@ import (
 
 // Files is the program: [Main] and the package beside it. It is never written to.
 //
-//go:embed seer_worker_main.py seer_worker/*.py
+//go:embed seer_worker_main.py seer_worker/*.py seer_worker/*/*.py
 var Files embed.FS
 
 // Main is the script that is started: python3 -I -u DIR/Main.

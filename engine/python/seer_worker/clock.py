@@ -3,9 +3,9 @@
 import time
 from typing import Callable
 
-from .desk import TELL_AFTER, Desk
-from .limits import Limits
-from .post import Post
+from .calls.delivery import Post
+from .calls.scheduler import TELL_AFTER, Desk
+from .policy.limits import Limits
 
 _TELL_EVERY = 1.0
 

@@ -7,17 +7,19 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import children, inject, life, load
-from .attendant import Attendant
-from .build import Build
-from .control import Listener
-from .describe import describe
-from .gate import Gate, Interrupted
-from .hub import Hub
-from .output import Output
-from .page import Page
-from .renew import begin_anew
-from .scrub import Scrubber
+from . import loader_watch
+from .execution.output import Output
+from .interface import inject, load
+from .interface.describe import describe
+from .interface.scrub import Scrubber
+from .io_thread import Attendant
+from .process import children
+from .process.interrupts import Gate, Interrupted
+from .reactor import Hub
+from .rotate import begin_anew
+from .transport.control import Listener
+from .transport.usage_page import Page
+from .wiring import Build
 
 _CONTROL, _PAGE, _OUTPUTS, _LIFE = 3, 4, (5, 6), 7
 _GRACE = 3.0  # seconds for exit handlers, and for a call that was told to end
@@ -159,7 +161,7 @@ def main() -> int:
     # What ends the worker is the runtime's to say, not a key that was pressed in some terminal.
     signal.signal(signal.SIGINT, lambda *_: None)
     worker = Worker()
-    life.end_with(_LIFE)
+    loader_watch.end_with(_LIFE)
     code = worker.run()
     _end_in_time(code)
     return code

@@ -3,15 +3,15 @@
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .attendant import Attendant
-from .batches import Batches
-from .calls import Call
-from .desk import Desk
-from .gate import Gate
-from .hub import Hub
-from .lanes import Table
-from .runner import Runner
-from .side import Side
+from .calls.calls import Call
+from .calls.queues import Table
+from .calls.scheduler import Desk
+from .execution.batches import Batches
+from .execution.concurrent import Side
+from .execution.runner import Runner
+from .io_thread import Attendant
+from .process.interrupts import Gate
+from .reactor import Hub
 
 _OFTEN = 0.001  # seconds between looks for events while calls wait
 _DELIVERY = 3.0  # seconds for slow clients to take their results after a stop

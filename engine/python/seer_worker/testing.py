@@ -16,7 +16,8 @@ import sys
 import types
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
 
-from . import inject, load, values
+from . import values
+from .interface import inject, load
 
 PathLike = Union[str, "os.PathLike[str]"]
 

@@ -12,12 +12,12 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import numpy  # noqa: E402
 
-from seer_worker import limits_schema  # noqa: E402
-from seer_worker.frames import Decoder  # noqa: E402
-from seer_worker.handle_facts import size_of  # noqa: E402
-from seer_worker.handles import Handles  # noqa: E402
-from seer_worker.intake import Intake, Passed  # noqa: E402
-from seer_worker.memory import Memory  # noqa: E402
+from seer_worker.handles.facts import size_of  # noqa: E402
+from seer_worker.handles.handles import Handles  # noqa: E402
+from seer_worker.handles.memory import Memory  # noqa: E402
+from seer_worker.policy import limits_schema  # noqa: E402
+from seer_worker.transport.frames import Decoder  # noqa: E402
+from seer_worker.transport.intake import Intake, Passed  # noqa: E402
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -35,8 +35,8 @@ def secret(seconds=0.0):
 OPEN_MAIN = """
 import sys
 sys.path.insert(0, %r)
-from seer_worker import reception
-reception.owns = lambda token, owner: True
+from seer_worker.calls import dispatcher
+dispatcher.owns = lambda token, owner: True
 from seer_worker.main import main
 sys.exit(main())
 """

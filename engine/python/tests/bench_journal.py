@@ -6,7 +6,7 @@ import tempfile
 import time
 from typing import List
 
-from seer_worker.journal import Journal
+from seer_worker.journal.journal import Journal
 
 ROUNDS, CALLS = 100, 200
 

@@ -10,8 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from seer_worker import inject, load  # noqa: E402
-from seer_worker.describe import describe  # noqa: E402
+from seer_worker.interface import inject, load  # noqa: E402
+from seer_worker.interface.describe import describe  # noqa: E402
 
 FOLDER = Path(tempfile.mkdtemp(prefix="seer-loading-"))
 atexit.register(shutil.rmtree, str(FOLDER), True)

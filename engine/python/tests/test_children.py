@@ -13,8 +13,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, List
 
-from seer_worker import children, context
-from seer_worker.context import Scope
+from seer_worker.process import children, context
+from seer_worker.process.context import Scope
 
 PATIENCE = 120.0  # seconds: what has not come by then never will
 LONG = [sys.executable, "-S", "-c", "import time; time.sleep(100)"]

@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 from harness import Failed, Worker, eventually, frame, serve
 
-from seer_worker.journal_scan import scan
+from seer_worker.journal.scan import scan
 from seer_worker.values import decode, encode, value_parts
 
 CODE = '''

@@ -6,8 +6,8 @@ import threading
 import unittest
 from types import SimpleNamespace
 
-from seer_worker.answers import Answers
-from seer_worker.connection import Connection
+from seer_worker.execution.answers import Answers
+from seer_worker.transport.connection import Connection
 
 
 class Deliver(unittest.TestCase):

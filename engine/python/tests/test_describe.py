@@ -9,8 +9,8 @@ from unittest import mock
 
 from loading import function_of, interface_of
 
-from seer_worker.describe import describe
-from seer_worker.scrub import Scrubber
+from seer_worker.interface.describe import describe
+from seer_worker.interface.scrub import Scrubber
 
 CODE = '''
 """Tools for

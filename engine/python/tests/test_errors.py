@@ -9,8 +9,8 @@ from pathlib import Path
 
 from loading import interface_of
 
-from seer_worker.errors import from_exception
-from seer_worker.scrub import Scrubber
+from seer_worker.interface.scrub import Scrubber
+from seer_worker.transport.errors import from_exception
 
 MODELS = [
     {"name": "google/gemma-2-9b", "path": "/models/google--gemma-2-9b", "env_name": "MODEL_GOOGLE_GEMMA_2_9B_PATH", "hidden": True,

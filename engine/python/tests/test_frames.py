@@ -12,7 +12,7 @@ sys.path[:0] = [str(HERE.parent), str(PROTOCOL)]
 
 from harness import serve  # noqa: E402
 
-from seer_worker.frames import Decoder, FrameError, begin  # noqa: E402
+from seer_worker.transport.frames import Decoder, FrameError, begin  # noqa: E402
 
 
 def vectors(name):

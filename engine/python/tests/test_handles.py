@@ -7,8 +7,8 @@ from typing import Any, List
 
 import numpy
 
-from seer_worker import steps
-from seer_worker.handles import HandleGone, Handles, StepError, size_of
+from seer_worker.handles import steps
+from seer_worker.handles.handles import HandleGone, Handles, StepError, size_of
 
 
 class Clock:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from seer_worker import steps
-from seer_worker.handles import Handles, size_of
+from seer_worker.handles import steps
+from seer_worker.handles.handles import Handles, size_of
 
 
 def module(name: str) -> Any:

@@ -11,8 +11,8 @@ from typing import Any, Dict, List
 
 import numpy
 
-from seer_worker.handles import HandleGone, Handles
-from seer_worker.memory import memory_of
+from seer_worker.handles.handles import HandleGone, Handles
+from seer_worker.handles.memory import memory_of
 
 try:
     import torch

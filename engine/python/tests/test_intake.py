@@ -15,7 +15,7 @@ def length(text):
 SMALL = """
 import sys
 sys.path.insert(0, %r)
-from seer_worker import intake
+from seer_worker.transport import intake
 intake._MOST = 4 << 20
 from seer_worker.main import main
 sys.exit(main())

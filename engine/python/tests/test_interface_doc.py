@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from loading import HERE, interface_of
 
-from seer_worker.describe import describe
+from seer_worker.interface.describe import describe
+from seer_worker.schema.validate import BadArguments
 from seer_worker.testing import as_sent
-from seer_worker.validate import BadArguments
 
 PAGE = HERE.parents[2] / "docs" / "interface.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.S | re.M)

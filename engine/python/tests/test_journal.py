@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 from unittest import mock
 
-from seer_worker.journal import Entry, Journal, JournalFull
-from seer_worker.journal_scan import PREFIX
+from seer_worker.journal.journal import Entry, Journal, JournalFull
+from seer_worker.journal.scan import PREFIX
 
 TOP = Path(__file__).resolve().parent.parent
 
@@ -241,7 +241,7 @@ class AfterADeath(Case):
 
     def test_a_killed_process(self) -> None:
         """A real worker, killed at any moment: each call that it has told us to have begun or ended is known."""
-        code = ("import sys; from seer_worker.journal import Journal; j = Journal(sys.argv[1], segment=1000000)\n"
+        code = ("import sys; from seer_worker.journal.journal import Journal; j = Journal(sys.argv[1], segment=1000000)\n"
                 "n = int(sys.argv[2])\n"
                 "while True:\n"
                 "    n += 1; id = 'call-%d' % n; j.started(id, 'f', 'main', 'c'); print('s', n, flush=True)\n"
@@ -269,7 +269,7 @@ class AfterADeath(Case):
 
     def test_a_worker_that_still_ends_its_calls(self) -> None:
         """The one that is being replaced goes on, in the same folder; what it runs is not taken for interrupted."""
-        code = ("import sys; from seer_worker.journal import Journal; j = Journal(sys.argv[1], segment=3000)\n"
+        code = ("import sys; from seer_worker.journal.journal import Journal; j = Journal(sys.argv[1], segment=3000)\n"
                 "j.started('call-1', 'f', 'main', 'c'); j.started('call-2', 'f', 'main', 'c')\n"
                 "print('begun', flush=True); sys.stdin.readline()\n"
                 "for n in range(50): j.item('call-1', n + 1, b'x' * 100)\n"
@@ -296,7 +296,7 @@ class AfterADeath(Case):
 
     def other(self, code: str) -> "subprocess.Popen[bytes]":
         """Another worker of this folder; step makes it go on."""
-        code = ("import sys; from seer_worker.journal import Journal; j = Journal(sys.argv[1], segment=3000)\n"
+        code = ("import sys; from seer_worker.journal.journal import Journal; j = Journal(sys.argv[1], segment=3000)\n"
                 "def wait(): print('there', flush=True); sys.stdin.readline()\n" + code + "wait()\n")
         process = subprocess.Popen([sys.executable, "-c", code, str(self.folder)], cwd=TOP, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdin is not None and process.stdout is not None

@@ -4,8 +4,8 @@ import tempfile
 import unittest
 from typing import Any
 
-from seer_worker.journal import Journal
-from seer_worker.reception import owns
+from seer_worker.calls.dispatcher import owns
+from seer_worker.journal.journal import Journal
 
 
 class Owners(unittest.TestCase):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import Failed, eventually, serve
 
-from seer_worker.journal import Journal
+from seer_worker.journal.journal import Journal
 
 PYTHON = Path(__file__).resolve().parents[1]
 
@@ -94,7 +94,7 @@ class LastWords(Case):
         with tempfile.TemporaryDirectory() as folder:
             journal = Journal(folder)
             self.addCleanup(journal.close)
-            look = ("import sys; from seer_worker.journal_segments import Segments; s = Segments(sys.argv[1]); "
+            look = ("import sys; from seer_worker.journal.segments import Segments; s = Segments(sys.argv[1]); "
                     "print([s.alive(n) for n in s.list()])")
             for _ in range(2):
                 said = subprocess.run([sys.executable, "-c", look, folder], cwd=PYTHON, stdout=subprocess.PIPE, check=True).stdout

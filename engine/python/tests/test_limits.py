@@ -5,8 +5,8 @@ import random
 import threading
 import unittest
 
-from seer_worker.limits import Limits, Refused
-from seer_worker.limits_schema import compile as compile_schema
+from seer_worker.policy.limits import Limits, Refused
+from seer_worker.policy.limits_schema import compile as compile_schema
 
 
 class Clock:

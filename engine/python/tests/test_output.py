@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Callable, List, Tuple
 
-from seer_worker import context
-from seer_worker.context import Scope
-from seer_worker.output import Output
+from seer_worker.execution.output import Output
+from seer_worker.process import context
+from seer_worker.process.context import Scope
 
 TOP = Path(__file__).resolve().parent.parent
 SECRET = "hunter2-hunter3"
@@ -204,7 +204,7 @@ class Prints(unittest.TestCase):
 
 class Process(unittest.TestCase):
     def test_the_log_of_a_whole_process(self) -> None:
-        code = ("import sys; from seer_worker.output import Output; Output().install()\n"
+        code = ("import sys; from seer_worker.execution.output import Output; Output().install()\n"
                 "print('out', sys.stdout.fileno(), sys.stderr.fileno()); print('err', file=sys.stderr)\n"
                 "sys.stdout.buffer.write(b'bytes\\n')\n"
                 "sys.stdout.write('no end of line'); import threading; threading.Thread(target=print, args=('',)).start()\n")

@@ -4,8 +4,8 @@ import random
 import re
 import unittest
 
-from seer_worker.limits_schema import compile as compile_schema
-from seer_worker.patterns import matcher
+from seer_worker.policy.limits_schema import compile as compile_schema
+from seer_worker.policy.patterns import matcher
 
 
 class Patterns(unittest.TestCase):

@@ -6,10 +6,10 @@ import unittest
 
 from loading import FOLDER, interface_of
 
-from seer_worker.changes import NotSafe
-from seer_worker.describe import describe
-from seer_worker.load import LoadFailed
-from seer_worker.reload import reload
+from seer_worker.interface.changes import NotSafe
+from seer_worker.interface.describe import describe
+from seer_worker.interface.load import LoadFailed
+from seer_worker.interface.reload import reload
 
 CODE = '''\
 """Tools."""

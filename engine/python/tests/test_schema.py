@@ -9,9 +9,9 @@ import unittest
 import jsonschema
 from loading import function_of, interface_of
 
-from seer_worker.describe import describe
-from seer_worker.docs import docs_of
-from seer_worker.validate import BadArguments
+from seer_worker.interface.describe import describe
+from seer_worker.interface.docs import docs_of
+from seer_worker.schema.validate import BadArguments
 
 HANDLE = {"type": "object", "properties": {"handle": {"type": "string"}}, "required": ["handle"]}
 

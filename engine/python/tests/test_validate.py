@@ -15,10 +15,10 @@ import jsonschema
 import numpy as np
 from loading import interface_of
 
-from seer_worker.describe import describe
-from seer_worker.load import LoadFailed
-from seer_worker.options import Options
-from seer_worker.validate import BadArguments, prepare
+from seer_worker.interface.describe import describe
+from seer_worker.interface.load import LoadFailed
+from seer_worker.schema.options import Options
+from seer_worker.schema.validate import BadArguments, prepare
 
 HEAD = '''
 import collections, collections.abc, dataclasses, datetime, decimal, enum, pathlib, typing, uuid

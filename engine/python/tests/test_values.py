@@ -16,8 +16,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from values_cases import available, plain_form, same, vectors  # noqa: E402
 
-from seer_worker import values, values_decode  # noqa: E402
-from seer_worker.scrub import Scrubber  # noqa: E402
+from seer_worker import values  # noqa: E402
+from seer_worker.interface.scrub import Scrubber  # noqa: E402
+from seer_worker.values import decoding  # noqa: E402
 
 
 def sent(value: Any, deflate: bool = False, **options: Any) -> Any:
@@ -70,9 +71,9 @@ class Vectors(unittest.TestCase):
                 values.decode(reader.parts(), True)
 
     def test_a_python_with_nothing_installed(self) -> None:
-        kept = values_decode.installed
-        for module in ("values_decode", "values_array", "values_frames"):
-            sys.modules["seer_worker." + module].installed = lambda name: None  # type: ignore[attr-defined]
+        kept = decoding.installed
+        for module in ("decoding", "array", "frames"):
+            sys.modules["seer_worker.values." + module].installed = lambda name: None  # type: ignore[attr-defined]
         try:
             for v in vectors("bodies.json")["valid"]:
                 with self.subTest(v["name"]):
@@ -88,8 +89,8 @@ class Vectors(unittest.TestCase):
                 with self.subTest(v["name"]), self.assertRaises(ValueError):
                     values.decode(values.value_parts(bytes.fromhex(v["body"])), True)
         finally:
-            for module in ("values_decode", "values_array", "values_frames"):
-                sys.modules["seer_worker." + module].installed = kept  # type: ignore[attr-defined]
+            for module in ("decoding", "array", "frames"):
+                sys.modules["seer_worker.values." + module].installed = kept  # type: ignore[attr-defined]
 
 
 class Colour(enum.Enum):

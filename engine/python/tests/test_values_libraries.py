@@ -21,7 +21,7 @@ from test_values import sent  # noqa: E402
 from values_cases import module  # noqa: E402
 
 from seer_worker import values  # noqa: E402
-from seer_worker.arrays import Array, Tensor  # noqa: E402
+from seer_worker.schema.arrays import Array, Tensor  # noqa: E402
 
 torch = module("torch")
 
@@ -237,7 +237,7 @@ def passed_on_test(self: NumPy) -> None:
 
 def floats_test(self: NumPy) -> None:
     """What NumPy alone does not have becomes a float32 for a function that wants an array."""
-    with unittest.mock.patch("seer_worker.arrays.installed", lambda name: None):
+    with unittest.mock.patch("seer_worker.schema.arrays.installed", lambda name: None):
         found = Array().convert(torch.tensor([0.5, -2], dtype=torch.bfloat16))
     self.assertEqual((found.dtype, found.tolist()), (np.dtype("f4"), [0.5, -2]))
 

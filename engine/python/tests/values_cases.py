@@ -11,7 +11,8 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from seer_worker import values, values_array
+from seer_worker import values
+from seer_worker.values import array as values_array
 
 VECTORS = Path(__file__).resolve().parents[2] / "protocol" / "testdata" / "vectors"
 

@@ -20,9 +20,9 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import harness  # noqa: E402
 import nbformat.sign  # noqa: E402
+from test_door import Neighbour  # noqa: E402
 
 from seer_notebook import door  # noqa: E402
-from test_door import Neighbour  # noqa: E402
 
 BASE = "/aBc-123_first/"
 BEARER = {"Authorization": "Bearer " + harness.TOKEN}

@@ -1,0 +1,148 @@
+"""What becomes of a run: its answer goes into the journal, and to all who wait for it."""
+
+import threading
+import time
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+from .. import values
+from ..calls.calls import ENDED, ENDING, Call
+from ..calls.delivery import Post, framed
+from ..calls.queues import Table
+from ..calls.scheduler import Desk
+from ..handles.handles import Handles
+from ..interface.scrub import Scrubber
+from ..journal.journal import Journal
+from ..policy.limits import Limits
+from ..process.context import Scope
+from ..transport.connection import Connection
+from .failures import Failures
+from .output import Output
+
+
+class Parts(NamedTuple):
+    """What a runner works with."""
+
+    desk: Desk
+    journal: Journal
+    limits: Limits
+    handles: Handles
+    table: Table
+    post: Post
+    output: Output
+    scrubber: Scrubber
+    record: bool
+
+
+class Answers:
+    """Thread-safe."""
+
+    def __init__(self, parts: Parts, failures: Failures) -> None:
+        self._desk, self._journal, self._limits, self._table = parts.desk, parts.journal, parts.limits, parts.table
+        self._post, self._output, self._failures = parts.post, parts.output, failures
+        self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
+        self._lending = threading.Lock()
+
+    def answer(self, call: Call, encoded: values.Encoded) -> None:
+        """The function has returned."""
+        seconds = self._end(call)
+        if seconds is None:
+            return
+        body, borrowed = body_of(call, encoded, self._table.alone)
+        n = call.last + 1
+        header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
+        if borrowed and in_memory(self._journal, call.id):
+            self._lent.append((call.id, n, body))
+        with self._desk.lock:
+            slow = self._desk.ended(call, framed(header, body), borrowed)
+            for connection in slow:
+                connection.writing = True
+        for connection in slow:
+            self._deliver(connection)
+
+    def fail(self, call: Call, e: BaseException) -> None:
+        """The function has raised, or was not to run."""
+        seconds = self._end(call)
+        if seconds is None:
+            return
+        error = self._failures.error(call, e)
+        if error["code"] == "refused":
+            self._journal.refused(call.id, call.fn, call.token, error["message"])
+        if error["code"] in ("busy", "refused"):  # it did not run, and may be sent again
+            self._journal.forget(call.id)
+            with self._desk.lock:
+                self._desk.turned_away(call, error)
+            return
+        if self._journal.find(call.id) is None:  # it did not begin
+            with self._desk.lock:
+                self._desk.end(call, error)
+            return
+        header = self._journal.error(call.id, call.last + 1, error, seconds)
+        with self._desk.lock:
+            self._desk.ended(call, framed(header, b""), False)
+
+    def _end(self, call: Call) -> Optional[float]:
+        """The run is over: no event comes any more but the last. None if that has been given already."""
+        seconds = time.monotonic() - call.began
+        self.unmeter(call, seconds)
+        self.end_capture(call.scope)
+        with self._desk.lock:
+            if call.state == ENDED:
+                return None
+            call.state = ENDING
+        return seconds
+
+    def unmeter(self, call: Call, seconds: float) -> None:
+        """Counts what the call has used of its token."""
+        if call.metered:
+            call.metered = False
+            self._limits.end(call.token, seconds)
+
+    def end_capture(self, scope: Optional[Scope]) -> None:
+        """The last of what was printed becomes events now."""
+        if scope is not None and scope.capture is not None:
+            self._output.end(scope)
+
+    def _deliver(self, connection: Connection) -> None:
+        """A large answer out of the user's own memory. What a client does not take quickly is copied."""
+        connection.drain()
+        with self._desk.lock:
+            connection.writing = False
+            if connection.shut:
+                connection.close()
+            if connection.closed:
+                return  # it is the hub's to drop, which hears of it from the poller
+            connection.own()
+            if connection.out:
+                self._post.watch(connection)
+            self._post.writable(connection)
+
+    def own_lent(self) -> None:
+        """Before code of the user runs: it may change what an answer that is still kept was made of."""
+        if not self._lent:
+            return
+        with self._lending:
+            while self._lent:
+                id, n, body = self._lent[0]
+                if in_memory(self._journal, id):
+                    self._journal.keep(id, n, b"".join(body))
+                del self._lent[0]
+
+
+def body_of(call: Call, encoded: values.Encoded, alone: bool) -> Tuple[Any, bool]:
+    """The body of an event, and whether it is still memory of the user's objects.
+
+    It is where one call runs at a time: nothing changes them before the next one begins. Where others may run beside it (alone
+    is false), the event has a copy from the beginning.
+    """
+    if not encoded.buffers and not call.deflate:
+        return encoded.data, False
+    body = encoded.body(call.deflate)
+    if encoded.buffers and alone and call.lane is None:
+        return body, True
+    return b"".join(body), False
+
+
+def in_memory(journal: Journal, id: str) -> bool:
+    """Whether the last event of the call is kept as it was given."""
+    entry = journal.find(id)
+    return bool(entry is not None and entry.events and entry.events[-1][2] == 0)

@@ -1,0 +1,157 @@
+"""Runs calls beside others: in threads, as tasks, or in passing."""
+
+import inspect
+import threading
+import time
+from typing import Any, Callable, Optional
+
+from ..calls.calls import Call
+from ..calls.queues import Lane, Table
+from ..calls.scheduler import Desk
+from ..process import context
+from ..process.threads import Pool, ThreadGate
+from .batches import Batches
+from .loop import LoopThread
+from .runner import Runner
+from .streams import NoGate
+
+_HAND_OVER = 0.02  # seconds that what is to run in passing waits for the main thread
+_STAND_IN = 0.5  # the same of what runs in turn, while something runs there in passing
+_FOREVER = 60.0
+
+
+class Side:
+    """Begins a call of a lane when there is room in it, and after it the next one."""
+
+    def __init__(self, desk: Desk, table: Table, runner: Runner, batches: Batches, loop: Callable[[], LoopThread]) -> None:
+        self._desk, self._table, self._runner, self._batches, self._loop = desk, table, runner, batches, loop
+        self._pool = Pool()
+        self._main = threading.get_ident()
+        self._passing: Optional[Call] = None  # what the main thread runs in passing
+        self.stands_in = False  # another thread gives turns in place of the main one, which waits until it has ended
+
+    def start(self, call: Call, lane: Lane) -> None:
+        """With the lock; the call has its place among the running ones of the lane."""
+        function = self._table.functions.get(call.fn)
+        if function is not None and function.options.batch:
+            self._pool.run(self._batch, call, lane)
+        elif function is not None and function.options.is_async:
+            self._loop().begin(self._task, call, lane)
+        elif lane.brief and threading.get_ident() == self._main:  # which is at the poller just now
+            self._desk.inline.append(call)  # it runs when everything that has come has been read
+        else:
+            self._pool.run(self._thread, call, lane)
+
+    def held_up(self, seconds: float) -> float:
+        """With the lock: the main thread has been inside what it does for so long. Tells when to look again.
+
+        What it wanted to run in passing gets threads. What it runs in passing itself may be waiting for a call that has to have
+        its turn first: those have their turns in another thread then.
+        """
+        again = _FOREVER
+        if self._desk.inline:
+            if seconds < _HAND_OVER:
+                again = _HAND_OVER - seconds
+            else:
+                self._hand_over()
+        if self._passing is not None and self._desk.waiting and not self.stands_in:
+            if seconds < _STAND_IN:
+                again = min(again, _STAND_IN - seconds)
+            else:
+                self.stands_in = True
+                self._passing.lane.distrust()
+                self._pool.run(self._stand_in)
+        return again
+
+    def _hand_over(self) -> None:
+        while self._desk.inline:
+            call = self._desk.inline.popleft()
+            self._pool.run(self._thread, call, call.lane)
+
+    def _stand_in(self) -> None:
+        """Gives turns until the main thread can."""
+        desk, table = self._desk, self._table
+        while True:
+            with desk.lock:
+                call = desk.waiting.pop() if self._passing is not None else None
+                if call is None:
+                    self.stands_in = False
+                    break
+                desk.begin(call)
+            function = table.functions.get(call.fn)
+            if function is not None and function.options.batch:
+                self._batches.beside(call, desk.waiting)
+            else:
+                self._runner.perform(call, ThreadGate())
+        desk.poke()
+
+    def in_passing(self, call: Call, gate: Any) -> None:
+        """In the main thread."""
+        lane: Lane = call.lane
+        self._passing = call
+        self._runner.perform(call, gate)
+        with self._desk.lock:
+            self._passing = None
+            following = self._following(call, lane)
+            if following is not None:
+                self.start(following, lane)
+
+    def _thread(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            self._runner.perform(current, ThreadGate())
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    def _batch(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            self._batches.beside(current, lane.waiting)
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    async def _task(self, call: Call, lane: Lane) -> None:
+        current: Optional[Call] = call
+        while current is not None:
+            await self._perform(current)
+            with self._desk.lock:
+                current = self._following(current, lane)
+
+    async def _perform(self, call: Call) -> None:
+        import asyncio  # only interfaces with functions that are async get here
+        runner, task = self._runner, asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        token = runner.open(call, lambda reason: _cancel(loop, task))
+        try:
+            prepared = runner.prepare(call)
+            runner.admit(call, prepared)
+            result: Any = prepared.function.call(*prepared.args, **prepared.kwargs)
+            if inspect.isasyncgen(result):
+                await runner.streams.asynchronous(call, result, NoGate())
+                result = None
+            elif inspect.isawaitable(result):
+                result = await result
+            encoded = runner.encode(call, result)
+        except BaseException as e:
+            runner.same_process()
+            context.leave(token)
+            runner.fail(call, e)
+        else:
+            runner.same_process()
+            context.leave(token)
+            runner.answer(call, encoded)
+
+    def _following(self, call: Call, lane: Lane) -> Optional[Call]:
+        """After a run: the next call of its lane, if one waits. With the lock."""
+        lane.ran(time.monotonic() - call.began)
+        if lane.running <= lane.limit:
+            following = lane.waiting.pop()
+            if following is not None:
+                self._desk.begin(following)
+                return following
+        lane.running -= 1
+        return None
+
+
+def _cancel(loop: Any, task: Any) -> None:
+    loop.call_soon_threadsafe(task.cancel)
