@@ -9,7 +9,7 @@ import sys
 def end_with(fd: int) -> None:
     """fd is the reading end of a pipe that the loader holds; when it closes, the kernel kills this process."""
     if not sys.platform.startswith("linux"):
-        return  # elsewhere the attendant's poller sees it
+        return  # elsewhere the I/O thread's poller sees it
     import fcntl
     # An open file description of its own: the signal is set for it, and all workers have the same pipe.
     own = os.open("/proc/self/fd/%d" % fd, os.O_RDONLY | os.O_NONBLOCK)

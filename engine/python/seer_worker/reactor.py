@@ -8,12 +8,12 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from .calls.calls import QUEUED
-from .calls.delivery import Post
-from .calls.scheduler import Desk
+from .calls.delivery import Delivery
+from .calls.scheduler import Scheduler
 from .clock import Clock
 from .transport.connection import Connection
 from .transport.control import Control, ControlClosed, Listener
-from .transport.fd_limit import FULL, Room
+from .transport.fd_limit import FULL, FDLimit
 from .transport.frames import Frame, FrameError
 from .transport.intake import Intake
 from .transport.poller import Poller
@@ -25,21 +25,21 @@ _LOOK = 0.05  # seconds between looks whether it may be read again
 Obey = Callable[[Dict[str, Any], Optional[int]], None]
 
 
-class Hub:
+class Reactor:
     """Everything in it belongs to whoever holds the lock; obey takes messages of the runtime, and lost says that it stays away."""
 
     def __init__(self, listener: Listener, hello: Callable[[], Any], obey: Obey, lost: Callable[[], None]) -> None:
         self.lock = threading.Lock()
         self.poller = Poller()
         self.connections: Dict[int, Connection] = {}
-        self._desk: Optional[Desk] = None
-        self._post: Optional[Post] = None
+        self._scheduler: Optional[Scheduler] = None
+        self._delivery: Optional[Delivery] = None
         self._clock: Optional[Clock] = None
         self._listener, self._hello, self._obey, self._lost = listener, hello, obey, lost
         self._control: Optional[Control] = None
         self.orphan = 20.0  # seconds without a runtime, after which the worker ends
         self._lost_at = time.monotonic() + self.orphan
-        self._room, self._intake = Room(), Intake()
+        self._fd_limit, self._intake = FDLimit(), Intake()
         self._paused: Set[Connection] = set()
         self._stopped = False
         self._wake, self._woken = os.pipe()[::-1]
@@ -48,9 +48,9 @@ class Hub:
         self.poller.read(self._woken)
         self.poller.read(listener.fd)
 
-    def open(self, desk: Desk, post: Post, clock: Clock) -> None:
+    def open(self, scheduler: Scheduler, delivery: Delivery, clock: Clock) -> None:
         """From now on there are calls."""
-        self._desk, self._post, self._clock = desk, post, clock
+        self._scheduler, self._delivery, self._clock = scheduler, delivery, clock
 
     def wake(self) -> None:
         """From a thread that has changed something which the one at the poller should know."""
@@ -75,8 +75,8 @@ class Hub:
                 self._hear(self._control)
 
     def _serve(self, connection: Connection) -> None:
-        if connection.out and self._post is not None:
-            self._post.writable(connection)
+        if connection.out and self._delivery is not None:
+            self._delivery.writable(connection)
         elif connection.deaf or connection.paused:
             connection.closed = True
         if not connection.paused and not connection.deaf and not connection.closed:
@@ -97,24 +97,24 @@ class Hub:
         return ()
 
     def _take(self, connection: Connection, frames: Any) -> None:
-        desk, held = self._desk, connection.held
+        scheduler, held = self._scheduler, connection.held
         if held:
             frames = [*held, *frames]
             held.clear()
         try:
             for i, frame in enumerate(frames):
-                if desk is not None:
+                if scheduler is not None:
                     if (connection.listed or connection.owed > _UNREAD) and not connection.lost and not self._stopped:
                         held.extend(frames[i:])
                         self._pause(connection)
                         break
-                    desk.frame(connection, frame)
+                    scheduler.frame(connection, frame)
                     if not isinstance(frame.body, bytes) or connection.ahead:
                         self._weigh(connection, frame)
         except FrameError:
             connection.closed = True
-        if connection.out and not connection.writing and self._post is not None:
-            self._post.watch(connection)
+        if connection.out and not connection.writing and self._delivery is not None:
+            self._delivery.watch(connection)
 
     def _weigh(self, connection: Connection, frame: Frame) -> None:
         connection.ahead += len(frame.body) if isinstance(frame.body, bytes) else frame.body._size
@@ -127,7 +127,7 @@ class Hub:
         self.poller.change(connection.fd, connection.reads, connection.watched)
 
     def _waiting(self, connection: Connection) -> int:
-        calls = self._desk.calls if self._desk is not None else {}
+        calls = self._scheduler.calls if self._scheduler is not None else {}
         waiting = [calls[id] for id in connection.followers if id in calls]
         connection.ahead = sum(c.weight for c in waiting if c.state == QUEUED)
         return connection.ahead
@@ -141,9 +141,9 @@ class Hub:
         self._paused.discard(connection)
         del self.connections[connection.fd]
         self.poller.forget(connection.fd)
-        self._room.give(connection.owner)
-        if self._desk is not None:
-            self._desk.gone(connection)
+        self._fd_limit.give(connection.owner)
+        if self._scheduler is not None:
+            self._scheduler.gone(connection)
         connection.close()
 
     def last_frames(self, all: bool = True) -> None:
@@ -228,7 +228,7 @@ class Hub:
                 return
             connection = Connection(sock, message.get("token") or "main", message.get("client") or "", message.get("runtime") is True,
                                     self._intake)
-            hello, fits = str(message.get("hello", "")).encode(), self._room.take(connection.owner)
+            hello, fits = str(message.get("hello", "")).encode(), self._fd_limit.take(connection.owner)
             connection.send([hello if fits else FULL if hello else b""])  # a few bytes into an empty buffer
             if not fits:
                 connection.close()

@@ -24,10 +24,10 @@ def reseed() -> None:
         modules["ssl"].RAND_add(os.urandom(64), 64.0)
 
 
-def begin_anew(desk: Any, journal: Journal) -> None:
-    """With the lock of the desk: what waits and runs is interrupted, and no name of a call is known but those."""
+def begin_anew(scheduler: Any, journal: Journal) -> None:
+    """With the lock of the scheduler: what waits and runs is interrupted, and no name of a call is known but those."""
     reseed()
-    calls = list(desk.calls.values())
+    calls = list(scheduler.calls.values())
     journal.renew()
     for call in calls:
         error = call_error("interrupted", _WHY % call.fn)
@@ -35,6 +35,6 @@ def begin_anew(desk: Any, journal: Journal) -> None:
         journal.started(call.id, call.fn, call.token, call.client)
         journal.error(call.id, call.last + 1, error)
         if waited:
-            desk.send_away(call, error)
+            scheduler.send_away(call, error)
         else:
-            desk.stop(call, "cancelled")
+            scheduler.stop(call, "cancelled")

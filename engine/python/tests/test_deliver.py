@@ -21,11 +21,11 @@ class Deliver(unittest.TestCase):
         return connection, ours
 
     def deliver(self, connection):
-        answers = SimpleNamespace(_desk=SimpleNamespace(lock=threading.Lock()), _post=None)
+        answers = SimpleNamespace(_scheduler=SimpleNamespace(lock=threading.Lock()), _delivery=None)
         Answers._deliver(answers, connection)  # type: ignore[arg-type]
 
-    def test_who_has_gone_is_left_to_the_hub(self):
-        # Its descriptor's number must not be another's before the hub has taken it out of its table.
+    def test_who_has_gone_is_left_to_the_reactor(self):
+        # Its descriptor's number must not be another's before the reactor has taken it out of its table.
         connection, ours = self.begin()
         self.deliver(connection)
         self.assertTrue(connection.closed)
@@ -35,7 +35,7 @@ class Deliver(unittest.TestCase):
 
     def test_who_was_dropped_meanwhile_is_closed(self):
         connection, ours = self.begin()
-        connection.close()  # by the hub
+        connection.close()  # by the reactor
         self.assertNotEqual(ours.fileno(), -1)
         self.deliver(connection)
         self.assertEqual(ours.fileno(), -1)

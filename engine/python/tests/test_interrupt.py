@@ -150,7 +150,7 @@ class Interrupts(unittest.TestCase):
     def test_a_timeout_that_is_not_reached(self):
         for i in range(200):
             self.assertEqual(self.peer.call("echo", i, timeout=random.choice([5, 50, 500])), i)
-        call_id = self.peer.start("spin", timeout=0.05)  # shorter than all that the attendant waits for
+        call_id = self.peer.start("spin", timeout=0.05)  # shorter than all that the I/O thread waits for
         self.assertEqual(self.failure(call_id).code, "timeout")
 
     def test_an_interrupt_that_is_swallowed_comes_again(self):

@@ -38,7 +38,7 @@ class Call:
     __slots__ = (
         "id", "fn", "token", "client", "body", "tagged", "timeout", "output", "handle_above", "linger", "detached", "deflate",
         "state", "reason", "followers", "last", "queued_at", "started_at", "began", "deadline", "position", "told_at", "left_at",
-        "stop", "again_at", "scope", "order", "items", "ahead", "room", "limit", "metered", "lane")
+        "stop", "again_at", "scope", "order", "items", "ahead", "room", "limit", "metered", "queue")
 
     def __init__(self, header: Dict[str, Any], body: Union[bytes, BodyReader], token: str, client: str) -> None:
         self.id: str = header.get("id", "")
@@ -76,7 +76,7 @@ class Call:
         self.room: Optional[Callable[[], Any]] = None  # tells a generator that waits for room
         self.limit = ""  # whose limit the deadline is
         self.metered = False
-        self.lane: Any = None
+        self.queue: Any = None
 
     def _take(self, header: Dict[str, Any]) -> None:
         """The options."""

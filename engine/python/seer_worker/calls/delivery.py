@@ -14,12 +14,12 @@ from .calls import Call, Follower
 _LOOK = 0.25  # seconds between looks whether a call of the worker before this one has ended
 
 
-class Post:
+class Delivery:
     """Belongs to whoever has the service's lock. An event that cannot leave at once is read from the journal later."""
 
     def __init__(self, journal: Journal, poller: Poller) -> None:
         self._journal, self._poller = journal, poller
-        self.calls: Dict[str, Call] = {}  # the desk's
+        self.calls: Dict[str, Call] = {}  # the scheduler's
         self._elsewhere: Set[Follower] = set()
         self._look_at = 0.0
 

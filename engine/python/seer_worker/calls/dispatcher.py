@@ -11,21 +11,22 @@ from ..transport.errors import call_error
 from ..transport.frames import Frame, FrameError, begin
 from ..values.body import pack_body
 from .calls import MAIN, QUEUED, RUNNING, Call, Follower, client_of, is_name, is_seconds
-from .delivery import Post
+from .delivery import Delivery
 from .queues import Table
-from .scheduler import Desk
+from .scheduler import Scheduler
 
 _QUEUE = 10_000
 _LISTED = 1000  # calls that have ended
 _LONG_LIST = 64 << 10
 
 
-class Reception:
+class Dispatcher:
     """Belongs to whoever holds the service's lock."""
 
-    def __init__(self, desk: Desk, journal: Journal, limits: Limits, table: Table, post: Post, most: int = 0, record: bool = False) -> None:
+    def __init__(self, scheduler: Scheduler, journal: Journal, limits: Limits, table: Table, delivery: Delivery, most: int = 0,
+                 record: bool = False) -> None:
         """most: so many calls may wait."""
-        self._desk, self._journal, self._limits, self._table, self._post = desk, journal, limits, table, post
+        self._scheduler, self._journal, self._limits, self._table, self._delivery = scheduler, journal, limits, table, delivery
         self._most, self._record = most or _QUEUE, record
         self.leaving = False  # another worker takes its place
         self._owns = owns
@@ -51,7 +52,7 @@ class Reception:
         age = header.get("age")
         if age and is_seconds(age) and not self._journal.reaches(age):
             error = call_error("interrupted", "whether %s ran %g seconds ago is not known any more; it was not repeated" % (call.fn, age))
-            self._post.refuse(connection, call.id, error)
+            self._delivery.refuse(connection, call.id, error)
             return
         if not self._fits(connection, call):
             return
@@ -59,21 +60,21 @@ class Reception:
         self._follow(connection, header, call)
         if function is None:
             message = "there is no function %r; exposed are: %s" % (call.fn, self._table.exposed(partial(self._limits.allows, token)))
-            self._desk.decline(call, call_error("unknown_function", message, "LookupError"))
+            self._scheduler.decline(call, call_error("unknown_function", message, "LookupError"))
         else:
-            call.lane = self._table.lane(function)
-            self._desk.queue(call)
+            call.queue = self._table.queue(function)
+            self._scheduler.queue(call)
 
     def leave(self) -> None:
         """No more calls are taken. All that are here are in the journal, so that the next worker does not begin one a second time."""
         self.leaving = self._journal.leaving = True
-        for call in list(self._desk.calls.values()):
+        for call in list(self._scheduler.calls.values()):
             if call.state in (QUEUED, RUNNING) and self._journal.find(call.id) is None:  # one that runs may be about to be written
                 try:
                     self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), b"")
                 except JournalFull as e:
                     if call.state == QUEUED:
-                        self._desk.send_away(call, call_error("busy", str(e)))
+                        self._scheduler.send_away(call, call_error("busy", str(e)))
 
     def stay(self) -> None:
         """No other worker takes its place after all."""
@@ -84,14 +85,15 @@ class Reception:
         if not connection.runtime:
             raise FrameError("another worker takes the calls that come now")  # its client makes another connection
         message = "another worker takes the place of the one that was asked; the call did not run, send it again"
-        self._post.refuse(connection, call.id, call_error("busy", message, "leaving"))
+        self._delivery.refuse(connection, call.id, call_error("busy", message, "leaving"))
 
     def _full(self, token: str) -> str:
         """Why no more calls of the token may wait; one that was given away has half of the room."""
-        waiting = len(self._desk.calls) - len(self._desk.running)
+        waiting = len(self._scheduler.calls) - len(self._scheduler.running)
         if waiting >= self._most:
             return "%d calls are waiting, and more may not" % self._most
-        if token != MAIN and 2 * waiting >= self._most and 2 * sum(turns.of(token) for turns in self._desk.turns()) >= self._most:
+        queues = self._scheduler.fair_queues
+        if token != MAIN and 2 * waiting >= self._most and 2 * sum(queue.of(token) for queue in queues()) >= self._most:
             return "half of the %d calls that may wait are this token's, and more of it may not" % self._most
         return ""
 
@@ -101,16 +103,16 @@ class Reception:
             self._limits.check(call.token, call.fn)
             full = self._full(call.token)
             if full:
-                self._post.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
+                self._delivery.refuse(connection, call.id, call_error("busy", "%s; the call did not run, send it again later" % full))
                 return False
             if call.detached or self._record:
                 self._journal.queued(call.id, call.fn, call.token, call.client, call.options(), _whole(call))
             return True
         except Refused as e:
             self._journal.refused(call.id, call.fn, call.token, str(e))
-            self._post.refuse(connection, call.id, call_error("refused", str(e), "PermissionError"))
+            self._delivery.refuse(connection, call.id, call_error("refused", str(e), "PermissionError"))
         except JournalFull as e:
-            self._post.refuse(connection, call.id, call_error("busy", str(e)))
+            self._delivery.refuse(connection, call.id, call_error("busy", str(e)))
         return False
 
     def _attach(self, connection: Connection, frame: Frame) -> None:
@@ -121,24 +123,25 @@ class Reception:
         if not self._known(connection, frame.header, str(id), _token(connection, frame.header)):
             message = "no call %s is known here; its answer has been given up, or it never came" % id
             error = call_error("unknown_call", message, "LookupError")
-            self._post.refuse(connection, str(id), error)
+            self._delivery.refuse(connection, str(id), error)
 
     def _known(self, connection: Connection, header: Dict[str, Any], id: str, token: str) -> bool:
         """Whether there is such a call already; then the connection follows it, or has its answer."""
-        call = self._desk.calls.get(id)
+        call = self._scheduler.calls.get(id)
         entry: Optional[Entry] = None if call is not None else self._journal.find(id)
         if entry is not None and self._journal.again:
-            self._desk.take_over()
-            call = self._desk.calls.get(id)
+            self._scheduler.take_over()
+            call = self._scheduler.calls.get(id)
         owner = call.token if call is not None else entry.token if entry is not None else token
         if not self._owns(token, owner):
-            self._post.refuse(connection, id, call_error("refused", "the name %s is that of another token's call" % id, "PermissionError"))
+            message = "the name %s is that of another token's call" % id
+            self._delivery.refuse(connection, id, call_error("refused", message, "PermissionError"))
         elif call is not None:
             if header.get("detach") is True:
                 self._detach(call)
             self._follow(connection, header, call)
         elif entry is not None:
-            self._post.replay(connection, _first(header), entry)
+            self._delivery.replay(connection, _first(header), entry)
         else:
             return False
         return True
@@ -158,14 +161,14 @@ class Reception:
         follower = Follower(connection, call.id, _first(header), header.get("output") is True or call.output)
         connection.followers[call.id] = follower
         call.followers.append(follower)
-        self._desk.lingering.discard(call)
+        self._scheduler.lingering.discard(call)
         if follower.next <= call.last:
-            self._post.feed(follower)
+            self._delivery.feed(follower)
 
     def _cancel(self, connection: Connection, frame: Frame) -> None:
-        call = self._desk.calls.get(frame.header.get("id", ""))
+        call = self._scheduler.calls.get(frame.header.get("id", ""))
         if call is not None and self._owns(_token(connection, frame.header), call.token):
-            self._desk.stop(call, "cancelled")
+            self._scheduler.stop(call, "cancelled")
 
     def _ack(self, connection: Connection, frame: Frame) -> None:
         self._give_up(frame.header.get("id", ""), _token(connection, frame.header))
@@ -199,14 +202,14 @@ class Reception:
         follower, n = connection.followers.get(frame.header.get("id", "")), frame.header.get("n")
         if follower is not None and type(n) is int:
             follower.used = max(follower.used, n)
-            self._desk.room(self._desk.calls.get(follower.id))
+            self._scheduler.room(self._scheduler.calls.get(follower.id))
 
     def _list(self, connection: Connection, frame: Frame) -> None:
         token, id = _token(connection, frame.header), frame.header.get("id")
         owner = None if connection.runtime and "token" not in frame.header else token
         said = self._all(owner) if id is None else self._one(id, owner)
         if any(c["state"] == QUEUED for c in said):
-            positions = {c.id: p for turns in self._desk.turns() for p, c in enumerate(turns.order())}
+            positions = {c.id: p for queue in self._scheduler.fair_queues() for p, c in enumerate(queue.order())}
             for call in said:
                 if call["id"] in positions:
                     call["position"] = positions[call["id"]]
@@ -217,12 +220,12 @@ class Reception:
 
     def _all(self, owner: Optional[str]) -> List[Dict[str, Any]]:
         """Of one token, or of all: those that wait or run, and the newest that have ended."""
-        calls = self._desk.calls
+        calls = self._scheduler.calls
         ended = [e.call() for e in self._journal.calls(owner, None if owner is None else _LISTED) if e.id not in calls]
         return ended + [c.as_dict() for c in calls.values() if owner in (None, c.token)]
 
     def _one(self, id: str, owner: Optional[str]) -> List[Dict[str, Any]]:
-        call = self._desk.calls.get(id)
+        call = self._scheduler.calls.get(id)
         if call is not None:
             return [call.as_dict()] if owner in (None, call.token) else []
         entry = self._journal.find(id)

@@ -6,7 +6,7 @@ from typing import Callable, Deque, Generic, Iterator, List, Optional, TypeVar
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """A fair queue. Items of one client come out in the order in which they went in. Not thread-safe."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where calls wait that do not run in the main thread: one lane for each function that may run beside others."""
+"""Where calls wait that do not run in the main thread: one queue for each function that may run beside others."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
@@ -7,7 +7,7 @@ from ..interface.load import Interface
 from ..schema.options import SIDE_BY_SIDE, Options
 from ..schema.validate import Binder
 from .calls import Call
-from .fair_queue import Turns
+from .fair_queue import FairQueue
 
 _BRIEF = 0.001  # seconds: such a run is over before a thread could have taken it
 _LONG = 0.005
@@ -24,13 +24,13 @@ class Function(NamedTuple):
     binder: Optional[Binder]  # None: a function of every service, whose first argument is the token
 
 
-class Lane:
+class CallQueue:
     """The calls of one function that runs beside others."""
 
     def __init__(self, limit: int, may_be_brief: bool) -> None:
         self.limit = limit
         self.running = 0
-        self.waiting: Turns[Call] = Turns()
+        self.waiting: FairQueue[Call] = FairQueue()
         self._brief = 0 if may_be_brief else _NEVER
 
     @property
@@ -53,35 +53,36 @@ class Lane:
 
 
 class Table:
-    """All functions that can be called, and the lanes of those that have one."""
+    """All functions that can be called, and the queues of those that have one."""
 
     def __init__(self, handles: Handles) -> None:
         self.functions: Dict[str, Function] = {}
-        self._lanes: Dict[str, Lane] = {}
+        self._queues: Dict[str, CallQueue] = {}
         self._own = [Function(name, _of(handles, name), Options(concurrent=SIDE_BY_SIDE), None) for name in Handles.FUNCTIONS]
         self._exposed: List[str] = []
         self.alone = True  # one function of the user's runs at a time
 
     def replace(self, interface: Interface) -> None:
-        """From now on these are the functions; what waits in a lane stays there."""
+        """From now on these are the functions; what waits in a queue stays there."""
         registry = interface.registry
         self._exposed = list(registry.functions)
         self.alone = not any(o.concurrent for o in registry.options.values())
         self.functions = {n: Function(n, f, registry.options[n], interface.binders[n]) for n, f in registry.functions.items()}
         self.functions.update((f.name, f) for f in self._own)
         for f in self.functions.values():
-            if f.options.concurrent and f.name in self._lanes:
-                self._lanes[f.name].limit = f.options.concurrent
+            if f.options.concurrent and f.name in self._queues:
+                self._queues[f.name].limit = f.options.concurrent
             elif f.options.concurrent:
-                self._lanes[f.name] = Lane(f.options.concurrent, f.binder is not None and not f.options.stream and not f.options.batch)
+                may_be_brief = f.binder is not None and not f.options.stream and not f.options.batch
+                self._queues[f.name] = CallQueue(f.options.concurrent, may_be_brief)
 
-    def lane(self, function: Function) -> Optional[Lane]:
+    def queue(self, function: Function) -> Optional[CallQueue]:
         """None for one that runs in the main thread."""
-        return self._lanes[function.name] if function.options.concurrent else None
+        return self._queues[function.name] if function.options.concurrent else None
 
     @property
-    def lanes(self) -> List[Lane]:
-        return list(self._lanes.values())
+    def queues(self) -> List[CallQueue]:
+        return list(self._queues.values())
 
     def exposed(self, allowed: Callable[[str], bool]) -> str:
         """Their names, for a message to who may call these."""

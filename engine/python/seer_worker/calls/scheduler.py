@@ -10,30 +10,30 @@ from ..process import children
 from ..transport.connection import Connection
 from ..transport.errors import CallErrorDict, call_error
 from ..transport.frames import Frame, begin
-from ..transport.usage_page import Page
+from ..transport.usage_page import UsagePage
 from .calls import ENDED, QUEUED, RUNNING, Call
-from .delivery import Post
-from .fair_queue import Turns
-from .queues import Lane, Table
+from .delivery import Delivery
+from .fair_queue import FairQueue
+from .queues import CallQueue, Table
 
 _AGAIN = 5.0  # seconds until a call that did not end is interrupted again
 TELL_AFTER = 0.2  # seconds in the queue
 
 
-class Desk:
-    """Everything in it belongs to whoever holds lock. frame takes what a client says; it is the reception's. start begins a call beside
+class Scheduler:
+    """Everything in it belongs to whoever holds lock. frame takes what a client says; it is the dispatcher's. start begins a call beside
     others; it is the runner's."""
 
-    def __init__(self, lock: threading.Lock, page: Page, journal: Journal, table: Table, post: Post) -> None:
+    def __init__(self, lock: threading.Lock, page: UsagePage, journal: Journal, table: Table, delivery: Delivery) -> None:
         self.lock = lock
         self.calls: Dict[str, Call] = {}
-        self.waiting: Turns[Call] = Turns()  # for the main thread
+        self.waiting: FairQueue[Call] = FairQueue()  # for the main thread
         self.inline: Deque[Call] = deque()  # calls so short that the main thread runs them in passing
         self.running: Set[Call] = set()
         self.frame: Callable[[Connection, Frame], None] = lambda connection, frame: None
-        self.start: Callable[[Call, Lane], None] = lambda call, lane: None
+        self.start: Callable[[Call, CallQueue], None] = lambda call, queue: None
         self.poke: Callable[[], None] = lambda: None  # wakes who waits for events
-        self._page, self._journal, self._table, self._post = page, journal, table, post
+        self._page, self._journal, self._table, self._delivery = page, journal, table, delivery
         self.lingering: Set[Call] = set()
         self.tell_at = 0.0
 
@@ -41,16 +41,16 @@ class Desk:
         """Its place in the line, or its beginning where it may run beside others."""
         self.calls[call.id] = call
         self._page.begin()
-        lane = call.lane
-        if lane is None:
+        queue = call.queue
+        if queue is None:
             self.waiting.push(call.token, call.client, call)
-        elif lane.running < lane.limit:
-            lane.running += 1
+        elif queue.running < queue.limit:
+            queue.running += 1
             self.begin(call)
-            self.start(call, lane)
+            self.start(call, queue)
             return
         else:
-            lane.waiting.push(call.token, call.client, call)
+            queue.waiting.push(call.token, call.client, call)
         if not self.tell_at:
             self.tell_at = time.monotonic() + TELL_AFTER
 
@@ -60,12 +60,12 @@ class Desk:
         call = Call(header, again.body, again.token, again.client)
         function = self._table.functions.get(call.fn)
         call.queued_at = again.queued or call.queued_at
-        call.lane = self._table.lane(function) if function is not None else None
+        call.queue = self._table.queue(function) if function is not None else None
         entry = self._journal.find(call.id)
         if entry is not None:
             entry.elsewhere = False
         self.queue(call)
-        self._post.hand_over(call)
+        self._delivery.hand_over(call)
 
     def take_over(self) -> None:
         """Queues what the journal says is to be queued again."""
@@ -134,12 +134,12 @@ class Desk:
             children.end_soon(call.scope)
 
     def _take_back(self, call: Call) -> None:
-        lane = call.lane
+        queue = call.queue
         if call in self.inline:
             self.inline.remove(call)
-            lane.running -= 1
+            queue.running -= 1
         else:
-            (self.waiting if lane is None else lane.waiting).remove(call.token, call.client, call)
+            (self.waiting if queue is None else queue.waiting).remove(call.token, call.client, call)
 
     def end(self, call: Call, error: CallErrorDict) -> None:
         """Answers a call that has not begun."""
@@ -164,14 +164,14 @@ class Desk:
         """Answers a call that did not run and may be sent again under its name."""
         for follower in call.followers:
             follower.connection.followers.pop(call.id, None)
-            self._post.refuse(follower.connection, call.id, error)
+            self._delivery.refuse(follower.connection, call.id, error)
         self._leave(call)
 
     def ended(self, call: Call, parts: Any, borrowed: bool) -> List[Connection]:
         """Gives the answer, which is in the journal already, to all who wait. Gives back who takes it slowly."""
         self._leave(call)
         call.last += 1
-        return self._post.event(call, "end", parts, borrowed)
+        return self._delivery.event(call, "end", parts, borrowed)
 
     def _leave(self, call: Call) -> None:
         call.state = ENDED
@@ -180,5 +180,5 @@ class Desk:
         self.lingering.discard(call)
         self._page.end()
 
-    def turns(self) -> "List[Turns[Call]]":
-        return [self.waiting, *(lane.waiting for lane in self._table.lanes)]
+    def fair_queues(self) -> "List[FairQueue[Call]]":
+        return [self.waiting, *(queue.waiting for queue in self._table.queues)]

@@ -6,9 +6,9 @@ from typing import Any, List, NamedTuple, Optional, Tuple
 
 from .. import values
 from ..calls.calls import ENDED, ENDING, Call
-from ..calls.delivery import Post, framed
+from ..calls.delivery import Delivery, framed
 from ..calls.queues import Table
-from ..calls.scheduler import Desk
+from ..calls.scheduler import Scheduler
 from ..handles.handles import Handles
 from ..interface.scrub import Scrubber
 from ..journal.journal import Journal
@@ -22,12 +22,12 @@ from .output import Output
 class Parts(NamedTuple):
     """What a runner works with."""
 
-    desk: Desk
+    scheduler: Scheduler
     journal: Journal
     limits: Limits
     handles: Handles
     table: Table
-    post: Post
+    delivery: Delivery
     output: Output
     scrubber: Scrubber
     record: bool
@@ -37,8 +37,8 @@ class Answers:
     """Thread-safe."""
 
     def __init__(self, parts: Parts, failures: Failures) -> None:
-        self._desk, self._journal, self._limits, self._table = parts.desk, parts.journal, parts.limits, parts.table
-        self._post, self._output, self._failures = parts.post, parts.output, failures
+        self._scheduler, self._journal, self._limits, self._table = parts.scheduler, parts.journal, parts.limits, parts.table
+        self._delivery, self._output, self._failures = parts.delivery, parts.output, failures
         self._lent: List[Tuple[str, int, Any]] = []  # answers in the journal that are memory of the user's objects
         self._lending = threading.Lock()
 
@@ -52,8 +52,8 @@ class Answers:
         header = self._journal.result(call.id, n, body, encoded.tagged, seconds)
         if borrowed and in_memory(self._journal, call.id):
             self._lent.append((call.id, n, body))
-        with self._desk.lock:
-            slow = self._desk.ended(call, framed(header, body), borrowed)
+        with self._scheduler.lock:
+            slow = self._scheduler.ended(call, framed(header, body), borrowed)
             for connection in slow:
                 connection.writing = True
         for connection in slow:
@@ -69,23 +69,23 @@ class Answers:
             self._journal.refused(call.id, call.fn, call.token, error["message"])
         if error["code"] in ("busy", "refused"):  # it did not run, and may be sent again
             self._journal.forget(call.id)
-            with self._desk.lock:
-                self._desk.turned_away(call, error)
+            with self._scheduler.lock:
+                self._scheduler.turned_away(call, error)
             return
         if self._journal.find(call.id) is None:  # it did not begin
-            with self._desk.lock:
-                self._desk.end(call, error)
+            with self._scheduler.lock:
+                self._scheduler.end(call, error)
             return
         header = self._journal.error(call.id, call.last + 1, error, seconds)
-        with self._desk.lock:
-            self._desk.ended(call, framed(header, b""), False)
+        with self._scheduler.lock:
+            self._scheduler.ended(call, framed(header, b""), False)
 
     def _end(self, call: Call) -> Optional[float]:
         """The run is over: no event comes any more but the last. None if that has been given already."""
         seconds = time.monotonic() - call.began
         self.unmeter(call, seconds)
         self.end_capture(call.scope)
-        with self._desk.lock:
+        with self._scheduler.lock:
             if call.state == ENDED:
                 return None
             call.state = ENDING
@@ -105,16 +105,16 @@ class Answers:
     def _deliver(self, connection: Connection) -> None:
         """A large answer out of the user's own memory. What a client does not take quickly is copied."""
         connection.drain()
-        with self._desk.lock:
+        with self._scheduler.lock:
             connection.writing = False
             if connection.shut:
                 connection.close()
             if connection.closed:
-                return  # it is the hub's to drop, which hears of it from the poller
+                return  # it is the reactor's to drop, which hears of it from the poller
             connection.own()
             if connection.out:
-                self._post.watch(connection)
-            self._post.writable(connection)
+                self._delivery.watch(connection)
+            self._delivery.writable(connection)
 
     def own_lent(self) -> None:
         """Before code of the user runs: it may change what an answer that is still kept was made of."""
@@ -137,7 +137,7 @@ def body_of(call: Call, encoded: values.Encoded, alone: bool) -> Tuple[Any, bool
     if not encoded.buffers and not call.deflate:
         return encoded.data, False
     body = encoded.body(call.deflate)
-    if encoded.buffers and alone and call.lane is None:
+    if encoded.buffers and alone and call.queue is None:
         return body, True
     return b"".join(body), False
 

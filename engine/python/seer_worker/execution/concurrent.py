@@ -6,41 +6,41 @@ import time
 from typing import Any, Callable, Optional
 
 from ..calls.calls import Call
-from ..calls.queues import Lane, Table
-from ..calls.scheduler import Desk
+from ..calls.queues import CallQueue, Table
+from ..calls.scheduler import Scheduler
 from ..process import context
-from ..process.threads import Pool, ThreadGate
+from ..process.threads import Pool, ThreadInterrupts
 from .batches import Batches
 from .loop import LoopThread
 from .runner import Runner
-from .streams import NoGate
+from .streams import NoInterrupts
 
 _HAND_OVER = 0.02  # seconds that what is to run in passing waits for the main thread
 _STAND_IN = 0.5  # the same of what runs in turn, while something runs there in passing
 _FOREVER = 60.0
 
 
-class Side:
-    """Begins a call of a lane when there is room in it, and after it the next one."""
+class ConcurrentRunner:
+    """Begins a call of a queue when there is room in it, and after it the next one."""
 
-    def __init__(self, desk: Desk, table: Table, runner: Runner, batches: Batches, loop: Callable[[], LoopThread]) -> None:
-        self._desk, self._table, self._runner, self._batches, self._loop = desk, table, runner, batches, loop
+    def __init__(self, scheduler: Scheduler, table: Table, runner: Runner, batches: Batches, loop: Callable[[], LoopThread]) -> None:
+        self._scheduler, self._table, self._runner, self._batches, self._loop = scheduler, table, runner, batches, loop
         self._pool = Pool()
         self._main = threading.get_ident()
         self._passing: Optional[Call] = None  # what the main thread runs in passing
         self.stands_in = False  # another thread gives turns in place of the main one, which waits until it has ended
 
-    def start(self, call: Call, lane: Lane) -> None:
-        """With the lock; the call has its place among the running ones of the lane."""
+    def start(self, call: Call, queue: CallQueue) -> None:
+        """With the lock; the call has its place among the running ones of the queue."""
         function = self._table.functions.get(call.fn)
         if function is not None and function.options.batch:
-            self._pool.run(self._batch, call, lane)
+            self._pool.run(self._batch, call, queue)
         elif function is not None and function.options.is_async:
-            self._loop().begin(self._task, call, lane)
-        elif lane.brief and threading.get_ident() == self._main:  # which is at the poller just now
-            self._desk.inline.append(call)  # it runs when everything that has come has been read
+            self._loop().begin(self._task, call, queue)
+        elif queue.brief and threading.get_ident() == self._main:  # which is at the poller just now
+            self._scheduler.inline.append(call)  # it runs when everything that has come has been read
         else:
-            self._pool.run(self._thread, call, lane)
+            self._pool.run(self._thread, call, queue)
 
     def held_up(self, seconds: float) -> float:
         """With the lock: the main thread has been inside what it does for so long. Tells when to look again.
@@ -49,73 +49,73 @@ class Side:
         its turn first: those have their turns in another thread then.
         """
         again = _FOREVER
-        if self._desk.inline:
+        if self._scheduler.inline:
             if seconds < _HAND_OVER:
                 again = _HAND_OVER - seconds
             else:
                 self._hand_over()
-        if self._passing is not None and self._desk.waiting and not self.stands_in:
+        if self._passing is not None and self._scheduler.waiting and not self.stands_in:
             if seconds < _STAND_IN:
                 again = min(again, _STAND_IN - seconds)
             else:
                 self.stands_in = True
-                self._passing.lane.distrust()
+                self._passing.queue.distrust()
                 self._pool.run(self._stand_in)
         return again
 
     def _hand_over(self) -> None:
-        while self._desk.inline:
-            call = self._desk.inline.popleft()
-            self._pool.run(self._thread, call, call.lane)
+        while self._scheduler.inline:
+            call = self._scheduler.inline.popleft()
+            self._pool.run(self._thread, call, call.queue)
 
     def _stand_in(self) -> None:
         """Gives turns until the main thread can."""
-        desk, table = self._desk, self._table
+        scheduler, table = self._scheduler, self._table
         while True:
-            with desk.lock:
-                call = desk.waiting.pop() if self._passing is not None else None
+            with scheduler.lock:
+                call = scheduler.waiting.pop() if self._passing is not None else None
                 if call is None:
                     self.stands_in = False
                     break
-                desk.begin(call)
+                scheduler.begin(call)
             function = table.functions.get(call.fn)
             if function is not None and function.options.batch:
-                self._batches.beside(call, desk.waiting)
+                self._batches.beside(call, scheduler.waiting)
             else:
-                self._runner.perform(call, ThreadGate())
-        desk.poke()
+                self._runner.perform(call, ThreadInterrupts())
+        scheduler.poke()
 
-    def in_passing(self, call: Call, gate: Any) -> None:
+    def in_passing(self, call: Call, interrupts: Any) -> None:
         """In the main thread."""
-        lane: Lane = call.lane
+        queue: CallQueue = call.queue
         self._passing = call
-        self._runner.perform(call, gate)
-        with self._desk.lock:
+        self._runner.perform(call, interrupts)
+        with self._scheduler.lock:
             self._passing = None
-            following = self._following(call, lane)
+            following = self._following(call, queue)
             if following is not None:
-                self.start(following, lane)
+                self.start(following, queue)
 
-    def _thread(self, call: Call, lane: Lane) -> None:
+    def _thread(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
-            self._runner.perform(current, ThreadGate())
-            with self._desk.lock:
-                current = self._following(current, lane)
+            self._runner.perform(current, ThreadInterrupts())
+            with self._scheduler.lock:
+                current = self._following(current, queue)
 
-    def _batch(self, call: Call, lane: Lane) -> None:
+    def _batch(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
-            self._batches.beside(current, lane.waiting)
-            with self._desk.lock:
-                current = self._following(current, lane)
+            self._batches.beside(current, queue.waiting)
+            with self._scheduler.lock:
+                current = self._following(current, queue)
 
-    async def _task(self, call: Call, lane: Lane) -> None:
+    async def _task(self, call: Call, queue: CallQueue) -> None:
         current: Optional[Call] = call
         while current is not None:
             await self._perform(current)
-            with self._desk.lock:
-                current = self._following(current, lane)
+            with self._scheduler.lock:
+                current = self._following(current, queue)
 
     async def _perform(self, call: Call) -> None:
         import asyncio  # only interfaces with functions that are async get here
@@ -127,7 +127,7 @@ class Side:
             runner.admit(call, prepared)
             result: Any = prepared.function.call(*prepared.args, **prepared.kwargs)
             if inspect.isasyncgen(result):
-                await runner.streams.asynchronous(call, result, NoGate())
+                await runner.streams.asynchronous(call, result, NoInterrupts())
                 result = None
             elif inspect.isawaitable(result):
                 result = await result
@@ -141,15 +141,15 @@ class Side:
             context.leave(token)
             runner.answer(call, encoded)
 
-    def _following(self, call: Call, lane: Lane) -> Optional[Call]:
-        """After a run: the next call of its lane, if one waits. With the lock."""
-        lane.ran(time.monotonic() - call.began)
-        if lane.running <= lane.limit:
-            following = lane.waiting.pop()
+    def _following(self, call: Call, queue: CallQueue) -> Optional[Call]:
+        """After a run: the next call of its queue, if one waits. With the lock."""
+        queue.ran(time.monotonic() - call.began)
+        if queue.running <= queue.limit:
+            following = queue.waiting.pop()
             if following is not None:
-                self._desk.begin(following)
+                self._scheduler.begin(following)
                 return following
-        lane.running -= 1
+        queue.running -= 1
         return None
 
 

@@ -14,8 +14,8 @@ from ..calls.queues import Function
 from ..handles.handles import HandleGone, Kept, size_of
 from ..process import context
 from ..process.context import Scope
-from ..process.interrupts import Gate
-from ..process.threads import ThreadGate
+from ..process.interrupts import Interrupts
+from ..process.threads import ThreadInterrupts
 from ..schema.validate import BadArguments
 from ..transport.errors import call_error
 from ..transport.frames import load_json
@@ -23,7 +23,7 @@ from .answers import Answers, Parts
 from .failures import Failures, Refusal
 from .streams import Streams
 
-AnyGate = Union[Gate, ThreadGate]
+AnyInterrupts = Union[Interrupts, ThreadInterrupts]
 _ORDINARY = frozenset((type(None), bool, int, float, str, bytes, list, dict, tuple))  # no generators, nothing to wait for
 
 
@@ -41,21 +41,21 @@ class Runner:
     def __init__(self, parts: Parts, failures: Failures, wait: Callable[[Any], Any]) -> None:
         """wait runs a coroutine to its end, for the main thread and others that run functions which are not async."""
         self._parts, self.wait = parts, wait
-        self._desk, self._journal, self._limits = parts.desk, parts.journal, parts.limits
+        self._scheduler, self._journal, self._limits = parts.scheduler, parts.journal, parts.limits
         self._answers = answers = Answers(parts, failures)
         self.answer, self.fail, self.unmeter, self.end_capture = answers.answer, answers.fail, answers.unmeter, answers.end_capture
-        self.streams = Streams(parts.desk, parts.journal, parts.post, parts.table, self.encode)
+        self.streams = Streams(parts.scheduler, parts.journal, parts.delivery, parts.table, self.encode)
         self._process, self._main = os.getpid(), threading.get_ident()
 
     # --- one call
 
-    def perform(self, call: Call, gate: AnyGate) -> None:
+    def perform(self, call: Call, interrupts: AnyInterrupts) -> None:
         """Runs a call that is no batch. Whatever the function does, short of ending the process, becomes an answer."""
-        token = self.open(call, partial(gate.interrupt, call))
+        token = self.open(call, partial(interrupts.interrupt, call))
         try:
-            prepared = gate.run(call, self.prepare, call)
+            prepared = interrupts.run(call, self.prepare, call)
             self.admit(call, prepared)
-            encoded = gate.run(call, self._run, call, prepared, gate)
+            encoded = interrupts.run(call, self._run, call, prepared, interrupts)
         except BaseException as e:
             self.same_process()
             context.leave(token)
@@ -69,7 +69,7 @@ class Runner:
         """The beginning of a run; stop interrupts it. The answer is for context.leave, in this thread or task."""
         call.scope = scope = Scope(call.id)
         call.began = time.monotonic()
-        with self._desk.lock:
+        with self._scheduler.lock:
             call.stop = stop
             if call.reason:  # it was stopped on its way here
                 stop(call.reason)
@@ -141,7 +141,7 @@ class Runner:
         if limit or left is not None:
             call.deadline = now + limit
             if threading.get_ident() != self._main:
-                self._desk.poke()
+                self._scheduler.poke()
         if capture and call.scope is not None and self.captures(call):
             self.capture(call.scope, [call])
 
@@ -153,14 +153,14 @@ class Runner:
         """What is printed there is an event of all the calls."""
         self._parts.output.begin(scope, partial(self.streams.printed, calls))
 
-    def _run(self, call: Call, prepared: Prepared, gate: AnyGate) -> values.Encoded:
+    def _run(self, call: Call, prepared: Prepared, interrupts: AnyInterrupts) -> values.Encoded:
         result = prepared.function.call(*prepared.args, **prepared.kwargs)
         if type(result) in _ORDINARY:
             pass
         elif isinstance(result, types.GeneratorType):
-            result = self.streams.sync(call, result, gate)
+            result = self.streams.sync(call, result, interrupts)
         elif inspect.isasyncgen(result):
-            result = self.wait(self.streams.asynchronous(call, result, gate))
+            result = self.wait(self.streams.asynchronous(call, result, interrupts))
         elif inspect.iscoroutine(result):
             result = self.wait(result)
         return self.encode(call, result)

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any, AsyncGenerator, Callable, Generator, Sequence
 
 from ..calls.calls import ENDED, Call
-from ..calls.delivery import Post, framed
+from ..calls.delivery import Delivery, framed
 from ..calls.queues import Table
-from ..calls.scheduler import Desk
+from ..calls.scheduler import Scheduler
 from ..journal.journal import Journal
 from ..transport.frames import ONE_PIECE
 from .answers import body_of, in_memory
@@ -15,7 +15,7 @@ from .answers import body_of, in_memory
 Encode = Callable[[Call, Any], Any]
 
 
-class NoGate:
+class NoInterrupts:
     """For code that nothing interrupts from outside, such as a task."""
 
     def outside(self, call: object, function: Callable[..., Any], *args: Any) -> Any:
@@ -26,10 +26,10 @@ class NoGate:
 class Streams:
     """Turns what comes while a call runs into its events."""
 
-    def __init__(self, desk: Desk, journal: Journal, post: Post, table: Table, encode: Encode) -> None:
-        self._desk, self._journal, self._post, self._table, self._encode = desk, journal, post, table, encode
+    def __init__(self, scheduler: Scheduler, journal: Journal, delivery: Delivery, table: Table, encode: Encode) -> None:
+        self._scheduler, self._journal, self._delivery, self._table, self._encode = scheduler, journal, delivery, table, encode
 
-    def sync(self, call: Call, generator: "Generator[Any, Any, Any]", gate: Any) -> Any:
+    def sync(self, call: Call, generator: "Generator[Any, Any, Any]", interrupts: Any) -> Any:
         """Sends what it yields, and gives what it returns."""
         try:
             while True:
@@ -39,18 +39,18 @@ class Streams:
                     return e.value
                 encoded = self._encode(call, item)
                 del item
-                if not gate.outside(call, self._item, call, encoded):
+                if not interrupts.outside(call, self._item, call, encoded):
                     self._wait(call)
         finally:
             generator.close()
 
-    async def asynchronous(self, call: Call, generator: "AsyncGenerator[Any, Any]", gate: Any) -> None:
+    async def asynchronous(self, call: Call, generator: "AsyncGenerator[Any, Any]", interrupts: Any) -> None:
         """The same on an event loop, which goes on while the generator is held."""
         try:
             async for item in generator:
                 encoded = self._encode(call, item)
                 del item
-                if not gate.outside(call, self._item, call, encoded):
+                if not interrupts.outside(call, self._item, call, encoded):
                     await self._wait_async(call)
         finally:
             await generator.aclose()
@@ -68,15 +68,15 @@ class Streams:
             parts = framed(header, body)
             if borrowed and size <= ONE_PIECE:
                 parts = [b"".join(parts)]
-            with self._desk.lock:
+            with self._scheduler.lock:
                 if call.state == ENDED:
                     return True
                 call.last = n
                 call.items.append((n, size))
                 call.ahead += size
-                for connection in self._post.event(call, "item", parts, borrowed):
+                for connection in self._delivery.event(call, "item", parts, borrowed):
                     connection.own()
-                    self._post.watch(connection)
+                    self._delivery.watch(connection)
                 return call.has_room()
 
     def printed(self, calls: Sequence[Call], stream: int, text: str) -> None:
@@ -85,15 +85,15 @@ class Streams:
             with self._order(call):
                 n = call.last + 1
                 header = self._journal.output(call.id, n, stream, text)
-                with self._desk.lock:
+                with self._scheduler.lock:
                     if call.state != ENDED:
                         call.last = n
-                        self._post.event(call, "output", framed(header, text.encode("utf-8", "replace")))
+                        self._delivery.event(call, "output", framed(header, text.encode("utf-8", "replace")))
 
     def _order(self, call: Call) -> threading.Lock:
         """Events are numbered, written and sent one at a time."""
         if call.order is None:
-            with self._desk.lock:
+            with self._scheduler.lock:
                 if call.order is None:
                     call.order = threading.Lock()
         return call.order
@@ -101,7 +101,7 @@ class Streams:
     def _wait(self, call: Call) -> None:
         """Until there is room, or the call is interrupted."""
         event = threading.Event()
-        with self._desk.lock:
+        with self._scheduler.lock:
             call.room = event.set
             if call.has_room() or call.reason:
                 event.set()
@@ -112,7 +112,7 @@ class Streams:
         import asyncio  # it is there already, where there is a generator that needs it
         loop = asyncio.get_running_loop()
         event = asyncio.Event()
-        with self._desk.lock:
+        with self._scheduler.lock:
             call.room = partial(loop.call_soon_threadsafe, event.set)
             if call.has_room():
                 event.set()

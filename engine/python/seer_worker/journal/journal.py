@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from .entry import GONE, Again, Entry, Event, Place
 from .history import History
-from .predecessor import Heir, end_with
+from .predecessor import Predecessor, end_with
 from .segments import SEGMENT_SIZE, Body, Segments
 from .writer import UNDRAINED, JournalFull, Writer, to_json
 
@@ -41,10 +41,10 @@ class Journal:
             os.makedirs(folder, 0o700, exist_ok=True)
             store = Segments(folder, sizes.get("segment", SEGMENT_SIZE))
         self._writer = Writer(store, history, self._about, record, sizes.get("undrained", UNDRAINED))
-        self._heir: Optional[Heir] = None
+        self._predecessor: Optional[Predecessor] = None
         if store is not None:
-            self._heir = Heir(store, history, self._writer, died)
-            self.again, self.read_use = self._heir.again, self._heir.read_use
+            self._predecessor = Predecessor(store, history, self._writer, died)
+            self.again, self.read_use = self._predecessor.again, self._predecessor.read_use
             reference = weakref.ref(self)
             os.register_at_fork(after_in_child=lambda: _let_go(reference()))
         self.use = use or self.use
@@ -53,9 +53,9 @@ class Journal:
 
     def find(self, id: str) -> Optional[Entry]:
         """The call that has the name, if it is remembered. It must then never run again, unless it is in self.again."""
-        if self._heir is not None and self._heir.waits:
+        if self._predecessor is not None and self._predecessor.waits:
             with self._lock:
-                self.again += self._heir.read_on(self.leaving)
+                self.again += self._predecessor.read_on(self.leaving)
         return self._history.entries.get(id)
 
     def reaches(self, age: float) -> bool:
@@ -195,8 +195,8 @@ class Journal:
     def sweep(self) -> None:
         """Forgets what is old. The journal does it by itself while calls come; an idle worker may do it once a minute."""
         with self._lock:
-            if self._heir is not None and self._heir.waits:
-                self.again += self._heir.read_on(self.leaving)
+            if self._predecessor is not None and self._predecessor.waits:
+                self.again += self._predecessor.read_on(self.leaving)
             self._history.sweep(time.time())
             self._writer.flush()
 

@@ -11,7 +11,7 @@ from .segments import Segments
 from .writer import Writer, to_json
 
 
-class Heir:
+class Predecessor:
     """Not thread-safe: the journal has the lock."""
 
     def __init__(self, store: Segments, history: History, writer: Writer, died: str = "") -> None:

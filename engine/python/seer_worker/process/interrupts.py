@@ -17,7 +17,7 @@ class Interrupted(KeyboardInterrupt):
         self.reason = reason
 
 
-class Gate:
+class Interrupts:
     """Made in the main thread, which passes through it for every call.
 
     A signal may arrive late, when its call is over and another one runs. So it names its call, and the handler

@@ -8,8 +8,8 @@ from typing import Any, Callable, Optional
 from .interrupts import Interrupted
 
 
-class ThreadGate:
-    """As Gate, for one call in one thread. Python code ends at once; a C function ends first."""
+class ThreadInterrupts:
+    """As Interrupts, for one call in one thread. Python code ends at once; a C function ends first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

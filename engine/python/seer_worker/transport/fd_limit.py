@@ -21,7 +21,7 @@ def widen() -> None:
             pass
 
 
-class Room:
+class FDLimit:
     """Counts connections; those that the runtime shares among clients are of nobody."""
 
     def __init__(self) -> None:

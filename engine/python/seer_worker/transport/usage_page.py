@@ -6,7 +6,7 @@ import time
 SIZE = 64
 
 
-class Page:
+class UsagePage:
     """Calls begun, calls ended, nanoseconds of the last of these. Written by one thread at a time."""
 
     def __init__(self, fd: int) -> None:
