@@ -5,12 +5,12 @@ import socket
 import time
 from typing import Any, List, Optional
 
-from .direct import state_of
-from .edges import Aborted, patience, show
+from .codec import Aborted, patience, show
+from .endpoint import Cut, NotReady, NotThere, Rejected
 from .errors import CallTimeout, Cancelled, SeerError, error_of
+from .framing import Event
 from .settings import Options
-from .where import Cut, NotReady, NotThere, Rejected
-from .wire import Event
+from .socket_transport import state_of
 
 GRACE_SECONDS = 10.0  # for the sandbox to say itself that a call timed out
 _ENOUGH = 0.3  # the pause after a handful of tries: one that hung, for the machine was suspended, does not use up all patience

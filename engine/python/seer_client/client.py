@@ -11,15 +11,15 @@ from urllib.parse import quote
 from seer_worker.values import decode, value_parts
 
 from .call import Call
-from .direct import CANCEL_SECONDS, Direct
-from .edges import RETRY_SECONDS, encoded_arguments, read_json
+from .codec import RETRY_SECONDS, encoded_arguments, read_json
+from .endpoint import Cut, Info, NotThere, NoUpgrade, Rejected, read_info
 from .errors import SeerError, UnknownCall, error_of
+from .framing import Event, strict_json
+from .futures import PendingCall, Stream, Threads
 from .handle import Handle
-from .pending import PendingCall, Stream, Threads
-from .posted import Posted, one_request
+from .http_transport import HTTPTransport, one_request
 from .settings import Options, current_options
-from .where import Cut, Info, NotThere, NoUpgrade, Rejected, read_info
-from .wire import Event, strict_json
+from .socket_transport import CANCEL_SECONDS, SocketTransport
 
 PATIENCE_SECONDS = 300.0  # to get through again in the middle of a call
 _KEPT = 16  # idle connections
@@ -159,7 +159,7 @@ class Client:
 
     def keep(self, link: Any) -> None:
         """The connection is good for another call."""
-        kept = self._posts if isinstance(link, Posted) else self._idle
+        kept = self._posts if isinstance(link, HTTPTransport) else self._idle
         if len(kept) < _KEPT and os.getpid() == self.process:
             kept.append(link)
         else:
@@ -169,7 +169,7 @@ class Client:
         """A new connection."""
         if self._hand_over and info.local and not post:
             try:
-                link = Direct(info)
+                link = SocketTransport(info)
                 self._posting = False
                 return link
             except NoUpgrade:
@@ -178,7 +178,7 @@ class Client:
                 raise e.cause() from None
         self._posting = self._posting or not post
         try:
-            return Posted(info)
+            return HTTPTransport(info)
         except ValueError as e:
             raise NotThere(str(e)) from None
 

@@ -6,9 +6,9 @@ from typing import Any, Mapping, Sequence
 
 from seer_worker.values import Unserialisable, encode
 
+from .endpoint import NotThere, Rejected
 from .errors import BadArguments, SeerError
 from .settings import Output
-from .where import NotThere, Rejected
 
 RETRY_SECONDS = 20.0  # to get through on this machine, and while a worker is being started
 FIRST_SECONDS = 30.0  # to get through at all

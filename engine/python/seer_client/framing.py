@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, NoReturn, Sequence, Union
 
 from seer_worker.values import BodyReader
 
-from .where import Cut
+from .endpoint import Cut
 
 FRAME_PREFIX = struct.Struct("<IQ")
 MAX_FRAME_HEADER, MAX_FRAME_BODY = 1 << 20, 64 << 30
@@ -62,7 +62,7 @@ def checked_sizes(prefix: bytes) -> "tuple[int, int]":
     return header_size, body_size
 
 
-class Wire:
+class FrameStream:
     """One end of a stream of frames. What is large goes to where it stays without a copy in between."""
 
     def __init__(self, sock: socket.socket) -> None:

@@ -5,7 +5,7 @@ import time
 from typing import Any, AsyncIterator, Callable, Dict, Iterator, List
 
 from .call import Call
-from .edges import Aborted
+from .codec import Aborted
 from .errors import SeerError, UnknownCall
 from .settings import Options
 

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from seer_worker.values import BodyReader
 
+from .endpoint import Cut, Info, Rejected
+from .framing import FRAME_PREFIX, Event, checked_sizes, frame_header
 from .web import Http
-from .where import Cut, Info, Rejected
-from .wire import FRAME_PREFIX, Event, checked_sizes, frame_header
 
 WAIT_SECONDS = 50.0  # one request for an answer; tunnels cut those that last longer than 100 s
 FIRST_PIECE, LEAST_PIECE, MOST_PIECE = 1 << 20, 1 << 16, 8 << 20  # of arguments
@@ -32,7 +32,7 @@ class Partial:
         self.have += count
 
 
-class Posted:
+class HTTPTransport:
     """One call at a time; others after it."""
 
     def __init__(self, info: Info) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 from .client import Client
 from .errors import SeerError
-from .pending import AsyncStream, PendingCall, Stream, awaited
+from .futures import AsyncStream, PendingCall, Stream, awaited
 from .settings import current_options
 
 

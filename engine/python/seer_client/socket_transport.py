@@ -6,8 +6,8 @@ import socket
 import time
 from typing import Any, Dict, List, Optional
 
-from .where import Cut, Info, NotReady, NotThere, NoUpgrade, Rejected, dial, idle_check
-from .wire import MAX_FRAME_HEADER, Event, Wire
+from .endpoint import Cut, Info, NotReady, NotThere, NoUpgrade, Rejected, dial, idle_check
+from .framing import MAX_FRAME_HEADER, Event, FrameStream
 
 HAND_OVER_SECONDS = 75.0  # the sandbox waits up to a minute for a worker that is starting
 CANCEL_SECONDS = 5.0
@@ -15,7 +15,7 @@ _ASK_FIRST = 1 << 20  # a repeat of more than that asks whether the call is know
 _KEEPS_MUCH = 1 << 16  # an answer of more than that is acknowledged at once, so that it need not be kept
 
 
-class Direct:
+class SocketTransport:
     """One call at a time; others after it."""
 
     def __init__(self, info: Info) -> None:
@@ -23,7 +23,7 @@ class Direct:
             self._sock = dial(info)
         except (OSError, ValueError) as e:
             raise NotThere(str(e)) from None
-        self._wire, self._whole, self._told, self._timeout = Wire(self._sock), False, 0, False
+        self._wire, self._whole, self._told, self._timeout = FrameStream(self._sock), False, 0, False
         try:
             self._sock.settimeout(HAND_OVER_SECONDS)
             self._upgrade(info)

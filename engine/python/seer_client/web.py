@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, Iterable, Optional, Tuple
 from urllib.parse import urlsplit
 
-from .where import CONNECT_SECONDS, Cut, Info, NotThere, Rejected, dial
+from .endpoint import CONNECT_SECONDS, Cut, Info, NotThere, Rejected, dial
 
 SLACK_SECONDS = 30.0  # a request that has not been answered so long after it should have been is lost
 
