@@ -8,11 +8,10 @@ import tempfile
 
 from jupyter_ydoc import YNotebook
 from pycrdt import Doc
-
-from seer_notebook.document_cells import SharedCells
-from seer_notebook.document_shared import _plain
-from seer_notebook.history import kept_at
-from seer_notebook.saving import as_jupyter_writes, joined
+from seer_notebook.document.cells import SharedCells
+from seer_notebook.document.history import kept_at
+from seer_notebook.document.saving import as_jupyter_writes, joined
+from seer_notebook.document.shared import _plain
 
 
 def cell(rnd, n):

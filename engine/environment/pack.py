@@ -10,7 +10,7 @@ PACKAGES = os.path.join(LAYER, "python")
 OWN = os.path.join(LAYER, "venv")
 BELOW = sys.argv[2]
 SHARED = sys.argv[3] == "shared"
-# What the notebook's service finds in the layers themselves (seer_notebook/assets.py), for
+# What the notebook's service finds in the layers themselves (seer_notebook/server/assets.py), for
 # Tornado serves no links: extensions, and JupyterLab's own files, three quarters of all.
 ELSEWHERE = {os.path.join("jupyter", "labextensions")}
 LAB = {os.path.join("jupyter", "lab", name) for name in ("schemas", "static", "themes")}

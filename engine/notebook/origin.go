@@ -30,8 +30,8 @@ func OwnOrigin(page string) string {
 	return u.String()
 }
 
-// ownHost is the name that belongs to a path. door.py and engine/codeserver/door.cjs
-// make the same.
+// ownHost is the name that belongs to a path. base_path.py of seer_notebook and
+// engine/codeserver/door.cjs make the same.
 func ownHost(base string) string {
 	sum := sha256.Sum256([]byte("seer page " + base))
 	return "seer-" + hex.EncodeToString(sum[:16]) + ".localhost"

@@ -22,7 +22,10 @@ func (s Spec) upload(ctx context.Context, rt *client.Client) error {
 		return err
 	}
 	if err := s.unpackCompiled(dir); err != nil { // then it is compiled there
-		if err := os.RemoveAll(filepath.Join(dir, "seer_notebook", "__pycache__")); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, "seer_notebook")); err != nil {
+			return err
+		}
+		if err := os.CopyFS(dir, python.Notebook); err != nil {
 			return err
 		}
 	}

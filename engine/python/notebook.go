@@ -7,5 +7,5 @@ import "embed"
 // put into a folder as it is and started as python3 -m seer_notebook --config FILE,
 // with that folder on PYTHONPATH or as the working folder. It is never written to.
 //
-//go:embed seer_notebook/*.py
+//go:embed seer_notebook/*.py seer_notebook/*/*.py
 var Notebook embed.FS

@@ -141,7 +141,8 @@ sys.dont_write_bytecode = True
 from importlib.machinery import SourceFileLoader
 compiled, before = [], SourceFileLoader.source_to_code
 SourceFileLoader.source_to_code = lambda self, data, path: compiled.append(os.path.basename(path)) or before(self, data, path)
-from seer_notebook import settings, supervisor
+from seer_notebook import settings
+from seer_notebook.server import supervisor
 print(compiled, supervisor.main.__code__.co_filename == supervisor.__file__, getattr(settings, "CHANGED", 0))`
 	for _, want := range []string{"[] True 0\n", "['settings.py'] True 7\n"} {
 		out, err := exec.CommandContext(t.Context(), interpreter(), "-I", "-c", use, dir).CombinedOutput()

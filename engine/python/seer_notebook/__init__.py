@@ -16,6 +16,6 @@ def _jupyter_server_extension_points() -> List[Dict[str, Any]]:
 
 
 def _load_jupyter_server_extension(app: Any) -> None:
-    from .extension import load
+    from .server.extension import load
 
     load(app)

@@ -2,6 +2,6 @@
 
 import sys
 
-from .supervisor import main
+from .server.supervisor import main
 
 sys.exit(main(sys.argv[1:]))

@@ -20,39 +20,39 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import harness  # noqa: E402
 import nbformat.sign  # noqa: E402
-from test_door import Neighbour  # noqa: E402
+from test_base_path import Neighbour  # noqa: E402
 
-from seer_notebook import door  # noqa: E402
+from seer_notebook.server import base_path  # noqa: E402
 
 BASE = "/aBc-123_first/"
 BEARER = {"Authorization": "Bearer " + harness.TOKEN}
 SCRIPT = "from IPython.display import display, HTML\ndisplay(HTML('<script>steal()</script>'))"
-ANY_NAME = {"door": "leads_elsewhere = lambda host, base: False"}
-ANY_COOKIE = {"door": "own_host = lambda base: '127.0.0.1'\nCOOKIES.clear()"}
+ANY_NAME = {"server/base_path": "leads_elsewhere = lambda host, base: False"}
+ANY_COOKIE = {"server/base_path": "own_host = lambda base: '127.0.0.1'\nCOOKIES.clear()"}
 SIGNED = {
-    "document_file": """
+    "document/file": """
 _save = FileDocument.save
 async def save(self):
     await _save(self)
     self._contents.notary.sign(nbformat.read(os.path.join(self._root, self.path), as_version=4))
 FileDocument.save = save
 """,
-    "server": """
+    "server/server": """
 _configured = configured
 def configured(*args):
     c = _configured(*args)
     del c["NotebookNotary"]
     return c
 """}
-ANY_PATH = {"paths": "existing = lambda root, path: path"}
-OPEN_FOLDER = {"places": """
+ANY_PATH = {"document/paths": "existing = lambda root, path: path"}
+OPEN_FOLDER = {"server/places": """
 _sockets = sockets
 def sockets(private):
     folder = _sockets(private)
     os.chmod(folder, 0o777)
     return folder
 """}
-PLAIN_FILES = {"server": """
+PLAIN_FILES = {"server/server": """
 from jupyter_server.base.handlers import AuthenticatedFileHandler
 AuthenticatedFileHandler.content_security_policy = "frame-ancestors 'self'"
 """}
@@ -75,12 +75,12 @@ def cookies(defended: bool, folder: Path) -> str:
     server, neighbour = start(folder, {} if defended else ANY_COOKIE), Neighbour()
     try:
         if not defended:
-            door.own_host = lambda base: "127.0.0.1"
+            base_path.own_host = lambda base: "127.0.0.1"
         there = socket.getaddrinfo
         socket.getaddrinfo = lambda host, *a, **k: there("127.0.0.1" if str(host).endswith(".localhost") else host, *a, **k)
         browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
-        browser.open("http://%s:%d%sseer/v1?token=%s" % (door.own_host(BASE), server.port, BASE, harness.TOKEN)).read()
-        browser.open("http://%s:%d%s" % (door.own_host("/the-neighbours/"), neighbour.server_port, BASE)).read()
+        browser.open("http://%s:%d%sseer/v1?token=%s" % (base_path.own_host(BASE), server.port, BASE, harness.TOKEN)).read()
+        browser.open("http://%s:%d%s" % (base_path.own_host("/the-neighbours/"), neighbour.server_port, BASE)).read()
         return "succeeded" if "username-" in neighbour.heard[-1] else "the browser sends no cookie"
     finally:
         neighbour.close()

@@ -10,7 +10,7 @@ import harness  # noqa: F401 (finds the service)
 from jupyter_core.paths import jupyter_path
 from traitlets.config import Config
 
-from seer_notebook import assets
+from seer_notebook.server import assets
 
 
 class Assets(unittest.TestCase):

@@ -14,8 +14,8 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook.kernel import Kernel
-from seer_notebook.watch import RESTARTED, WATCH
+from seer_notebook.kernel.kernel import Kernel
+from seer_notebook.kernel.watch import RESTARTED, WATCH
 
 PATIENCE = 30.0
 

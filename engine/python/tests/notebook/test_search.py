@@ -9,7 +9,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook import places
+from seer_notebook.server import places
 
 
 class Search(unittest.TestCase):

@@ -18,10 +18,13 @@ import zmq
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from seer_notebook import merge, messages, paths, saving, settings, store
-from seer_notebook.events import Budget, Log
-from seer_notebook.execution import Execution
-from seer_notebook.outputs import KEPT, Outputs
+from seer_notebook import settings
+from seer_notebook.document import merge, paths, saving
+from seer_notebook.execution.events import Budget, Log
+from seer_notebook.execution.execution import Execution
+from seer_notebook.execution.outputs import KEPT, Outputs
+from seer_notebook.kernel import messages
+from seer_notebook.sessions import store
 
 
 class Pieces(unittest.TestCase):
@@ -63,9 +66,9 @@ class Late(unittest.TestCase):
         code = """if True:
             import sys
             sys.path.insert(0, %r)
-            from seer_notebook import late
+            from seer_notebook.server import late
             late.syntax()
-            import seer_notebook.server
+            import seer_notebook.server.server
             import jsonschema
             assert "jsonschema._format" in sys.modules
             assert "rfc3987_syntax.syntax_helpers" not in sys.modules
@@ -77,7 +80,7 @@ class Late(unittest.TestCase):
             assert rfc3987_syntax.is_valid_syntax is rfc3987_syntax.syntax_helpers.is_valid_syntax
         """ % str(Path(__file__).resolve().parents[2])
         subprocess.run([sys.executable, "-B", "-c", code], check=True)
-        other = code.split("import seer_notebook.server")[0] + """
+        other = code.split("import seer_notebook.server.server")[0] + """
             from rfc3987_syntax import is_valid_syntax_iri
             import rfc3987_syntax.utils
             assert is_valid_syntax_iri("a:b")
@@ -106,7 +109,7 @@ class Late(unittest.TestCase):
                 import builtins, sys, threading
                 sys.path[:0] = [%r, %r]
                 from concurrent.futures import ThreadPoolExecutor
-                from seer_notebook import late
+                from seer_notebook.server import late
                 late.syntax()
                 import rfc3987_syntax
                 first = rfc3987_syntax.is_valid_syntax
@@ -130,7 +133,7 @@ class Late(unittest.TestCase):
 
 class Interrupting(unittest.TestCase):
     def test_it_is_answered_when_what_ran_has_ended(self) -> None:
-        from seer_notebook import session as module
+        from seer_notebook.sessions import session as module
 
         async def ask(patience: float, ends: bool) -> bool:
             service = SimpleNamespace(settings=SimpleNamespace(root="/"), kernels=None, log=None, kernel_env=dict)
@@ -162,7 +165,7 @@ class FirstKernel(unittest.TestCase):
             from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
             from jupyter_client.provisioning import KernelProvisionerFactory
             from traitlets.config import Application
-            from seer_notebook import starting
+            from seer_notebook.server import starting
             app = Application()
             app.kernel_spec_manager = KernelSpecManager()
             starting.prepare(app)

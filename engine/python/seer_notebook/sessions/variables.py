@@ -6,8 +6,8 @@ import ast
 import json
 from typing import Any, Dict, List, Optional
 
+from ..errors import Refused
 from . import setup_code
-from .errors import Refused
 from .session import Session
 
 # Runs in the kernel. It knows the libraries that are loaded there; reprs of users' own types get 2 s in all.

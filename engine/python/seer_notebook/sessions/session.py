@@ -8,14 +8,14 @@ from collections import OrderedDict, deque
 from functools import partial
 from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional
 
+from ..errors import Refused
+from ..execution.execution import Execution
+from ..kernel.kernel import Kernel
+from ..kernel.requests import Died
+from ..kernel.watch import RESTARTED
+from ..settings import Settings
 from . import setup_code
-from .errors import Refused
-from .execution import Execution
-from .kernel import Kernel
-from .requests import Died
-from .settings import Settings
 from .shows import Shows
-from .watch import RESTARTED
 
 INTERRUPT = 10.0  # seconds that an interrupt waits for the end of what runs
 

@@ -53,7 +53,7 @@ def leads_elsewhere(host: str, base: str) -> bool:
     return False
 
 
-class Door:
+class BasePath:
     """Lets nothing in that has not the path, which can become another one, or that comes by another one's name."""
 
     def __init__(self, app: Any) -> None:

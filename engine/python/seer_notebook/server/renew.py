@@ -7,10 +7,10 @@ import json
 import os
 from typing import Any, Dict
 
-from .errors import Refused
-from .handler import Handler, answers
-from .session import Session
-from .settings import Mistake, Settings, slashes
+from ..errors import Refused
+from ..http.handler import Handler, answers
+from ..sessions.session import Session
+from ..settings import Mistake, Settings, slashes
 
 RESEED = """
 def _reseed():
@@ -50,9 +50,9 @@ class Renew(Handler):
         asked = self.body({"token": str, "base_url": str}, "token")
         if not 16 <= len(asked["token"]) <= 1000:
             raise Refused("invalid", "token must have 16 to 1000 characters")
-        door: Any = self.settings["seer_door"]
+        path: Any = self.settings["seer_base_path"]
         try:
-            base = door.base if asked["base_url"] is None else slashes(asked["base_url"])
+            base = path.base if asked["base_url"] is None else slashes(asked["base_url"])
         except Mistake as e:
             raise Refused("invalid", str(e)) from None
         kernels = 0
@@ -65,7 +65,7 @@ class Renew(Handler):
         app.cookie_secret = os.urandom(32)
         forget(app.cookie_secret_file)  # a server that is started again has yet another one
         app.web_app.settings["cookie_secret"] = app.cookie_secret
-        door.move(base)
+        path.move(base)
         self.say({"kernels": kernels})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Sequence
 
-from .kernel import Kernel
-from .settings import SetupCell
+from ..kernel.kernel import Kernel
+from ..settings import SetupCell
 
 # Takes the sources of what has just run out of where IPython and tracebacks look for them.
 FORGET = """

@@ -7,8 +7,9 @@ from typing import Any
 
 from jupyter_server.utils import url_path_join
 
-from . import follow, handlers, renew
-from .service import Service
+from ..http import follow, handlers
+from ..sessions.service import Service
+from . import renew
 
 ROUTES = [
     (r"", handlers.Root),

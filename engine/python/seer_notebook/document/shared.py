@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from jupyter_ydoc.utils import cast_all
 from pycrdt import Map, Text
 
+from ..execution.outputs import Output
+from .cells import SharedCells
 from .document import Document
-from .document_cells import SharedCells
-from .outputs import Output
 from .saving import joined
 
 

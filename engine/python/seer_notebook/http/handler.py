@@ -11,8 +11,8 @@ from jupyter_server.auth.identity import User
 from jupyter_server.base.handlers import APIHandler
 from tornado import iostream, web
 
-from .errors import CODES, STATUS, Refused
-from .service import Service
+from ..errors import CODES, STATUS, Refused
+from ..sessions.service import Service
 
 Method = Callable[..., Awaitable[Any]]
 _AGENT = User(username="agent")

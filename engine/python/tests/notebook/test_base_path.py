@@ -14,7 +14,7 @@ from harness import LIMIT, PACKAGE, TOKEN, Server
 
 sys.path.insert(0, str(PACKAGE))
 
-from seer_notebook.door import leads_elsewhere, own_host
+from seer_notebook.server.base_path import leads_elsewhere, own_host
 from seer_notebook.settings import Mistake, slashes
 
 BASE, NEXT = "/aBc-123_first/", "/another-one/"

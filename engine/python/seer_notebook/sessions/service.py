@@ -9,14 +9,15 @@ from typing import Any, Dict, List, Optional
 
 from jupyter_core.utils import ensure_async
 
-from . import paths, store
-from .document import Document, new_notebook
-from .document_file import FileDocument
-from .errors import Refused, from_os
-from .events import Budget
-from .execution import ENDED, Execution
+from ..document import paths
+from ..document.document import Document, new_notebook
+from ..document.file import FileDocument
+from ..errors import Refused, from_os
+from ..execution.events import Budget
+from ..execution.execution import ENDED, Execution
+from ..settings import Settings
+from . import store
 from .session import Session
-from .settings import Settings
 
 KEPT = 1000  # executions after their end
 _ACTIONS = "https://events.jupyter.org/jupyter_server/kernel_actions/v1"  # Jupyter says what it did to kernels
@@ -141,7 +142,7 @@ class Service:
     async def _document(self, session: Session, path: str, empty: bool) -> Document:
         shared = self.shared()
         if shared is not None:
-            from .document_shared import SharedDocument
+            from ..document.shared import SharedDocument
 
             document: Any = SharedDocument(shared, path, session.saved)
             await document.load(empty)

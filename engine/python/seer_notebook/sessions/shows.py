@@ -6,8 +6,8 @@ import asyncio
 from collections import OrderedDict
 from typing import Any, Dict, Optional
 
-from .document import Document
-from .execution import Execution
+from ..document.document import Document
+from ..execution.execution import Execution
 
 SHOW = 0.2  # seconds between two looks at the outputs of a running cell
 

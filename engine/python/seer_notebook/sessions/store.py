@@ -7,8 +7,8 @@ import json
 import os
 from typing import Any, Dict, Iterable
 
-from .execution import ENDED
-from .processes import end_group
+from ..execution.execution import ENDED
+from ..kernel.processes import end_group
 
 FILE = "state.jsonl"
 MOST = 256 << 10  # bytes of lines that say what was; then the file begins anew

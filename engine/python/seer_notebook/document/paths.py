@@ -7,7 +7,7 @@ import re
 import time
 import unicodedata
 
-from .errors import Refused
+from ..errors import Refused
 
 _STAMP = re.compile(r"^\d{4}-\d{2}-\d{2}-\d{2}-\d{2}_")
 

@@ -74,14 +74,14 @@ def search() -> None:
 
 def configure(config: Any, private: str) -> None:
     """Tells Jupyter and the extension of the shared document to keep their files there."""
-    from .contents import Checkpoints, Contents
+    from ..document.contents import Checkpoints, Contents
 
     config.ServerApp.contents_manager_class = Contents
     config.ContentsManager.checkpoints_class = type("Checkpoints", (Checkpoints,), {"folder": os.path.join(private, "checkpoints")})
     config.YDocExtension.session_store_path = os.path.join(private, "collaboration.json")
     if importlib.util.find_spec("jupyter_server_ydoc") is None:
         return
-    from .history import kept_at
+    from ..document.history import kept_at
 
     config.YDocExtension.ystore_class = kept_at(os.path.join(private, "shared.db"))
 
@@ -98,7 +98,7 @@ def _lock(folder: str, more: int = 0) -> int:
 
 
 def _remove_if_left(folder: str) -> None:
-    from . import store
+    from ..sessions import store
 
     try:
         s = os.lstat(folder)

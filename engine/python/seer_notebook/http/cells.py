@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from .document import Document
-from .errors import Refused
-from .execution import Execution
-from .session import Session
+from ..document.document import Document
+from ..errors import Refused
+from ..execution.execution import Execution
+from ..sessions.session import Session
 
 SHORT = 2000  # characters of a text in "outputs=short"
 

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from .outputs import Output
+from ..execution.outputs import Output
 from .saving import as_jupyter_writes
 
 TYPES = ("code", "markdown", "raw")

@@ -12,12 +12,13 @@ import sys
 import time
 from typing import List, Optional
 
-from . import places, settings
-from .processes import died_of
+from .. import settings
+from ..kernel.processes import died_of
+from . import places
 
 TIMES, WITHIN = 5, 60.0  # so many deaths in so many seconds are too many
 GRACE = 8.0
-_CHILD = ("import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook import late; "
+_CHILD = ("import sys; sys.path.insert(0, sys.argv[1]); from seer_notebook.server import late; "
           "late.main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))")
 
 
@@ -94,7 +95,7 @@ class Supervisor:
         raise Ending
 
     def _start(self) -> None:
-        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         fd = self._listening.fileno()
         command = [sys.executable, "-u", "-c", _CHILD, folder, str(fd), self._private, str(os.getpid())]
         self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=2, start_new_session=True, pass_fds=[fd],
@@ -117,7 +118,7 @@ class Supervisor:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
-        from . import store  # not before: it needs nothing, but the kernels' file
+        from ..sessions import store  # not before: it needs nothing, but the kernels' file
 
         for lost in store.load(os.path.join(self._private, store.FILE)).get("sessions", []):
             store.end_kernel(lost)

@@ -11,9 +11,9 @@ from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Tu
 import nbformat
 from jupyter_core.utils import ensure_async
 
+from ..execution.outputs import Output
 from .document import MARK, Document
 from .merge import Seen, digest, merge, plain
-from .outputs import Output
 from .saving import Stat, stat_of, write
 
 

@@ -15,10 +15,10 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from traitlets.config import Config
 
-from . import browsers, door, places, renew, starting
-from . import settings as settings_module
+from .. import settings as settings_module
+from ..kernel.processes import end_with_parent
+from . import base_path, browsers, places, renew, starting
 from .extension import keep_awake
-from .processes import end_with_parent
 
 
 class Kernels(AsyncMappingKernelManager):  # type: ignore[misc]
@@ -72,12 +72,12 @@ def configured(s: settings_module.Settings, port: int, private: str) -> Config:
     c = Config()
     c.ServerApp.ip, c.ServerApp.port, c.ServerApp.port_retries = s.ip, port, 0
     c.ServerApp.base_url, c.ServerApp.root_dir = s.base_url, s.root
-    c.ServerApp.tornado_settings = {"headers": dict(door.HEADERS)}
+    c.ServerApp.tornado_settings = {"headers": dict(base_path.HEADERS)}
     c.ServerApp.allow_root, c.ServerApp.allow_remote_access, c.ServerApp.open_browser = True, True, False
     c.ServerApp.quit_button = False
     c.ServerApp.kernel_manager_class = Kernels
     c.IdentityProvider.token = s.token
-    c.IdentityProvider.cookie_options = dict(door.COOKIES)
+    c.IdentityProvider.cookie_options = dict(base_path.COOKIES)
     c.NotebookNotary.db_file = ":memory:"  # where this user's own notebooks are signed, those of agents are not
     c.NotebookNotary.secret_file = os.path.join(private, "notebook_secret")
     c.PasswordIdentityProvider.hashed_password = ""
@@ -118,5 +118,5 @@ def main(socket_fd: int, private: str, parent: int) -> None:
     app.initialize(argv=[], find_extensions=s.lab)
     starting.prepare(app)
     app.log.setLevel(app.log_level)  # every message is made otherwise, and then thrown away
-    app.web_app.settings["seer_door"] = door.Door(app)
+    app.web_app.settings["seer_base_path"] = base_path.BasePath(app)
     app.start()

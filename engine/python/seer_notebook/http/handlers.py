@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Tuple
 
-from . import API, __version__, cells, keys
-from .document import TYPES, new_cell, of_type
-from .errors import Refused
-from .execution import Execution
+from .. import API, __version__
+from ..document.document import TYPES, new_cell, of_type
+from ..errors import Refused
+from ..execution.execution import Execution
+from ..sessions.session import Session
+from ..sessions.variables import variables
+from . import cells, keys
 from .handler import Handler, answers
-from .session import Session
-from .variables import variables
 
 WAIT = 30.0
 LONGEST = 300.0
