@@ -8,6 +8,7 @@ import tempfile
 
 from jupyter_ydoc import YNotebook
 from pycrdt import Doc
+
 from seer_notebook.document.cells import SharedCells
 from seer_notebook.document.history import kept_at
 from seer_notebook.document.saving import as_jupyter_writes, joined
