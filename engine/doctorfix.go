@@ -46,7 +46,7 @@ func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) 
 		err := install(ctx, tools, log)
 		log.flush()
 		if ctx.Err() != nil {
-			return findings, &Error{KindCancelled, context.Cause(ctx)}
+			return findings, &Error{Kind: KindCancelled, Err: context.Cause(ctx)}
 		}
 		if err != nil {
 			failed[f.Name] = err
@@ -70,7 +70,7 @@ func (e *Engine) afterFix(ctx context.Context, fixed map[string]bool, failed map
 		}
 	}
 	if len(names) > 0 {
-		return findings, &Error{KindProvider, fmt.Errorf("could not be installed: %s; see above", strings.Join(names, ", "))}
+		return findings, &Error{Kind: KindProvider, Err: fmt.Errorf("could not be installed: %s; see above", strings.Join(names, ", "))}
 	}
 	return findings, nil
 }

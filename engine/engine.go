@@ -185,7 +185,7 @@ func (e *Engine) usable() error {
 	e.used.Lock()
 	defer e.used.Unlock()
 	if e.closed {
-		return &Error{KindInternal, fmt.Errorf("the engine: %w", os.ErrClosed)}
+		return &Error{Kind: KindInternal, Err: fmt.Errorf("the engine: %w", os.ErrClosed)}
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (e *Engine) findPluginDirs() {
 func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
 	path := filepath.Join(e.artifacts, "seer-runtime-"+goos+"-"+goarch)
 	if _, err := os.Stat(path); err != nil {
-		return "", &Error{KindProvider, fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)}
+		return "", &Error{Kind: KindProvider, Err: fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)}
 	}
 	return path, nil
 }

@@ -34,7 +34,7 @@ type ForkOptions struct {
 // the error.
 func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
 	if n < 1 || n > maxForks {
-		return nil, &Error{KindConfig, fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
+		return nil, &Error{Kind: KindConfig, Err: fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
 	}
 	if err := e.usable(); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Sandbox) forkable(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	return &Error{KindUnsupported, fmt.Errorf("the processes of %s cannot be saved: it has isolation %s and network %s; start it with %s", s.id, r.Isolation, r.Network, strings.Join(wanted, " and "))}
+	return &Error{Kind: KindUnsupported, Err: fmt.Errorf("the processes of %s cannot be saved: it has isolation %s and network %s; start it with %s", s.id, r.Isolation, r.Network, strings.Join(wanted, " and "))}
 }
 
 // many starts n copies, as many at once as this computer has processors.

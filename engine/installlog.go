@@ -76,7 +76,7 @@ func (l *installLog) open() {
 // end closes the file, and names it in an error: what that quotes may lack what matters.
 func (l *installLog) end(ctx context.Context, err error) error {
 	if err != nil && l.full {
-		err = &Error{KindNoSpace, err}
+		err = &Error{Kind: KindNoSpace, Err: err}
 	}
 	if l.file == nil {
 		return err

@@ -158,7 +158,7 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 	change(&b)
 	shown, done, err := u.engine.showSettings(ctx, u.settings)
 	if err != nil {
-		return &Error{KindConfig, err}
+		return &Error{Kind: KindConfig, Err: err}
 	}
 	b.shown = shown
 	defer func() { err = errors.Join(err, done()) }()

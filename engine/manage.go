@@ -20,7 +20,7 @@ import (
 func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	endpoint, ok := r.Endpoint(r.Port)
 	if !ok {
-		return nil, &Error{KindProvider, fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
+		return nil, &Error{Kind: KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
 	}
 	client, err := protocol.NewClient(endpoint, r.AdminToken)
 	if err != nil {
@@ -50,7 +50,7 @@ func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
 		return nil, err
 	}
 	if !r.Live() {
-		return nil, &Error{KindNotFound, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
+		return nil, &Error{Kind: KindNotFound, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
 	}
 	if err := checkVerified(r); err != nil {
 		return nil, err

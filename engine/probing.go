@@ -38,7 +38,7 @@ func foundHidden(in string, places []string) error {
 	if len(places) == 0 {
 		return nil
 	}
-	return &Error{KindConfig, &HiddenError{in, places}}
+	return &Error{Kind: KindConfig, Err: &HiddenError{in, places}}
 }
 
 const inSandbox = "the sandbox"

@@ -41,7 +41,7 @@ var errNoSnapshots = errors.New("there is no home folder to keep snapshots in; s
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
 	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
 	if data == "" {
-		return nil, &Error{KindConfig, errNoSnapshots}
+		return nil, &Error{Kind: KindConfig, Err: errNoSnapshots}
 	}
 	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.signSnapshot}, nil
 }
@@ -53,7 +53,7 @@ func (e *Engine) Snapshots() (*snapshot.Store, error) {
 // that is taken is [KindConflict].
 func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.Snapshot, error) {
 	if err := snapshot.CheckName(o.Name); err != nil {
-		return snapshot.Snapshot{}, &Error{KindConfig, err}
+		return snapshot.Snapshot{}, &Error{Kind: KindConfig, Err: err}
 	}
 	store, err := e.Snapshots()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 		cause = s.engine.explain(ctx, r, "while it was saved", cause, cut || protocol.Broken(cause))
 	}
 	if cut {
-		return &Error{KindProvider, cause}
+		return &Error{Kind: KindProvider, Err: cause}
 	}
 	return saveError(cause)
 }
@@ -112,7 +112,7 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 func saveError(err error) error {
 	var exists *snapshot.ExistsError
 	if errors.As(err, &exists) {
-		return &Error{KindConflict, err}
+		return &Error{Kind: KindConflict, Err: err}
 	}
 	return as(KindProvider, err)
 }

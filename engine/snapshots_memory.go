@@ -100,7 +100,7 @@ func (e *Engine) localMemory(provider string) (local.Memory, error) {
 			return m, nil
 		}
 	}
-	return nil, &Error{KindUnsupported, fmt.Errorf("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)}
+	return nil, &Error{Kind: KindUnsupported, Err: fmt.Errorf("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)}
 }
 
 // saveMemory fills dir with the sandbox's processes and files, and what the ledger knows.
@@ -181,7 +181,7 @@ func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
 // saveProcesses is [Sandbox.save] with the processes.
 func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
 	if o.Live {
-		return snapshot.Snapshot{}, &Error{KindConfig, errors.New("processes are saved while they stand still; leave out --live, or --memory")}
+		return snapshot.Snapshot{}, &Error{Kind: KindConfig, Err: errors.New("processes are saved while they stand still; leave out --live, or --memory")}
 	}
 	if err := s.forkable(ctx); err != nil {
 		return snapshot.Snapshot{}, err

@@ -118,7 +118,7 @@ func (u *up) layerKey() string {
 func (u *up) checkSnapshot(ctx context.Context) error {
 	saved, err := u.snapshot(ctx)
 	if saved != nil && saved.Damaged != "" {
-		return &Error{KindConfig, fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
+		return &Error{Kind: KindConfig, Err: fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
 	}
 	return err
 }

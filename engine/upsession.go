@@ -161,7 +161,7 @@ func (u *up) setupError(what string, err error) error {
 	}
 	var fault *experiment.LoadFault
 	if call != nil || errors.As(found, &fault) || protocol.CodeOf(err) == protocol.Failed {
-		return &Error{KindConfig, found}
+		return &Error{Kind: KindConfig, Err: found}
 	}
 	return found
 }

@@ -79,5 +79,5 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 // unlike is the error of an experiment that wants another sandbox than the saved processes
 // are of; set is what would be the same.
 func (u *up) unlike(path, message, set string) error {
-	return &Error{KindConfig, u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
+	return &Error{Kind: KindConfig, Err: u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
 }
