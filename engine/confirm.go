@@ -70,7 +70,7 @@ func (u *up) confirm(ctx context.Context) error {
 		return err
 	}
 	for _, a := range facts.Accounts {
-		u.report.info(StagePreflight, "account: %s", a.Text())
+		u.report.Info(StagePreflight, "account: %s", a.Text())
 	}
 	if err := u.engine.Confirm(ctx, trust.Of(facts)); err != nil {
 		return err

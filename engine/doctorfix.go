@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -27,7 +28,7 @@ func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) 
 	if !anyFixable(findings) {
 		return findings, nil
 	}
-	report := reporter{e.now, progress}
+	report := e.reporter(progress)
 	tools, unlock, err := e.lockTools(ctx, report)
 	if err != nil {
 		return findings, err
@@ -41,8 +42,8 @@ func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) 
 		if install == nil {
 			continue
 		}
-		report.info(StageFix, "%s: %s", f.Name, f.Detail)
-		log := &lineLog{to: func(line string) { report.log(StageFix, line) }}
+		report.Info(StageFix, "%s: %s", f.Name, f.Detail)
+		log := &lineLog{to: func(line string) { report.Log(StageFix, line) }}
 		err := install(ctx, tools, log)
 		log.flush()
 		if ctx.Err() != nil {
@@ -53,7 +54,7 @@ func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) 
 			continue
 		}
 		fixed[f.Name] = true
-		report.done(StageFix, "%s is installed", f.Name)
+		report.Done(StageFix, "%s is installed", f.Name)
 	}
 	return e.afterFix(ctx, fixed, failed)
 }
@@ -103,7 +104,7 @@ func (e *Engine) remedy(f Finding) installer {
 
 // lockTools makes the folder of tools this program's own, and removes what a killed one
 // was building there.
-func (e *Engine) lockTools(ctx context.Context, report reporter) (dir string, unlock func(), err error) {
+func (e *Engine) lockTools(ctx context.Context, report progress.Reporter) (dir string, unlock func(), err error) {
 	dir, err = e.toolsDir()
 	if err != nil {
 		return "", nil, as(KindConfig, err)
@@ -114,7 +115,7 @@ func (e *Engine) lockTools(ctx context.Context, report reporter) (dir string, un
 	path := filepath.Join(dir, ".lock")
 	lock, held, err := state.TryAcquire(path)
 	if held {
-		report.info(StageFix, "waiting for another %s", doctorFix)
+		report.Info(StageFix, "waiting for another %s", doctorFix)
 		lock, err = state.Acquire(ctx, path)
 	}
 	if err != nil {

@@ -44,7 +44,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 		return nil, err
 	}
 	defer s.Close()
-	report := reporter{e.now, o.Progress}
+	report := e.reporter(o.Progress)
 	if err := s.forkable(ctx); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 		return nil, as(KindInternal, err)
 	}
 	defer done()
-	report.info(StageSnapshot, "saving the processes of %s", s.id)
+	report.Info(StageSnapshot, "saving the processes of %s", s.id)
 	if err := s.saveMemory(ctx, dir, report); err != nil {
 		return nil, s.notSaved(ctx, err)
 	}
@@ -63,7 +63,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	}
 	w.attached, w.report = o.Attached, report
 	made, err := w.many(ctx, n, o.Name)
-	report.done(StageSnapshot, "%s of %s", countText(len(made), "fork"), s.id)
+	report.Done(StageSnapshot, "%s of %s", countText(len(made), "fork"), s.id)
 	return made, as(KindProvider, err)
 }
 

@@ -49,16 +49,16 @@ func (u *up) veil(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range u.hidden.Common {
-		u.report.warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+		u.report.Warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
 	}
 	if err := u.searchTexts(ctx); err != nil || !u.exp.Sandbox.Whole() {
 		return err
 	}
 	for _, name := range u.hidden.Told {
-		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
+		u.report.Warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
 	}
 	if words := u.hidden.Shown; len(words) > 0 {
-		u.report.info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
+		u.report.Info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
 	}
 	for i := range u.models {
 		m := &u.models[i]
@@ -71,7 +71,7 @@ func (u *up) veil(ctx context.Context) error {
 		}
 		m.Local = dir
 		if len(report.Dropped) > 0 {
-			u.report.info(StageModel, "%s: the agent does not see these values: %s", m.Name, someOf(report.Dropped))
+			u.report.Info(StageModel, "%s: the agent does not see these values: %s", m.Name, someOf(report.Dropped))
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func (l *installLog) line(text string) {
 	}
 	l.full = l.full || strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device")
 	l.keep(text)
-	l.u.report.log(StageBoot, text)
+	l.u.report.Log(StageBoot, text)
 }
 
 func (l *installLog) keep(text string) {

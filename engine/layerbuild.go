@@ -46,7 +46,7 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 		return err
 	}
 	l.content = u.layerContent(l)
-	u.report.info(StageBoot, "%s; it is kept, and the next start has it", l.text())
+	u.report.Info(StageBoot, "%s; it is kept, and the next start has it", l.text())
 	err = u.buildLayer(ctx, l, partial)
 	if err == nil {
 		err = l.note(ctx, partial)
@@ -57,7 +57,7 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	if err != nil {
 		return errors.Join(err, removeAll(partial))
 	}
-	u.report.info(StageBoot, "built %s", l.dir)
+	u.report.Info(StageBoot, "built %s", l.dir)
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 	if err != nil || !held {
 		return lock, err
 	}
-	u.report.info(StageBoot, "another start is building the same layer; waiting for it")
+	u.report.Info(StageBoot, "another start is building the same layer; waiting for it")
 	return state.Acquire(ctx, path)
 }
 
@@ -127,7 +127,7 @@ func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
 		b.wheels = []sdk.Mount{{Source: wheels.dir, Target: wheelsPath, Writable: u.engine.seams.wheelsWritable}, {Source: fresh, Target: freshPath, Writable: true}}
 	}, nil)
 	if kept := wheels.admit(ctx, fresh); kept != nil {
-		u.report.warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
+		u.report.Warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
 	}
 	return errors.Join(err, removeAll(fresh))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -35,7 +36,7 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		}
 		slices.Sort(providers)
 	}
-	e.announce(ctx, providers, reporter{e.now, progress})
+	e.announce(ctx, providers, e.reporter(progress))
 	answers := e.askOffers(ctx, slices.Compact(providers), func(string) []sdk.OfferQuery { return queries })
 	offers := []ProviderOffer{}
 	var errs []error
@@ -55,7 +56,7 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 
 // announce tells of plugins whose first use on this computer is about to come, for
 // that takes a while.
-func (e *Engine) announce(ctx context.Context, providers []string, report reporter) {
+func (e *Engine) announce(ctx context.Context, providers []string, report progress.Reporter) {
 	h, err := e.host()
 	if err != nil {
 		return // whoever needs it will be told
@@ -66,7 +67,7 @@ func (e *Engine) announce(ctx context.Context, providers []string, report report
 			return e.opts.Providers[name] == nil && slices.Contains(p.Manifest.Provides, name)
 		}
 		if slices.ContainsFunc(providers, wanted) && !h.Compiled(p) {
-			report.info(StagePreflight, "preparing the plugin %s; this is done once", p.Manifest.ID)
+			report.Info(StagePreflight, "preparing the plugin %s; this is done once", p.Manifest.ID)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/sdk"
@@ -67,8 +68,8 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return snapshot.Snapshot{}, err
 	}
 	defer s.Close()
-	report := reporter{e.now, o.Progress}
-	report.info(StageSnapshot, "saving %s", s.id)
+	report := e.reporter(o.Progress)
+	report.Info(StageSnapshot, "saving %s", s.id)
 	save := s.save
 	if o.Memory {
 		save = s.saveProcesses
@@ -78,9 +79,9 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return saved, s.notSaved(ctx, err)
 	}
 	for _, t := range saved.Trees {
-		report.info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, bytesText(t.Bytes), countText(int(t.Entries), "file"), bytesText(t.New))
+		report.Info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, bytesText(t.Bytes), countText(int(t.Entries), "file"), bytesText(t.New))
 	}
-	report.done(StageSnapshot, "saved as %s", o.Name)
+	report.Done(StageSnapshot, "saved as %s", o.Name)
 	return saved, nil
 }
 
@@ -117,13 +118,13 @@ func saveError(err error) error {
 	return as(KindProvider, err)
 }
 
-func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
+func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
 	r, note, err := s.sessionOf(ctx)
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	var sources []snapshot.Source
-	count, end := report.counter(StageSnapshot, 0)
+	count, end := report.Counter(StageSnapshot, 0)
 	defer end()
 	for _, t := range trees {
 		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
@@ -140,7 +141,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 		return snapshot.Snapshot{}, alreadySaved(err)
 	}
 	for _, p := range frozen.NotFrozen {
-		report.warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
+		report.Warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
 	}
 	saved, err := store.Save(ctx, meta, sources)
 	thawed := frozen.Thaw(context.WithoutCancel(ctx))

@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/sdk"
@@ -69,7 +70,7 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := e.usable(); err != nil {
 		return nil, err
 	}
-	u := &up{engine: e, exp: withMode(exp), opts: o, report: reporter{e.now, o.Progress}}
+	u := &up{engine: e, exp: withMode(exp), opts: o, report: e.reporter(o.Progress)}
 	if store, saved, err := u.processes(ctx); err != nil || store != nil {
 		if err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err != nil {
 		return nil, as(KindProvider, u.undo(ctx, err))
 	}
-	u.report.done(StageBoot, "sandbox %s is ready", s.id)
+	u.report.Done(StageBoot, "sandbox %s is ready", s.id)
 	e.pruneDaily(ctx)
 	return s, nil
 }
@@ -100,7 +101,7 @@ type up struct {
 	engine *Engine
 	exp    *experiment.Experiment
 	opts   UpOptions
-	report reporter
+	report progress.Reporter
 
 	plan    plan.Plan
 	secrets map[string]string
@@ -138,7 +139,7 @@ func (u *up) prepare(ctx context.Context) error {
 	if err := u.alike(ctx); err != nil {
 		return err
 	}
-	u.report.info(StagePreflight, "checking %s", u.exp.Name)
+	u.report.Info(StagePreflight, "checking %s", u.exp.Name)
 	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
@@ -148,7 +149,7 @@ func (u *up) prepare(ctx context.Context) error {
 		return as(KindConfig, err)
 	}
 	for _, w := range u.plan.Warnings {
-		u.report.warn(StagePreflight, "%s", w)
+		u.report.Warn(StagePreflight, "%s", w)
 	}
 	for _, c := range u.plan.Choices {
 		if !c.HostMounts { // what it is shows when it answers; nearly all are this
@@ -201,8 +202,8 @@ func (u *up) prepare(ctx context.Context) error {
 
 func (u *up) fetchModels(ctx context.Context) error {
 	for i, m := range u.exp.Sandbox.Weights() {
-		u.report.info(StageModel, "resolving %s", m.Name)
-		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.moved(StageModel, done, total) })
+		u.report.Info(StageModel, "resolving %s", m.Name)
+		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.Moved(StageModel, done, total) })
 		if err == nil {
 			err = u.checkModel(i, got.Dir)
 		}
@@ -214,7 +215,7 @@ func (u *up) fetchModels(ctx context.Context) error {
 			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 		})
-		u.report.done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
+		u.report.Done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
 	}
 	return nil
 }
@@ -254,7 +255,7 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.report.info(StageBoot, "booting the runtime")
+	u.report.Info(StageBoot, "booting the runtime")
 	limit := rentedBootTimeout
 	if u.chosen.HostMounts {
 		limit = bootTimeout
@@ -330,7 +331,7 @@ func (u *up) config() protocol.Config {
 func (u *up) upload(ctx context.Context, s *Sandbox) error {
 	if !u.chosen.HostMounts {
 		for _, m := range u.models {
-			u.report.info(StageUpload, "%s → %s", m.Name, m.Path)
+			u.report.Info(StageUpload, "%s → %s", m.Name, m.Path)
 			if err := u.send(ctx, s, m.Local, m.Path); err != nil {
 				return fmt.Errorf("upload the model %s: %w", m.Name, err)
 			}
@@ -340,11 +341,11 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		if up.Mount || u.cleared(up.Remote) {
 			continue
 		}
-		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
+		u.report.Info(StageUpload, "%s → %s", up.Local, up.Remote)
 		err := u.send(ctx, s, up.Local, up.Remote)
 		var partial *protocol.PartialError
 		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
-			u.report.warn(StageUpload, "upload %s: %v", up.Local, err)
+			u.report.Warn(StageUpload, "upload %s: %v", up.Local, err)
 			err = nil
 		}
 		if err != nil {

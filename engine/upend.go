@@ -65,7 +65,7 @@ func (u *up) undo(ctx context.Context, cause error) error {
 		said = "the start was cancelled"
 		why = said
 	}
-	u.report.info(StageEnd, "%s; ending the machine", said)
+	u.report.Info(StageEnd, "%s; ending the machine", said)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	_, err := u.engine.driver.End(ctx, u.rec, why)

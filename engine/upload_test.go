@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -54,7 +55,7 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	var warned []string
 	var moved []Event
 	u := &up{exp: &experiment.Experiment{}, plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
-		report: reporter{time.Now, func(ev Event) {
+		report: progress.Reporter{Now: time.Now, To: func(ev Event) {
 			if ev.Level == LevelWarn {
 				warned = append(warned, ev.Message)
 			}

@@ -40,7 +40,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	defer done()
-	u.report.info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
+	u.report.Info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
 	verification, err := unpackMemory(ctx, store, saved, dir)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	u.tellPorts(w.rec)
-	u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
+	u.report.Done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
 	return s, nil
 }
 
