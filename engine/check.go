@@ -144,7 +144,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	f.ProxyOnly = <-proxyOnly
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
-		if python, err := e.python(); err == nil {
+		if python, err := e.python.Default(); err == nil {
 			f.AgentPath, f.AgentSees = python.SearchPath(), append(isolation.Visible(), python.Paths...)
 		}
 	}

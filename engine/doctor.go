@@ -52,7 +52,7 @@ func (e *Engine) Doctor(ctx context.Context) []Finding {
 
 func (e *Engine) doctorPython() Finding {
 	f := Finding{Name: "python", Fix: "install Python 3.8 or newer, or name one with SEER_PYTHON"}
-	p, err := e.python()
+	p, err := e.python.Default()
 	if err != nil {
 		f.Detail = err.Error()
 		return f

@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
@@ -97,7 +98,7 @@ type Engine struct {
 	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
 	blinding  blinding // how names of hidden models are kept from agents
 
-	python func() (isolation.Interpreter, error) // found once, on first use
+	python *pyenv.Finder
 	local  func() (sdk.Provider, error)
 	host   func() (*host.Host, error)
 	shelf  func() (*store.Store, error)
@@ -156,7 +157,7 @@ func New(o Options) (*Engine, error) {
 		return nil, as(KindInternal, err)
 	}
 	e.findPluginDirs()
-	e.python = sync.OnceValues(e.findPython)
+	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.local = sync.OnceValues(e.openLocal)
 	e.host = sync.OnceValues(e.openHost)
 	e.shelf = sync.OnceValues(e.openPluginStore)
@@ -260,8 +261,8 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 	}
 	return local.New(local.Options{
 		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
-		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
-		Cache:  e.compiledWorker, Places: e.places(),
+		Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
+		Cache:  e.python.Worker, Places: e.places(),
 	}), nil
 }
 

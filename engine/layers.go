@@ -102,11 +102,11 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 	}
 	in := ingredients{Recipe: environment.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
-		python, err := e.interpreter(p.Python)
+		python, err := e.python.At(p.Python)
 		if err != nil {
 			return nil, err
 		}
-		known, err := e.probe(context.Background(), python.Executable)
+		known, err := e.python.Probe(context.Background(), python.Executable)
 		if err != nil {
 			return nil, err
 		}

@@ -108,7 +108,7 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		spec.Image = u.startsFrom(spec.Image)
 	}
 	if c.Provider == localName && hostPython {
-		interpreter, err := u.engine.interpreter(u.plan.Python)
+		interpreter, err := u.engine.python.At(u.plan.Python)
 		if err != nil {
 			return machine.Choice{}, err
 		}

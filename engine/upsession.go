@@ -125,7 +125,7 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
 	}
 	if u.chosen.HostMounts { // then its Python is this computer's
-		spec.Compiled = u.engine.compiledNotebook(ctx)
+		spec.Compiled = u.engine.python.Notebook(ctx)
 	}
 	server, err := notebook.Start(ctx, s.runtime, spec, nil)
 	if err != nil {
