@@ -58,7 +58,7 @@ func (e *Engine) debuggable(exp *experiment.Experiment, report *preflight.Report
 	err := codeserver.CheckPinned(e.getenv(codeserver.PinnedIn))
 	if err == nil && slices.ContainsFunc(report.Choices, here) {
 		var tools string
-		if tools, err = e.toolsDir(); err == nil {
+		if tools, err = e.paths.Tools(); err == nil {
 			_, err = codeserver.Find(e.getenv, tools)
 		}
 	}
@@ -197,7 +197,7 @@ func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk
 			return p.Isolations
 		}
 	}
-	return isolation.Detect(ctx, e.places()...)
+	return isolation.Detect(ctx, e.paths.ToolPlaces()...)
 }
 
 // describe asks the providers that may be chosen; the others are only named.

@@ -62,7 +62,7 @@ func (e *Engine) doctorPython() Finding {
 
 func (e *Engine) doctorIsolation(ctx context.Context) []Finding {
 	var findings []Finding
-	for _, i := range isolation.Detect(ctx, e.places()...) {
+	for _, i := range isolation.Detect(ctx, e.paths.ToolPlaces()...) {
 		f := Finding{Name: "isolation " + i.Name, OK: i.Usable, Detail: "works"}
 		switch {
 		case !i.Usable:
@@ -98,15 +98,15 @@ func networkFix(err error) string {
 
 func (e *Engine) doctorRuntime() Finding {
 	name := "runtime " + runtime.GOOS + "/" + runtime.GOARCH
-	path, err := e.runtimeBinary(runtime.GOOS, runtime.GOARCH)
+	path, err := e.paths.RuntimeBinary(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return Finding{Name: name, Detail: "missing in " + e.artifacts, Fix: err.Error()}
+		return Finding{Name: name, Detail: "missing in " + e.paths.Artifacts, Fix: err.Error()}
 	}
 	return Finding{Name: name, OK: true, Detail: path}
 }
 
 func (e *Engine) doctorCodeServer() Finding {
-	tools, err := e.toolsDir()
+	tools, err := e.paths.Tools()
 	if err == nil {
 		var p codeserver.Program
 		if p, err = codeserver.Find(e.getenv, tools); err == nil {

@@ -105,7 +105,7 @@ func (e *Engine) remedy(f Finding) installer {
 // lockTools makes the folder of tools this program's own, and removes what a killed one
 // was building there.
 func (e *Engine) lockTools(ctx context.Context, report progress.Reporter) (dir string, unlock func(), err error) {
-	dir, err = e.toolsDir()
+	dir, err = e.paths.Tools()
 	if err != nil {
 		return "", nil, as(KindConfig, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
@@ -90,10 +90,8 @@ type Engine struct {
 	store       *state.Store
 	ledger      *machine.Ledger
 	driver      *machine.Driver
-	artifacts   string
+	paths       paths.Paths
 	credentials *credentials
-	pluginDir   []string // named by the caller or the environment; must exist
-	wellKnown   []string // looked into where they exist
 
 	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
 	blinding  blinding // how names of hidden models are kept from agents
@@ -153,10 +151,12 @@ func New(o Options) (*Engine, error) {
 		Ledger: e.ledger, Providers: e.provider, Account: e.account, AskLease: e.askLease, Late: e.late, Clock: clock,
 		Logger: o.Logger.Named("machine"),
 	})
-	if e.artifacts, err = filepath.Abs(e.findArtifacts()); err != nil { // it becomes a mount
+	e.paths, err = paths.New(paths.Options{
+		Getenv: e.getenv, ArtifactsDir: o.ArtifactsDir, DataDir: o.DataDir, ToolDirs: o.ToolDirs, PluginDirs: o.PluginDirs,
+	})
+	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.findPluginDirs()
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.local = sync.OnceValues(e.openLocal)
 	e.host = sync.OnceValues(e.openHost)
@@ -209,47 +209,6 @@ func (e *Engine) environment(name string) (value, where string, ok bool) {
 	return value, "environment", ok
 }
 
-// beside is a folder next to the running program, also when that was started
-// through a symbolic link.
-func beside(name string) string {
-	exe, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(exe); err == nil {
-		exe = real
-	}
-	return filepath.Join(filepath.Dir(exe), name)
-}
-
-func (e *Engine) findArtifacts() string {
-	if e.opts.ArtifactsDir != "" {
-		return e.opts.ArtifactsDir
-	}
-	if dir := e.getenv("SEER_ARTIFACTS_DIR"); dir != "" {
-		return dir
-	}
-	return beside("runtime")
-}
-
-func (e *Engine) findPluginDirs() {
-	e.pluginDir = append(e.pluginDir, e.opts.PluginDirs...)
-	e.pluginDir = append(e.pluginDir, filepath.SplitList(e.getenv("SEER_PLUGIN_DIR"))...)
-	if data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share"); data != "" {
-		e.wellKnown = append(e.wellKnown, filepath.Join(data, "plugins"))
-	}
-	e.wellKnown = append(e.wellKnown, beside("plugins"))
-}
-
-// runtimeBinary finds the runtime for a machine.
-func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
-	path := filepath.Join(e.artifacts, "seer-runtime-"+goos+"-"+goarch)
-	if _, err := os.Stat(path); err != nil {
-		return "", &Error{Kind: KindProvider, Err: fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)}
-	}
-	return path, nil
-}
-
 func (e *Engine) openLocal() (sdk.Provider, error) {
 	dir, err := e.store.Dir("local")
 	if err != nil {
@@ -260,9 +219,9 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 		return nil, err
 	}
 	return local.New(local.Options{
-		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
+		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.paths.Artifacts, Logger: e.log.Named("local"),
 		Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
-		Cache:  e.python.Worker, Places: e.places(),
+		Cache:  e.python.Worker, Places: e.paths.ToolPlaces(),
 	}), nil
 }
 
@@ -280,7 +239,7 @@ func (e *Engine) openHost() (*host.Host, error) {
 		return nil, err
 	}
 	h, err := host.New(host.Options{
-		Dirs: dirs, Optional: e.wellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
+		Dirs: dirs, Optional: e.paths.WellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
 		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
 		Access: e.pluginAccess, Audit: audit, Version: e.opts.Version,
 	})

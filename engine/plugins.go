@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/paths"
 )
 
 // Plugins lists the installed plugins without running their code. The errors are
@@ -21,7 +22,10 @@ func (e *Engine) Plugins(ctx context.Context) ([]host.Plugin, []error) {
 }
 
 // PluginDirs are the folders in which plugins are looked for, in order.
-func (e *Engine) PluginDirs() []string { return slices.Concat(e.pluginDir, e.wellKnown) }
+func (e *Engine) PluginDirs() []string { return slices.Concat(e.paths.Plugins, e.paths.WellKnown) }
+
+// ToolPlaces are the folders in which tools such as gVisor's program are looked for.
+func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }
 
 // provided is what the plugins offer for one contract.
 func provided(plugins []host.Plugin, contract string) []string {
@@ -53,7 +57,7 @@ func (e *Engine) pluginAccess(ctx context.Context, p host.Plugin) (host.Grant, e
 	} else {
 		g, err = s.Decide(ctx, p)
 	}
-	if err != host.ErrNotGranted || filepath.Dir(p.File) != beside("plugins") { //nolint:errorlint // one that is wrapped says more
+	if err != host.ErrNotGranted || filepath.Dir(p.File) != paths.Beside("plugins") { //nolint:errorlint // one that is wrapped says more
 		return g, err
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestBuiltinPlugins(t *testing.T) {
 	nobody := func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, host.ErrNotGranted }
 	other := errors.New("this build asks for more")
-	p := host.Plugin{Manifest: sdk.Manifest{ID: "provider-tiny"}, Digest: "sha256:1", File: filepath.Join(beside("plugins"), "provider-tiny.wasm"), Access: access.Set{"folders"}}
+	p := host.Plugin{Manifest: sdk.Manifest{ID: "provider-tiny"}, Digest: "sha256:1", File: filepath.Join(paths.Beside("plugins"), "provider-tiny.wasm"), Access: access.Set{"folders"}}
 	away := p
 	away.File = "/elsewhere/provider-tiny.wasm"
 	for name, tc := range map[string]struct {

@@ -16,7 +16,7 @@ func (e *Engine) PluginStore() (*store.Store, error) {
 }
 
 func (e *Engine) openPluginStore() (*store.Store, error) {
-	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
+	data := e.paths.Data()
 	if data == "" {
 		return nil, errors.New("there is no place for plugins and grants: set HOME or XDG_DATA_HOME")
 	}
@@ -25,7 +25,7 @@ func (e *Engine) openPluginStore() (*store.Store, error) {
 		return nil, err
 	}
 	config := e.opts.ConfigFile
-	if dir := e.userDir("", "XDG_CONFIG_HOME", ".config"); config == "" && dir != "" {
+	if dir := e.paths.Config(); config == "" && dir != "" {
 		config = filepath.Join(dir, "config.yaml")
 	}
 	return store.Open(store.Options{
@@ -33,27 +33,12 @@ func (e *Engine) openPluginStore() (*store.Store, error) {
 	})
 }
 
-// userDir is Seer's folder of one kind: the one that is given, or that of the XDG
-// variable, or that below the home folder. "" = there is none.
-func (e *Engine) userDir(given, variable, below string) string {
-	if given != "" {
-		return given
-	}
-	if dir := e.getenv(variable); dir != "" {
-		return filepath.Join(dir, "seer")
-	}
-	if home := e.getenv("HOME"); home != "" {
-		return filepath.Join(home, filepath.FromSlash(below), "seer")
-	}
-	return ""
-}
-
 // searched are the folders that must exist, in order: a lock's plugins, those that were
 // named, and without a lock the installed ones.
 func (e *Engine) searched() (dirs []string, broken map[string]error, err error) {
 	s, err := e.shelf()
 	if err != nil && e.opts.LockDir == "" { // without a home folder, plugins come from folders
-		return e.pluginDir, nil, nil
+		return e.paths.Plugins, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -64,11 +49,11 @@ func (e *Engine) searched() (dirs []string, broken map[string]error, err error) 
 			return nil, nil, as(KindConfig, err)
 		}
 		locked, err := s.Use(lock)
-		return slices.Concat(locked, e.pluginDir), nil, as(KindPlugin, err)
+		return slices.Concat(locked, e.paths.Plugins), nil, as(KindPlugin, err)
 	}
 	installed, err := s.Dirs()
 	broken, err = brokenPlugins(err)
-	return slices.Concat(e.pluginDir, installed), broken, err
+	return slices.Concat(e.paths.Plugins, installed), broken, err
 }
 
 // brokenPlugins are the installed plugins that cannot be used, by id, or what keeps all

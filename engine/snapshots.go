@@ -40,7 +40,7 @@ var errNoSnapshots = errors.New("there is no home folder to keep snapshots in; s
 
 // Snapshots is the store of this computer's snapshots.
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
-	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
+	data := e.paths.Data()
 	if data == "" {
 		return nil, &Error{Kind: KindConfig, Err: errNoSnapshots}
 	}

@@ -167,7 +167,7 @@ const codeServerProcess = "code-server"
 
 // startCodeServer starts VS Code of a sandbox of this computer again.
 func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
-	tools, err := s.engine.toolsDir()
+	tools, err := s.engine.paths.Tools()
 	if err != nil {
 		return err
 	}

@@ -153,9 +153,9 @@ func (u *up) prepare(ctx context.Context) error {
 	}
 	for _, c := range u.plan.Choices {
 		if !c.HostMounts { // what it is shows when it answers; nearly all are this
-			_, err = u.engine.runtimeBinary("linux", "amd64")
+			_, err = u.engine.paths.RuntimeBinary("linux", "amd64")
 		} else {
-			_, err = u.engine.runtimeBinary(runtime.GOOS, runtime.GOARCH)
+			_, err = u.engine.paths.RuntimeBinary(runtime.GOOS, runtime.GOARCH)
 		}
 		if err != nil {
 			return err
@@ -274,7 +274,7 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error {
 	boot, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
+	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.paths.RuntimeBinary}); err != nil {
 		return err
 	}
 	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {

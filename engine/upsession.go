@@ -51,7 +51,7 @@ func (u *up) findVSCode() error {
 	if !u.exp.Sandbox.Debug || !slices.ContainsFunc(u.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	tools, err := u.engine.toolsDir()
+	tools, err := u.engine.paths.Tools()
 	if err != nil {
 		return err
 	}
