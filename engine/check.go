@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ type CheckOptions struct {
 // rented. What it finds is in the report; see [preflight.Report.Err].
 func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	exp = withMode(exp)
-	e.credentials.saw(exp.File)
+	e.plugins.SawExperiment(exp.File)
 	facts, err := e.facts(ctx, exp, o.Offline)
 	if err != nil {
 		return preflight.Report{}, as(KindConfig, err)
@@ -115,7 +114,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	if err != nil {
 		return preflight.Facts{}, err
 	}
-	if _, err := e.host(); err != nil { // such as a lock whose plugins are not there: no others in their place
+	if err := e.plugins.Open(); err != nil { // such as a lock whose plugins are not there: no others in their place
 		return preflight.Facts{}, as(KindPlugin, err)
 	}
 	plugins, broken := e.Plugins(ctx)
@@ -124,17 +123,16 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	}
 	f := preflight.Facts{
 		Env:         env,
-		Sources:     append(slices.Collect(maps.Keys(e.opts.Fetchers)), provided(plugins, "fetcher")...),
-		ExposeModes: append(slices.Collect(maps.Keys(e.opts.Exposers)), provided(plugins, "expose")...),
+		Sources:     e.plugins.Sources(plugins),
+		ExposeModes: e.plugins.ExposeModes(plugins),
 		PluginDirs:  e.PluginDirs(), PortFree: portFree,
 		Root: os.Geteuid() == 0,
 	}
-	if _, replaced := e.opts.Providers[localName]; !replaced {
+	if !e.plugins.LocalReplaced() {
 		f.Saved = e.saved
 	}
 	proxyOnly := e.proxyOnly(ctx, exp)
-	names := append(slices.Collect(maps.Keys(e.opts.Providers)), localName)
-	f.Providers, err = e.describe(ctx, exp, append(names, provided(plugins, "provider")...))
+	f.Providers, err = e.describe(ctx, exp, append(e.plugins.Providers(plugins), localName))
 	if err != nil {
 		return f, err
 	}
@@ -175,7 +173,7 @@ func (e *Engine) proxyOnly(ctx context.Context, exp *experiment.Experiment) <-ch
 
 // openNetwork finds what connects the open network of a sandbox on this computer.
 func (e *Engine) openNetwork(ctx context.Context) (string, error) {
-	if _, replaced := e.opts.Providers[localName]; replaced {
+	if e.plugins.LocalReplaced() {
 		return "", nil
 	}
 	p, err := e.local()
@@ -191,7 +189,7 @@ func (e *Engine) openNetwork(ctx context.Context) (string, error) {
 // isolations are those of this computer. The built-in provider, where it was
 // asked, has just tried them.
 func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk.Isolation {
-	_, replaced := e.opts.Providers[localName]
+	replaced := e.plugins.LocalReplaced()
 	for _, p := range asked {
 		if p.Name == localName && !replaced && len(p.Isolations) > 0 {
 			return p.Isolations
@@ -210,7 +208,7 @@ func (e *Engine) describe(ctx context.Context, exp *experiment.Experiment, names
 			if infos[i].Name = name; !slices.Contains(wanted, name) {
 				continue
 			}
-			p, err := e.provider(ctx, name)
+			p, err := e.plugins.Provider(ctx, name)
 			if err != nil {
 				return err
 			}

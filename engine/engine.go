@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/paths"
-	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
@@ -84,26 +83,20 @@ type Options struct {
 // Engine makes and finds sandboxes. It is safe for concurrent use, and several
 // engines, in one process or in several, may share one state folder.
 type Engine struct {
-	opts        Options
-	log         hclog.Logger
-	now         func() time.Time
-	store       *state.Store
-	ledger      *machine.Ledger
-	driver      *machine.Driver
-	paths       paths.Paths
-	credentials *credentials
+	opts    Options
+	log     hclog.Logger
+	now     func() time.Time
+	store   *state.Store
+	ledger  *machine.Ledger
+	driver  *machine.Driver
+	plugins *registry.Registry // providers, fetchers and expose modes, also those that are no plugins
+	paths   paths.Paths
 
 	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
 	blinding  blinding // how names of hidden models are kept from agents
 
 	python *pyenv.Finder
 	local  func() (sdk.Provider, error)
-	host   func() (*host.Host, error)
-	shelf  func() (*store.Store, error)
-	used   sync.Mutex // guards hosted, audit and closed
-	closed bool
-	hosted *host.Host
-	audit  *store.Recorder
 	seams  seams
 	logins imageLogins
 }
@@ -146,50 +139,31 @@ func New(o Options) (*Engine, error) {
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.credentials = &credentials{ledger: e.ledger.List}
-	e.driver = machine.NewDriver(machine.Options{
-		Ledger: e.ledger, Providers: e.provider, Account: e.account, AskLease: e.askLease, Late: e.late, Clock: clock,
-		Logger: o.Logger.Named("machine"),
-	})
 	e.paths, err = paths.New(paths.Options{
 		Getenv: e.getenv, ArtifactsDir: o.ArtifactsDir, DataDir: o.DataDir, ToolDirs: o.ToolDirs, PluginDirs: o.PluginDirs,
 	})
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.local = sync.OnceValues(e.openLocal)
-	e.host = sync.OnceValues(e.openHost)
-	e.shelf = sync.OnceValues(e.openPluginStore)
+	e.plugins = registry.New(registry.Options{
+		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
+		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,
+		BuiltinPlugins: o.BuiltinPlugins, PluginAccess: o.PluginAccess, PluginAudit: o.PluginAudit,
+		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers,
+		Local: e.local, Records: e.ledger.List,
+	})
+	e.driver = machine.NewDriver(machine.Options{
+		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: e.askLease, Late: e.late, Clock: clock,
+		Logger: o.Logger.Named("machine"),
+	})
+	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	return e, nil
 }
 
 // Close lets go of the plugins. Sandboxes live on as their leases say, and those of this
 // computer can still be ended; a new one is refused with [os.ErrClosed].
-func (e *Engine) Close() error {
-	e.used.Lock()
-	defer e.used.Unlock()
-	e.closed = true
-	if e.hosted == nil {
-		return nil
-	}
-	err := e.hosted.Close(context.Background())
-	e.hosted = nil
-	if e.audit != nil {
-		e.audit.Close()
-	}
-	return err
-}
-
-// usable is an error once the engine has been closed.
-func (e *Engine) usable() error {
-	e.used.Lock()
-	defer e.used.Unlock()
-	if e.closed {
-		return &Error{Kind: KindInternal, Err: fmt.Errorf("the engine: %w", os.ErrClosed)}
-	}
-	return nil
-}
+func (e *Engine) Close() error { return e.plugins.Close() }
 
 // engineClock is the caller's clock with real waiting.
 type engineClock struct{ now func() time.Time }
@@ -202,11 +176,6 @@ func (c engineClock) Sleep(ctx context.Context, d time.Duration) error {
 func (e *Engine) getenv(name string) string {
 	v, _ := e.opts.LookupEnv(name)
 	return v
-}
-
-func (e *Engine) environment(name string) (value, where string, ok bool) {
-	value, ok = e.opts.LookupEnv(name)
-	return value, "environment", ok
 }
 
 func (e *Engine) openLocal() (sdk.Provider, error) {
@@ -225,77 +194,12 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 	}), nil
 }
 
-func (e *Engine) openHost() (*host.Host, error) {
-	cache, err := e.store.Cache("wasm")
-	if err != nil {
-		return nil, err
-	}
-	dirs, broken, err := e.searched()
-	if err != nil {
-		return nil, err
-	}
-	audit, recorder, err := e.pluginAudit()
-	if err != nil {
-		return nil, err
-	}
-	h, err := host.New(host.Options{
-		Dirs: dirs, Optional: e.paths.WellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
-		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
-		Access: e.pluginAccess, Audit: audit, Version: e.opts.Version,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.used.Lock()
-	defer e.used.Unlock()
-	e.hosted, e.audit = h, recorder
-	return h, nil
-}
-
-const localName = "local"
-
-// provider finds a provider: native, built in, or a plugin's.
-func (e *Engine) provider(ctx context.Context, name string) (sdk.Provider, error) {
-	if p, ok := e.opts.Providers[name]; ok {
-		return p, nil
-	}
-	if name == localName {
-		return e.local()
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Provider(ctx, name)
-}
-
-// fetcher finds a model source. The folders are the only ones it may look into.
-func (e *Engine) fetcher(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error) {
-	if f, ok := e.opts.Fetchers[source]; ok {
-		return f, nil
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Fetcher(ctx, source, folders...)
-}
-
-func (e *Engine) exposer(ctx context.Context, mode string) (sdk.Exposer, error) {
-	if x, ok := e.opts.Exposers[mode]; ok {
-		return x, nil
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Exposer(ctx, mode)
-}
+const localName = registry.Local
 
 // Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
 // interface. Nothing is written; see package surface.
 func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
-	exposer, err := e.exposer(ctx, mode)
+	exposer, err := e.plugins.Exposer(ctx, mode)
 	if err != nil {
 		return sdk.Surface{}, as(KindPlugin, err)
 	}

@@ -36,7 +36,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	if n < 1 || n > maxForks {
 		return nil, &Error{Kind: KindConfig, Err: fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
 	}
-	if err := e.usable(); err != nil {
+	if err := e.plugins.Usable(); err != nil {
 		return nil, err
 	}
 	s, err := e.Open(ctx, ref)

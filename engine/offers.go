@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,13 +28,13 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		for _, err := range broken {
 			e.log.Warn("a plugin cannot be used", "error", err)
 		}
-		providers = append(slices.Collect(maps.Keys(e.opts.Providers)), provided(plugins, "provider")...)
+		providers = e.plugins.Providers(plugins)
 		if !slices.ContainsFunc(queries, func(q sdk.OfferQuery) bool { return len(q.Regions) > 0 }) {
 			providers = append(providers, localName)
 		}
 		slices.Sort(providers)
 	}
-	e.announce(ctx, providers, e.reporter(progress))
+	e.plugins.Announce(ctx, providers, e.reporter(progress))
 	answers := e.askOffers(ctx, slices.Compact(providers), func(string) []sdk.OfferQuery { return queries })
 	offers := []ProviderOffer{}
 	var errs []error
@@ -52,24 +50,6 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 		return cmp.Or(cmp.Compare(a.CostPerHour, b.CostPerHour), strings.Compare(a.Provider, b.Provider), strings.Compare(a.GPU, b.GPU))
 	})
 	return offers, as(KindProvider, errors.Join(errs...))
-}
-
-// announce tells of plugins whose first use on this computer is about to come, for
-// that takes a while.
-func (e *Engine) announce(ctx context.Context, providers []string, report progress.Reporter) {
-	h, err := e.host()
-	if err != nil {
-		return // whoever needs it will be told
-	}
-	plugins, _ := h.Plugins(ctx)
-	for _, p := range plugins {
-		wanted := func(name string) bool {
-			return e.opts.Providers[name] == nil && slices.Contains(p.Manifest.Provides, name)
-		}
-		if slices.ContainsFunc(providers, wanted) && !h.Compiled(p) {
-			report.Info(StagePreflight, "preparing the plugin %s; this is done once", p.Manifest.ID)
-		}
-	}
 }
 
 // OfferQueries are the questions for any of several GPUs; without one, for machines

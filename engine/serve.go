@@ -32,7 +32,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 		return nil, err
 	}
 	if o.ExposeAs != "" { // before a load that may take minutes
-		if _, err := s.engine.exposer(ctx, o.ExposeAs); err != nil {
+		if _, err := s.engine.plugins.Exposer(ctx, o.ExposeAs); err != nil {
 			return nil, as(KindPlugin, err)
 		}
 	}

@@ -92,7 +92,7 @@ func (e *Engine) sweepMemory() error {
 
 // localMemory is the provider of this computer as far as it saves processes.
 func (e *Engine) localMemory(provider string) (local.Memory, error) {
-	if _, own := e.opts.Providers[provider]; provider == localName && !own {
+	if provider == localName && !e.plugins.LocalReplaced() {
 		p, err := e.local()
 		if err != nil {
 			return nil, err

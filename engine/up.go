@@ -67,7 +67,7 @@ type UpOptions struct {
 // Everything that can be checked is checked first. When Up fails or ctx ends, what
 // was rented has been ended.
 func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
-	if err := e.usable(); err != nil {
+	if err := e.plugins.Usable(); err != nil {
 		return nil, err
 	}
 	u := &up{engine: e, exp: withMode(exp), opts: o, report: e.reporter(o.Progress)}
@@ -140,7 +140,7 @@ func (u *up) prepare(ctx context.Context) error {
 		return err
 	}
 	u.report.Info(StagePreflight, "checking %s", u.exp.Name)
-	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
+	u.engine.plugins.Announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.Check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (e *Engine) fetchModel(ctx context.Context, m experiment.Model, moved func(
 	if m.Path != "" {
 		folders = []string{m.Path}
 	}
-	fetcher, err := e.fetcher(ctx, m.Source, folders...)
+	fetcher, err := e.plugins.Fetcher(ctx, m.Source, folders...)
 	if err != nil {
 		return fetch.Model{}, err
 	}

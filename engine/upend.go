@@ -17,7 +17,7 @@ import (
 func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	pause := 10 * time.Second
-	if u.engine.cheap(u.rec.Provider) {
+	if u.engine.plugins.Native(u.rec.Provider) {
 		pause = time.Second
 	}
 	go func() {
@@ -99,7 +99,7 @@ func (e *Engine) explain(ctx context.Context, r machine.Record, while string, ca
 
 // ended is nil unless the machine of a record that lives is known to have ended.
 func (e *Engine) ended(ctx context.Context, r machine.Record) error {
-	p, err := e.provider(ctx, r.Provider)
+	p, err := e.plugins.Provider(ctx, r.Provider)
 	if err != nil {
 		return nil
 	}

@@ -1,22 +1,23 @@
-package engine
+package registry
 
 import (
 	"errors"
 	"path/filepath"
 	"slices"
 
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/plugin/store"
 )
 
-// PluginStore is where installed plugins, grants and the audit are.
-func (e *Engine) PluginStore() (*store.Store, error) {
-	s, err := e.shelf()
-	return s, as(KindConfig, err)
+// Store is where installed plugins, grants and the audit are.
+func (r *Registry) Store() (*store.Store, error) {
+	s, err := r.store()
+	return s, errdefs.Wrap(errdefs.KindConfig, err)
 }
 
-func (e *Engine) openPluginStore() (*store.Store, error) {
-	data := e.paths.Data()
+func (r *Registry) openStore() (*store.Store, error) {
+	data := r.o.Paths.Data()
 	if data == "" {
 		return nil, errors.New("there is no place for plugins and grants: set HOME or XDG_DATA_HOME")
 	}
@@ -24,36 +25,36 @@ func (e *Engine) openPluginStore() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := e.opts.ConfigFile
-	if dir := e.paths.Config(); config == "" && dir != "" {
+	config := r.o.ConfigFile
+	if dir := r.o.Paths.Config(); config == "" && dir != "" {
 		config = filepath.Join(dir, "config.yaml")
 	}
 	return store.Open(store.Options{
-		DataDir: data, StateDir: e.store.StateDir(), ConfigFile: config, Now: e.now, Logger: e.log.Named("plugins"),
+		DataDir: data, StateDir: r.o.State.StateDir(), ConfigFile: config, Now: r.o.Now, Logger: r.o.Logger.Named("plugins"),
 	})
 }
 
 // searched are the folders that must exist, in order: a lock's plugins, those that were
 // named, and without a lock the installed ones.
-func (e *Engine) searched() (dirs []string, broken map[string]error, err error) {
-	s, err := e.shelf()
-	if err != nil && e.opts.LockDir == "" { // without a home folder, plugins come from folders
-		return e.paths.Plugins, nil, nil
+func (r *Registry) searched() (dirs []string, broken map[string]error, err error) {
+	s, err := r.store()
+	if err != nil && r.o.LockDir == "" { // without a home folder, plugins come from folders
+		return r.o.Paths.Plugins, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if e.opts.LockDir != "" && store.HasLock(e.opts.LockDir) {
-		lock, err := store.ReadLock(e.opts.LockDir)
+	if r.o.LockDir != "" && store.HasLock(r.o.LockDir) {
+		lock, err := store.ReadLock(r.o.LockDir)
 		if err != nil {
-			return nil, nil, as(KindConfig, err)
+			return nil, nil, errdefs.Wrap(errdefs.KindConfig, err)
 		}
 		locked, err := s.Use(lock)
-		return slices.Concat(locked, e.paths.Plugins), nil, as(KindPlugin, err)
+		return slices.Concat(locked, r.o.Paths.Plugins), nil, errdefs.Wrap(errdefs.KindPlugin, err)
 	}
 	installed, err := s.Dirs()
 	broken, err = brokenPlugins(err)
-	return slices.Concat(e.paths.Plugins, installed), broken, err
+	return slices.Concat(r.o.Paths.Plugins, installed), broken, err
 }
 
 // brokenPlugins are the installed plugins that cannot be used, by id, or what keeps all
@@ -75,14 +76,14 @@ func brokenPlugins(err error) (map[string]error, error) {
 }
 
 // pluginAudit takes note of what plugins request.
-func (e *Engine) pluginAudit() (func(host.Audit), *store.Recorder, error) {
-	if e.opts.PluginAudit != nil {
-		return e.opts.PluginAudit, nil, nil
+func (r *Registry) pluginAudit() (func(host.Audit), *store.Recorder, error) {
+	if r.o.PluginAudit != nil {
+		return r.o.PluginAudit, nil, nil
 	}
-	s, err := e.shelf()
+	s, err := r.store()
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // nowhere to write it
 	}
-	r := s.NewRecorder()
-	return r.Record, r, nil
+	recorder := s.NewRecorder()
+	return recorder.Record, recorder, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package registry
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func TestBuiltinPlugins(t *testing.T) {
 		"granted, changed":   {map[string]string{"provider-tiny": "sha256:2"}, p, host.GrantAll, "this program", ""},
 		"refused for itself": {nil, p, func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, other }, "", other.Error()},
 	} {
-		e := &Engine{opts: Options{BuiltinPlugins: tc.builtins, PluginAccess: tc.ask}}
-		g, err := e.pluginAccess(t.Context(), tc.plugin)
+		r := &Registry{o: Options{BuiltinPlugins: tc.builtins, PluginAccess: tc.ask}}
+		g, err := r.pluginAccess(t.Context(), tc.plugin)
 		switch {
 		case tc.want == "" && (err != nil || g.By != tc.by || !g.Lines.Has("folders")):
 			t.Errorf("%s: %+v, %v", name, g, err)
