@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/trust"
@@ -244,17 +245,17 @@ func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *pref
 		}
 	}
 	s := exp.Sandbox
-	answers := e.askOffers(ctx, ask, func(provider string) []sdk.OfferQuery {
+	answers := offers.Ask(ctx, e.driver.Offers, ask, func(provider string) []sdk.OfferQuery {
 		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, Options: s.Options(provider)}
-		return OfferQueries(q, s.GPU)
+		return offers.Queries(q, s.GPU)
 	})
 	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}
 	for _, a := range answers {
 		switch {
-		case a.err == nil:
-			f.Offers[a.provider] = a.offers
-		case sdk.CodeOf(a.err) != sdk.Unsupported:
-			f.OfferErrors[a.provider] = a.err
+		case a.Err == nil:
+			f.Offers[a.Provider] = a.Offers
+		case sdk.CodeOf(a.Err) != sdk.Unsupported:
+			f.OfferErrors[a.Provider] = a.Err
 		}
 	}
 }
