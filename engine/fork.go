@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // maxForks of one call: each takes the memory of the original.
@@ -63,7 +64,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	}
 	w.attached, w.report = o.Attached, report
 	made, err := w.many(ctx, n, o.Name)
-	report.Done(StageSnapshot, "%s of %s", countText(len(made), "fork"), s.id)
+	report.Done(StageSnapshot, "%s of %s", text.Plural(len(made), "fork"), s.id)
 	return made, as(KindProvider, err)
 }
 

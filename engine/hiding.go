@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
@@ -132,7 +133,7 @@ func (e *Engine) veiled(ctx context.Context, folder string, names namesearch.Nam
 		return "", report, err
 	}
 	defer making.Remove()
-	if report, err = veil.Make(ctx, folder, dir+partialName, names); err != nil {
+	if report, err = veil.Make(ctx, folder, dir+cachegc.PartialSuffix, names); err != nil {
 		return "", report, err
 	}
 	note, err := json.Marshal(veiledNote{key, report})
@@ -140,9 +141,9 @@ func (e *Engine) veiled(ctx context.Context, folder string, names namesearch.Nam
 		err = state.WriteFile(dir+veilNote, note, 0o600)
 	}
 	if err != nil {
-		return "", report, errors.Join(err, os.RemoveAll(dir+partialName))
+		return "", report, errors.Join(err, os.RemoveAll(dir+cachegc.PartialSuffix))
 	}
-	return dir, report, os.Rename(dir+partialName, dir)
+	return dir, report, os.Rename(dir+cachegc.PartialSuffix, dir)
 }
 
 // veiledNote says what a veiled copy was made of, and what was done.

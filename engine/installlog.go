@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/internal/text"
 )
 
 const (
@@ -95,5 +97,5 @@ func (l *installLog) text(what string) string {
 	if l.packages == 0 {
 		return fmt.Sprintf("%s: installed in %.0f s", what, took)
 	}
-	return fmt.Sprintf("%s: %s installed in %.0f s", what, countText(l.packages, "package"), took)
+	return fmt.Sprintf("%s: %s installed in %.0f s", what, text.Plural(l.packages, "package"), took)
 }

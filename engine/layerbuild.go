@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -38,8 +40,8 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	if there, err := l.there(); err != nil || there {
 		return errors.Join(err, l.used(u.engine.now()))
 	}
-	partial := l.dir + partialName
-	if err := removeAll(partial); err != nil { // of one who was killed
+	partial := l.dir + cachegc.PartialSuffix
+	if err := state.RemoveAll(partial); err != nil { // of one who was killed
 		return err
 	}
 	if err := os.Mkdir(partial, 0o700); err != nil {
@@ -55,7 +57,7 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 		err = os.Rename(partial, l.dir)
 	}
 	if err != nil {
-		return errors.Join(err, removeAll(partial))
+		return errors.Join(err, state.RemoveAll(partial))
 	}
 	u.report.Info(StageBoot, "built %s", l.dir)
 	return nil
@@ -82,7 +84,7 @@ func (u *up) layerContent(l *layer) string {
 	var parts []string
 	_, own := ofMode(u.plan, l.packages, false)
 	if n := len(own); n > 0 {
-		parts = append(parts, countText(n, "Python package"))
+		parts = append(parts, text.Plural(n, "Python package"))
 	}
 	switch n := len(u.plan.Repos); n {
 	case 0:
@@ -129,7 +131,7 @@ func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
 	if kept := wheels.admit(ctx, fresh); kept != nil {
 		u.report.Warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
 	}
-	return errors.Join(err, removeAll(fresh))
+	return errors.Join(err, state.RemoveAll(fresh))
 }
 
 // installs are the commands of the repositories of a layer.

@@ -214,8 +214,8 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	removed, err := e.sweepPartials(ctx)
-	report.Cleaned = append(report.Cleaned, removed...)
+	removed, err := e.collector().SweepPartials(ctx)
+	report.Cleaned = append(report.Cleaned, asItems(removed)...)
 	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/service"
 	"github.com/seer-engine/seer/engine/surface"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // ServeOptions say what to serve.
@@ -67,7 +68,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	report.Done(StageService, "serving %s: %s", name, countText(len(served.Interface.Functions), "function"))
+	report.Done(StageService, "serving %s: %s", name, text.Plural(len(served.Interface.Functions), "function"))
 	v, err := newService(s, served.Connection, served.Interface)
 	if err == nil {
 		v.inPlace = served.InPlace

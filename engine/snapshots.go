@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -79,7 +80,7 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return saved, s.notSaved(ctx, err)
 	}
 	for _, t := range saved.Trees {
-		report.Info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, bytesText(t.Bytes), countText(int(t.Entries), "file"), bytesText(t.New))
+		report.Info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, text.Bytes(t.Bytes), text.Plural(int(t.Entries), "file"), text.Bytes(t.New))
 	}
 	report.Done(StageSnapshot, "saved as %s", o.Name)
 	return saved, nil

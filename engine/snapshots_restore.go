@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // restore puts the files of a snapshot into a sandbox.
@@ -93,7 +94,7 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 		if t.Name != name {
 			continue
 		}
-		u.report.Info(StageSnapshot, "restoring the %s: %s", name, bytesText(t.Bytes))
+		u.report.Info(StageSnapshot, "restoring the %s: %s", name, text.Bytes(t.Bytes))
 		r, err := store.Restore(ctx, saved.ID, name)
 		if err != nil {
 			return err

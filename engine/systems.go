@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -148,9 +149,9 @@ func (e *Engine) systemUsed(saved string) error {
 
 func systemText(i sdk.Image) string {
 	if len(i.Commands) > 0 {
-		return countText(len(i.Commands), "command")
+		return text.Plural(len(i.Commands), "command")
 	}
-	return countText(len(i.SystemPackages), "package")
+	return text.Plural(len(i.SystemPackages), "package")
 }
 
 func readSystem(note string) (string, error) {

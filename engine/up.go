@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -92,7 +93,7 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 		return nil, as(KindProvider, u.undo(ctx, err))
 	}
 	u.report.Done(StageBoot, "sandbox %s is ready", s.id)
-	e.pruneDaily(ctx)
+	e.collector().PruneDaily(ctx)
 	return s, nil
 }
 
@@ -215,7 +216,7 @@ func (u *up) fetchModels(ctx context.Context) error {
 			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 		})
-		u.report.Done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
+		u.report.Done(StageModel, "%s: %s, %s", m.Name, text.Plural(len(got.Files), "file"), text.Bytes(got.Bytes))
 	}
 	return nil
 }

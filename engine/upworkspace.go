@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // WorkspaceOf reads what an experiment puts into workspaces.
@@ -36,7 +37,7 @@ func (u *up) readWorkspace() (err error) {
 func (u *up) workspace(ctx context.Context, s *Sandbox) error {
 	files := u.contents.Plan(workspace.Kind(u.exp.Sandbox.ExecutionMode)).Sandbox
 	if len(files) > 0 && u.opts.Snapshot == "" { // whose files are what they had become
-		u.report.Info(StageSession, "the workspace: %s", countText(len(files), "file"))
+		u.report.Info(StageSession, "the workspace: %s", text.Plural(len(files), "file"))
 		total := int64(0)
 		for _, f := range files {
 			total += f.Size

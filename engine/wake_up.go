@@ -7,6 +7,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // processes finds the snapshot that the sandbox is to begin with, if it has processes;
@@ -40,7 +41,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	defer done()
-	u.report.Info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
+	u.report.Info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, text.Bytes(saved.Bytes))
 	verification, err := unpackMemory(ctx, store, saved, dir)
 	if err != nil {
 		return nil, err
