@@ -29,7 +29,7 @@ func (v *Service) Limited(ctx context.Context, a *experiment.Access) (*Service, 
 	}
 	limits, err := TokenOf(*a, v.sandbox.engine.now())
 	if err != nil {
-		return nil, &Error{KindConfig, fmt.Errorf("the access to %s: %w", v.Name(), err)}
+		return nil, &Error{Kind: KindConfig, Err: fmt.Errorf("the access to %s: %w", v.Name(), err)}
 	}
 	limits.Name = "agent"
 	held, _, err := v.NewToken(ctx, limits)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/seer-engine/seer/engine/state"
 )
 
 // AgentDir makes a private folder on disk for what gVisor keeps of an agent that this
@@ -20,7 +22,7 @@ func (e *Engine) AgentDir() (string, error) {
 	for _, entry := range entries {
 		owner, _, _ := strings.Cut(entry.Name(), "-")
 		if pid, err := strconv.Atoi(owner); err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
-			_ = removeAll(filepath.Join(top, entry.Name()))
+			_ = state.RemoveAll(filepath.Join(top, entry.Name()))
 		}
 	}
 	dir, err := os.MkdirTemp(top, strconv.Itoa(os.Getpid())+"-")
@@ -28,4 +30,4 @@ func (e *Engine) AgentDir() (string, error) {
 }
 
 // RemoveAgentDir removes a folder of [Engine.AgentDir].
-func (e *Engine) RemoveAgentDir(dir string) error { return as(KindInternal, removeAll(dir)) }
+func (e *Engine) RemoveAgentDir(dir string) error { return as(KindInternal, state.RemoveAll(dir)) }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/trust"
@@ -42,7 +42,7 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 // check is [Engine.Check] without what [Engine.Up] looks for later, when it has the models.
 func (e *Engine) check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	exp = withMode(exp)
-	e.credentials.saw(exp.File)
+	e.plugins.SawExperiment(exp.File)
 	facts, err := e.facts(ctx, exp, o.Offline)
 	if err != nil {
 		return preflight.Report{}, as(KindConfig, err)
@@ -67,7 +67,7 @@ func (e *Engine) debuggable(exp *experiment.Experiment, report *preflight.Report
 	err := codeserver.CheckPinned(e.getenv(codeserver.PinnedIn))
 	if err == nil && slices.ContainsFunc(report.Choices, here) {
 		var tools string
-		if tools, err = e.toolsDir(); err == nil {
+		if tools, err = e.paths.Tools(); err == nil {
 			_, err = codeserver.Find(e.getenv, tools)
 		}
 	}
@@ -124,7 +124,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	if err != nil {
 		return preflight.Facts{}, err
 	}
-	if _, err := e.host(); err != nil { // such as a lock whose plugins are not there: no others in their place
+	if err := e.plugins.Open(); err != nil { // such as a lock whose plugins are not there: no others in their place
 		return preflight.Facts{}, as(KindPlugin, err)
 	}
 	plugins, broken := e.Plugins(ctx)
@@ -133,17 +133,16 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	}
 	f := preflight.Facts{
 		Env:         env,
-		Sources:     append(slices.Collect(maps.Keys(e.opts.Fetchers)), provided(plugins, "fetcher")...),
-		ExposeModes: append(slices.Collect(maps.Keys(e.opts.Exposers)), provided(plugins, "expose")...),
+		Sources:     e.plugins.Sources(plugins),
+		ExposeModes: e.plugins.ExposeModes(plugins),
 		PluginDirs:  e.PluginDirs(), PortFree: portFree,
 		Root: os.Geteuid() == 0,
 	}
-	if _, replaced := e.opts.Providers[localName]; !replaced {
+	if !e.plugins.LocalReplaced() {
 		f.Saved = e.saved
 	}
 	proxyOnly := e.proxyOnly(ctx, exp)
-	names := append(slices.Collect(maps.Keys(e.opts.Providers)), localName)
-	f.Providers, err = e.describe(ctx, exp, append(names, provided(plugins, "provider")...))
+	f.Providers, err = e.describe(ctx, exp, append(e.plugins.Providers(plugins), localName))
 	if err != nil {
 		return f, err
 	}
@@ -153,7 +152,7 @@ func (e *Engine) facts(ctx context.Context, exp *experiment.Experiment, offline 
 	f.ProxyOnly = <-proxyOnly
 	if exp.Agent != nil {
 		f.AgentIsolations = e.isolations(ctx, f.Providers)
-		if python, err := e.python(); err == nil {
+		if python, err := e.python.Default(); err == nil {
 			f.AgentPath, f.AgentSees = python.SearchPath(), append(isolation.Visible(), python.Paths...)
 		}
 	}
@@ -184,7 +183,7 @@ func (e *Engine) proxyOnly(ctx context.Context, exp *experiment.Experiment) <-ch
 
 // openNetwork finds what connects the open network of a sandbox on this computer.
 func (e *Engine) openNetwork(ctx context.Context) (string, error) {
-	if _, replaced := e.opts.Providers[localName]; replaced {
+	if e.plugins.LocalReplaced() {
 		return "", nil
 	}
 	p, err := e.local()
@@ -200,13 +199,13 @@ func (e *Engine) openNetwork(ctx context.Context) (string, error) {
 // isolations are those of this computer. The built-in provider, where it was
 // asked, has just tried them.
 func (e *Engine) isolations(ctx context.Context, asked []sdk.ProviderInfo) []sdk.Isolation {
-	_, replaced := e.opts.Providers[localName]
+	replaced := e.plugins.LocalReplaced()
 	for _, p := range asked {
 		if p.Name == localName && !replaced && len(p.Isolations) > 0 {
 			return p.Isolations
 		}
 	}
-	return isolation.Detect(ctx, e.places()...)
+	return isolation.Detect(ctx, e.paths.ToolPlaces()...)
 }
 
 // describe asks the providers that may be chosen; the others are only named.
@@ -219,7 +218,7 @@ func (e *Engine) describe(ctx context.Context, exp *experiment.Experiment, names
 			if infos[i].Name = name; !slices.Contains(wanted, name) {
 				continue
 			}
-			p, err := e.provider(ctx, name)
+			p, err := e.plugins.Provider(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -255,17 +254,17 @@ func (e *Engine) offers(ctx context.Context, exp *experiment.Experiment, f *pref
 		}
 	}
 	s := exp.Sandbox
-	answers := e.askOffers(ctx, ask, func(provider string) []sdk.OfferQuery {
+	answers := offers.Ask(ctx, e.driver.Offers, ask, func(provider string) []sdk.OfferQuery {
 		q := sdk.OfferQuery{GPUCount: s.GPUCount, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions, Options: s.Options(provider)}
-		return OfferQueries(q, s.GPU)
+		return offers.Queries(q, s.GPU)
 	})
 	f.Offers, f.OfferErrors = map[string][]sdk.Offer{}, map[string]error{}
 	for _, a := range answers {
 		switch {
-		case a.err == nil:
-			f.Offers[a.provider] = a.offers
-		case sdk.CodeOf(a.err) != sdk.Unsupported:
-			f.OfferErrors[a.provider] = a.err
+		case a.Err == nil:
+			f.Offers[a.Provider] = a.Offers
+		case sdk.CodeOf(a.Err) != sdk.Unsupported:
+			f.OfferErrors[a.Provider] = a.Err
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (e *Engine) Confirm(ctx context.Context, effects trust.Effects) error {
 	case trust.Once:
 		return nil
 	}
-	return &Error{KindUntrusted, trust.Refusal(effects)}
+	return &Error{Kind: KindUntrusted, Err: trust.Refusal(effects)}
 }
 
 // confirm asks for everything at once, before anything is rented, built or started.
@@ -70,7 +70,7 @@ func (u *up) confirm(ctx context.Context) error {
 		return err
 	}
 	for _, a := range facts.Accounts {
-		u.report.info(StagePreflight, "account: %s", a.Text())
+		u.report.Info(StagePreflight, "account: %s", a.Text())
 	}
 	if err := u.engine.Confirm(ctx, trust.Of(facts)); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (u *up) confirmProcesses(ctx context.Context, saved snapshot.Snapshot, spec
 		return nil
 	}
 	if err != nil {
-		return &Error{KindUntrusted, err}
+		return &Error{Kind: KindUntrusted, Err: err}
 	}
 	facts := trust.Facts{Subject: "the snapshot " + saved.Name + ", " + saved.ID, Snapshot: &trust.Snapshot{Name: saved.Name, ID: saved.ID, Signer: signer}}
 	for _, m := range spec.Mounts {

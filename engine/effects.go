@@ -141,12 +141,12 @@ func (e *Engine) accounts(ctx context.Context, exp *experiment.Experiment, p pla
 	var all []trust.Account
 	for _, c := range p.Choices {
 		known := slices.ContainsFunc(all, func(a trust.Account) bool { return a.Provider == c.Provider })
-		if known || e.cheap(c.Provider) {
+		if known || e.plugins.Native(c.Provider) {
 			continue
 		}
-		a := e.paying(ctx, c.Provider)
+		a := e.plugins.Paying(ctx, c.Provider)
 		if a.Project != "" && a.Project != filepath.Join(filepath.Dir(exp.File), preflight.DotEnv) {
-			return nil, &Error{KindUntrusted, fmt.Errorf("the credentials of %s are those of another experiment, %s: it would pay, and receive models and files; set your own in the environment or in the profile", c.Provider, a.Project)}
+			return nil, &Error{Kind: KindUntrusted, Err: fmt.Errorf("the credentials of %s are those of another experiment, %s: it would pay, and receive models and files; set your own in the environment or in the profile", c.Provider, a.Project)}
 		}
 		a.Limits = "no budget"
 		if p.Budget > 0 {

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -15,7 +13,9 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/registry"
+	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
@@ -83,28 +83,20 @@ type Options struct {
 // Engine makes and finds sandboxes. It is safe for concurrent use, and several
 // engines, in one process or in several, may share one state folder.
 type Engine struct {
-	opts        Options
-	log         hclog.Logger
-	now         func() time.Time
-	store       *state.Store
-	ledger      *machine.Ledger
-	driver      *machine.Driver
-	artifacts   string
-	credentials *credentials
-	pluginDir   []string // named by the caller or the environment; must exist
-	wellKnown   []string // looked into where they exist
+	opts    Options
+	log     hclog.Logger
+	now     func() time.Time
+	store   *state.Store
+	ledger  *machine.Ledger
+	driver  *machine.Driver
+	plugins *registry.Registry // providers, fetchers and expose modes, also those that are no plugins
+	paths   paths.Paths
 
 	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
 	blinding  blinding // how names of hidden models are kept from agents
 
-	python func() (isolation.Interpreter, error) // found once, on first use
+	python *pyenv.Finder
 	local  func() (sdk.Provider, error)
-	host   func() (*host.Host, error)
-	shelf  func() (*store.Store, error)
-	used   sync.Mutex // guards hosted, audit and closed
-	closed bool
-	hosted *host.Host
-	audit  *store.Recorder
 	seams  seams
 	logins imageLogins
 }
@@ -147,48 +139,31 @@ func New(o Options) (*Engine, error) {
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.credentials = &credentials{ledger: e.ledger.List}
-	e.driver = machine.NewDriver(machine.Options{
-		Ledger: e.ledger, Providers: e.provider, Account: e.account, AskLease: e.askLease, Late: e.late, Clock: clock,
-		Logger: o.Logger.Named("machine"),
+	e.paths, err = paths.New(paths.Options{
+		Getenv: e.getenv, ArtifactsDir: o.ArtifactsDir, DataDir: o.DataDir, ToolDirs: o.ToolDirs, PluginDirs: o.PluginDirs,
 	})
-	if e.artifacts, err = filepath.Abs(e.findArtifacts()); err != nil { // it becomes a mount
+	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	e.findPluginDirs()
-	e.python = sync.OnceValues(e.findPython)
 	e.local = sync.OnceValues(e.openLocal)
-	e.host = sync.OnceValues(e.openHost)
-	e.shelf = sync.OnceValues(e.openPluginStore)
+	e.plugins = registry.New(registry.Options{
+		State: e.store, Paths: e.paths, LookupEnv: o.LookupEnv, Now: o.Now, Logger: o.Logger,
+		LockDir: o.LockDir, ConfigFile: o.ConfigFile, Version: o.Version,
+		BuiltinPlugins: o.BuiltinPlugins, PluginAccess: o.PluginAccess, PluginAudit: o.PluginAudit,
+		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers,
+		Local: e.local, Records: e.ledger.List,
+	})
+	e.driver = machine.NewDriver(machine.Options{
+		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: e.askLease, Late: e.late, Clock: clock,
+		Logger: o.Logger.Named("machine"),
+	})
+	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	return e, nil
 }
 
 // Close lets go of the plugins. Sandboxes live on as their leases say, and those of this
 // computer can still be ended; a new one is refused with [os.ErrClosed].
-func (e *Engine) Close() error {
-	e.used.Lock()
-	defer e.used.Unlock()
-	e.closed = true
-	if e.hosted == nil {
-		return nil
-	}
-	err := e.hosted.Close(context.Background())
-	e.hosted = nil
-	if e.audit != nil {
-		e.audit.Close()
-	}
-	return err
-}
-
-// usable is an error once the engine has been closed.
-func (e *Engine) usable() error {
-	e.used.Lock()
-	defer e.used.Unlock()
-	if e.closed {
-		return &Error{KindInternal, fmt.Errorf("the engine: %w", os.ErrClosed)}
-	}
-	return nil
-}
+func (e *Engine) Close() error { return e.plugins.Close() }
 
 // engineClock is the caller's clock with real waiting.
 type engineClock struct{ now func() time.Time }
@@ -203,52 +178,6 @@ func (e *Engine) getenv(name string) string {
 	return v
 }
 
-func (e *Engine) environment(name string) (value, where string, ok bool) {
-	value, ok = e.opts.LookupEnv(name)
-	return value, "environment", ok
-}
-
-// beside is a folder next to the running program, also when that was started
-// through a symbolic link.
-func beside(name string) string {
-	exe, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(exe); err == nil {
-		exe = real
-	}
-	return filepath.Join(filepath.Dir(exe), name)
-}
-
-func (e *Engine) findArtifacts() string {
-	if e.opts.ArtifactsDir != "" {
-		return e.opts.ArtifactsDir
-	}
-	if dir := e.getenv("SEER_ARTIFACTS_DIR"); dir != "" {
-		return dir
-	}
-	return beside("runtime")
-}
-
-func (e *Engine) findPluginDirs() {
-	e.pluginDir = append(e.pluginDir, e.opts.PluginDirs...)
-	e.pluginDir = append(e.pluginDir, filepath.SplitList(e.getenv("SEER_PLUGIN_DIR"))...)
-	if data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share"); data != "" {
-		e.wellKnown = append(e.wellKnown, filepath.Join(data, "plugins"))
-	}
-	e.wellKnown = append(e.wellKnown, beside("plugins"))
-}
-
-// runtimeBinary finds the runtime for a machine.
-func (e *Engine) runtimeBinary(goos, goarch string) (string, error) {
-	path := filepath.Join(e.artifacts, "seer-runtime-"+goos+"-"+goarch)
-	if _, err := os.Stat(path); err != nil {
-		return "", &Error{KindProvider, fmt.Errorf("the runtime for %s/%s is missing: %w; build it with make runtime, or say where it is with SEER_ARTIFACTS_DIR", goos, goarch, err)}
-	}
-	return path, nil
-}
-
 func (e *Engine) openLocal() (sdk.Provider, error) {
 	dir, err := e.store.Dir("local")
 	if err != nil {
@@ -259,83 +188,18 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 		return nil, err
 	}
 	return local.New(local.Options{
-		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.artifacts, Logger: e.log.Named("local"),
-		Python: func(context.Context) (isolation.Interpreter, error) { return e.python() },
-		Cache:  e.compiledWorker, Places: e.places(),
+		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.paths.Artifacts, Logger: e.log.Named("local"),
+		Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
+		Cache:  e.python.Worker, Places: e.paths.ToolPlaces(),
 	}), nil
 }
 
-func (e *Engine) openHost() (*host.Host, error) {
-	cache, err := e.store.Cache("wasm")
-	if err != nil {
-		return nil, err
-	}
-	dirs, broken, err := e.searched()
-	if err != nil {
-		return nil, err
-	}
-	audit, recorder, err := e.pluginAudit()
-	if err != nil {
-		return nil, err
-	}
-	h, err := host.New(host.Options{
-		Dirs: dirs, Optional: e.wellKnown, Broken: broken, CacheDir: cache, Remember: true, Logger: e.log.Named("plugin"),
-		Env: e.environment, SecretEnv: e.credentials.find, Home: e.getenv("HOME"),
-		Access: e.pluginAccess, Audit: audit, Version: e.opts.Version,
-	})
-	if err != nil {
-		return nil, err
-	}
-	e.used.Lock()
-	defer e.used.Unlock()
-	e.hosted, e.audit = h, recorder
-	return h, nil
-}
-
-const localName = "local"
-
-// provider finds a provider: native, built in, or a plugin's.
-func (e *Engine) provider(ctx context.Context, name string) (sdk.Provider, error) {
-	if p, ok := e.opts.Providers[name]; ok {
-		return p, nil
-	}
-	if name == localName {
-		return e.local()
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Provider(ctx, name)
-}
-
-// fetcher finds a model source. The folders are the only ones it may look into.
-func (e *Engine) fetcher(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error) {
-	if f, ok := e.opts.Fetchers[source]; ok {
-		return f, nil
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Fetcher(ctx, source, folders...)
-}
-
-func (e *Engine) exposer(ctx context.Context, mode string) (sdk.Exposer, error) {
-	if x, ok := e.opts.Exposers[mode]; ok {
-		return x, nil
-	}
-	h, err := e.host()
-	if err != nil {
-		return nil, err
-	}
-	return h.Exposer(ctx, mode)
-}
+const localName = registry.Local
 
 // Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
 // interface. Nothing is written; see package surface.
 func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
-	exposer, err := e.exposer(ctx, mode)
+	exposer, err := e.plugins.Exposer(ctx, mode)
 	if err != nil {
 		return sdk.Surface{}, as(KindPlugin, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // maxForks of one call: each takes the memory of the original.
@@ -34,9 +35,9 @@ type ForkOptions struct {
 // the error.
 func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
 	if n < 1 || n > maxForks {
-		return nil, &Error{KindConfig, fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
+		return nil, &Error{Kind: KindConfig, Err: fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
 	}
-	if err := e.usable(); err != nil {
+	if err := e.plugins.Usable(); err != nil {
 		return nil, err
 	}
 	s, err := e.Open(ctx, ref)
@@ -44,7 +45,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 		return nil, err
 	}
 	defer s.Close()
-	report := reporter{e.now, o.Progress}
+	report := e.reporter(o.Progress)
 	if err := s.forkable(ctx); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 		return nil, as(KindInternal, err)
 	}
 	defer done()
-	report.info(StageSnapshot, "saving the processes of %s", s.id)
+	report.Info(StageSnapshot, "saving the processes of %s", s.id)
 	if err := s.saveMemory(ctx, dir, report); err != nil {
 		return nil, s.notSaved(ctx, err)
 	}
@@ -63,7 +64,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 	}
 	w.attached, w.report = o.Attached, report
 	made, err := w.many(ctx, n, o.Name)
-	report.done(StageSnapshot, "%s of %s", countText(len(made), "fork"), s.id)
+	report.Done(StageSnapshot, "%s of %s", text.Plural(len(made), "fork"), s.id)
 	return made, as(KindProvider, err)
 }
 
@@ -91,7 +92,7 @@ func (s *Sandbox) forkable(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	return &Error{KindUnsupported, fmt.Errorf("the processes of %s cannot be saved: it has isolation %s and network %s; start it with %s", s.id, r.Isolation, r.Network, strings.Join(wanted, " and "))}
+	return &Error{Kind: KindUnsupported, Err: fmt.Errorf("the processes of %s cannot be saved: it has isolation %s and network %s; start it with %s", s.id, r.Isolation, r.Network, strings.Join(wanted, " and "))}
 }
 
 // many starts n copies, as many at once as this computer has processors.

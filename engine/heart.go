@@ -60,7 +60,7 @@ func (h *heart) missed(ctx context.Context) error {
 		h.heard = h.rec.ReadyAt
 	}
 	if silent := time.Since(h.heard); silent > h.ttl {
-		return &Error{KindProvider, fmt.Errorf("the machine has not answered for %s, and lives no longer than that without this program", silent.Round(time.Second))}
+		return &Error{Kind: KindProvider, Err: fmt.Errorf("the machine has not answered for %s, and lives no longer than that without this program", silent.Round(time.Second))}
 	}
 	return nil
 }

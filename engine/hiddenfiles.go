@@ -66,7 +66,7 @@ func (s *Sandbox) checkHidden(ctx context.Context, place, local string, content 
 	}
 	if len(answer.Unsearched) > 0 {
 		err := fmt.Errorf("look for the names of hidden models: %s; unpack it, and copy what is in it", someOf(answer.Unsearched))
-		return &Error{KindUnsupported, err}
+		return &Error{Kind: KindUnsupported, Err: err}
 	}
 	return nil
 }

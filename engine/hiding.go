@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
@@ -49,16 +50,16 @@ func (u *up) veil(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range u.hidden.Common {
-		u.report.warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+		u.report.Warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
 	}
 	if err := u.searchTexts(ctx); err != nil || !u.exp.Sandbox.Whole() {
 		return err
 	}
 	for _, name := range u.hidden.Told {
-		u.report.warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
+		u.report.Warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
 	}
 	if words := u.hidden.Shown; len(words) > 0 {
-		u.report.info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
+		u.report.Info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
 	}
 	for i := range u.models {
 		m := &u.models[i]
@@ -71,7 +72,7 @@ func (u *up) veil(ctx context.Context) error {
 		}
 		m.Local = dir
 		if len(report.Dropped) > 0 {
-			u.report.info(StageModel, "%s: the agent does not see these values: %s", m.Name, someOf(report.Dropped))
+			u.report.Info(StageModel, "%s: the agent does not see these values: %s", m.Name, someOf(report.Dropped))
 		}
 	}
 	return nil
@@ -134,7 +135,7 @@ func (e *Engine) veiled(ctx context.Context, folder string, names namesearch.Nam
 		return "", report, err
 	}
 	defer making.Remove()
-	if report, err = veil.Make(ctx, folder, dir+partialName, names); err != nil {
+	if report, err = veil.Make(ctx, folder, dir+cachegc.PartialSuffix, names); err != nil {
 		return "", report, err
 	}
 	note, err := json.Marshal(veiledNote{key, report})
@@ -142,9 +143,9 @@ func (e *Engine) veiled(ctx context.Context, folder string, names namesearch.Nam
 		err = state.WriteFile(dir+veilNote, note, 0o600)
 	}
 	if err != nil {
-		return "", report, errors.Join(err, os.RemoveAll(dir+partialName))
+		return "", report, errors.Join(err, os.RemoveAll(dir+cachegc.PartialSuffix))
 	}
-	return dir, report, os.Rename(dir+partialName, dir)
+	return dir, report, os.Rename(dir+cachegc.PartialSuffix, dir)
 }
 
 // veiledNote says what a veiled copy was made of, and what was done.

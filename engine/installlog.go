@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/internal/text"
 )
 
 const (
@@ -41,7 +43,7 @@ func (l *installLog) line(text string) {
 	}
 	l.full = l.full || strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device")
 	l.keep(text)
-	l.u.report.log(StageBoot, text)
+	l.u.report.Log(StageBoot, text)
 }
 
 func (l *installLog) keep(text string) {
@@ -76,7 +78,7 @@ func (l *installLog) open() {
 // end closes the file, and names it in an error: what that quotes may lack what matters.
 func (l *installLog) end(ctx context.Context, err error) error {
 	if err != nil && l.full {
-		err = &Error{KindNoSpace, err}
+		err = &Error{Kind: KindNoSpace, Err: err}
 	}
 	if l.file == nil {
 		return err
@@ -95,5 +97,5 @@ func (l *installLog) text(what string) string {
 	if l.packages == 0 {
 		return fmt.Sprintf("%s: installed in %.0f s", what, took)
 	}
-	return fmt.Sprintf("%s: %s installed in %.0f s", what, countText(l.packages, "package"), took)
+	return fmt.Sprintf("%s: %s installed in %.0f s", what, text.Plural(l.packages, "package"), took)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/progress"
 )
 
 // What installers say is kept for a month, so far as it may be large, and an error names it.
@@ -27,7 +28,7 @@ func TestInstallLog(t *testing.T) {
 		}
 	}
 	var lines []string
-	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: reporter{e.now, func(ev Event) { lines = append(lines, ev.Message) }}}
+	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: progress.Reporter{Now: e.now, To: func(ev Event) { lines = append(lines, ev.Message) }}}
 	failed := errors.New("it failed")
 
 	silent := u.newInstallLog()
@@ -89,7 +90,7 @@ func TestInstallLogHasNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := 0
-	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: reporter{e.now, func(Event) { said++ }}}
+	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: progress.Reporter{Now: e.now, To: func(Event) { said++ }}}
 	log := u.newInstallLog()
 	for range 9 {
 		log.line("a line")

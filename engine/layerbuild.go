@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -38,15 +40,15 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 	if there, err := l.there(); err != nil || there {
 		return errors.Join(err, l.used(u.engine.now()))
 	}
-	partial := l.dir + partialName
-	if err := removeAll(partial); err != nil { // of one who was killed
+	partial := l.dir + cachegc.PartialSuffix
+	if err := state.RemoveAll(partial); err != nil { // of one who was killed
 		return err
 	}
 	if err := os.Mkdir(partial, 0o700); err != nil {
 		return err
 	}
 	l.content = u.layerContent(l)
-	u.report.info(StageBoot, "%s; it is kept, and the next start has it", l.text())
+	u.report.Info(StageBoot, "%s; it is kept, and the next start has it", l.text())
 	err = u.buildLayer(ctx, l, partial)
 	if err == nil {
 		err = l.note(ctx, partial)
@@ -55,9 +57,9 @@ func (u *up) ensureLayer(ctx context.Context, l *layer) error {
 		err = os.Rename(partial, l.dir)
 	}
 	if err != nil {
-		return errors.Join(err, removeAll(partial))
+		return errors.Join(err, state.RemoveAll(partial))
 	}
-	u.report.info(StageBoot, "built %s", l.dir)
+	u.report.Info(StageBoot, "built %s", l.dir)
 	return nil
 }
 
@@ -82,7 +84,7 @@ func (u *up) layerContent(l *layer) string {
 	var parts []string
 	_, own := ofMode(u.plan, l.packages, false)
 	if n := len(own); n > 0 {
-		parts = append(parts, countText(n, "Python package"))
+		parts = append(parts, text.Plural(n, "Python package"))
 	}
 	switch n := len(u.plan.Repos); n {
 	case 0:
@@ -107,7 +109,7 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 	if err != nil || !held {
 		return lock, err
 	}
-	u.report.info(StageBoot, "another start is building the same layer; waiting for it")
+	u.report.Info(StageBoot, "another start is building the same layer; waiting for it")
 	return state.Acquire(ctx, path)
 }
 
@@ -127,9 +129,9 @@ func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
 		b.wheels = []sdk.Mount{{Source: wheels.dir, Target: wheelsPath, Writable: u.engine.seams.wheelsWritable}, {Source: fresh, Target: freshPath, Writable: true}}
 	}, nil)
 	if kept := wheels.admit(ctx, fresh); kept != nil {
-		u.report.warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
+		u.report.Warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
 	}
-	return errors.Join(err, removeAll(fresh))
+	return errors.Join(err, state.RemoveAll(fresh))
 }
 
 // installs are the commands of the repositories of a layer.
@@ -158,7 +160,7 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 	change(&b)
 	shown, done, err := u.engine.showSettings(ctx, u.settings)
 	if err != nil {
-		return &Error{KindConfig, err}
+		return &Error{Kind: KindConfig, Err: err}
 	}
 	b.shown = shown
 	defer func() { err = errors.Join(err, done()) }()

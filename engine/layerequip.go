@@ -45,13 +45,13 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 	if want.OnlyVenv() {
 		what = "the Python environment"
 	}
-	u.report.info(StageBoot, "installing %s", what)
+	u.report.Info(StageBoot, "installing %s", what)
 	result, err := environment.Install(ctx, s.runtime, want, log.line)
 	if result.Python != "" {
 		u.env = result
 	}
 	if err == nil {
-		u.report.done(StageBoot, "%s", log.text(what))
+		u.report.Done(StageBoot, "%s", log.text(what))
 	}
 	return true, err
 }
@@ -62,10 +62,10 @@ func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
 	if u.builds.below != nil {
 		layer.Below = u.builds.below.at
 	}
-	u.report.info(StageBoot, "installing %s", what)
+	u.report.Info(StageBoot, "installing %s", what)
 	err := environment.Build(ctx, s.runtime, u.wanted(), layer, log.line)
 	if err == nil {
-		u.report.done(StageBoot, "%s", log.text(what))
+		u.report.Done(StageBoot, "%s", log.text(what))
 	}
 	return err
 }
@@ -82,10 +82,10 @@ func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error 
 		maps.Copy(want.Env, used.Env)
 	}
 	what := systemText(*u.making)
-	u.report.info(StageBoot, "installing %s into the system", what)
+	u.report.Info(StageBoot, "installing %s into the system", what)
 	_, err := environment.Install(ctx, s.runtime, want, log.line)
 	if err == nil {
-		u.report.done(StageBoot, "%s", log.text(what))
+		u.report.Done(StageBoot, "%s", log.text(what))
 	}
 	return err
 }

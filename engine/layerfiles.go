@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
@@ -187,10 +188,10 @@ func (e *Engine) privateFolder() (dir string, remove func() error, err error) {
 	if err != nil || held {
 		return "", nil, errors.Join(err, fmt.Errorf("lock the folder %s", name))
 	}
-	dir = filepath.Join(layers, name+partialName)
+	dir = filepath.Join(layers, name+cachegc.PartialSuffix)
 	remove = func() error {
 		defer lock.Remove()
-		return removeAll(dir)
+		return state.RemoveAll(dir)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", nil, errors.Join(err, remove())

@@ -29,7 +29,7 @@ func (l *layer) note(ctx context.Context, folder string) error {
 		n.Below = l.below.key
 	}
 	var err error
-	if n.Bytes, err = weigh(ctx, folder); err != nil {
+	if n.Bytes, err = state.DiskUse(ctx, folder); err != nil {
 		return err
 	}
 	data, err := json.Marshal(n)
@@ -46,26 +46,4 @@ func (l *layer) used(now time.Time) error {
 		return nil
 	}
 	return err
-}
-
-// weigh adds up what the files of a folder take on the disk as far as nobody else has them.
-// What may not be read or is gone meanwhile weighs nothing.
-func weigh(ctx context.Context, folder string) (bytes int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		var info fs.FileInfo
-		if err == nil && d.Type().IsRegular() {
-			info, err = d.Info()
-		}
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err == nil && info != nil && !shared(info) {
-			bytes += info.Size()
-		}
-		return err
-	})
-	return bytes, err
 }

@@ -22,13 +22,12 @@ import (
 // Where a machine of this computer finds what was installed for it, and what it is shown
 // while that is made.
 const (
-	layerPath   = "/seer/layer"
-	basePath    = "/seer/base" // what an execution mode needs, for all experiments
-	buildPath   = "/seer/build"
-	wheelsPath  = "/seer/build/wheels" // files that pip has downloaded before, read-only
-	freshPath   = "/seer/build/fresh"  // and what it downloads now
-	layersDir   = "layers"
-	partialName = ".partial" // a layer that is being made, or was when its maker was killed
+	layerPath  = "/seer/layer"
+	basePath   = "/seer/base" // what an execution mode needs, for all experiments
+	buildPath  = "/seer/build"
+	wheelsPath = "/seer/build/wheels" // files that pip has downloaded before, read-only
+	freshPath  = "/seer/build/fresh"  // and what it downloads now
+	layersDir  = "layers"
 )
 
 // layer is what python_packages and repos bring to the machines of this computer, or what
@@ -102,11 +101,11 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 	}
 	in := ingredients{Recipe: environment.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
-		python, err := e.interpreter(p.Python)
+		python, err := e.python.At(p.Python)
 		if err != nil {
 			return nil, err
 		}
-		known, err := e.probe(context.Background(), python.Executable)
+		known, err := e.python.Probe(context.Background(), python.Executable)
 		if err != nil {
 			return nil, err
 		}

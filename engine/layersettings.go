@@ -221,7 +221,7 @@ func (s *settings) file(name, value string, foreign bool) error {
 	}
 	text, err := shown.read(info)
 	if err != nil {
-		return &Error{KindConfig, fmt.Errorf("read %s, which is %s: %w", name, value, err)}
+		return &Error{Kind: KindConfig, Err: fmt.Errorf("read %s, which is %s: %w", name, value, err)}
 	}
 	s.hide(name, text, foreign)
 	s.identify(name, text, foreign)
@@ -254,7 +254,7 @@ func (s *settings) find(name, value string, foreign bool) (string, error) {
 		return "", nil
 	}
 	if rel, err := filepath.Rel(folder, path); err != nil || !filepath.IsLocal(rel) {
-		return "", &Error{KindConfig, fmt.Errorf("%s is %s: the experiment may only name files in its own folder; copy the file there, or set the variable in your own environment", name, value)}
+		return "", &Error{Kind: KindConfig, Err: fmt.Errorf("%s is %s: the experiment may only name files in its own folder; copy the file there, or set the variable in your own environment", name, value)}
 	}
 	return path, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -82,8 +83,8 @@ func (e *Engine) openWheels(dir, key string) (wheelStore, string, error) {
 	if err != nil {
 		return wheelStore{}, "", err
 	}
-	fresh := filepath.Join(layers, key+freshSuffix+partialName) // gc finds what a killed build leaves
-	if err := errors.Join(state.Sweep(dir), removeAll(fresh)); err != nil {
+	fresh := filepath.Join(layers, key+freshSuffix+cachegc.PartialSuffix) // gc finds what a killed build leaves
+	if err := errors.Join(state.Sweep(dir), state.RemoveAll(fresh)); err != nil {
 		return wheelStore{}, "", err
 	}
 	return wheelStore{dir: dir, most: maxWheelBytes, unchecked: e.seams.wheelsUnchecked}, fresh, os.Mkdir(fresh, 0o700)

@@ -20,7 +20,7 @@ import (
 func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	endpoint, ok := r.Endpoint(r.Port)
 	if !ok {
-		return nil, &Error{KindProvider, fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
+		return nil, &Error{Kind: KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
 	}
 	client, err := client.New(endpoint, r.AdminToken)
 	if err != nil {
@@ -50,7 +50,7 @@ func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
 		return nil, err
 	}
 	if !r.Live() {
-		return nil, &Error{KindNotFound, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
+		return nil, &Error{Kind: KindNotFound, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
 	}
 	if err := checkVerified(r); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (e *Engine) find(ctx context.Context, ref string) (machine.Record, error) {
 	if err != nil {
 		return r, as(KindNotFound, err)
 	}
-	if !r.Live() || !e.cheap(r.Provider) {
+	if !r.Live() || !e.plugins.Native(r.Provider) {
 		return r, nil
 	}
 	all, err := e.driver.Refresh(ctx, r.Provider)
@@ -76,18 +76,12 @@ func (e *Engine) find(ctx context.Context, ref string) (machine.Record, error) {
 	return r, as(KindProvider, err)
 }
 
-// cheap reports whether asking a provider starts no plugin and no network.
-func (e *Engine) cheap(provider string) bool {
-	_, native := e.opts.Providers[provider]
-	return native || provider == localName
-}
-
 // lateTime covers what is known of clouds: a machine that appears 30 s after it was asked
 // for, a creation that takes 25 s, and a list that is some seconds behind.
 const lateTime = 90 * time.Second
 
 func (e *Engine) late(provider string) time.Duration {
-	if e.cheap(provider) {
+	if e.plugins.Native(provider) {
 		return 0
 	}
 	return lateTime
@@ -101,7 +95,7 @@ func (e *Engine) Sandboxes(ctx context.Context, refresh bool) ([]Info, error) {
 	records, err := e.ledger.List()
 	var ask []string
 	for _, r := range records {
-		if r.Live() && (refresh || e.cheap(r.Provider)) {
+		if r.Live() && (refresh || e.plugins.Native(r.Provider)) {
 			ask = append(ask, r.Provider)
 		}
 	}
@@ -171,7 +165,7 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 	if err != nil {
 		return as(KindNotFound, err)
 	}
-	e.credentials.saw(r.ExperimentFile)
+	e.plugins.SawExperiment(r.ExperimentFile)
 	r = e.driver.Recognize(ctx, r)
 	if s, err := e.open(r); err == nil && r.Live() {
 		// Asked nicely it flushes its logs; the provider ends it in any case.
@@ -201,7 +195,7 @@ func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) {
 // [KindPlugin].
 func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if _, err := e.provider(ctx, name); err != nil {
+		if _, err := e.plugins.Provider(ctx, name); err != nil {
 			return as(KindPlugin, err)
 		}
 	}
@@ -220,8 +214,8 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	if err != nil {
 		return report, as(KindProvider, err)
 	}
-	removed, err := e.sweepPartials(ctx)
-	report.Cleaned = append(report.Cleaned, removed...)
+	removed, err := e.collector().SweepPartials(ctx)
+	report.Cleaned = append(report.Cleaned, asItems(removed)...)
 	if err := errors.Join(err, e.sweepRelays(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)
 	}

@@ -36,5 +36,5 @@ func (s *Sandbox) Page(ctx context.Context, name string) (Page, error) {
 		_, _, err := s.CodeServerURL(ctx)
 		return Page{}, err
 	}
-	return Page{}, &Error{KindUnsupported, fmt.Errorf("%q is no page of a sandbox; there are jupyter and code", name)}
+	return Page{}, &Error{Kind: KindUnsupported, Err: fmt.Errorf("%q is no page of a sandbox; there are jupyter and code", name)}
 }

@@ -25,7 +25,7 @@ func (s *Sandbox) Dialer(port int) func(context.Context) (net.Conn, error) {
 func (u *up) tellPorts(r machine.Record) {
 	for _, port := range u.exp.Sandbox.Ports {
 		if at, ok := r.Endpoint(port); ok && r.Provider == localName && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
-			u.report.info(StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
+			u.report.Info(StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func foundHidden(in string, places []string) error {
 	if len(places) == 0 {
 		return nil
 	}
-	return &Error{KindConfig, &HiddenError{in, places}}
+	return &Error{Kind: KindConfig, Err: &HiddenError{in, places}}
 }
 
 const inSandbox = "the sandbox"
@@ -51,7 +51,7 @@ func (u *up) probe(ctx context.Context, s *Sandbox) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, longestLook, errors.New("looking for the names of hidden models took too long"))
 	defer cancel()
-	u.report.info(StageSession, "looking for the names of hidden models")
+	u.report.Info(StageSession, "looking for the names of hidden models")
 	answer, err := u.searched(ctx, s)
 	if err != nil {
 		return err
@@ -69,10 +69,10 @@ func (u *up) probe(ctx context.Context, s *Sandbox) error {
 		return err
 	}
 	if u.chosen.Isolation == "none" {
-		u.report.warn(StageSession, "isolation none hides no model: the agent can read its name in the files of this computer")
+		u.report.Warn(StageSession, "isolation none hides no model: the agent can read its name in the files of this computer")
 		return nil
 	}
-	u.report.done(StageSession, "%s", Unfound("the sandbox's files, processes and prepared Python", answer.Unsearched))
+	u.report.Done(StageSession, "%s", Unfound("the sandbox's files, processes and prepared Python", answer.Unsearched))
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (u *up) searched(ctx context.Context, s *Sandbox) (answer namesearch.Answer
 		return answer, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
 	}
 	for _, what := range answer.Unsearched {
-		u.report.warn(StageSession, "Seer has not looked for the names of hidden models in all of %s", what)
+		u.report.Warn(StageSession, "Seer has not looked for the names of hidden models in all of %s", what)
 	}
 	return answer, nil
 }

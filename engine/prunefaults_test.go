@@ -56,28 +56,6 @@ func TestPruneGoesOn(t *testing.T) {
 	}
 }
 
-func TestWeigh(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	old(t, dir, "a", "12345")
-	closed := filepath.Dir(old(t, dir, "closed", "b", "123"))
-	if err := os.Chmod(closed, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
-	if bytes, err := weigh(t.Context(), dir); err != nil || bytes != 5 && bytes != 8 { // root may read all
-		t.Errorf("%d, %v", bytes, err)
-	}
-	if bytes, err := weigh(t.Context(), filepath.Join(dir, "gone")); err != nil || bytes != 0 {
-		t.Errorf("what is gone: %d, %v", bytes, err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := weigh(ended, dir); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-}
-
 // A saved system that an experiment names is in use, and goes with its note last.
 func TestASystemThatIsNamedStays(t *testing.T) {
 	t.Parallel()

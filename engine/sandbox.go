@@ -159,7 +159,7 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 	s.stopHeartbeat()
 	rec, err := s.engine.ledger.Update(ctx, s.id, func(r *machine.Record) error {
 		if !r.Live() {
-			return &Error{KindProvider, fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
+			return &Error{Kind: KindProvider, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
 		}
 		idle := r.Lease.IdleSeconds
 		r.Lease = machine.NewLease(machine.Detached, ttl, s.engine.now())
@@ -227,11 +227,11 @@ func serviceName(o ServeOptions) (string, error) {
 		name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
 	if !identifier.MatchString(name) {
-		return "", &Error{KindConfig, fmt.Errorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)}
+		return "", &Error{Kind: KindConfig, Err: fmt.Errorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)}
 	}
 	if o.ExposeAs == "library" { // which such a name would make useless: nothing could import it
 		if problem, hint := experiment.ServeName(name); problem != "" {
-			return "", &Error{KindConfig, fmt.Errorf("name: %s; %s", problem, hint)}
+			return "", &Error{Kind: KindConfig, Err: fmt.Errorf("name: %s; %s", problem, hint)}
 		}
 	}
 	return name, nil

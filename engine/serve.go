@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/service"
 	"github.com/seer-engine/seer/engine/surface"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // ServeOptions say what to serve.
@@ -32,7 +33,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 		return nil, err
 	}
 	if o.ExposeAs != "" { // before a load that may take minutes
-		if _, err := s.engine.exposer(ctx, o.ExposeAs); err != nil {
+		if _, err := s.engine.plugins.Exposer(ctx, o.ExposeAs); err != nil {
 			return nil, as(KindPlugin, err)
 		}
 	}
@@ -48,8 +49,8 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if before, ok := rec.Service(name); ok {
 		spec.Token = before.Token
 	}
-	report := reporter{s.engine.now, o.Progress}
-	report.info(StageService, "loading %s as %s", o.File, name)
+	report := s.engine.reporter(o.Progress)
+	report.Info(StageService, "loading %s as %s", o.File, name)
 	served, err := service.Serve(ctx, s.runtime, spec)
 	if err != nil {
 		return nil, as(KindService, err)
@@ -67,7 +68,7 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
-	report.done(StageService, "serving %s: %s", name, countText(len(served.Interface.Functions), "function"))
+	report.Done(StageService, "serving %s: %s", name, text.Plural(len(served.Interface.Functions), "function"))
 	v, err := newService(s, served.Connection, served.Interface)
 	if err == nil {
 		v.inPlace = served.InPlace

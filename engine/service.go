@@ -89,7 +89,7 @@ func (s *Sandbox) Service(_ context.Context, name string) (*Service, error) {
 	}
 	have, ok := rec.Service(name)
 	if !ok {
-		return nil, &Error{KindNotFound, fmt.Errorf("the sandbox %s serves nothing named %q; it serves %s", s.ID(), name, listOr("nothing", serviceNames(rec)))}
+		return nil, &Error{Kind: KindNotFound, Err: fmt.Errorf("the sandbox %s serves nothing named %q; it serves %s", s.ID(), name, listOr("nothing", serviceNames(rec)))}
 	}
 	var face sdk.Interface
 	if err := json.Unmarshal(have.Interface, &face); err != nil {

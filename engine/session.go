@@ -151,13 +151,13 @@ func (s *Sandbox) JupyterURL(ctx context.Context) (string, error) {
 	}
 	if note.Jupyter == nil {
 		if note.Mode == experiment.ModeNotebook {
-			return "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no Jupyter yet: its start is not finished; if it was interrupted, end it with: seer down %s", s.id, s.id)}
+			return "", &Error{Kind: KindUnsupported, Err: fmt.Errorf("the sandbox %s has no Jupyter yet: its start is not finished; if it was interrupted, end it with: seer down %s", s.id, s.id)}
 		}
-		return "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.id, orText(note.Mode, "null (scoped)"))}
+		return "", &Error{Kind: KindUnsupported, Err: fmt.Errorf("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.id, orText(note.Mode, "null (scoped)"))}
 	}
 	way, ok := outside(r, note.Jupyter.Port)
 	if !ok {
-		return "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s jupyter", r.Provider, s.id)}
+		return "", &Error{Kind: KindUnsupported, Err: fmt.Errorf("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s jupyter", r.Provider, s.id)}
 	}
 	return note.Jupyter.jupyter(way), nil
 }
@@ -170,11 +170,11 @@ func (s *Sandbox) CodeServerURL(ctx context.Context) (address, password string, 
 		return "", "", err
 	}
 	if note.CodeServer == nil {
-		return "", "", &Error{KindUnsupported, fmt.Errorf("the sandbox %s has no VS Code; start one with debug: true", s.id)}
+		return "", "", &Error{Kind: KindUnsupported, Err: fmt.Errorf("the sandbox %s has no VS Code; start one with debug: true", s.id)}
 	}
 	way, ok := outside(r, note.CodeServer.Port)
 	if !ok {
-		return "", "", &Error{KindUnsupported, fmt.Errorf("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s code", r.Provider, s.id)}
+		return "", "", &Error{Kind: KindUnsupported, Err: fmt.Errorf("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s code", r.Provider, s.id)}
 	}
 	return way + note.CodeServer.path(), note.CodeServer.Secret, nil
 }

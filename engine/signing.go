@@ -88,7 +88,7 @@ func (e *Engine) vouched(ctx context.Context, saved snapshot.Snapshot) error {
 		return nil
 	}
 	subject := "the snapshot " + saved.Name + ", " + saved.ID
-	return &Error{KindUntrusted, &trust.Error{
+	return &Error{Kind: KindUntrusted, Err: &trust.Error{
 		Effects: trust.Effects{Subject: subject, Outside: []string{"go on with the processes of " + subject}, Inside: []string{}},
 		Reason:  fmt.Sprintf("the processes of the snapshot %s are not restored: %v", saved.Name, err),
 		Advice:  "sign it yourself if you know who saved it, or trust the key of its signer",

@@ -14,17 +14,17 @@ func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (s
 	if err != nil {
 		return "", err
 	}
-	report := reporter{e.now, progress}
-	report.info(StageMachine, "saving the file system of %s", r.ID)
+	report := e.reporter(progress)
+	report.Info(StageMachine, "saving the file system of %s", r.ID)
 	image, err := e.driver.Snapshot(ctx, r, func(ev machine.Event) {
 		if ev.Kind == machine.EventLog {
-			report.log(StageMachine, ev.Text)
+			report.Log(StageMachine, ev.Text)
 		} else {
-			report.info(StageMachine, "%s", ev.Text)
+			report.Info(StageMachine, "%s", ev.Text)
 		}
 	})
 	if err == nil {
-		report.done(StageMachine, "saved as %s", image)
+		report.Done(StageMachine, "saved as %s", image)
 	}
 	return image, as(KindProvider, err)
 }

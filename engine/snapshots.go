@@ -12,8 +12,10 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -40,9 +42,9 @@ var errNoSnapshots = errors.New("there is no home folder to keep snapshots in; s
 
 // Snapshots is the store of this computer's snapshots.
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
-	data := e.userDir(e.opts.DataDir, "XDG_DATA_HOME", ".local/share")
+	data := e.paths.Data()
 	if data == "" {
-		return nil, &Error{KindConfig, errNoSnapshots}
+		return nil, &Error{Kind: KindConfig, Err: errNoSnapshots}
 	}
 	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.signSnapshot}, nil
 }
@@ -54,7 +56,7 @@ func (e *Engine) Snapshots() (*snapshot.Store, error) {
 // that is taken is [KindConflict].
 func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.Snapshot, error) {
 	if err := snapshot.CheckName(o.Name); err != nil {
-		return snapshot.Snapshot{}, &Error{KindConfig, err}
+		return snapshot.Snapshot{}, &Error{Kind: KindConfig, Err: err}
 	}
 	store, err := e.Snapshots()
 	if err != nil {
@@ -68,8 +70,8 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return snapshot.Snapshot{}, err
 	}
 	defer s.Close()
-	report := reporter{e.now, o.Progress}
-	report.info(StageSnapshot, "saving %s", s.id)
+	report := e.reporter(o.Progress)
+	report.Info(StageSnapshot, "saving %s", s.id)
 	save := s.save
 	if o.Memory {
 		save = s.saveProcesses
@@ -79,9 +81,9 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return saved, s.notSaved(ctx, err)
 	}
 	for _, t := range saved.Trees {
-		report.info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, bytesText(t.Bytes), countText(int(t.Entries), "file"), bytesText(t.New))
+		report.Info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, text.Bytes(t.Bytes), text.Plural(int(t.Entries), "file"), text.Bytes(t.New))
 	}
-	report.done(StageSnapshot, "saved as %s", o.Name)
+	report.Done(StageSnapshot, "saved as %s", o.Name)
 	return saved, nil
 }
 
@@ -105,7 +107,7 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 		cause = s.engine.explain(ctx, r, "while it was saved", cause, cut || client.Broken(cause))
 	}
 	if cut {
-		return &Error{KindProvider, cause}
+		return &Error{Kind: KindProvider, Err: cause}
 	}
 	return saveError(cause)
 }
@@ -113,18 +115,18 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 func saveError(err error) error {
 	var exists *snapshot.ExistsError
 	if errors.As(err, &exists) {
-		return &Error{KindConflict, err}
+		return &Error{Kind: KindConflict, Err: err}
 	}
 	return as(KindProvider, err)
 }
 
-func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
+func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
 	r, note, err := s.sessionOf(ctx)
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	var sources []snapshot.Source
-	count, end := report.counter(StageSnapshot, 0)
+	count, end := report.Counter(StageSnapshot, 0)
 	defer end()
 	for _, t := range trees {
 		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
@@ -141,7 +143,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 		return snapshot.Snapshot{}, alreadySaved(err)
 	}
 	for _, p := range frozen.NotFrozen {
-		report.warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
+		report.Warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
 	}
 	saved, err := store.Save(ctx, meta, sources)
 	thawed := frozen.Thaw(context.WithoutCancel(ctx))

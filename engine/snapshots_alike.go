@@ -43,9 +43,9 @@ func (u *up) alike(ctx context.Context) error {
 		return nil
 	}
 	if u.exp.File == "" && (like.Sandbox.Isolation == isolation.None || like.Sandbox.Network == "host") { // nobody confirms it
-		return &Error{KindConfig, fmt.Errorf("the snapshot %s was saved with %s, which the experiment does not ask for; set sandbox.isolation and sandbox.network", saved.Name, strings.Join(told, " and "))}
+		return &Error{Kind: KindConfig, Err: fmt.Errorf("the snapshot %s was saved with %s, which the experiment does not ask for; set sandbox.isolation and sandbox.network", saved.Name, strings.Join(told, " and "))}
 	}
-	u.report.info(StageSnapshot, "the sandbox has %s, as %s had; name another in the experiment to change it", strings.Join(told, " and "), saved.Name)
+	u.report.Info(StageSnapshot, "the sandbox has %s, as %s had; name another in the experiment to change it", strings.Join(told, " and "), saved.Name)
 	u.exp = like
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/state"
@@ -91,7 +92,7 @@ func (e *Engine) sweepMemory() error {
 
 // localMemory is the provider of this computer as far as it saves processes.
 func (e *Engine) localMemory(provider string) (local.Memory, error) {
-	if _, own := e.opts.Providers[provider]; provider == localName && !own {
+	if provider == localName && !e.plugins.LocalReplaced() {
 		p, err := e.local()
 		if err != nil {
 			return nil, err
@@ -100,12 +101,12 @@ func (e *Engine) localMemory(provider string) (local.Memory, error) {
 			return m, nil
 		}
 	}
-	return nil, &Error{KindUnsupported, fmt.Errorf("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)}
+	return nil, &Error{Kind: KindUnsupported, Err: fmt.Errorf("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)}
 }
 
 // saveMemory fills dir with the sandbox's processes and files, and what the ledger knows.
 // The sandbox stands still meanwhile and then goes on.
-func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (err error) {
+func (s *Sandbox) saveMemory(ctx context.Context, dir string, report progress.Reporter) (err error) {
 	r, note, err := s.sessionOf(ctx)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report reporter) (
 		return err
 	}
 	if note.CodeServer != nil { // it has sockets that lead out
-		report.info(StageSnapshot, "VS Code is started again meanwhile")
+		report.Info(StageSnapshot, "VS Code is started again meanwhile")
 		if err := s.runtime.DeleteProcess(ctx, codeServerProcess); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}
@@ -166,7 +167,7 @@ const codeServerProcess = "code-server"
 
 // startCodeServer starts VS Code of a sandbox of this computer again.
 func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
-	tools, err := s.engine.toolsDir()
+	tools, err := s.engine.paths.Tools()
 	if err != nil {
 		return err
 	}
@@ -179,9 +180,9 @@ func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
 }
 
 // saveProcesses is [Sandbox.save] with the processes.
-func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report reporter) (snapshot.Snapshot, error) {
+func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
 	if o.Live {
-		return snapshot.Snapshot{}, &Error{KindConfig, errors.New("processes are saved while they stand still; leave out --live, or --memory")}
+		return snapshot.Snapshot{}, &Error{Kind: KindConfig, Err: errors.New("processes are saved while they stand still; leave out --live, or --memory")}
 	}
 	if err := s.forkable(ctx); err != nil {
 		return snapshot.Snapshot{}, err
@@ -204,6 +205,6 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	report.info(StageSnapshot, "the sandbox goes on; storing what was saved")
+	report.Info(StageSnapshot, "the sandbox goes on; storing what was saved")
 	return store.Save(ctx, meta, sources)
 }

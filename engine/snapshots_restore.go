@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // restore puts the files of a snapshot into a sandbox.
@@ -27,7 +28,7 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 		return err
 	}
 	if layer := u.layerKey(); len(saved.Layers) > 0 && saved.Layers[0] != layer {
-		u.report.warn(StageSnapshot, "%s was saved with other python_packages or repos than this experiment has; what was installed by hand in it may not fit", saved.Name)
+		u.report.Warn(StageSnapshot, "%s was saved with other python_packages or repos than this experiment has; what was installed by hand in it may not fit", saved.Name)
 	}
 	kept, err := environment.Keep(ctx, s.runtime)
 	if err != nil {
@@ -46,7 +47,7 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 		return err
 	}
 	for _, version := range others {
-		u.report.warn(StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
+		u.report.Warn(StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
 	}
 	for _, file := range renewed {
 		if err := s.runtime.Remove(ctx, file, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
@@ -93,12 +94,12 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 		if t.Name != name {
 			continue
 		}
-		u.report.info(StageSnapshot, "restoring the %s: %s", name, bytesText(t.Bytes))
+		u.report.Info(StageSnapshot, "restoring the %s: %s", name, text.Bytes(t.Bytes))
 		r, err := store.Restore(ctx, saved.ID, name)
 		if err != nil {
 			return err
 		}
-		counted, end := u.report.counted(ctx, StageSnapshot, t.Bytes)
+		counted, end := u.report.Counted(ctx, StageSnapshot, t.Bytes)
 		err = s.runtime.RestoreTree(counted, dir, r)
 		end()
 		return errors.Join(err, r.Close())
@@ -118,7 +119,7 @@ func (u *up) layerKey() string {
 func (u *up) checkSnapshot(ctx context.Context) error {
 	saved, err := u.snapshot(ctx)
 	if saved != nil && saved.Damaged != "" {
-		return &Error{KindConfig, fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
+		return &Error{Kind: KindConfig, Err: fmt.Errorf("the snapshot %s cannot be used: %s", u.opts.Snapshot, saved.Damaged)}
 	}
 	return err
 }

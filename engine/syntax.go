@@ -104,7 +104,7 @@ func (e *Engine) syntax(ctx context.Context, exp *experiment.Experiment, f prefl
 	if len(sources) == 0 {
 		return
 	}
-	python, err := e.interpreter(report.Python)
+	python, err := e.python.At(report.Python)
 	if err != nil || report.Err() != nil && exp.Sandbox.PythonVersion != "" { // it may be the Python that is not there
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -94,7 +95,7 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 	}
 	lock, held, err := state.TryAcquire(u.systemNote + ".lock")
 	if held {
-		u.report.info(StageBoot, "another start is building the same system; waiting for it")
+		u.report.Info(StageBoot, "another start is building the same system; waiting for it")
 		lock, err = state.Acquire(ctx, u.systemNote+".lock")
 	}
 	if err != nil {
@@ -104,10 +105,10 @@ func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, la
 	if saved, err := readSystem(u.systemNote); saved != "" || err != nil {
 		return saved, err
 	}
-	u.report.info(StageBoot, "building the system with %s; it is kept, and the next start has it", systemText(want))
+	u.report.Info(StageBoot, "building the system with %s; it is kept, and the next start has it", systemText(want))
 	var saved string
 	err = u.inBuildMachine(ctx, c, func(b *up) { b.purpose, b.building, b.making = "the system with "+systemText(want), systemsDir, &want }, func(ctx context.Context, r machine.Record) (err error) {
-		saved, err = u.engine.driver.Snapshot(ctx, r, func(ev machine.Event) { u.report.log(StageBoot, ev.Text) })
+		saved, err = u.engine.driver.Snapshot(ctx, r, func(ev machine.Event) { u.report.Log(StageBoot, ev.Text) })
 		return err
 	})
 	if err != nil {
@@ -148,9 +149,9 @@ func (e *Engine) systemUsed(saved string) error {
 
 func systemText(i sdk.Image) string {
 	if len(i.Commands) > 0 {
-		return countText(len(i.Commands), "command")
+		return text.Plural(len(i.Commands), "command")
 	}
-	return countText(len(i.SystemPackages), "package")
+	return text.Plural(len(i.SystemPackages), "package")
 }
 
 func readSystem(note string) (string, error) {

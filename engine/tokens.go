@@ -37,7 +37,7 @@ func (v *Service) NewToken(ctx context.Context, limits protocol.Token) (*Service
 // RevokeToken ends a token: connections made with it are closed.
 func (v *Service) RevokeToken(ctx context.Context, id string) error {
 	if id == protocol.MainToken {
-		return &Error{KindConfig, fmt.Errorf("the token %s is that of whoever serves %s; it ends with the service", id, v.Name())}
+		return &Error{Kind: KindConfig, Err: fmt.Errorf("the token %s is that of whoever serves %s; it ends with the service", id, v.Name())}
 	}
 	return as(KindProvider, v.sandbox.runtime.DeleteToken(ctx, v.Name(), id))
 }
@@ -52,17 +52,17 @@ func (v *Service) checkToken(t protocol.Token) error {
 	}
 	for _, name := range t.Functions {
 		if _, ok := known[name]; !ok {
-			return &Error{KindConfig, fmt.Errorf("the service %s has no function %q to allow; it has %s", v.Name(), name, listOr("none", names))}
+			return &Error{Kind: KindConfig, Err: fmt.Errorf("the service %s has no function %q to allow; it has %s", v.Name(), name, listOr("none", names))}
 		}
 	}
 	for name, bounds := range t.Arguments {
 		f, ok := known[name]
 		if !ok {
-			return &Error{KindConfig, fmt.Errorf("the service %s has no function %q whose arguments could be limited; it has %s", v.Name(), name, listOr("none", names))}
+			return &Error{Kind: KindConfig, Err: fmt.Errorf("the service %s has no function %q whose arguments could be limited; it has %s", v.Name(), name, listOr("none", names))}
 		}
 		for param := range bounds {
 			if !slices.ContainsFunc(f.Params, func(p sdk.Param) bool { return p.Name == param }) {
-				return &Error{KindConfig, fmt.Errorf("the function %s.%s has no parameter %q to limit; it has %s", v.Name(), name, param, listOr("none", paramNames(f)))}
+				return &Error{Kind: KindConfig, Err: fmt.Errorf("the function %s.%s has no parameter %q to limit; it has %s", v.Name(), name, param, listOr("none", paramNames(f)))}
 			}
 		}
 	}

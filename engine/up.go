@@ -17,9 +17,11 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -68,10 +70,10 @@ type UpOptions struct {
 // Everything that can be checked is checked first. When Up fails or ctx ends, what
 // was rented has been ended.
 func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions) (*Sandbox, error) {
-	if err := e.usable(); err != nil {
+	if err := e.plugins.Usable(); err != nil {
 		return nil, err
 	}
-	u := &up{engine: e, exp: withMode(exp), opts: o, report: reporter{e.now, o.Progress}}
+	u := &up{engine: e, exp: withMode(exp), opts: o, report: e.reporter(o.Progress)}
 	if store, saved, err := u.processes(ctx); err != nil || store != nil {
 		if err != nil {
 			return nil, err
@@ -92,8 +94,8 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err != nil {
 		return nil, as(KindProvider, u.undo(ctx, err))
 	}
-	u.report.done(StageBoot, "sandbox %s is ready", s.id)
-	e.pruneDaily(ctx)
+	u.report.Done(StageBoot, "sandbox %s is ready", s.id)
+	e.collector().PruneDaily(ctx)
 	return s, nil
 }
 
@@ -102,7 +104,7 @@ type up struct {
 	engine *Engine
 	exp    *experiment.Experiment
 	opts   UpOptions
-	report reporter
+	report progress.Reporter
 
 	plan    plan.Plan
 	secrets map[string]string
@@ -140,8 +142,8 @@ func (u *up) prepare(ctx context.Context) error {
 	if err := u.alike(ctx); err != nil {
 		return err
 	}
-	u.report.info(StagePreflight, "checking %s", u.exp.Name)
-	u.engine.announce(ctx, u.exp.Sandbox.Providers, u.report)
+	u.report.Info(StagePreflight, "checking %s", u.exp.Name)
+	u.engine.plugins.Announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.check(ctx, u.exp, u.opts.CheckOptions)
 	if err != nil {
 		return err
@@ -150,13 +152,13 @@ func (u *up) prepare(ctx context.Context) error {
 		return as(KindConfig, err)
 	}
 	for _, w := range u.plan.Warnings {
-		u.report.warn(StagePreflight, "%s", w)
+		u.report.Warn(StagePreflight, "%s", w)
 	}
 	for _, c := range u.plan.Choices {
 		if !c.HostMounts { // what it is shows when it answers; nearly all are this
-			_, err = u.engine.runtimeBinary("linux", "amd64")
+			_, err = u.engine.paths.RuntimeBinary("linux", "amd64")
 		} else {
-			_, err = u.engine.runtimeBinary(runtime.GOOS, runtime.GOARCH)
+			_, err = u.engine.paths.RuntimeBinary(runtime.GOOS, runtime.GOARCH)
 		}
 		if err != nil {
 			return err
@@ -203,8 +205,8 @@ func (u *up) prepare(ctx context.Context) error {
 
 func (u *up) fetchModels(ctx context.Context) error {
 	for i, m := range u.exp.Sandbox.Weights() {
-		u.report.info(StageModel, "resolving %s", m.Name)
-		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.moved(StageModel, done, total) })
+		u.report.Info(StageModel, "resolving %s", m.Name)
+		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.Moved(StageModel, done, total) })
 		if err == nil {
 			err = u.checkModel(i, got.Dir)
 		}
@@ -216,7 +218,7 @@ func (u *up) fetchModels(ctx context.Context) error {
 			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 		})
-		u.report.done(StageModel, "%s: %s, %s", m.Name, countText(len(got.Files), "file"), bytesText(got.Bytes))
+		u.report.Done(StageModel, "%s: %s, %s", m.Name, text.Plural(len(got.Files), "file"), text.Bytes(got.Bytes))
 	}
 	return nil
 }
@@ -228,7 +230,7 @@ func (e *Engine) fetchModel(ctx context.Context, m experiment.Model, moved func(
 	if m.Path != "" {
 		folders = []string{m.Path}
 	}
-	fetcher, err := e.fetcher(ctx, m.Source, folders...)
+	fetcher, err := e.plugins.Fetcher(ctx, m.Source, folders...)
 	if err != nil {
 		return fetch.Model{}, err
 	}
@@ -256,7 +258,7 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	u.report.info(StageBoot, "booting the runtime")
+	u.report.Info(StageBoot, "booting the runtime")
 	limit := rentedBootTimeout
 	if u.chosen.HostMounts {
 		limit = bootTimeout
@@ -275,7 +277,7 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error {
 	boot, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if _, err := s.runtime.Boot(boot, client.BootOptions{Binary: u.engine.runtimeBinary}); err != nil {
+	if _, err := s.runtime.Boot(boot, client.BootOptions{Binary: u.engine.paths.RuntimeBinary}); err != nil {
 		return err
 	}
 	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
@@ -332,7 +334,7 @@ func (u *up) config() protocol.Config {
 func (u *up) upload(ctx context.Context, s *Sandbox) error {
 	if !u.chosen.HostMounts {
 		for _, m := range u.models {
-			u.report.info(StageUpload, "%s → %s", m.Name, m.Path)
+			u.report.Info(StageUpload, "%s → %s", m.Name, m.Path)
 			if err := u.send(ctx, s, m.Local, m.Path); err != nil {
 				return fmt.Errorf("upload the model %s: %w", m.Name, err)
 			}
@@ -342,11 +344,11 @@ func (u *up) upload(ctx context.Context, s *Sandbox) error {
 		if up.Mount || u.cleared(up.Remote) {
 			continue
 		}
-		u.report.info(StageUpload, "%s → %s", up.Local, up.Remote)
+		u.report.Info(StageUpload, "%s → %s", up.Local, up.Remote)
 		err := u.send(ctx, s, up.Local, up.Remote)
 		var partial *tartree.PartialError
 		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
-			u.report.warn(StageUpload, "upload %s: %v", up.Local, err)
+			u.report.Warn(StageUpload, "upload %s: %v", up.Local, err)
 			err = nil
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	pause := 10 * time.Second
-	if u.engine.cheap(u.rec.Provider) {
+	if u.engine.plugins.Native(u.rec.Provider) {
 		pause = time.Second
 	}
 	go func() {
@@ -42,7 +42,7 @@ func (u *up) whileItLives(ctx context.Context) (context.Context, context.CancelF
 func (u *up) explain(ctx context.Context, cause error) error {
 	err := u.engine.explain(ctx, u.rec, startedWhile, cause, client.Ended(cause))
 	if strings.Contains(err.Error(), local.MemoryFull) {
-		return &Error{KindConfig, u.exp.MemoryFull(err)}
+		return &Error{Kind: KindConfig, Err: u.exp.MemoryFull(err)}
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (u *up) explain(ctx context.Context, cause error) error {
 // ended is nil unless the machine is known to have ended.
 func (u *up) ended(ctx context.Context) error {
 	if err := u.engine.ended(ctx, u.rec); err != nil {
-		return &Error{KindProvider, fmt.Errorf("%s, %w", startedWhile, err)}
+		return &Error{Kind: KindProvider, Err: fmt.Errorf("%s, %w", startedWhile, err)}
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func (u *up) undo(ctx context.Context, cause error) error {
 		said = "the start was cancelled"
 		why = said
 	}
-	u.report.info(StageEnd, "%s; ending the machine", said)
+	u.report.Info(StageEnd, "%s; ending the machine", said)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	_, err := u.engine.driver.End(ctx, u.rec, why)
@@ -89,17 +89,17 @@ func (e *Engine) explain(ctx context.Context, r machine.Record, while string, ca
 	defer cancel()
 	for {
 		if r, err := e.ledger.Get(r.ID); err == nil && !r.Live() {
-			return &Error{KindProvider, fmt.Errorf("%s, the sandbox ended: %s", while, r.Message)}
+			return &Error{Kind: KindProvider, Err: fmt.Errorf("%s, the sandbox ended: %s", while, r.Message)}
 		}
 		if (machine.SystemClock{}).Sleep(ctx, 50*time.Millisecond) != nil {
-			return &Error{KindProvider, fmt.Errorf("%s, %w", while, seen)}
+			return &Error{Kind: KindProvider, Err: fmt.Errorf("%s, %w", while, seen)}
 		}
 	}
 }
 
 // ended is nil unless the machine of a record that lives is known to have ended.
 func (e *Engine) ended(ctx context.Context, r machine.Record) error {
-	p, err := e.provider(ctx, r.Provider)
+	p, err := e.plugins.Provider(ctx, r.Provider)
 	if err != nil {
 		return nil
 	}
@@ -107,5 +107,5 @@ func (e *Engine) ended(ctx context.Context, r machine.Record) error {
 	if err != nil || len(seen) != 1 || seen[0].State.Live() {
 		return nil
 	}
-	return &Error{KindProvider, fmt.Errorf("the machine ended: %s", orText(seen[0].Message, "its provider does not say why"))}
+	return &Error{Kind: KindProvider, Err: fmt.Errorf("the machine ended: %s", orText(seen[0].Message, "its provider does not say why"))}
 }

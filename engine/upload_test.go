@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/progress"
 )
 
 // A file that vanishes from a folder while that is uploaded does not cost the sandbox.
@@ -54,7 +55,7 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	var warned []string
 	var moved []Event
 	u := &up{exp: &experiment.Experiment{}, plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
-		report: reporter{time.Now, func(ev Event) {
+		report: progress.Reporter{Now: time.Now, To: func(ev Event) {
 			if ev.Level == LevelWarn {
 				warned = append(warned, ev.Message)
 			}

@@ -41,7 +41,7 @@ func (u *up) start(ctx context.Context) error {
 	if u.plan.Isolation != "" {
 		isolated = ", isolation " + u.plan.Isolation
 	}
-	u.report.info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
+	u.report.Info(StageMachine, "starting a machine on %s%s", u.plan.Provider, isolated)
 	var err error
 	u.rec, err = e.driver.Start(ctx, r, choices, func(ev machine.Event) {
 		if ev.Text == "" {
@@ -49,15 +49,15 @@ func (u *up) start(ctx context.Context) error {
 		}
 		switch ev.Kind {
 		case machine.EventLog:
-			u.report.log(StageMachine, ev.Text)
+			u.report.Log(StageMachine, ev.Text)
 		case machine.EventSpared:
 			u.spared = true
-			u.report.warn(StageMachine, "%s", ev.Text)
+			u.report.Warn(StageMachine, "%s", ev.Text)
 		case machine.EventChoice: // the next provider may have it
 			u.spared = false
-			u.report.info(StageMachine, "%s", ev.Text)
+			u.report.Info(StageMachine, "%s", ev.Text)
 		default:
-			u.report.info(StageMachine, "%s", ev.Text)
+			u.report.Info(StageMachine, "%s", ev.Text)
 		}
 	})
 	for _, c := range u.plan.Choices { // what matters of it is the same for all of a provider
@@ -108,7 +108,7 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		spec.Image = u.startsFrom(spec.Image)
 	}
 	if c.Provider == localName && hostPython {
-		interpreter, err := u.engine.interpreter(u.plan.Python)
+		interpreter, err := u.engine.python.At(u.plan.Python)
 		if err != nil {
 			return machine.Choice{}, err
 		}

@@ -8,10 +8,10 @@ import (
 
 // send uploads a file or folder and tells how far that is.
 func (u *up) send(ctx context.Context, s *Sandbox, local, remote string) error {
-	if u.report.to == nil {
+	if u.report.To == nil {
 		return s.runtime.Upload(ctx, local, remote)
 	}
-	counted, end := u.report.counted(ctx, StageUpload, tartree.SizeOf(ctx, local))
+	counted, end := u.report.Counted(ctx, StageUpload, tartree.SizeOf(ctx, local))
 	defer end()
 	return s.runtime.Upload(counted, local, remote)
 }

@@ -51,7 +51,7 @@ func (u *up) findVSCode() error {
 	if !u.exp.Sandbox.Debug || !slices.ContainsFunc(u.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	tools, err := u.engine.toolsDir()
+	tools, err := u.engine.paths.Tools()
 	if err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func (u *up) listenIP() string {
 }
 
 func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
-	u.report.info(StageSession, "starting Jupyter")
+	u.report.Info(StageSession, "starting Jupyter")
 	base := newBase()
 	spec := notebook.Spec{
 		BaseURL: base, Port: u.fixedPort(u.exp.Sandbox.JupyterPort, notebook.DefaultPort), IP: u.listenIP(), Lab: true, Setup: u.setup(),
 	}
 	if u.chosen.HostMounts { // then its Python is this computer's
-		spec.Compiled = u.engine.compiledNotebook(ctx)
+		spec.Compiled = u.engine.python.Notebook(ctx)
 	}
 	server, err := notebook.Start(ctx, s.runtime, spec, nil)
 	if err != nil {
@@ -137,13 +137,13 @@ func (u *up) jupyter(ctx context.Context, s *Sandbox) error {
 	}
 	client := notebook.NewClient(s.notebookAddress(at))
 	defer client.Close()
-	u.report.info(StageSession, "preparing a kernel%s", u.loadingText())
+	u.report.Info(StageSession, "preparing a kernel%s", u.loadingText())
 	session, _, err := client.StartSession(ctx, notebook.NewSession{Mode: notebook.Prepare})
 	if err != nil {
 		return u.setupError("prepare a kernel", err)
 	}
 	// Its URL has the token: who wants it asks for it.
-	u.report.done(StageSession, "Jupyter is ready at port %d (%s)", at.Port, session.KernelName)
+	u.report.Done(StageSession, "Jupyter is ready at port %d (%s)", at.Port, session.KernelName)
 	return nil
 }
 
@@ -161,14 +161,14 @@ func (u *up) setupError(what string, err error) error {
 	}
 	var fault *experiment.LoadFault
 	if call != nil || errors.As(found, &fault) || protocol.CodeOf(err) == protocol.Failed {
-		return &Error{KindConfig, found}
+		return &Error{Kind: KindConfig, Err: found}
 	}
 	return found
 }
 
 // interpreter prepares the Python of the session, as it does a kernel.
 func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
-	u.report.info(StageSession, "preparing the interpreter%s", u.loadingText())
+	u.report.Info(StageSession, "preparing the interpreter%s", u.loadingText())
 	var setup []interpreter.Setup
 	for _, c := range u.setup() {
 		setup = append(setup, interpreter.Setup(c))
@@ -234,13 +234,13 @@ func (u *up) loadable(m experiment.Model) loading.Model {
 }
 
 func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
-	u.report.info(StageSession, "starting VS Code")
+	u.report.Info(StageSession, "starting VS Code")
 	base, program := newBase(), u.vscode
 	if !u.chosen.HostMounts {
 		program = nil // the plan had choices of this computer, too
 	}
 	spec := codeserver.Spec{Base: base, Program: program, Shown: u.chosen.Isolation != "none", Port: u.fixedPort(u.exp.Sandbox.DebugPort, codeserver.DefaultPort), IP: u.listenIP(), SHA256: u.engine.getenv(codeserver.PinnedIn)}
-	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.log(StageSession, line) })
+	server, err := codeserver.Start(ctx, s.runtime, spec, func(line string) { u.report.Log(StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)
 	}
@@ -248,6 +248,6 @@ func (u *up) codeServer(ctx context.Context, s *Sandbox) error {
 	if err != nil {
 		return err
 	}
-	u.report.done(StageSession, "VS Code is ready at port %d", server.Port)
+	u.report.Done(StageSession, "VS Code is ready at port %d", server.Port)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // WorkspaceOf reads what an experiment puts into workspaces.
@@ -37,12 +38,12 @@ func (u *up) readWorkspace() (err error) {
 func (u *up) workspace(ctx context.Context, s *Sandbox) error {
 	files := u.contents.Plan(workspace.Kind(u.exp.Sandbox.ExecutionMode)).Sandbox
 	if len(files) > 0 && u.opts.Snapshot == "" { // whose files are what they had become
-		u.report.info(StageSession, "the workspace: %s", countText(len(files), "file"))
+		u.report.Info(StageSession, "the workspace: %s", text.Plural(len(files), "file"))
 		total := int64(0)
 		for _, f := range files {
 			total += f.Size
 		}
-		counted, end := u.report.counted(ctx, StageSession, total)
+		counted, end := u.report.Counted(ctx, StageSession, total)
 		defer end()
 		if err := writeFiles(counted, s.runtime, files); err != nil {
 			return fmt.Errorf("fill the workspace: %w", err)

@@ -34,6 +34,6 @@ func checkVerified(r machine.Record) error {
 	if !r.Live() || !noteOf(r).Verifying {
 		return nil
 	}
-	return &Error{KindProvider, protocol.Errorf(protocol.Unavailable,
+	return &Error{Kind: KindProvider, Err: protocol.Errorf(protocol.Unavailable,
 		"the sandbox %s cannot be used yet: the processes it goes on with are still verified; if whoever starts it has died, end it with: seer down %s", r.ID, r.ID)}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -27,7 +28,7 @@ type waking struct {
 	attached time.Duration // 0 = detached
 	timeout  time.Duration // 0 = as the original had
 	idle     time.Duration
-	report   reporter
+	report   progress.Reporter
 	quiet    bool          // others tell the same
 	boot     time.Duration // what starting and verifying may take
 	// verified tells whether what is in dir is what was saved; nil where it has just been.
@@ -120,7 +121,7 @@ func (w *waking) start(ctx context.Context) error {
 	var err error
 	w.rec, err = w.engine.driver.Start(ctx, r, []machine.Choice{choice}, func(ev machine.Event) {
 		if ev.Kind == machine.EventLog && !w.quiet {
-			w.report.log(StageMachine, ev.Text)
+			w.report.Log(StageMachine, ev.Text)
 		}
 	})
 	return err

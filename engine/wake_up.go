@@ -7,6 +7,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/internal/text"
 )
 
 // processes finds the snapshot that the sandbox is to begin with, if it has processes;
@@ -40,7 +41,7 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	defer done()
-	u.report.info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, bytesText(saved.Bytes))
+	u.report.Info(StageSnapshot, "restoring the processes of %s: %s", saved.Name, text.Bytes(saved.Bytes))
 	verification, err := unpackMemory(ctx, store, saved, dir)
 	if err != nil {
 		return nil, err
@@ -72,12 +73,12 @@ func (u *up) wake(ctx context.Context, store *snapshot.Store, saved snapshot.Sna
 		return nil, err
 	}
 	u.tellPorts(w.rec)
-	u.report.done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
+	u.report.Done(StageBoot, "sandbox %s goes on where %s was", s.id, saved.Name)
 	return s, nil
 }
 
 // unlike is the error of an experiment that wants another sandbox than the saved processes
 // are of; set is what would be the same.
 func (u *up) unlike(path, message, set string) error {
-	return &Error{KindConfig, u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
+	return &Error{Kind: KindConfig, Err: u.exp.Errorf(path, message, fmt.Sprintf("set %s: %s", path, set))}
 }

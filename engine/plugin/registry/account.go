@@ -1,4 +1,4 @@
-package engine
+package registry
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// account is the same text for all credentials and settings that show the same machines
+// Account is the same text for all credentials and settings that show the same machines
 // of a provider, and tells nothing of them. Where the provider cannot tell, or its
 // credentials may not ask, it is of the credential and of where that is sent. It is empty
 // for a provider of this program.
-func (e *Engine) account(ctx context.Context, provider string) (string, error) {
-	h, p, ok := e.providerPlugin(ctx, provider)
+func (r *Registry) Account(ctx context.Context, provider string) (string, error) {
+	h, p, ok := r.providerPlugin(ctx, provider)
 	if !ok {
 		return "", nil
 	}
@@ -71,11 +71,11 @@ func digest(text string) string {
 }
 
 // providerPlugin finds the plugin of a provider that is not the program's own.
-func (e *Engine) providerPlugin(ctx context.Context, provider string) (*host.Host, host.Plugin, bool) {
-	if e.cheap(provider) {
+func (r *Registry) providerPlugin(ctx context.Context, provider string) (*host.Host, host.Plugin, bool) {
+	if r.Native(provider) {
 		return nil, host.Plugin{}, false
 	}
-	h, err := e.host()
+	h, err := r.host()
 	if err != nil {
 		return nil, host.Plugin{}, false
 	}
@@ -89,11 +89,11 @@ func (e *Engine) providerPlugin(ctx context.Context, provider string) (*host.Hos
 	return h, plugins[at], true
 }
 
-// paying says where the credentials of a provider come from. Those of a .env file are told
+// Paying says where the credentials of a provider come from. Those of a .env file are told
 // apart by their digest: whoever writes the file may replace the account.
-func (e *Engine) paying(ctx context.Context, provider string) trust.Account {
+func (r *Registry) Paying(ctx context.Context, provider string) trust.Account {
 	a := trust.Account{Provider: provider, Credentials: []string{}}
-	h, p, ok := e.providerPlugin(ctx, provider)
+	h, p, ok := r.providerPlugin(ctx, provider)
 	if !ok {
 		return a
 	}

@@ -1,4 +1,4 @@
-package engine
+package doctor
 
 import (
 	"bytes"
@@ -11,55 +11,57 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// doctorFix is in the remedy of everything that [Engine.Fix] sees to.
+// doctorFix is in the remedy of everything that [Doctor.Fix] sees to.
 const doctorFix = "seer doctor --fix"
 
-// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and what
+// Fix installs what [Doctor.Check] misses and Seer can install: bubblewrap and what
 // connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
-// what Doctor finds afterwards. What could not be installed has the reason as its Fix,
-// and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
-func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
-	findings := e.Doctor(ctx)
+// what Check finds afterwards. What could not be installed has the reason as its Fix,
+// and is an error of [errdefs.KindProvider]. Where nothing is missing, it changes nothing.
+func (d *Doctor) Fix(ctx context.Context, to progress.Func) ([]Finding, error) {
+	findings := d.Check(ctx)
 	if !anyFixable(findings) {
 		return findings, nil
 	}
-	report := reporter{e.now, progress}
-	tools, unlock, err := e.lockTools(ctx, report)
+	report := progress.Reporter{Now: d.Now, To: to}
+	tools, unlock, err := d.lockTools(ctx, report)
 	if err != nil {
 		return findings, err
 	}
 	defer unlock()
-	findings = e.Doctor(ctx) // another program may have done it meanwhile
+	findings = d.Check(ctx) // another program may have done it meanwhile
 	failed := map[string]error{}
 	fixed := map[string]bool{}
 	for _, f := range findings {
-		install := e.remedy(f)
+		install := d.remedy(f)
 		if install == nil {
 			continue
 		}
-		report.info(StageFix, "%s: %s", f.Name, f.Detail)
-		log := &lineLog{to: func(line string) { report.log(StageFix, line) }}
+		report.Info(progress.StageFix, "%s: %s", f.Name, f.Detail)
+		log := &lineLog{to: func(line string) { report.Log(progress.StageFix, line) }}
 		err := install(ctx, tools, log)
 		log.flush()
 		if ctx.Err() != nil {
-			return findings, &Error{KindCancelled, context.Cause(ctx)}
+			return findings, &errdefs.Error{Kind: errdefs.KindCancelled, Err: context.Cause(ctx)}
 		}
 		if err != nil {
 			failed[f.Name] = err
 			continue
 		}
 		fixed[f.Name] = true
-		report.done(StageFix, "%s is installed", f.Name)
+		report.Done(progress.StageFix, "%s is installed", f.Name)
 	}
-	return e.afterFix(ctx, fixed, failed)
+	return d.afterFix(ctx, fixed, failed)
 }
 
-func (e *Engine) afterFix(ctx context.Context, fixed map[string]bool, failed map[string]error) ([]Finding, error) {
-	findings := e.Doctor(ctx)
+func (d *Doctor) afterFix(ctx context.Context, fixed map[string]bool, failed map[string]error) ([]Finding, error) {
+	findings := d.Check(ctx)
 	var names []string
 	for i := range findings {
 		f := &findings[i]
@@ -70,7 +72,7 @@ func (e *Engine) afterFix(ctx context.Context, fixed map[string]bool, failed map
 		}
 	}
 	if len(names) > 0 {
-		return findings, &Error{KindProvider, fmt.Errorf("could not be installed: %s; see above", strings.Join(names, ", "))}
+		return findings, &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("could not be installed: %s; see above", strings.Join(names, ", "))}
 	}
 	return findings, nil
 }
@@ -87,7 +89,7 @@ func anyFixable(findings []Finding) bool {
 type installer func(ctx context.Context, tools string, log io.Writer) error
 
 // remedy is nil for what is there, and for what only its user can mend.
-func (e *Engine) remedy(f Finding) installer {
+func (d *Doctor) remedy(f Finding) installer {
 	if f.OK || !strings.Contains(f.Fix, doctorFix) {
 		return nil
 	}
@@ -96,29 +98,29 @@ func (e *Engine) remedy(f Finding) installer {
 		networkName:                         fromSystem(networkPackages[:]...),
 		"isolation " + isolation.GVisor:     isolation.InstallGVisor,
 		codeServerName: func(ctx context.Context, tools string, log io.Writer) error {
-			return codeserver.Install(ctx, tools, e.getenv, log)
+			return codeserver.Install(ctx, tools, d.Getenv, log)
 		},
 	}[f.Name]
 }
 
 // lockTools makes the folder of tools this program's own, and removes what a killed one
 // was building there.
-func (e *Engine) lockTools(ctx context.Context, report reporter) (dir string, unlock func(), err error) {
-	dir, err = e.toolsDir()
+func (d *Doctor) lockTools(ctx context.Context, report progress.Reporter) (dir string, unlock func(), err error) {
+	dir, err = d.Paths.Tools()
 	if err != nil {
-		return "", nil, as(KindConfig, err)
+		return "", nil, errdefs.Wrap(errdefs.KindConfig, err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, as(KindConfig, fmt.Errorf("make the folder of tools: %w", err))
+		return "", nil, errdefs.Wrap(errdefs.KindConfig, fmt.Errorf("make the folder of tools: %w", err))
 	}
 	path := filepath.Join(dir, ".lock")
 	lock, held, err := state.TryAcquire(path)
 	if held {
-		report.info(StageFix, "waiting for another %s", doctorFix)
+		report.Info(progress.StageFix, "waiting for another %s", doctorFix)
 		lock, err = state.Acquire(ctx, path)
 	}
 	if err != nil {
-		return "", nil, as(KindInternal, err)
+		return "", nil, errdefs.Wrap(errdefs.KindInternal, err)
 	}
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), ".building-*"))
 	for _, path := range left {

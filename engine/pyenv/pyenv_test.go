@@ -1,11 +1,14 @@
-package engine_test
+package pyenv_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/seer-engine/seer/engine"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/state"
 )
 
 func TestInterpreterIsRemembered(t *testing.T) {
@@ -15,8 +18,11 @@ func TestInterpreterIsRemembered(t *testing.T) {
 	}
 	cache := t.TempDir()
 	ask := func(path string) (string, error) {
-		e := newEngine(t, func(o *engine.Options) { o.CacheDir, o.Python = cache, path })
-		p, err := e.Python()
+		store, err := state.Open(state.Options{StateDir: t.TempDir(), CacheDir: cache, RuntimeDir: filepath.Join(t.TempDir(), "run"), Getenv: os.Getenv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pyenv.New(pyenv.Options{Store: store, Getenv: os.Getenv, Python: path, Logger: hclog.NewNullLogger()}).Default()
 		return p.Version, err
 	}
 	asked, err := ask(python)

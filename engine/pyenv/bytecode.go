@@ -1,4 +1,4 @@
-package engine
+package pyenv
 
 import (
 	"context"
@@ -13,39 +13,40 @@ import (
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// compiledWorker is the bytecode of the worker for local sandboxes, which would each
+// Worker is the bytecode of the worker for local sandboxes, which would each
 // compile it anew: they cannot share what they may write to. It is made once for an
 // interpreter. Without it they only start later.
-func (e *Engine) compiledWorker(ctx context.Context, with isolation.Interpreter) map[string]string {
+func (f *Finder) Worker(ctx context.Context, with isolation.Interpreter) map[string]string {
 	name := python.CompiledName()
-	file := e.compiled(ctx, with, name, python.Compile)
+	file := f.compiled(ctx, with, name, python.Compile)
 	if file == "" {
 		return nil
 	}
 	return map[string]string{name: file}
 }
 
-// compiledNotebook is that of the notebook service, a ZIP file; nil without one.
-func (e *Engine) compiledNotebook(ctx context.Context) []byte {
-	with, err := e.python()
+// Notebook is the bytecode of the notebook service for the usual interpreter, a ZIP
+// file; nil where it cannot be made.
+func (f *Finder) Notebook(ctx context.Context) []byte {
+	with, err := f.Default()
 	if err != nil {
 		return nil
 	}
-	file := e.compiled(ctx, with, python.CompiledNotebookName(), python.CompileNotebook)
+	file := f.compiled(ctx, with, python.CompiledNotebookName(), python.CompileNotebook)
 	if file == "" {
 		return nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		e.log.Debug("the notebook service is not compiled in advance", "error", err)
+		f.o.Logger.Debug("the notebook service is not compiled in advance", "error", err)
 		return nil
 	}
 	return data
 }
 
 // compiled is the file of that name for an interpreter; empty where it cannot be made.
-func (e *Engine) compiled(ctx context.Context, with isolation.Interpreter, name string, compile func(context.Context, string) ([]byte, error)) string {
-	dir, err := e.store.Cache("worker")
+func (f *Finder) compiled(ctx context.Context, with isolation.Interpreter, name string, compile func(context.Context, string) ([]byte, error)) string {
+	dir, err := f.o.Store.Cache("worker")
 	if err != nil || with.Executable == "" {
 		return ""
 	}
@@ -60,7 +61,7 @@ func (e *Engine) compiled(ctx context.Context, with isolation.Interpreter, name 
 		err = state.WriteFile(file, data, 0o600)
 	}
 	if err != nil {
-		e.log.Debug("it is not compiled in advance", "file", name, "error", err)
+		f.o.Logger.Debug("it is not compiled in advance", "file", name, "error", err)
 		return ""
 	}
 	return file

@@ -1,15 +1,18 @@
-package engine
+// Package text words numbers for people.
+package text
 
 import "fmt"
 
-func countText(n int, what string) string {
+// Plural is a number of things, such as "2 files".
+func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func bytesText(n int64) string {
+// Bytes is a size in the largest decimal unit that it reaches, such as "1.5 MB".
+func Bytes(n int64) string {
 	const unit = 1000
 	if n < unit {
 		return fmt.Sprintf("%d B", n)

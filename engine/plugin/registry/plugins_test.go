@@ -1,4 +1,4 @@
-package engine
+package registry
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestBuiltinPlugins(t *testing.T) {
 	nobody := func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, host.ErrNotGranted }
 	other := errors.New("this build asks for more")
-	p := host.Plugin{Manifest: sdk.Manifest{ID: "provider-tiny"}, Digest: "sha256:1", File: filepath.Join(beside("plugins"), "provider-tiny.wasm"), Access: access.Set{"folders"}}
+	p := host.Plugin{Manifest: sdk.Manifest{ID: "provider-tiny"}, Digest: "sha256:1", File: filepath.Join(paths.Beside("plugins"), "provider-tiny.wasm"), Access: access.Set{"folders"}}
 	away := p
 	away.File = "/elsewhere/provider-tiny.wasm"
 	for name, tc := range map[string]struct {
@@ -36,8 +37,8 @@ func TestBuiltinPlugins(t *testing.T) {
 		"granted, changed":   {map[string]string{"provider-tiny": "sha256:2"}, p, host.GrantAll, "this program", ""},
 		"refused for itself": {nil, p, func(context.Context, host.Plugin) (host.Grant, error) { return host.Grant{}, other }, "", other.Error()},
 	} {
-		e := &Engine{opts: Options{BuiltinPlugins: tc.builtins, PluginAccess: tc.ask}}
-		g, err := e.pluginAccess(t.Context(), tc.plugin)
+		r := &Registry{o: Options{BuiltinPlugins: tc.builtins, PluginAccess: tc.ask}}
+		g, err := r.pluginAccess(t.Context(), tc.plugin)
 		switch {
 		case tc.want == "" && (err != nil || g.By != tc.by || !g.Lines.Has("folders")):
 			t.Errorf("%s: %+v, %v", name, g, err)

@@ -1,4 +1,4 @@
-package engine
+package errdefs
 
 import (
 	"errors"
@@ -33,14 +33,14 @@ func TestKindsOfFiles(t *testing.T) {
 		{os.NewSyscallError("connect", syscall.EACCES), KindProvider},
 		{errors.New("lost"), KindProvider},
 	} {
-		if got := KindOf(as(KindProvider, tc.err)); got != tc.want {
+		if got := KindOf(Wrap(KindProvider, tc.err)); got != tc.want {
 			t.Errorf("%v is %s, not %s", tc.err, got, tc.want)
 		}
 	}
-	if gone := as(KindProvider, protocol.Errorf(protocol.NotFound, "/workspace/x: no such file")); !errors.Is(gone, fs.ErrNotExist) {
+	if gone := Wrap(KindProvider, protocol.Errorf(protocol.NotFound, "/workspace/x: no such file")); !errors.Is(gone, fs.ErrNotExist) {
 		t.Errorf("%v is no fs.ErrNotExist", gone)
 	}
-	if lost := as(KindProvider, errors.New("lost")); errors.Is(lost, fs.ErrNotExist) {
+	if lost := Wrap(KindProvider, errors.New("lost")); errors.Is(lost, fs.ErrNotExist) {
 		t.Error("a lost machine is a file that is not there")
 	}
 }

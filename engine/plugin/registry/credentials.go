@@ -1,4 +1,4 @@
-package engine
+package registry
 
 import (
 	"path/filepath"
@@ -55,3 +55,7 @@ func (c *credentials) folders() []string {
 	}
 	return dirs
 }
+
+// SawExperiment has the credentials in .env beside an experiment found, before all others.
+// An empty file is none.
+func (r *Registry) SawExperiment(file string) { r.credentials.saw(file) }

@@ -1,0 +1,179 @@
+// Package doctor finds what this computer lacks for sandboxes and agents, and installs
+// what it can.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// Doctor looks at a computer with the eyes of one engine. All fields must be set.
+type Doctor struct {
+	Python     *pyenv.Finder
+	Paths      paths.Paths
+	Store      *state.Store
+	Getenv     func(string) string
+	Plugins    func(context.Context) ([]host.Plugin, []error) // the usable ones, and why others are not
+	PluginDirs []string                                       // where they were looked for
+	Now        func() time.Time
+}
+
+// Finding is one thing that [Doctor.Check] looked at.
+type Finding struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`   // what to do when it is not ok
+	Fixed  bool   `json:"fixed,omitempty"` // it was missing, and [Doctor.Fix] has installed it
+
+	Optional bool `json:"optional,omitempty"` // most experiments do without it
+}
+
+// Needed reports whether Seer needs it for every sandbox: one kind of isolation is always
+// usable, VS Code is for debug, and an experiment that asks for what is not there is
+// refused with the reason.
+func (f Finding) Needed() bool {
+	return f.Name != codeServerName && f.Name != networkName && !strings.HasPrefix(f.Name, "isolation ")
+}
+
+// The findings of what is not needed for every sandbox.
+const (
+	codeServerName = "code-server"
+	networkName    = "network open"
+)
+
+// Check looks at everything this computer needs for sandboxes and agents. It
+// changes nothing; [Doctor.Fix] does.
+func (d *Doctor) Check(ctx context.Context) []Finding {
+	findings := []Finding{d.checkPython()}
+	findings = append(findings, d.checkIsolation(ctx)...)
+	if runtime.GOOS == "linux" {
+		findings = append(findings, d.checkNetwork(ctx))
+	}
+	findings = append(findings, d.checkRuntime(), d.checkCodeServer())
+	findings = append(findings, d.checkPlugins(ctx)...)
+	return append(findings, d.checkFolders()...)
+}
+
+func (d *Doctor) checkPython() Finding {
+	f := Finding{Name: "python", Fix: "install Python 3.8 or newer, or name one with SEER_PYTHON"}
+	p, err := d.Python.Default()
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	return Finding{Name: f.Name, OK: true, Detail: p.Executable + " " + p.Version}
+}
+
+func (d *Doctor) checkIsolation(ctx context.Context) []Finding {
+	var findings []Finding
+	for _, i := range isolation.Detect(ctx, d.Paths.ToolPlaces()...) {
+		f := Finding{Name: "isolation " + i.Name, OK: i.Usable, Detail: "works"}
+		switch {
+		case !i.Usable:
+			f.Detail, f.Fix = "does not work here", i.Reason
+		case i.Name == isolation.None:
+			f.Detail = "always there; keeps nothing apart"
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// checkNetwork tries what connects sandboxes with network: open.
+func (d *Doctor) checkNetwork(ctx context.Context) Finding {
+	tool, err := gate.DetectUplink(ctx)
+	if err == nil {
+		return Finding{Name: networkName, OK: true, Detail: "connected by " + tool}
+	}
+	return Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet", Fix: networkFix(err)}
+}
+
+// networkFix says what to do about a network that nothing connects. Packages help only where
+// no tool is there; one that is there and fails has another reason.
+func networkFix(err error) string {
+	fix := err.Error()
+	for _, reason := range strings.Split(fix, "; ") {
+		if !strings.Contains(reason, "not installed") {
+			return fix
+		}
+	}
+	return fix + "; run: " + doctorFix + ", or as root: apt-get install " + strings.Join(networkPackages[:], " ")
+}
+
+func (d *Doctor) checkRuntime() Finding {
+	name := "runtime " + runtime.GOOS + "/" + runtime.GOARCH
+	path, err := d.Paths.RuntimeBinary(runtime.GOOS, runtime.GOARCH)
+	if err != nil {
+		return Finding{Name: name, Detail: "missing in " + d.Paths.Artifacts, Fix: err.Error()}
+	}
+	return Finding{Name: name, OK: true, Detail: path}
+}
+
+func (d *Doctor) checkCodeServer() Finding {
+	tools, err := d.Paths.Tools()
+	if err == nil {
+		var p codeserver.Program
+		if p, err = codeserver.Find(d.Getenv, tools); err == nil {
+			return Finding{Name: codeServerName, OK: true, Detail: p.Dir}
+		}
+	}
+	return Finding{Name: codeServerName, Optional: true, Detail: "not found; only debug: true needs it", Fix: err.Error()}
+}
+
+func (d *Doctor) checkPlugins(ctx context.Context) []Finding {
+	plugins, broken := d.Plugins(ctx)
+	var findings []Finding
+	if len(plugins) == 0 {
+		findings = append(findings, Finding{Name: "plugins", Detail: "none in " + strings.Join(d.PluginDirs, ", "), Fix: "build them with make plugins, or name their folder with --plugin-dir"})
+	} else {
+		names := make([]string, len(plugins))
+		for i, p := range plugins {
+			names[i] = p.Manifest.ID
+		}
+		findings = append(findings, Finding{Name: "plugins", OK: true, Detail: strings.Join(names, ", ")})
+	}
+	for _, err := range broken {
+		findings = append(findings, Finding{Name: "plugin", Detail: err.Error(), Fix: "mend or remove it"})
+	}
+	return findings
+}
+
+// checkFolders tries to write where Seer must.
+func (d *Doctor) checkFolders() []Finding {
+	var findings []Finding
+	for _, folder := range []struct{ name, path string }{
+		{"state folder", d.Store.StateDir()}, {"cache folder", d.Store.CacheDir()}, {"socket folder", d.Store.RuntimeDir()},
+	} {
+		f := Finding{Name: folder.name, OK: true, Detail: folder.path}
+		if err := writable(folder.path); err != nil {
+			f.OK, f.Detail, f.Fix = false, err.Error(), fmt.Sprintf("make %s writable and give it space", folder.path)
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	_, err = f.WriteString(filepath.Base(f.Name()))
+	return err
+}

@@ -1,0 +1,19 @@
+package text_test
+
+import (
+	"testing"
+
+	"github.com/seer-engine/seer/internal/text"
+)
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1500: "1.5 kB", 2_000_000: "2.0 MB", 3e18: "3000.0 PB"} {
+		if got := text.Bytes(n); got != want {
+			t.Errorf("%d bytes: %s, not %s", n, got, want)
+		}
+	}
+	if one, two := text.Plural(1, "file"), text.Plural(2, "file"); one != "1 file" || two != "2 files" {
+		t.Errorf("%s, %s", one, two)
+	}
+}
