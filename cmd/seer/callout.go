@@ -140,7 +140,7 @@ func (p *printer) print(v value.Value) error {
 	var s string
 	if p.flags.raw && json.Unmarshal(plain, &s) == nil {
 		if seen {
-			s = harmless(s)
+			s = sanitize.Text(s)
 		}
 		return p.app.println(s)
 	}

@@ -60,7 +60,7 @@ func callRows(calls []listedCall, now time.Time) [][]string {
 		if c.Error != nil {
 			failure = string(c.Error.Code)
 		}
-		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, clock(unixTime(c.QueuedUnix)), ran(c.Call, now), dash(c.Token), kept, failure}
+		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, clock(unixTime(c.QueuedUnix)), ran(c.Call, now), cmp.Or(c.Token, "-"), kept, failure}
 	}
 	return rows
 }
@@ -88,16 +88,4 @@ func unixTime(t float64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(int64(t * 1000))
-}
-
-func byteCount(n int64) string {
-	const unit = 1000
-	value, prefix := float64(n), " kMGT"
-	for value >= unit && len(prefix) > 1 {
-		value, prefix = value/unit, prefix[1:]
-	}
-	if prefix[0] == ' ' {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %cB", value, prefix[0])
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -35,7 +36,7 @@ func (a *app) sandboxRefs(ctx context.Context, but []string) []string {
 		if slices.Contains(but, i.ID) || slices.Contains(but, i.Name) {
 			continue
 		}
-		about := "\t" + oneLine(strings.Join(append([]string{string(i.State), "on " + i.Provider}, serviceNames(i)...), ", "))
+		about := "\t" + sanitize.Line(strings.Join(append([]string{string(i.State), "on " + i.Provider}, serviceNames(i)...), ", "))
 		if i.Name != "" {
 			refs = append(refs, i.Name+about)
 		}
@@ -173,4 +174,12 @@ func (a *app) completeTokens(cmd *cobra.Command, given []string, _ string) ([]st
 		return err
 	})
 	return ids, noFiles
+}
+
+func serviceNames(i engine.Info) []string {
+	names := make([]string, len(i.Services))
+	for n, s := range i.Services {
+		names[n] = s.Name
+	}
+	return names
 }

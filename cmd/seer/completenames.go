@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -92,7 +93,7 @@ func (a *app) completeSnapshot(cmd *cobra.Command, given []string, _ string) ([]
 	var names []string
 	for _, s := range all {
 		if !slices.Contains(given, s.Name) {
-			names = append(names, strings.TrimRight(s.Name+"\t"+oneLine(s.Description), "\t"))
+			names = append(names, strings.TrimRight(s.Name+"\t"+sanitize.Line(s.Description), "\t"))
 		}
 	}
 	return names, noFiles

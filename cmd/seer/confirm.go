@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // errNobodyThere says that there is no terminal to ask at.
@@ -32,7 +33,7 @@ func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 		return false, errNobodyThere
 	}
 	forgetTyped(a.in)
-	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", harmless(question))
+	fmt.Fprintf(a.ui.stderr(), "%s [y/N] ", sanitize.Text(question))
 	answer := make(chan string, 1)
 	go func() { // a read of a terminal cannot be given up; the program ends with it
 		line, err := bufio.NewReader(a.in).ReadString('\n')

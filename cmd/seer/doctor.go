@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -61,7 +62,7 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 		if f.Fixed {
 			detail += " (installed just now)"
 		}
-		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, oneLine(detail)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, sanitize.Line(detail)); err != nil {
 			return err
 		}
 		if !f.OK && f.Fix != "" {

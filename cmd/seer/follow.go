@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newWatch(a *app) *cobra.Command {
@@ -42,7 +43,7 @@ Ctrl-C. "lost" means that there was more than could be told.`,
 				if a.jsonOut {
 					err = a.printJSON(event)
 				} else {
-					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), oneLine(string(event.Type)), oneLine(event.Path)))
+					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), sanitize.Line(string(event.Type)), sanitize.Line(event.Path)))
 				}
 				if err != nil {
 					return err

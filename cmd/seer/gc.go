@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -146,7 +148,7 @@ func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
 		for _, i := range part.items {
 			n++
 			bytes += i.Bytes
-			if _, err := fmt.Fprintf(w, "%-10s %s: %s\n", part.what, oneLine(itemName(i)), oneLine(i.Why)); err != nil {
+			if _, err := fmt.Fprintf(w, "%-10s %s: %s\n", part.what, sanitize.Line(itemName(i)), sanitize.Line(i.Why)); err != nil {
 				return err
 			}
 		}
@@ -200,7 +202,7 @@ func gcAdvice(failed []machine.GCItem, known func(provider string) bool) string 
 			gone[i.Provider] = true
 		}
 	}
-	names := strings.Join(sortedKeys(gone), ", ")
+	names := strings.Join(slices.Sorted(maps.Keys(gone)), ", ")
 	switch {
 	case names == "":
 		return "run seer gc again later"

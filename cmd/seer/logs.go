@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newLogs(a *app) *cobra.Command {
@@ -86,7 +87,7 @@ func (a *app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, f
 		s := &jsonStream{app: a, mu: mu, name: "log", source: name}
 		return s, s.flush
 	case several:
-		l := &labelled{label: oneLine(name) + " | ", out: a.ui.stdout()}
+		l := &labelled{label: sanitize.Line(name) + " | ", out: a.ui.stdout()}
 		return l, l.flush
 	}
 	w := a.ui.screen(a.ui.out)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -90,17 +91,32 @@ func nameOf(i engine.Info) string {
 	if i.Builds != "" {
 		return "(builds)"
 	}
-	return dash(i.Name)
+	return cmp.Or(i.Name, "-")
 }
 
 func lsRows(infos []engine.Info) [][]string {
 	rows := make([][]string, len(infos))
 	for n, i := range infos {
 		rows[n] = []string{
-			i.ID, nameOf(i), string(i.State), i.Provider, dash(i.Isolation), dash(gpus(i)), span(time.Since(i.Created)), ends(i),
+			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), span(time.Since(i.Created)), ends(i),
 			cost(i),
-			dash(strings.Join(serviceNames(i), ",")),
+			cmp.Or(strings.Join(serviceNames(i), ","), "-"),
 		}
 	}
 	return rows
+}
+
+// ends says how long a live sandbox still has.
+func ends(i engine.Info) string {
+	if !i.State.Live() {
+		return "-"
+	}
+	if i.Lease.Overdue {
+		return "overdue"
+	}
+	left := time.Until(i.Lease.Ends)
+	if left <= 0 {
+		return "now"
+	}
+	return "in " + span(left)
 }

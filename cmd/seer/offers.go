@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -94,8 +95,8 @@ func offerRows(offers []engine.ProviderOffer) [][]string {
 	rows := make([][]string, len(offers))
 	for n, o := range offers {
 		rows[n] = []string{
-			o.Provider, dash(o.GPU), number(float64(o.GPUCount)), number(o.GPUMemoryGB), number(o.MemoryGB), dash(o.Region),
-			dash(string(o.Stock)), fmt.Sprintf("%.2f", o.CostPerHour), o.ID,
+			o.Provider, cmp.Or(o.GPU, "-"), number(float64(o.GPUCount)), number(o.GPUMemoryGB), number(o.MemoryGB), cmp.Or(o.Region, "-"),
+			cmp.Or(string(o.Stock), "-"), fmt.Sprintf("%.2f", o.CostPerHour), o.ID,
 		}
 	}
 	return rows

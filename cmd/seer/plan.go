@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newPlan(a *app) *cobra.Command {
@@ -34,7 +35,7 @@ func newPlan(a *app) *cobra.Command {
 			}
 			return a.print(p, func(w io.Writer) error {
 				for _, line := range p.Lines() {
-					if _, err := fmt.Fprintln(w, oneLine(line)); err != nil {
+					if _, err := fmt.Fprintln(w, sanitize.Line(line)); err != nil {
 						return err
 					}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newPlugin(a *app) *cobra.Command {
@@ -127,7 +128,7 @@ func pluginText(w io.Writer, p host.Plugin) error {
 		if l[1] == "" {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%-11s %s\n", l[0], oneLine(l[1])); err != nil {
+		if _, err := fmt.Fprintf(w, "%-11s %s\n", l[0], sanitize.Line(l[1])); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newPluginAudit(a *app) *cobra.Command {
@@ -80,7 +81,7 @@ func refusalsText(w io.Writer, refused []store.Refusal, below bool) error {
 		}
 	}
 	for _, r := range refused {
-		if _, err := fmt.Fprintf(w, "REFUSED %s, last %s: %s: %s\n", plural(r.Count, "time"), clock(r.Last), oneLine(r.Request), oneLine(r.Why)); err != nil {
+		if _, err := fmt.Fprintf(w, "REFUSED %s, last %s: %s: %s\n", plural(r.Count, "time"), clock(r.Last), sanitize.Line(r.Request), sanitize.Line(r.Why)); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,7 @@ func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error 
 		} else if e.Error != "" {
 			end = e.Error
 		}
-		_, err := fmt.Fprintf(a.ui.stdout(), "%s %s %s %.3fs\n", clock(e.Time), harmless(what), harmless(end), e.Seconds)
+		_, err := fmt.Fprintf(a.ui.stdout(), "%s %s %s %.3fs\n", clock(e.Time), sanitize.Text(what), sanitize.Text(end), e.Seconds)
 		return err
 	})
 }

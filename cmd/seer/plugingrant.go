@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // granting is one `seer plugin grant`.
@@ -144,7 +146,7 @@ func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 			return host.Plugin{}, &engine.Error{Kind: engine.KindPlugin, Err: err}
 		}
 	}
-	return host.Plugin{}, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", id, dash(strings.Join(have, ", ")))}
+	return host.Plugin{}, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", id, cmp.Or(strings.Join(have, ", "), "-"))}
 }
 
 // agreed asks for the yes and gives the lines that it is for.
@@ -187,7 +189,7 @@ func (a *app) showAccess(p host.Plugin, lines access.Set) {
 	if a.jsonOut { // nobody is asked; plugin info tells it
 		return
 	}
-	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, harmless(p.File))
+	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
 	fmt.Fprint(a.ui.stderr(), askedFor(p, lines, ""))
 	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())
 }
@@ -197,7 +199,7 @@ func askedFor(p host.Plugin, lines access.Set, mark string) string {
 	var text strings.Builder
 	for _, line := range access.Lines(p.Manifest) {
 		if lines.Has(line.Text) {
-			fmt.Fprintf(&text, "  %s%s%s\n", mark, oneLine(line.Text), oneLine(because(line.Reason)))
+			fmt.Fprintf(&text, "  %s%s%s\n", mark, sanitize.Line(line.Text), sanitize.Line(because(line.Reason)))
 		}
 	}
 	return text.String()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ told you of the new key in another way.`,
 				return pluginError(err)
 			}
 			return a.print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
-				a.ui.tell("%s was signed by %s; now by %s", given[0], dash(old), orNext(signer))
+				a.ui.tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
 				return nil
 			})
 		},

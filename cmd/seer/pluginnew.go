@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,14 +63,6 @@ func (a *app) pluginNew(ctx context.Context, o scaffold.Options) error {
 	})
 }
 
-// shellQuoted is a path for a shell.
-func shellQuoted(path string) string {
-	if strings.ContainsAny(path, " '\"$`\\!*?[](){}<>|&;~#\t\n") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
-}
-
 func newPluginBuild(a *app) *cobra.Command {
 	var o scaffold.BuildOptions
 	c := &cobra.Command{
@@ -125,13 +116,6 @@ func (a *app) tellRemoved(built scaffold.Result) {
 	for _, file := range built.Removed {
 		a.ui.tell("Removed %s: it was of an earlier build", file)
 	}
-}
-
-func megabytes(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%d KiB", (n+1023)>>10)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
 // authorError gives what goes wrong in an author's folder its kind.

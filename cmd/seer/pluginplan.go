@@ -7,13 +7,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/host/access"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
 // showPlan writes what the user has to know to stderr, for it is a question.
 func (a *app) showPlan(p *plugins.Plan) {
 	say := func(name, format string, args ...any) {
-		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.ui.stderr(), "%-12s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...)))
 	}
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
 	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
@@ -143,7 +144,7 @@ func (a *app) simulates(ctx context.Context, t trial) error {
 		return err
 	}
 	if !a.jsonOut {
-		fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, oneLine(fmt.Sprintf("%q", config.Simulator.Command)))
+		fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
 	}
 	yes, err := a.confirm(ctx, "Run it?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {

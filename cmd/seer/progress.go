@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // progress shows the engine's events.
@@ -26,14 +27,14 @@ func (t *terminal) progress(e engine.Event) {
 	case e.Level == engine.LevelLog && t.live != nil && !t.verbose:
 		t.live.printed(string(e.Stage), plain(e.Message))
 	case e.Level == engine.LevelLog:
-		fmt.Fprintln(t.stderr(), t.paint(dim, "  "+harmless(e.Message)))
+		fmt.Fprintln(t.stderr(), t.paint(dim, "  "+sanitize.Text(e.Message)))
 	case t.live != nil && !e.Done:
 		t.live.begins(e)
 	case t.live != nil:
 		t.live.hide()
-		fmt.Fprintln(t.stderr(), t.done(), harmless(e.Message))
+		fmt.Fprintln(t.stderr(), t.done(), sanitize.Text(e.Message))
 	default:
-		fmt.Fprintf(t.stderr(), "%s: %s\n", e.Stage, harmless(e.Message))
+		fmt.Fprintf(t.stderr(), "%s: %s\n", e.Stage, sanitize.Text(e.Message))
 	}
 }
 
@@ -59,12 +60,12 @@ func (t *terminal) note(word, text string) {
 		t.progress(engine.Event{Time: time.Now(), Stage: engine.StageEnd, Level: engine.LevelWarn, Message: word + ": " + text})
 		return
 	}
-	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), harmless(text))
+	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), sanitize.Text(text))
 }
 
 // tell is a remark that is not a result.
 func (t *terminal) tell(format string, args ...any) {
 	if !t.quiet && !t.json {
-		fmt.Fprintln(t.stderr(), oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(t.stderr(), sanitize.Line(fmt.Sprintf(format, args...)))
 	}
 }

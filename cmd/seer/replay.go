@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 type replayFlags struct {
@@ -180,7 +181,7 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 		files = append(files, w.Files...)
 	}
 	err = a.print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, harmless(strings.Join(files, "\n")))
+		_, err := fmt.Fprintln(w, sanitize.Text(strings.Join(files, "\n")))
 		return err
 	})
 	if err != nil {

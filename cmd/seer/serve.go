@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -169,7 +170,7 @@ func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFla
 	return a.print(result, func(w io.Writer) error {
 		a.ui.tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
 		for _, f := range written.Files {
-			if _, err := fmt.Fprintln(w, oneLine(f)); err != nil {
+			if _, err := fmt.Fprintln(w, sanitize.Line(f)); err != nil {
 				return err
 			}
 		}

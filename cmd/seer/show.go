@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newShow(a *app) *cobra.Command {
@@ -40,7 +42,7 @@ only, so that the text can be shown to anybody.`,
 
 func showText(w io.Writer, i engine.Info, keys bool) error {
 	line := func(label, format string, args ...any) {
-		fmt.Fprintf(w, "%-11s %s\n", label, oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(w, "%-11s %s\n", label, sanitize.Line(fmt.Sprintf(format, args...)))
 	}
 	line("id", "%s", i.ID)
 	if i.Name != "" {
@@ -89,7 +91,7 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 		line("model", "%s at %s ($%s)", name, m.Path, m.EnvName)
 	}
 	for _, s := range i.Services {
-		line("service", "%s", strings.TrimSpace(s.Name+" "+s.State)+": "+dash(strings.Join(s.Functions, ", ")))
+		line("service", "%s", strings.TrimSpace(s.Name+" "+s.State)+": "+cmp.Or(strings.Join(s.Functions, ", "), "-"))
 	}
 	if i.Experiment != "" {
 		line("experiment", "%s", i.Experiment)
@@ -121,4 +123,16 @@ func wayTo(page, url, ref string) string {
 		return fmt.Sprintf("seer forward %s %s", ref, page)
 	}
 	return fmt.Sprintf("seer open %s %s", ref, page)
+}
+
+// where says on what a sandbox runs.
+func where(i engine.Info) string {
+	parts := []string{"On " + i.Provider}
+	if i.Isolation != "" {
+		parts = append(parts, "isolation "+i.Isolation)
+	}
+	if i.Network != "" {
+		parts = append(parts, "network "+i.Network)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // column is a column of a table. Where the terminal is too narrow, the columns
@@ -18,7 +20,7 @@ type column struct {
 
 // printTable prints rows for people. Programs use --json.
 func printTable(w io.Writer, width int, columns []column, rows [][]string) error {
-	rows = harmlessRows(rows)
+	rows = sanitizedRows(rows)
 	for width > 0 && tableWidth(columns, rows) > width {
 		i := widest(columns)
 		if i < 0 {
@@ -102,4 +104,16 @@ func trimLines(s string) string {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// sanitizedRows keeps orders to the terminal out of the cells.
+func sanitizedRows(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = make([]string, len(r))
+		for j, cell := range r {
+			out[i][j] = sanitize.Line(cell)
+		}
+	}
+	return out
 }

@@ -2,25 +2,9 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/seer-engine/seer/engine"
 )
-
-// where says on what a sandbox runs.
-func where(i engine.Info) string {
-	parts := []string{"On " + i.Provider}
-	if i.Isolation != "" {
-		parts = append(parts, "isolation "+i.Isolation)
-	}
-	if i.Network != "" {
-		parts = append(parts, "network "+i.Network)
-	}
-	return strings.Join(parts, ", ")
-}
 
 // clock is a time as people here write it; with the date when it is not today.
 func clock(t time.Time) string {
@@ -48,23 +32,6 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// ends says how long a live sandbox still has.
-func ends(i engine.Info) string {
-	if !i.State.Live() {
-		return "-"
-	}
-	if i.Lease.Overdue {
-		return "overdue"
-	}
-	left := time.Until(i.Lease.Ends)
-	if left <= 0 {
-		return "now"
-	}
-	return "in " + span(left)
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
 // plural counts things: 1 grant, 2 grants.
 func plural[N ~int | ~int64](n N, thing string) string {
 	if n == 1 {
@@ -73,17 +40,31 @@ func plural[N ~int | ~int64](n N, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func dash(s string) string {
-	if s == "" {
-		return "-"
+// byteCount is a size in powers of a thousand: 512 B, 6.3 MB.
+func byteCount(n int64) string {
+	const unit = 1000
+	value, prefix := float64(n), " kMGT"
+	for value >= unit && len(prefix) > 1 {
+		value, prefix = value/unit, prefix[1:]
 	}
-	return s
+	if prefix[0] == ' ' {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %cB", value, prefix[0])
 }
 
-func serviceNames(i engine.Info) []string {
-	names := make([]string, len(i.Services))
-	for n, s := range i.Services {
-		names[n] = s.Name
+// megabytes is a size in powers of 1024: 12 KiB, 1.5 MiB.
+func megabytes(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%d KiB", (n+1023)>>10)
 	}
-	return names
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// shellQuoted is a path for a shell.
+func shellQuoted(path string) string {
+	if strings.ContainsAny(path, " '\"$`\\!*?[](){}<>|&;~#\t\n") {
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	return path
 }

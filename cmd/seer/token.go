@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,7 +211,7 @@ func tokenRows(tokens []protocol.Token) [][]string {
 		if len(t.Functions) > 0 {
 			functions = strings.Join(t.Functions, ", ")
 		}
-		rows[i] = []string{t.ID, dash(t.Name), functions, limitsText(t), fmt.Sprint(use.Calls), seconds(use.Seconds),
+		rows[i] = []string{t.ID, cmp.Or(t.Name, "-"), functions, limitsText(t), fmt.Sprint(use.Calls), seconds(use.Seconds),
 			fmt.Sprintf("$%.4f", use.SpendUSD), fmt.Sprint(use.Refused), clock(unixTime(use.Last))}
 	}
 	return rows
@@ -229,8 +232,8 @@ func limitsText(t protocol.Token) string {
 	if t.SpendUSD > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f", t.SpendUSD))
 	}
-	for _, fn := range sortedKeys(t.Arguments) {
-		parts = append(parts, fn+"("+strings.Join(sortedKeys(t.Arguments[fn]), ", ")+")")
+	for _, fn := range slices.Sorted(maps.Keys(t.Arguments)) {
+		parts = append(parts, fn+"("+strings.Join(slices.Sorted(maps.Keys(t.Arguments[fn])), ", ")+")")
 	}
-	return dash(strings.Join(parts, ", "))
+	return cmp.Or(strings.Join(parts, ", "), "-")
 }

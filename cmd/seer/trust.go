@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/trust"
 )
 
@@ -48,16 +49,16 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 // tellEffects prints the lines, which the experiment's author has a part in.
 func (a *app) tellEffects(e trust.Effects, how string) {
 	if how != "" {
-		a.ui.tell("%s reaches beyond its folder and its confinement (%s):", harmless(e.Subject), how)
+		a.ui.tell("%s reaches beyond its folder and its confinement (%s):", sanitize.Text(e.Subject), how)
 	} else {
-		fmt.Fprintf(a.ui.stderr(), "%s reaches beyond its folder and its confinement:\n", harmless(e.Subject))
+		fmt.Fprintf(a.ui.stderr(), "%s reaches beyond its folder and its confinement:\n", sanitize.Text(e.Subject))
 	}
 	for _, line := range e.Outside {
 		if how != "" {
-			a.ui.tell("  %s", harmless(line))
+			a.ui.tell("  %s", sanitize.Text(line))
 			continue
 		}
-		fmt.Fprintf(a.ui.stderr(), "  %s\n", harmless(line))
+		fmt.Fprintf(a.ui.stderr(), "  %s\n", sanitize.Text(line))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 func newUsage(a *app) *cobra.Command {
@@ -34,10 +36,10 @@ func newUsage(a *app) *cobra.Command {
 				fmt.Fprintf(w, "%-10s %s%s\n", "memory", byteCount(u.MemoryBytes), limit)
 				fmt.Fprintf(w, "%-10s %d\n", "processes", u.Processes)
 				for _, d := range u.Disks {
-					fmt.Fprintf(w, "%-10s %s free of %s\n", oneLine(d.Path), byteCount(d.Free), byteCount(d.Bytes))
+					fmt.Fprintf(w, "%-10s %s free of %s\n", sanitize.Line(d.Path), byteCount(d.Free), byteCount(d.Bytes))
 				}
 				for _, g := range u.GPUs {
-					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, oneLine(g.Name), g.Utilization, byteCount(g.MemoryBytes), byteCount(g.MemoryTotal))
+					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, byteCount(g.MemoryBytes), byteCount(g.MemoryTotal))
 				}
 				return nil
 			})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -127,7 +129,7 @@ func (w *watcher) tell(v *engine.Service) error {
 	if c.Kept {
 		how = "taken over, what was loaded is kept"
 	}
-	return w.app.println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), oneLine(v.Name()), oneLine(how), oneLine(c.text())))
+	return w.app.println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), sanitize.Line(v.Name()), sanitize.Line(how), sanitize.Line(c.text())))
 }
 
 func (c change) text() string {
@@ -163,7 +165,7 @@ func compare(before, after sdk.Interface) change {
 		}
 		delete(old, f.Name)
 	}
-	c.Removed = append(c.Removed, sortedKeys(old)...)
+	c.Removed = append(c.Removed, slices.Sorted(maps.Keys(old))...)
 	slices.Sort(c.Changed)
 	return c
 }
