@@ -19,7 +19,6 @@ import (
 // app is one invocation of seer: its streams, its global flags and the engine,
 // which is only made when a command needs it.
 type app struct {
-	in   *os.File
 	ui   *terminal
 	stop *stopper
 
@@ -41,7 +40,7 @@ type app struct {
 }
 
 func newApp(in, out, err *os.File) *app {
-	a := &app{in: in, ui: newTerminal(out, err), logLevel: "warn"}
+	a := &app{ui: newTerminal(in, out, err), logLevel: "warn"}
 	a.stop = newStopper(a.ui)
 	a.engine = sync.OnceValues(a.openEngine)
 	return a
@@ -140,7 +139,7 @@ func (a *app) setUp() error {
 			return usagef("--plugin-dir needs a folder")
 		}
 	}
-	a.ui.configure(a.jsonOut, a.quiet, a.verbose, a.noColor)
+	a.ui.configure(terminalOptions{json: a.jsonOut, quiet: a.quiet, verbose: a.verbose, noColor: a.noColor})
 	a.started = true
 	return nil
 }
@@ -152,4 +151,11 @@ func (a *app) open(ctx context.Context, ref string) (*engine.Sandbox, error) {
 		return nil, err
 	}
 	return e.Open(ctx, ref)
+}
+
+// declined ends the program after somebody was asked and said no. That is no error, but
+// what was to be done was not.
+func (a *app) declined(text string) error {
+	a.ui.tell("%s", text)
+	return &codeError{code: exitPlugin, kind: string(engine.KindPlugin)}
 }

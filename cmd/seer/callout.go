@@ -63,7 +63,7 @@ func newPrinter(a *app, f showFlags, stream func() bool) (*printer, error) {
 		return p, nil
 	}
 	mu := &sync.Mutex{}
-	o, e := &jsonStream{app: a, mu: mu, name: "stdout", aside: true}, &jsonStream{app: a, mu: mu, name: "stderr", aside: true}
+	o, e := newJSONStream(a.ui.stderr(), mu, "stdout", ""), newJSONStream(a.ui.stderr(), mu, "stderr", "") // stdout has the result
 	p.out = [2]io.Writer{o, e}
 	p.flush = func() error { return errors.Join(o.flush(), e.flush()) }
 	return p, nil

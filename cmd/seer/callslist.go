@@ -44,7 +44,7 @@ func (a *app) callsLs(ctx context.Context, f callsFlags, given []string) error {
 }
 
 func callColumns() []column {
-	return []column{{"CALL", 0}, {"FUNCTION", 0}, {"STATE", 0}, {"MADE", 2}, {"RAN", 1}, {"TOKEN", 3}, {"KEPT", 4}, {"ERROR", 5}}
+	return []column{{title: "CALL"}, {title: "FUNCTION"}, {title: "STATE"}, {title: "MADE", drop: 2}, {title: "RAN", drop: 1}, {title: "TOKEN", drop: 3}, {title: "KEPT", drop: 4}, {title: "ERROR", drop: 5}}
 }
 
 func callRows(calls []listedCall, now time.Time) [][]string {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/collect"
@@ -126,7 +125,7 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 		}
 		c.done.Target = strings.TrimSuffix(dst.path, "/")
 		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
-			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.in, 0o644)
+			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.ui.in, 0o644)
 		})
 	}
 	info, err := os.Stat(src.path)
@@ -155,19 +154,18 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 // weigh is the size of a folder, as far as it can be told soon. At a terminal it shows that
 // it counts.
 func (c *copier) weigh(ctx context.Context, src place) int64 {
-	live := c.app.ui.live
-	if live == nil {
+	ui := c.app.ui
+	if !ui.hasLiveLine() {
 		return 0
 	}
-	live.show("cp", "counting what is in "+src.text)
-	defer live.hide()
-	return protocol.Weigh(ctx, src.path, func(files int) { live.counted("cp", plural(files, "file")) })
+	defer ui.working("cp", "counting what is in "+src.text)()
+	return protocol.Weigh(ctx, src.path, func(files int) { ui.counted("cp", plural(files, "file")) })
 }
 
 // metered copies, and shows how far that is, unless somebody types what is copied.
 func (c *copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
 	m := c.app.ui.newMeter("cp", src.text+" → "+dst.text, total)
-	typed := src.stream() && term.IsTerminal(int(c.app.in.Fd()))
+	typed := src.stream() && c.app.ui.inputIsTerminal()
 	err := copying(protocol.Counted(ctx, func(n int64) {
 		c.done.Bytes += n
 		if !typed {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -95,8 +94,8 @@ func interrupt(ctx context.Context, s *engine.Sandbox, id string) bool {
 
 // stdin is what a command in the sandbox reads; nil = nothing.
 func (a *app) stdin(interactive bool) io.Reader {
-	if !interactive && term.IsTerminal(int(a.in.Fd())) {
+	if !interactive && a.ui.inputIsTerminal() {
 		return nil
 	}
-	return a.in
+	return a.ui.in
 }

@@ -84,10 +84,10 @@ func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []st
 func (a *app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, func() error) {
 	switch {
 	case a.jsonOut:
-		s := &jsonStream{app: a, mu: mu, name: "log", source: name}
+		s := newJSONStream(a.ui.stdout(), mu, "log", name)
 		return s, s.flush
 	case several:
-		l := &labelled{label: sanitize.Line(name) + " | ", out: a.ui.stdout()}
+		l := newPrefixWriter(a.ui.stdout(), sanitize.Line(name)+" | ")
 		return l, l.flush
 	}
 	w := a.ui.screen(a.ui.out)

@@ -67,7 +67,7 @@ func endedNote(n int) string {
 
 func lsColumns() []column {
 	return []column{
-		{"ID", 0}, {"NAME", 0}, {"STATE", 0}, {"PROVIDER", 2}, {"ISOLATION", 5}, {"GPU", 4}, {"AGE", 3}, {"ENDS", 1}, {"COST", 2}, {"SERVES", 6},
+		{title: "ID"}, {title: "NAME"}, {title: "STATE"}, {title: "PROVIDER", drop: 2}, {title: "ISOLATION", drop: 5}, {title: "GPU", drop: 4}, {title: "AGE", drop: 3}, {title: "ENDS", drop: 1}, {title: "COST", drop: 2}, {title: "SERVES", drop: 6},
 	}
 }
 

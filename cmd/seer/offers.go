@@ -82,7 +82,7 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 }
 
 func offerColumns() []column {
-	return []column{{"PROVIDER", 0}, {"GPU", 0}, {"COUNT", 0}, {"GPU GB", 3}, {"RAM GB", 4}, {"REGION", 2}, {"STOCK", 1}, {"$/HOUR", 0}, {"ID", 5}}
+	return []column{{title: "PROVIDER"}, {title: "GPU"}, {title: "COUNT"}, {title: "GPU GB", drop: 3}, {title: "RAM GB", drop: 4}, {title: "REGION", drop: 2}, {title: "STOCK", drop: 1}, {title: "$/HOUR"}, {title: "ID", drop: 5}}
 }
 
 func offerRows(offers []engine.ProviderOffer) [][]string {

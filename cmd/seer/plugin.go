@@ -56,7 +56,7 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 }
 
 func pluginColumns() []column {
-	return []column{{"ID", 0}, {"VERSION", 1}, {"IMPLEMENTS", 2}, {"PROVIDES", 0}, {"ACCESS", 0}, {"FILE", 3}}
+	return []column{{title: "ID"}, {title: "VERSION", drop: 1}, {title: "IMPLEMENTS", drop: 2}, {title: "PROVIDES"}, {title: "ACCESS"}, {title: "FILE", drop: 3}}
 }
 
 func pluginRows(plugins []host.Plugin) [][]string {

@@ -64,7 +64,7 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 			return nil
 		}
 		if len(rows) > 0 {
-			columns := []column{{"PERMISSION", 0}, {"USED", 0}, {"NO ANSWER", 2}, {"LAST", 1}}
+			columns := []column{{title: "PERMISSION"}, {title: "USED"}, {title: "NO ANSWER", drop: 2}, {title: "LAST", drop: 1}}
 			if err := printTable(w, a.ui.width(), columns, rows); err != nil {
 				return err
 			}

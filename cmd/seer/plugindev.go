@@ -126,7 +126,7 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 	if !d.app.jsonOut {
 		fmt.Fprintf(d.app.ui.stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
 	}
-	yes, err := d.app.confirm(ctx, "Allow this to whatever is built here?")
+	yes, err := d.app.ui.confirm(ctx, "Allow this to whatever is built here?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
 		return errors.New("not granted; " + allow)
 	}
@@ -144,22 +144,20 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 	if d.app.jsonOut {
 		said = io.Discard
 	}
-	log := &labelled{label: "simulator: ", out: said}
+	log := newPrefixWriter(said, "simulator: ")
 	report, err := plugintest.Run(ctx, plugintest.Options{
 		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: said, SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
 			if r.Status == sdktest.Failed && ctx.Err() == nil {
 				ui.note("failed", r.Check+": "+r.Detail)
 			}
-			if ui.live != nil { // in a log, every check would be a line
+			if ui.hasLiveLine() { // in a log, every check would be a line
 				ui.progress(trying("trying it: " + r.Check))
 			}
 		},
 	})
 	_ = log.flush() // the result is told either way
-	if ui.live != nil {
-		ui.live.hide()
-	}
+	ui.hide()
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

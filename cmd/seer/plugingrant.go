@@ -174,7 +174,7 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see %s", p.Manifest.ID, g.hash, lines.Hash(), info)}
 	}
 	a.showAccess(p, lines)
-	yes, err := a.confirm(ctx, "Allow this?")
+	yes, err := a.ui.confirm(ctx, "Allow this?")
 	if err == nil && !yes {
 		return nil, a.declined("Nothing was granted.")
 	}

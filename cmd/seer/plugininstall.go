@@ -88,10 +88,8 @@ func (a *app) registry(doing string, plainHTTP bool) oci.Client {
 // moving shows how far a transfer is.
 func (a *app) moving(doing string) transfer.Progress {
 	return func(done, total int64) {
-		if a.ui.live != nil { // in a log, every piece would be a line
-			a.ui.live.show(string(engine.StagePlugin), doing)
-			a.ui.moved(string(engine.StagePlugin), done, total)
-		}
+		a.ui.show(string(engine.StagePlugin), doing)
+		a.ui.moved(string(engine.StagePlugin), done, total)
 	}
 }
 
@@ -195,7 +193,7 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	no := false
 	consent := plugins.Consent{Hash: n.grant, Only: n.only, By: "--grant"}
 	if plan.NeedsGrant && n.grant == "" {
-		yes, err := a.confirm(ctx, "Install it, and allow this?")
+		yes, err := a.ui.confirm(ctx, "Install it, and allow this?")
 		switch {
 		case errors.Is(err, errNobodyThere):
 		case err != nil:

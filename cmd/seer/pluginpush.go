@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
@@ -200,12 +199,10 @@ func (a *app) sign(ctx context.Context, file, key string) (signed, error) {
 
 // passphrase asks for that of a key.
 func (a *app) passphrase(key string) ([]byte, error) {
-	if a.jsonOut || !term.IsTerminal(int(a.in.Fd())) {
-		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, errNobodyThere)
+	secret, err := a.ui.password("Passphrase of " + key + ": ")
+	if errors.Is(err, errNobodyThere) {
+		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, err)
 	}
-	fmt.Fprintf(a.ui.stderr(), "Passphrase of %s: ", key)
-	secret, err := term.ReadPassword(int(a.in.Fd()))
-	fmt.Fprintln(a.ui.stderr())
 	return secret, err
 }
 

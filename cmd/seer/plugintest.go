@@ -95,7 +95,7 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	t.Seer, t.Env = version, environment
 	if t.verbose && !a.jsonOut {
 		t.Log = a.ui.screen(a.ui.err)
-		log := &labelled{label: "simulator: ", out: t.Log}
+		log := newPrefixWriter(t.Log, "simulator: ")
 		defer func() { _ = log.flush() }() // the report is told either way
 		t.SimulatorLog = log
 	}
@@ -146,7 +146,7 @@ func (a *app) simulates(ctx context.Context, t trial) error {
 	if !a.jsonOut {
 		fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
 	}
-	yes, err := a.confirm(ctx, "Run it?")
+	yes, err := a.ui.confirm(ctx, "Run it?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
 		return usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
 	}

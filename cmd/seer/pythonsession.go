@@ -24,7 +24,7 @@ func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool,
 		return failedItself(errors.Join(err, unlessCLI(ref, err)))
 	}
 	if !given {
-		text, err := io.ReadAll(a.in)
+		text, err := io.ReadAll(a.ui.in)
 		if err != nil {
 			return failedItself(err)
 		}

@@ -58,7 +58,7 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 
 // askKeep asks whether a run that was stopped leaves its sandbox. Silence is no.
 func (a *app) askKeep(ctx context.Context, sandbox string) bool {
-	yes, err := a.confirm(ctx, "Keep the sandbox "+sandbox+"?")
+	yes, err := a.ui.confirm(ctx, "Keep the sandbox "+sandbox+"?")
 	return err == nil && yes
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // followSize tells of each new size of this terminal until ctx ends.
-func (a *app) followSize(ctx context.Context, tell func(rows, cols int)) {
+func (t *terminal) followSize(ctx context.Context, tell func(rows, cols int)) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	defer signal.Stop(changed)
@@ -21,7 +21,7 @@ func (a *app) followSize(ctx context.Context, tell func(rows, cols int)) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			if cols, rows, err := term.GetSize(int(a.in.Fd())); err == nil {
+			if cols, rows, err := term.GetSize(int(t.in.Fd())); err == nil {
 				tell(rows, cols)
 			}
 		}

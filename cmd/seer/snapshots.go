@@ -58,7 +58,7 @@ func newSnapshotsLs(a *app) *cobra.Command {
 					}
 					rows = append(rows, []string{i.Name, clock(i.Created), byteCount(i.Bytes), strings.TrimSpace(i.Sandbox + " " + i.Provider), what})
 				}
-				return printTable(w, a.ui.width(), []column{{"NAME", 0}, {"CREATED", 2}, {"SIZE", 3}, {"FROM", 4}, {"DESCRIPTION", 1}}, rows)
+				return printTable(w, a.ui.width(), []column{{title: "NAME"}, {title: "CREATED", drop: 2}, {title: "SIZE", drop: 3}, {title: "FROM", drop: 4}, {title: "DESCRIPTION", drop: 1}}, rows)
 			})
 		},
 	}
@@ -155,17 +155,18 @@ func newSnapshotsImport(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := a.in
+			in := a.ui.in
 			if given[0] != "-" {
 				if in, err = os.Open(given[0]); err != nil {
 					return &engine.Error{Kind: engine.KindNotFound, Err: err}
 				}
 				defer in.Close()
 			}
-			m := a.ui.newMeter("snapshot", "importing "+given[0], 0)
+			total := int64(0)
 			if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
-				m.total = info.Size()
+				total = info.Size()
 			}
+			m := a.ui.newMeter("snapshot", "importing "+given[0], total)
 			saved, err := store.Import(cmd.Context(), m.reads(in), name)
 			m.end(err)
 			if err != nil {

@@ -26,8 +26,8 @@ func TestMarksOfALocale(t *testing.T) {
 		t.Setenv("LC_CTYPE", tc.ctype)
 		t.Setenv("LANG", tc.lang)
 		screen, tty := openTerminal(t, 60)
-		ui := newTerminal(tty, tty)
-		ui.configure(false, false, false, false)
+		ui := newTerminal(tty, tty, tty)
+		ui.configure(terminalOptions{})
 		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
 		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "it is over", Done: true})
 		ui.finish()
@@ -52,8 +52,8 @@ func TestLiveLineMakesWay(t *testing.T) {
 		text, _ := io.ReadAll(screen)
 		seen <- string(text)
 	}()
-	ui := newTerminal(tty, tty)
-	ui.configure(false, false, false, false)
+	ui := newTerminal(tty, tty, tty)
+	ui.configure(terminalOptions{})
 	const each = 200
 	var all sync.WaitGroup
 	m := ui.newMeter("cp", "a → b", 1<<30)

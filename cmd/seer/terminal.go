@@ -2,11 +2,13 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -17,32 +19,40 @@ import (
 // logs and errors go to stderr. On a terminal the present step is a live line,
 // which makes way for anything else that is written.
 type terminal struct {
-	mu       sync.Mutex
-	out, err *os.File
-	json     bool
-	quiet    bool
-	verbose  bool // what installers print stays on the screen
-	colors   bool
-	ascii    bool     // the terminal says that it shows no other characters
-	live     *spinner // nil = plain lines
-	gone     bool     // nobody reads stdout any more
-	unsaid   error    // why a result could not be written
-	unended  bool     // a program has begun a line on the terminal
+	in, out, err *os.File
+
+	mu      sync.Mutex
+	options terminalOptions
+	colors  bool
+	ascii   bool     // the terminal says that it shows no other characters
+	live    *spinner // nil = plain lines
+	gone    bool     // nobody reads stdout any more
+	unsaid  error    // why a result could not be written
+	unended bool     // a program has begun a line on the terminal
 
 	unsanitized bool // for tests of attacks only: programs' output passes as it is
 }
 
-func newTerminal(out, err *os.File) *terminal { return &terminal{out: out, err: err} }
+// terminalOptions are what the command line says about output.
+type terminalOptions struct {
+	json    bool // JSON lines on stderr, too, and no live line
+	quiet   bool // warnings and results only
+	verbose bool // what installers print stays on the screen
+	noColor bool
+}
 
-func (t *terminal) configure(json, quiet, verbose, noColor bool) {
+func newTerminal(in, out, err *os.File) *terminal { return &terminal{in: in, out: out, err: err} }
+
+// configure is called once the command line is known, before anything is written.
+func (t *terminal) configure(o terminalOptions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.json, t.quiet, t.verbose = json, quiet, verbose
+	t.options = o
 	tty := term.IsTerminal(int(t.err.Fd()))
 	dumb := os.Getenv("TERM") == "dumb"
 	t.ascii = asciiOnly(os.Getenv)
-	t.colors = tty && !json && !noColor && !dumb && os.Getenv("NO_COLOR") == ""
-	if tty && !json && !quiet && !dumb {
+	t.colors = tty && !o.json && !o.noColor && !dumb && os.Getenv("NO_COLOR") == ""
+	if tty && !o.json && !o.quiet && !dumb {
 		t.live = newSpinner(t)
 	}
 }
@@ -115,7 +125,7 @@ func (g *guarded) Write(p []byte) (int, error) {
 		g.t.unended = g.hides && p[len(p)-1] != '\n'
 	}
 	n, err := g.to.Write(p)
-	if g.f == g.t.out && isBrokenPipe(err) {
+	if g.f == g.t.out && errors.Is(err, syscall.EPIPE) {
 		g.t.gone = true
 	}
 	if g.f == g.t.out && !g.hides && g.t.unsaid == nil {

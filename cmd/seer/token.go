@@ -197,7 +197,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 }
 
 func tokenColumns() []column {
-	return []column{{"TOKEN", 0}, {"NAME", 2}, {"FUNCTIONS", 3}, {"LIMITS", 0}, {"CALLS", 0}, {"RAN", 1}, {"SPENT", 1}, {"REFUSED", 1}, {"LAST", 4}}
+	return []column{{title: "TOKEN"}, {title: "NAME", drop: 2}, {title: "FUNCTIONS", drop: 3}, {title: "LIMITS"}, {title: "CALLS"}, {title: "RAN", drop: 1}, {title: "SPENT", drop: 1}, {title: "REFUSED", drop: 1}, {title: "LAST", drop: 4}}
 }
 
 func tokenRows(tokens []protocol.Token) [][]string {

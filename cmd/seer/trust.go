@@ -29,14 +29,14 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 		a.tellEffects(e, "confirmed with --yes")
 		return trust.Once, nil
 	}
-	if !a.canAsk() {
+	if !a.ui.canAsk() {
 		return trust.No, nil
 	}
 	a.tellEffects(e, "")
 	if e.Unconfined {
 		fmt.Fprintln(a.ui.stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
 	}
-	yes, err := a.confirm(ctx, "Allow this now and from now on?")
+	yes, err := a.ui.confirm(ctx, "Allow this now and from now on?")
 	if errors.Is(err, errNobodyThere) || err == nil && !yes {
 		return trust.No, nil
 	}

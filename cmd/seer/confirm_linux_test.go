@@ -43,10 +43,10 @@ func TestAnAnswerComesAfterItsQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer asked.Close()
-	a := newApp(tty, asked, asked)
+	ui := newTerminal(tty, asked, asked)
 	answer := make(chan bool, 1)
 	go func() {
-		yes, err := a.confirm(t.Context(), "Allow this?")
+		yes, err := ui.confirm(t.Context(), "Allow this?")
 		if err != nil {
 			t.Error(err)
 		}

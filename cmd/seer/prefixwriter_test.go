@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-func TestLabelled(t *testing.T) {
+func TestPrefixWriter(t *testing.T) {
 	var out strings.Builder
-	l := &labelled{label: "simulator: ", out: &out}
+	l := newPrefixWriter(&out, "simulator: ")
 	for _, piece := range []string{"one\ntw", "o\x1b[2J\r\n", "\n", "rest"} {
 		if n, err := l.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
@@ -26,7 +26,7 @@ func TestLabelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
-		if len(line) > longestLine+len(l.label) || !strings.HasPrefix(line, l.label) {
+		if len(line) > longestLine+len(l.prefix) || !strings.HasPrefix(line, l.prefix) {
 			t.Errorf("line %d has %d bytes and begins with %.20q", i, len(line), line)
 		}
 	}
