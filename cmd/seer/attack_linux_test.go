@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 	"github.com/seer-engine/seer/internal/attack"
 )
 
@@ -58,7 +59,7 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	screen, tty := openTerminal(t, 200)
+	screen, tty := termtest.Open(t, 200)
 	if modes, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS); err != nil {
 		t.Fatal(err)
 	} else if modes.Oflag &^= unix.OPOST; unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, modes) != nil {

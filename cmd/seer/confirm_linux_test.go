@@ -1,40 +1,17 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
-
-// terminalPair is a terminal and the keyboard of it.
-func terminalPair(t *testing.T) (keyboard, tty *os.File) {
-	t.Helper()
-	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { keyboard.Close() })
-	if err := unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(keyboard.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tty.Close() })
-	return keyboard, tty
-}
 
 // What was pasted together with the command is no yes.
 func TestAnAnswerComesAfterItsQuestion(t *testing.T) {
-	keyboard, tty := terminalPair(t)
+	keyboard, tty := termtest.Open(t, 80)
 	if _, err := keyboard.WriteString("y\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
 // answering runs seer with somebody at the keyboard, who answers a question.
 func (p *program) answering(answer string, args ...string) (said string, code int) {
 	p.t.Helper()
-	keyboard, tty := terminalPair(p.t)
+	keyboard, tty := termtest.Open(p.t, 80)
 	out := &heard{}
 	c := p.command(args...)
 	c.Stdin, c.Stderr = tty, out

@@ -85,6 +85,11 @@ func (t *terminal) note(word, text string) {
 	fmt.Fprintln(t.stderr(), t.paint(yellow, word+":"), sanitize.Text(text))
 }
 
+// fail says why the program failed.
+func (t *terminal) fail(text string) {
+	fmt.Fprintf(t.stderr(), "%s %s\n", t.paint(red, "seer:"), sanitize.Text(text))
+}
+
 // tell is a remark that is not a result.
 func (t *terminal) tell(format string, args ...any) {
 	if !t.options.quiet && !t.options.json {

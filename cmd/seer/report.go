@@ -10,7 +10,6 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/trust"
 )
 
@@ -60,7 +59,7 @@ func (a *app) report(err error, code int) {
 	if kindText(err) != string(engine.KindCancelled) {
 		a.ui.reveal()
 	}
-	fmt.Fprintf(a.ui.stderr(), "%s %s\n", a.ui.paint(red, "seer:"), sanitize.Text(message(err)))
+	a.ui.fail(message(err))
 }
 
 func kindText(err error) string {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 	"github.com/seer-engine/seer/engine"
 )
 
@@ -25,7 +26,7 @@ func TestMarksOfALocale(t *testing.T) {
 		t.Setenv("LC_ALL", tc.all)
 		t.Setenv("LC_CTYPE", tc.ctype)
 		t.Setenv("LANG", tc.lang)
-		screen, tty := openTerminal(t, 60)
+		screen, tty := termtest.Open(t, 60)
 		ui := newTerminal(tty, tty, tty)
 		ui.configure(terminalOptions{})
 		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
@@ -46,7 +47,7 @@ func TestLiveLineMakesWay(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "1")
 	t.Setenv("LC_ALL", "C.UTF-8")
-	screen, tty := openTerminal(t, 60)
+	screen, tty := termtest.Open(t, 60)
 	seen := make(chan string)
 	go func() {
 		text, _ := io.ReadAll(screen)
@@ -84,7 +85,7 @@ func TestLiveLineMakesWay(t *testing.T) {
 	ui.finish()
 	ui.reveal()
 	tty.Close()
-	left := visible(<-seen)
+	left := termtest.Visible(<-seen)
 	for _, prefix := range []string{"told ", "warning: note ", "result "} {
 		var got, want []string
 		for _, line := range left {
@@ -100,7 +101,7 @@ func TestLiveLineMakesWay(t *testing.T) {
 		}
 	}
 	done := fmt.Sprintf("✓ a → b: %s in ", byteCount(each<<20))
-	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, done) }) || strings.ContainsAny(strings.Join(left, ""), frames) {
+	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, done) }) || strings.ContainsAny(strings.Join(left, ""), termtest.Frames) {
 		t.Errorf("what stays: %q", left)
 	}
 }
