@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/image/registry"
 )
@@ -19,7 +20,7 @@ import (
 // app is one invocation of seer: its streams, its global flags and the engine,
 // which is only made when a command needs it.
 type app struct {
-	ui   *terminal
+	ui   *term.Terminal
 	stop *stopper
 
 	jsonOut    bool
@@ -40,7 +41,7 @@ type app struct {
 }
 
 func newApp(in, out, err *os.File) *app {
-	a := &app{ui: newTerminal(in, out, err), logLevel: "warn"}
+	a := &app{ui: term.New(in, out, err), logLevel: "warn"}
 	a.stop = newStopper(a.ui)
 	a.engine = sync.OnceValues(a.openEngine)
 	return a
@@ -57,12 +58,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if a.opened != nil {
 		_ = a.opened.Close() // plugins only; there is nothing to save
 	}
-	a.ui.finish()
+	a.ui.Finish()
 	if err != nil && !a.started {
 		err = asUsage(cmd, err)
 	}
 	if err == nil {
-		err = a.ui.lost()
+		err = a.ui.Lost()
 	}
 	err = inDeletedFolder(err)
 	stopped := a.stop.signal()
@@ -114,7 +115,7 @@ func (a *app) endOverdue(e *engine.Engine) {
 	defer cancel()
 	ended, err := e.EndOverdue(ctx)
 	for _, i := range ended {
-		a.ui.tell("The sandbox %s was overdue: its machine at %s had not ended by itself. It has been ended.", i.ID, i.Provider)
+		a.ui.Tell("The sandbox %s was overdue: its machine at %s had not ended by itself. It has been ended.", i.ID, i.Provider)
 	}
 	if err != nil {
 		a.logger().Warn("an overdue machine could not be ended", "error", err)
@@ -124,7 +125,7 @@ func (a *app) endOverdue(e *engine.Engine) {
 // logger writes to stderr only: stdout is for results.
 func (a *app) logger() hclog.Logger {
 	return hclog.New(&hclog.LoggerOptions{
-		Name: "seer", Level: hclog.LevelFromString(a.logLevel), Output: a.ui.stderr(),
+		Name: "seer", Level: hclog.LevelFromString(a.logLevel), Output: a.ui.Stderr(),
 		JSONFormat: a.jsonOut, DisableTime: !a.jsonOut,
 	})
 }
@@ -139,7 +140,7 @@ func (a *app) setUp() error {
 			return usagef("--plugin-dir needs a folder")
 		}
 	}
-	a.ui.configure(terminalOptions{json: a.jsonOut, quiet: a.quiet, verbose: a.verbose, noColor: a.noColor})
+	a.ui.Configure(term.Options{JSON: a.jsonOut, Quiet: a.quiet, Verbose: a.verbose, NoColor: a.noColor})
 	a.started = true
 	return nil
 }
@@ -156,6 +157,6 @@ func (a *app) open(ctx context.Context, ref string) (*engine.Sandbox, error) {
 // declined ends the program after somebody was asked and said no. That is no error, but
 // what was to be done was not.
 func (a *app) declined(text string) error {
-	a.ui.tell("%s", text)
+	a.ui.Tell("%s", text)
 	return &codeError{code: exitPlugin, kind: string(engine.KindPlugin)}
 }

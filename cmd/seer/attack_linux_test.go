@@ -71,7 +71,7 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 		seen <- string(text)
 	}()
 	a := newApp(tty, tty, tty)
-	a.ui.unsanitized = !defended
+	a.ui.Unsanitized = !defended
 	code := a.run(context.Background(), []string{"run", file})
 	tty.Close()
 	s := shows{screen: <-seen}

@@ -164,7 +164,7 @@ func (a *app) detach(ctx context.Context, to *callee, r protocol.CallRequest) er
 	if err := a.println(call.ID); err != nil {
 		return err
 	}
-	a.ui.tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
+	a.ui.Tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
@@ -57,19 +58,19 @@ func newPrinter(a *app, f showFlags, stream func() bool) (*printer, error) {
 		}
 	}
 	if !a.jsonOut {
-		o, e := a.ui.screen(a.ui.err), a.ui.screen(a.ui.err) // each holds back its own
+		o, e := a.ui.Screen(a.ui.Err), a.ui.Screen(a.ui.Err) // each holds back its own
 		p.out = [2]io.Writer{o, e}
 		p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 		return p, nil
 	}
 	mu := &sync.Mutex{}
-	o, e := newJSONStream(a.ui.stderr(), mu, "stdout", ""), newJSONStream(a.ui.stderr(), mu, "stderr", "") // stdout has the result
+	o, e := term.NewJSONStream(a.ui.Stderr(), mu, "stdout", ""), term.NewJSONStream(a.ui.Stderr(), mu, "stderr", "") // stdout has the result
 	p.out = [2]io.Writer{o, e}
-	p.flush = func() error { return errors.Join(o.flush(), e.flush()) }
+	p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 	return p, nil
 }
 
-func (p *printer) close() { p.app.ui.finish() }
+func (p *printer) close() { p.app.ui.Finish() }
 
 // end is the error of the whole command.
 func (p *printer) end(err error) error { return errors.Join(err, p.flush()) }
@@ -92,7 +93,7 @@ func (p *printer) queued(position int) {
 	case position > 1:
 		text = fmt.Sprintf("waiting for its turn: %d calls go first", position)
 	}
-	p.app.ui.progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
+	p.app.ui.Progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
 }
 
 func (p *printer) item(b protocol.Body) error {
@@ -132,11 +133,11 @@ func (p *printer) print(v value.Value) error {
 	}
 	for _, part := range v.Parts {
 		if len(part) > shownBytes {
-			p.app.ui.tell("Large arrays, images and bytes are only named: --out FILE writes a result")
+			p.app.ui.Tell("Large arrays, images and bytes are only named: --out FILE writes a result")
 			break
 		}
 	}
-	seen := p.app.ui.width() > 0
+	seen := p.app.ui.Width() > 0
 	var s string
 	if p.flags.raw && json.Unmarshal(plain, &s) == nil {
 		if seen {
@@ -150,7 +151,7 @@ func (p *printer) print(v value.Value) error {
 	if !p.app.jsonOut {
 		plain = indented(plain)
 	}
-	_, err = p.app.ui.stdout().Write(append(plain, '\n'))
+	_, err = p.app.ui.Stdout().Write(append(plain, '\n'))
 	return err
 }
 
@@ -166,7 +167,7 @@ func plainOf(v value.Value) (json.RawMessage, error) {
 // write writes the result to the file, whole or not at all.
 func (p *printer) write(tagged bool, size int64, body io.Reader) error {
 	if p.flags.out == "-" {
-		return writeValue(p.app.ui.screen(p.app.ui.out), ".raw", tagged, size, body)
+		return writeValue(p.app.ui.Screen(p.app.ui.Out), ".raw", tagged, size, body)
 	}
 	if info, err := os.Stat(p.flags.out); err == nil && !info.Mode().IsRegular() {
 		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s is there and no file, so none takes its place; standard output is called -", p.flags.out)}

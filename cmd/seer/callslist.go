@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -36,15 +37,15 @@ func (a *app) callsLs(ctx context.Context, f callsFlags, given []string) error {
 	slices.SortStableFunc(calls, func(x, y listedCall) int { return cmp.Compare(x.QueuedUnix, y.QueuedUnix) })
 	return a.print(calls, func(w io.Writer) error {
 		if len(calls) == 0 {
-			a.ui.tell("No calls are remembered.")
+			a.ui.Tell("No calls are remembered.")
 			return nil
 		}
-		return printTable(w, a.ui.width(), callColumns(), callRows(calls, time.Now()))
+		return term.PrintTable(w, a.ui.Width(), callColumns(), callRows(calls, time.Now()))
 	})
 }
 
-func callColumns() []column {
-	return []column{{title: "CALL"}, {title: "FUNCTION"}, {title: "STATE"}, {title: "MADE", drop: 2}, {title: "RAN", drop: 1}, {title: "TOKEN", drop: 3}, {title: "KEPT", drop: 4}, {title: "ERROR", drop: 5}}
+func callColumns() []term.Column {
+	return []term.Column{{Title: "CALL"}, {Title: "FUNCTION"}, {Title: "STATE"}, {Title: "MADE", Drop: 2}, {Title: "RAN", Drop: 1}, {Title: "TOKEN", Drop: 3}, {Title: "KEPT", Drop: 4}, {Title: "ERROR", Drop: 5}}
 }
 
 func callRows(calls []listedCall, now time.Time) [][]string {
@@ -55,12 +56,12 @@ func callRows(calls []listedCall, now time.Time) [][]string {
 			state = fmt.Sprintf("queued, %d before", *c.Position)
 		}
 		if c.Bytes > 0 {
-			kept = byteCount(c.Bytes)
+			kept = term.Size(c.Bytes)
 		}
 		if c.Error != nil {
 			failure = string(c.Error.Code)
 		}
-		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, clock(unixTime(c.QueuedUnix)), ran(c.Call, now), cmp.Or(c.Token, "-"), kept, failure}
+		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, term.Clock(unixTime(c.QueuedUnix)), ran(c.Call, now), cmp.Or(c.Token, "-"), kept, failure}
 	}
 	return rows
 }
@@ -80,7 +81,7 @@ func seconds(n float64) string {
 	if n < 10 {
 		return fmt.Sprintf("%.1fs", max(n, 0))
 	}
-	return span(time.Duration(n * float64(time.Second)))
+	return term.Span(time.Duration(n * float64(time.Second)))
 }
 
 func unixTime(t float64) time.Time {

@@ -57,7 +57,7 @@ func (a *app) checked(file string, warnings []preflight.Finding) error {
 	}
 	return a.print(map[string]any{"ok": true, "file": file, "warnings": lines}, func(w io.Writer) error {
 		for _, line := range lines {
-			a.ui.note("warning", line)
+			a.ui.Note("warning", line)
 		}
 		_, err := fmt.Fprintf(w, "%s: ok\n", file)
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -125,7 +126,7 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 		}
 		c.done.Target = strings.TrimSuffix(dst.path, "/")
 		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
-			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.ui.in, 0o644)
+			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.ui.In, 0o644)
 		})
 	}
 	info, err := os.Stat(src.path)
@@ -155,25 +156,25 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 // it counts.
 func (c *copier) weigh(ctx context.Context, src place) int64 {
 	ui := c.app.ui
-	if !ui.hasLiveLine() {
+	if !ui.HasLiveLine() {
 		return 0
 	}
-	defer ui.working("cp", "counting what is in "+src.text)()
-	return protocol.Weigh(ctx, src.path, func(files int) { ui.counted("cp", plural(files, "file")) })
+	defer ui.Working("cp", "counting what is in "+src.text)()
+	return protocol.Weigh(ctx, src.path, func(files int) { ui.Counted("cp", term.Plural(files, "file")) })
 }
 
 // metered copies, and shows how far that is, unless somebody types what is copied.
 func (c *copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
-	m := c.app.ui.newMeter("cp", src.text+" → "+dst.text, total)
-	typed := src.stream() && c.app.ui.inputIsTerminal()
+	m := c.app.ui.NewMeter("cp", src.text+" → "+dst.text, total)
+	typed := src.stream() && c.app.ui.InputIsTerminal()
 	err := copying(protocol.Counted(ctx, func(n int64) {
 		c.done.Bytes += n
 		if !typed {
-			m.add(n)
+			m.Add(n)
 		}
 	}))
 	c.done.Source = src.text
-	m.end(err)
+	m.End(err)
 	return err
 }
 
@@ -193,7 +194,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 	case folder && !c.recursive:
 		return needsRecursive(src)
 	case dst.stream():
-		out := c.app.ui.screen(c.app.ui.out)
+		out := c.app.ui.Screen(c.app.ui.Out)
 		_, err := c.runtime.ReadFile(ctx, from, out)
 		return errors.Join(err, out.Flush())
 	}
@@ -212,7 +213,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 		return c.sandbox.Download(protocol.Renaming(ctx, c.safe), from, target)
 	})
 	if len(c.renamed) > 0 {
-		c.app.ui.note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))
+		c.app.ui.Note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))
 	}
 	return err
 }

@@ -32,7 +32,7 @@ into ~/.local/share/seer/tools.`,
 			var findings []engine.Finding
 			var failed error
 			if fix {
-				findings, failed = e.Fix(cmd.Context(), a.ui.progress)
+				findings, failed = e.Fix(cmd.Context(), a.ui.Progress)
 			} else {
 				findings = e.Doctor(cmd.Context())
 			}

@@ -37,7 +37,7 @@ func newDown(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.ui.progress}); err != nil {
+				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.ui.Progress}); err != nil {
 					return err
 				}
 			}
@@ -73,7 +73,7 @@ func (a *app) down(ctx context.Context, refs []string, all bool) error {
 			}
 		}
 		if len(refs) == 0 {
-			a.ui.tell("No sandboxes.")
+			a.ui.Tell("No sandboxes.")
 		}
 		return nil
 	})

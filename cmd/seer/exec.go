@@ -94,8 +94,8 @@ func interrupt(ctx context.Context, s *engine.Sandbox, id string) bool {
 
 // stdin is what a command in the sandbox reads; nil = nothing.
 func (a *app) stdin(interactive bool) io.Reader {
-	if !interactive && a.ui.inputIsTerminal() {
+	if !interactive && a.ui.InputIsTerminal() {
 		return nil
 	}
-	return a.ui.in
+	return a.ui.In
 }

@@ -34,7 +34,7 @@ It has to be a sandbox of this computer with isolation: gvisor, a network of its
 				return err
 			}
 			a.stop.cleans("ending what was started")
-			o.Progress = a.ui.progress
+			o.Progress = a.ui.Progress
 			forks, err := e.Fork(cmd.Context(), given[0], n, o)
 			a.stop.cleans("")
 			infos := []engine.Info{}

@@ -200,7 +200,7 @@ func (a *app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, por
 			defer near.Close()
 			far, err := s.DialPort(ctx, port)
 			if err != nil {
-				a.ui.note("warning", fmt.Sprintf("a connection to port %d: %v", port, err))
+				a.ui.Note("warning", fmt.Sprintf("a connection to port %d: %v", port, err))
 				return
 			}
 			defer far.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/sanitize"
@@ -49,7 +50,7 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 				return err
 			}
 			disk.limited = cmd.Flags().Changed("keep")
-			done := a.ui.working("gc", "looking for what has no right to live and what nobody uses")
+			done := a.ui.Working("gc", "looking for what has no right to live and what nobody uses")
 			report, err := disk.collect(cmd.Context(), e, providers)
 			done()
 			if err != nil && !told(report) {
@@ -158,10 +159,10 @@ func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
 		if dryRun {
 			text = "Nothing would go from this computer's disk; machines were not asked."
 		}
-		a.ui.tell("%s", text)
+		a.ui.Tell("%s", text)
 	}
 	if bytes > 0 {
-		a.ui.tell("%s %s", freed, megabytes(bytes))
+		a.ui.Tell("%s %s", freed, term.BinarySize(bytes))
 	}
 	return nil
 }

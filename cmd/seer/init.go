@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 )
@@ -69,7 +70,7 @@ func (a *app) init(dir, mode string) error {
 		for _, path := range written {
 			fmt.Fprintln(w, path)
 		}
-		a.ui.tell("Now: seer run %s", shellQuoted(start))
+		a.ui.Tell("Now: seer run %s", term.ShellQuoted(start))
 		return nil
 	})
 }

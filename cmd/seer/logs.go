@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -52,7 +53,7 @@ func (a *app) logs(ctx context.Context, ref, service string, follow bool) error 
 			names = append(names, v.Name)
 		}
 		if len(names) == 0 {
-			a.ui.tell("The sandbox serves nothing yet: seer serve")
+			a.ui.Tell("The sandbox serves nothing yet: seer serve")
 		}
 	}
 	return providerError(a.copyLogs(ctx, s.Runtime(), names, follow))
@@ -84,12 +85,12 @@ func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []st
 func (a *app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, func() error) {
 	switch {
 	case a.jsonOut:
-		s := newJSONStream(a.ui.stdout(), mu, "log", name)
-		return s, s.flush
+		s := term.NewJSONStream(a.ui.Stdout(), mu, "log", name)
+		return s, s.Flush
 	case several:
-		l := newPrefixWriter(a.ui.stdout(), sanitize.Line(name)+" | ")
-		return l, l.flush
+		l := term.NewPrefixWriter(a.ui.Stdout(), sanitize.Line(name)+" | ")
+		return l, l.Flush
 	}
-	w := a.ui.screen(a.ui.out)
+	w := a.ui.Screen(a.ui.Out)
 	return w, w.Flush
 }

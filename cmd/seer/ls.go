@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 )
 
@@ -47,10 +48,10 @@ func (a *app) ls(ctx context.Context, refresh, all bool) error {
 	}
 	err = a.print(shown, func(w io.Writer) error {
 		if len(shown) == 0 {
-			a.ui.tell("No sandboxes%s.", endedNote(len(infos)))
+			a.ui.Tell("No sandboxes%s.", endedNote(len(infos)))
 			return nil
 		}
-		return printTable(w, a.ui.width(), lsColumns(), lsRows(shown))
+		return term.PrintTable(w, a.ui.Width(), lsColumns(), lsRows(shown))
 	})
 	if failure != nil {
 		return failure
@@ -65,9 +66,9 @@ func endedNote(n int) string {
 	return fmt.Sprintf("; %d ended lately: seer ls --all", n)
 }
 
-func lsColumns() []column {
-	return []column{
-		{title: "ID"}, {title: "NAME"}, {title: "STATE"}, {title: "PROVIDER", drop: 2}, {title: "ISOLATION", drop: 5}, {title: "GPU", drop: 4}, {title: "AGE", drop: 3}, {title: "ENDS", drop: 1}, {title: "COST", drop: 2}, {title: "SERVES", drop: 6},
+func lsColumns() []term.Column {
+	return []term.Column{
+		{Title: "ID"}, {Title: "NAME"}, {Title: "STATE"}, {Title: "PROVIDER", Drop: 2}, {Title: "ISOLATION", Drop: 5}, {Title: "GPU", Drop: 4}, {Title: "AGE", Drop: 3}, {Title: "ENDS", Drop: 1}, {Title: "COST", Drop: 2}, {Title: "SERVES", Drop: 6},
 	}
 }
 
@@ -98,7 +99,7 @@ func lsRows(infos []engine.Info) [][]string {
 	rows := make([][]string, len(infos))
 	for n, i := range infos {
 		rows[n] = []string{
-			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), span(time.Since(i.Created)), ends(i),
+			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), term.Span(time.Since(i.Created)), ends(i),
 			cost(i),
 			cmp.Or(strings.Join(serviceNames(i), ","), "-"),
 		}
@@ -118,5 +119,5 @@ func ends(i engine.Info) string {
 	if left <= 0 {
 		return "now"
 	}
-	return "in " + span(left)
+	return "in " + term.Span(left)
 }

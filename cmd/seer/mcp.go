@@ -138,7 +138,7 @@ func (m *mcpCommand) run(ctx context.Context) error {
 
 // transport is standard input and output.
 func (m *mcpCommand) transport() sdkmcp.Transport {
-	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.ui.in), Writer: m.app.ui.out}
+	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.ui.In), Writer: m.app.ui.Out}
 }
 
 // mcpLogger keeps JSON off a client's screen, which shows stderr as it is.

@@ -65,7 +65,7 @@ func (m *mcpCommand) tellAddress(url, token string, made bool) error {
 	}
 	return m.app.print(told, func(w io.Writer) error {
 		if made {
-			fmt.Fprintf(m.app.ui.stderr(), "token: %s\n", token)
+			fmt.Fprintf(m.app.ui.Stderr(), "token: %s\n", token)
 		}
 		_, err := fmt.Fprintln(w, url)
 		return err

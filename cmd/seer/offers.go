@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -59,7 +60,7 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 	if err != nil {
 		return err
 	}
-	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.ui.progress)
+	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.ui.Progress)
 	shown := []engine.ProviderOffer{}
 	for _, o := range offers {
 		if most <= 0 || o.CostPerHour <= most {
@@ -69,11 +70,11 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 	err = a.print(shown, func(w io.Writer) error {
 		if len(shown) == 0 {
 			if failure == nil {
-				a.ui.tell("Nothing like that is offered.")
+				a.ui.Tell("Nothing like that is offered.")
 			}
 			return nil
 		}
-		return printTable(w, a.ui.width(), offerColumns(), offerRows(shown))
+		return term.PrintTable(w, a.ui.Width(), offerColumns(), offerRows(shown))
 	})
 	if failure != nil {
 		return failure
@@ -81,8 +82,8 @@ func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQ
 	return err
 }
 
-func offerColumns() []column {
-	return []column{{title: "PROVIDER"}, {title: "GPU"}, {title: "COUNT"}, {title: "GPU GB", drop: 3}, {title: "RAM GB", drop: 4}, {title: "REGION", drop: 2}, {title: "STOCK", drop: 1}, {title: "$/HOUR"}, {title: "ID", drop: 5}}
+func offerColumns() []term.Column {
+	return []term.Column{{Title: "PROVIDER"}, {Title: "GPU"}, {Title: "COUNT"}, {Title: "GPU GB", Drop: 3}, {Title: "RAM GB", Drop: 4}, {Title: "REGION", Drop: 2}, {Title: "STOCK", Drop: 1}, {Title: "$/HOUR"}, {Title: "ID", Drop: 5}}
 }
 
 func offerRows(offers []engine.ProviderOffer) [][]string {

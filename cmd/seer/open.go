@@ -47,7 +47,7 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 			if !show {
 				err := a.browse(cmd.Context(), s.ID(), page.URL)
 				if opened = err == nil; !opened {
-					a.ui.note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
+					a.ui.Note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
 				}
 			}
 			return a.print(page, func(w io.Writer) error {

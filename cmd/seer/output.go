@@ -7,18 +7,19 @@ import (
 	"io"
 	"sync"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // printJSON prints one value on one line of stdout.
-func (a *app) printJSON(v any) error { return writeJSON(a.ui.stdout(), v) }
+func (a *app) printJSON(v any) error { return term.WriteJSON(a.ui.Stdout(), v) }
 
 // print prints v under --json, and what text writes otherwise.
 func (a *app) print(v any, text func(w io.Writer) error) error {
 	if a.jsonOut {
 		return a.printJSON(v)
 	}
-	return text(a.ui.stdout())
+	return text(a.ui.Stdout())
 }
 
 // document prints a JSON document as it is written, under --json on one line.
@@ -30,7 +31,7 @@ func (a *app) document(text []byte) error {
 }
 
 func (a *app) println(args ...any) error {
-	_, err := fmt.Fprintln(a.ui.stdout(), args...)
+	_, err := fmt.Fprintln(a.ui.Stdout(), args...)
 	return err
 }
 
@@ -38,15 +39,15 @@ func (a *app) println(args ...any) error {
 // file, or as JSON lines on stdout. end flushes them.
 func (a *app) streams() (stdout, stderr io.Writer, end func() error) {
 	if !a.jsonOut {
-		o, e := a.ui.screen(a.ui.out), a.ui.screen(a.ui.err)
+		o, e := a.ui.Screen(a.ui.Out), a.ui.Screen(a.ui.Err)
 		return o, e, func() error { return errors.Join(o.Flush(), e.Flush()) }
 	}
 	mu := &sync.Mutex{}
-	o, e := newJSONStream(a.ui.stdout(), mu, "stdout", ""), newJSONStream(a.ui.stdout(), mu, "stderr", "")
+	o, e := term.NewJSONStream(a.ui.Stdout(), mu, "stdout", ""), term.NewJSONStream(a.ui.Stdout(), mu, "stderr", "")
 	return o, e, func() error {
-		if err := o.flush(); err != nil {
+		if err := o.Flush(); err != nil {
 			return err
 		}
-		return e.flush()
+		return e.Flush()
 	}
 }

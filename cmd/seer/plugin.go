@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/sanitize"
@@ -43,20 +44,20 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 			}
 			return a.print(map[string]any{"plugins": plugins, "broken": texts}, func(w io.Writer) error {
 				for _, text := range texts {
-					a.ui.note("warning", text)
+					a.ui.Note("warning", text)
 				}
 				if len(plugins) == 0 {
-					a.ui.tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))
+					a.ui.Tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))
 					return nil
 				}
-				return printTable(w, a.ui.width(), pluginColumns(), pluginRows(plugins))
+				return term.PrintTable(w, a.ui.Width(), pluginColumns(), pluginRows(plugins))
 			})
 		},
 	}
 }
 
-func pluginColumns() []column {
-	return []column{{title: "ID"}, {title: "VERSION", drop: 1}, {title: "IMPLEMENTS", drop: 2}, {title: "PROVIDES"}, {title: "ACCESS"}, {title: "FILE", drop: 3}}
+func pluginColumns() []term.Column {
+	return []term.Column{{Title: "ID"}, {Title: "VERSION", Drop: 1}, {Title: "IMPLEMENTS", Drop: 2}, {Title: "PROVIDES"}, {Title: "ACCESS"}, {Title: "FILE", Drop: 3}}
 }
 
 func pluginRows(plugins []host.Plugin) [][]string {

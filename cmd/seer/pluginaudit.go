@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -51,7 +52,7 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 	return a.print(report, func(w io.Writer) error {
 		var rows [][]string
 		for _, u := range report.Used {
-			rows = append(rows, []string{u.Permission, fmt.Sprint(u.Count), fmt.Sprint(u.Failed), clock(u.Last)})
+			rows = append(rows, []string{u.Permission, fmt.Sprint(u.Count), fmt.Sprint(u.Failed), term.Clock(u.Last)})
 		}
 		for _, line := range report.Never {
 			rows = append(rows, []string{line, "never", "-", "-"})
@@ -60,12 +61,12 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 			rows = append(rows, []string{line, "not counted", "-", "-"})
 		}
 		if len(rows)+len(report.Refused) == 0 {
-			a.ui.tell("%s asks for nothing, and nothing was refused.", id)
+			a.ui.Tell("%s asks for nothing, and nothing was refused.", id)
 			return nil
 		}
 		if len(rows) > 0 {
-			columns := []column{{title: "PERMISSION"}, {title: "USED"}, {title: "NO ANSWER", drop: 2}, {title: "LAST", drop: 1}}
-			if err := printTable(w, a.ui.width(), columns, rows); err != nil {
+			columns := []term.Column{{Title: "PERMISSION"}, {Title: "USED"}, {Title: "NO ANSWER", Drop: 2}, {Title: "LAST", Drop: 1}}
+			if err := term.PrintTable(w, a.ui.Width(), columns, rows); err != nil {
 				return err
 			}
 		}
@@ -81,7 +82,7 @@ func refusalsText(w io.Writer, refused []store.Refusal, below bool) error {
 		}
 	}
 	for _, r := range refused {
-		if _, err := fmt.Fprintf(w, "REFUSED %s, last %s: %s: %s\n", plural(r.Count, "time"), clock(r.Last), sanitize.Line(r.Request), sanitize.Line(r.Why)); err != nil {
+		if _, err := fmt.Fprintf(w, "REFUSED %s, last %s: %s: %s\n", term.Plural(r.Count, "time"), term.Clock(r.Last), sanitize.Line(r.Request), sanitize.Line(r.Why)); err != nil {
 			return err
 		}
 	}
@@ -100,7 +101,7 @@ func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error 
 		} else if e.Error != "" {
 			end = e.Error
 		}
-		_, err := fmt.Fprintf(a.ui.stdout(), "%s %s %s %.3fs\n", clock(e.Time), sanitize.Text(what), sanitize.Text(end), e.Seconds)
+		_, err := fmt.Fprintf(a.ui.Stdout(), "%s %s %s %.3fs\n", term.Clock(e.Time), sanitize.Text(what), sanitize.Text(end), e.Seconds)
 		return err
 	})
 }

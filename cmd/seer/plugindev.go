@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/host"
@@ -56,7 +57,7 @@ func (a *app) pluginDev(ctx context.Context, o scaffold.BuildOptions, untested b
 		return err
 	}
 	if !a.jsonOut {
-		o.Output = a.ui.stderr()
+		o.Output = a.ui.Stderr()
 	}
 	d := &development{app: a, store: s, folder: o.Dir, untested: untested}
 	err = scaffold.Watch(ctx, o, func(built scaffold.Result, err error) { d.built(ctx, built, err) })
@@ -85,14 +86,14 @@ func (d *development) built(ctx context.Context, built scaffold.Result, err erro
 		return
 	case err != nil:
 		one = attempt{Error: err.Error()}
-		ui.note("error", err.Error())
+		ui.Note("error", err.Error())
 		return
 	}
-	ui.tell("%s built %s %s: %s in %s, in %s", clock(time.Now()), built.Manifest.ID, built.Manifest.Version, megabytes(built.Size),
+	ui.Tell("%s built %s %s: %s in %s, in %s", term.Clock(time.Now()), built.Manifest.ID, built.Manifest.Version, term.BinarySize(built.Size),
 		built.Took.Round(10*time.Millisecond), built.Wasm)
 	d.app.tellRemoved(built)
 	if err := d.grant(ctx, built.Wasm); err != nil {
-		ui.note("warning", err.Error())
+		ui.Note("warning", err.Error())
 	}
 	if !d.untested {
 		d.try(ctx, built, &one)
@@ -110,7 +111,7 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 		return nil
 	}
 	dir := filepath.Dir(wasm)
-	allow := "to allow it: seer plugin grant --folder " + shellQuoted(dir)
+	allow := "to allow it: seer plugin grant --folder " + term.ShellQuoted(dir)
 	lines, new := p.Access, ""
 	var more *store.MoreError
 	if errors.As(err, &more) {
@@ -124,10 +125,10 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 	}
 	d.asked = true
 	if !d.app.jsonOut {
-		fmt.Fprintf(d.app.ui.stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
+		fmt.Fprintf(d.app.ui.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
 	}
-	yes, err := d.app.ui.confirm(ctx, "Allow this to whatever is built here?")
-	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+	yes, err := d.app.ui.Confirm(ctx, "Allow this to whatever is built here?")
+	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
 		return errors.New("not granted; " + allow)
 	}
 	if err != nil {
@@ -139,34 +140,34 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 // try runs the quick checks.
 func (d *development) try(ctx context.Context, built scaffold.Result, one *attempt) {
 	ui := d.app.ui
-	ui.progress(trying("trying it …"))
-	said := ui.stderr()
+	ui.Progress(trying("trying it …"))
+	said := ui.Stderr()
 	if d.app.jsonOut {
 		said = io.Discard
 	}
-	log := newPrefixWriter(said, "simulator: ")
+	log := term.NewPrefixWriter(said, "simulator: ")
 	report, err := plugintest.Run(ctx, plugintest.Options{
 		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: said, SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
 			if r.Status == sdktest.Failed && ctx.Err() == nil {
-				ui.note("failed", r.Check+": "+r.Detail)
+				ui.Note("failed", r.Check+": "+r.Detail)
 			}
-			if ui.hasLiveLine() { // in a log, every check would be a line
-				ui.progress(trying("trying it: " + r.Check))
+			if ui.HasLiveLine() { // in a log, every check would be a line
+				ui.Progress(trying("trying it: " + r.Check))
 			}
 		},
 	})
-	_ = log.flush() // the result is told either way
-	ui.hide()
+	_ = log.Flush() // the result is told either way
+	ui.Hide()
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		one.Error = err.Error()
-		ui.note("error", err.Error())
+		ui.Note("error", err.Error())
 	default:
 		passed, failed := report.Count(sdktest.Passed), report.Count(sdktest.Failed)
 		one.Passed, one.Failed = &passed, &failed
-		ui.tell("%d passed, %d failed", passed, failed)
+		ui.Tell("%d passed, %d failed", passed, failed)
 	}
 }
 

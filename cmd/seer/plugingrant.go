@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
@@ -94,7 +95,7 @@ func (a *app) grant(ctx context.Context, what string, g granting) error {
 		return pluginError(err)
 	}
 	return a.print(granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), File: p.File}, func(io.Writer) error {
-		a.ui.tell("Granted %s %s", p.Manifest.ID, p.Manifest.Version)
+		a.ui.Tell("Granted %s %s", p.Manifest.ID, p.Manifest.Version)
 		return nil
 	})
 }
@@ -153,7 +154,7 @@ func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
 	lines, info := p.Access, "seer plugin info "+p.Manifest.ID
 	if g.inFile {
-		info = "seer plugin info " + shellQuoted(p.File)
+		info = "seer plugin info " + term.ShellQuoted(p.File)
 	}
 	if len(lines) == 0 && !g.waiting {
 		return nil, &engine.Error{Kind: engine.KindConflict, Err: fmt.Errorf("%s asks for nothing; it needs no grant", p.Manifest.ID)}
@@ -174,11 +175,11 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see %s", p.Manifest.ID, g.hash, lines.Hash(), info)}
 	}
 	a.showAccess(p, lines)
-	yes, err := a.ui.confirm(ctx, "Allow this?")
+	yes, err := a.ui.Confirm(ctx, "Allow this?")
 	if err == nil && !yes {
 		return nil, a.declined("Nothing was granted.")
 	}
-	if errors.Is(err, errNobodyThere) {
+	if errors.Is(err, term.ErrNobodyThere) {
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("nothing was granted to %s; to say yes without a terminal: --grant %s", p.Manifest.ID, lines.Hash())}
 	}
 	return lines, err
@@ -189,9 +190,9 @@ func (a *app) showAccess(p host.Plugin, lines access.Set) {
 	if a.jsonOut { // nobody is asked; plugin info tells it
 		return
 	}
-	fmt.Fprintf(a.ui.stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
-	fmt.Fprint(a.ui.stderr(), askedFor(p, lines, ""))
-	fmt.Fprintf(a.ui.stderr(), "  permission hash %s\n", lines.Hash())
+	fmt.Fprintf(a.ui.Stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
+	fmt.Fprint(a.ui.Stderr(), askedFor(p, lines, ""))
+	fmt.Fprintf(a.ui.Stderr(), "  permission hash %s\n", lines.Hash())
 }
 
 // askedFor has a line for each of these permissions, with its reason.

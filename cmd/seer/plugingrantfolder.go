@@ -44,10 +44,10 @@ func (a *app) grantFolder(ctx context.Context, g granting) error {
 	}
 	return a.print(all, func(io.Writer) error {
 		for _, one := range all {
-			a.ui.tell("Granted what is built as %s in %s", one.ID, dir)
+			a.ui.Tell("Granted what is built as %s in %s", one.ID, dir)
 		}
 		if len(all) == 0 {
-			a.ui.tell("What lies in %s asks for nothing; it needs no grant", dir)
+			a.ui.Tell("What lies in %s asks for nothing; it needs no grant", dir)
 		}
 		return nil
 	})

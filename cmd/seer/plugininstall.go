@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
@@ -88,8 +89,8 @@ func (a *app) registry(doing string, plainHTTP bool) oci.Client {
 // moving shows how far a transfer is.
 func (a *app) moving(doing string) transfer.Progress {
 	return func(done, total int64) {
-		a.ui.show(string(engine.StagePlugin), doing)
-		a.ui.moved(string(engine.StagePlugin), done, total)
+		a.ui.Show(string(engine.StagePlugin), doing)
+		a.ui.Moved(string(engine.StagePlugin), done, total)
 	}
 }
 
@@ -193,9 +194,9 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	no := false
 	consent := plugins.Consent{Hash: n.grant, Only: n.only, By: "--grant"}
 	if plan.NeedsGrant && n.grant == "" {
-		yes, err := a.ui.confirm(ctx, "Install it, and allow this?")
+		yes, err := a.ui.Confirm(ctx, "Install it, and allow this?")
 		switch {
-		case errors.Is(err, errNobodyThere):
+		case errors.Is(err, term.ErrNobodyThere):
 		case err != nil:
 			return plugins.Result{}, err
 		case yes:
@@ -215,11 +216,11 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	what := plan.ID + " " + plan.Version
 	switch {
 	case result.Pending:
-		a.ui.tell("%s is stored and waits; %s stays in use. Say yes: seer plugin grant %s", what, plan.Active.Version, plan.ID)
+		a.ui.Tell("%s is stored and waits; %s stays in use. Say yes: seer plugin grant %s", what, plan.Active.Version, plan.ID)
 	case result.Lock != "":
-		a.ui.tell("Installed %s; noted in %s", what, result.Lock)
+		a.ui.Tell("Installed %s; noted in %s", what, result.Lock)
 	default:
-		a.ui.tell("Installed %s", what)
+		a.ui.Tell("Installed %s", what)
 	}
 	return result, nil
 }

@@ -51,7 +51,7 @@ func (a *app) uninstall(ctx context.Context, id string) error {
 		return pluginError(err)
 	}
 	return a.print(map[string]any{"id": id, "removed": gone}, func(io.Writer) error {
-		a.ui.tell("Removed %s %s", id, strings.Join(gone, ", "))
+		a.ui.Tell("Removed %s %s", id, strings.Join(gone, ", "))
 		return nil
 	})
 }
@@ -79,7 +79,7 @@ told you of the new key in another way.`,
 				return pluginError(err)
 			}
 			return a.print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
-				a.ui.tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
+				a.ui.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
 				return nil
 			})
 		},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
 	"github.com/seer-engine/seer/sdk"
@@ -58,7 +59,7 @@ func (a *app) pluginNew(ctx context.Context, o scaffold.Options) error {
 		for _, file := range made.Files {
 			fmt.Fprintln(w, filepath.Join(made.Dir, filepath.FromSlash(file)))
 		}
-		a.ui.tell("Now: cd %s && seer plugin test", shellQuoted(made.Dir))
+		a.ui.Tell("Now: cd %s && seer plugin test", term.ShellQuoted(made.Dir))
 		return nil
 	})
 }
@@ -100,13 +101,13 @@ func folderArg(given []string) string {
 // pluginBuild builds, with the compiler's own output on stderr.
 func (a *app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffold.Result, error) {
 	if !a.jsonOut {
-		o.Output = a.ui.stderr()
+		o.Output = a.ui.Stderr()
 	}
 	built, err := scaffold.Build(ctx, o)
 	if err != nil {
 		return built, authorError(err)
 	}
-	a.ui.tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, megabytes(built.Size), built.Took.Round(10*time.Millisecond))
+	a.ui.Tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, term.BinarySize(built.Size), built.Took.Round(10*time.Millisecond))
 	a.tellRemoved(built)
 	return built, nil
 }
@@ -114,7 +115,7 @@ func (a *app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffol
 // tellRemoved says that what was signed or tried was another build.
 func (a *app) tellRemoved(built scaffold.Result) {
 	for _, file := range built.Removed {
-		a.ui.tell("Removed %s: it was of an earlier build", file)
+		a.ui.Tell("Removed %s: it was of an earlier build", file)
 	}
 }
 

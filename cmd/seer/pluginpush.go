@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
@@ -83,13 +84,13 @@ func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
 	out := map[string]string{"reference": ref, "resolved": origin.Resolved, "oci": origin.OCI, "digest": b.Digest()}
 	return a.print(out, func(w io.Writer) error {
 		if len(b.Signature) == 0 {
-			a.ui.note("warning", "it is not signed; see seer plugin sign")
+			a.ui.Note("warning", "it is not signed; see seer plugin sign")
 		}
 		switch {
 		case left != "":
-			a.ui.note("warning", left)
+			a.ui.Note("warning", left)
 		case len(b.Report) == 0:
-			a.ui.note("warning", "no conformance report goes with it; see seer plugin test")
+			a.ui.Note("warning", "no conformance report goes with it; see seer plugin test")
 		}
 		_, err := fmt.Fprintln(w, origin.Resolved)
 		return err
@@ -193,14 +194,14 @@ func (a *app) sign(ctx context.Context, file, key string) (signed, error) {
 	if err := state.WriteFile(file+".sig", signature, 0o644); err != nil {
 		return signed{}, err
 	}
-	a.ui.tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
+	a.ui.Tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
 	return signed{b.ID, b.Version, b.Digest(), signer.Fingerprint, signer.Type, file + ".sig"}, nil
 }
 
 // passphrase asks for that of a key.
 func (a *app) passphrase(key string) ([]byte, error) {
-	secret, err := a.ui.password("Passphrase of " + key + ": ")
-	if errors.Is(err, errNobodyThere) {
+	secret, err := a.ui.Password("Passphrase of " + key + ": ")
+	if errors.Is(err, term.ErrNobodyThere) {
 		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, err)
 	}
 	return secret, err

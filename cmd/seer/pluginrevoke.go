@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 )
 
@@ -33,7 +34,7 @@ either: end them first, with seer down.`,
 				return &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("nothing is granted to %q", given[0])}
 			}
 			return a.print(map[string]any{"id": given[0], "revoked": n}, func(io.Writer) error {
-				a.ui.tell("Revoked %s of %s", plural(n, "grant"), given[0])
+				a.ui.Tell("Revoked %s of %s", term.Plural(n, "grant"), given[0])
 				a.warnOfMachines(cmd.Context(), given[0])
 				return nil
 			})
@@ -54,7 +55,7 @@ func (a *app) warnOfMachines(ctx context.Context, id string) {
 	infos, _ := e.Sandboxes(ctx, false) // from the records, asking nobody
 	for _, i := range infos {
 		if i.State.Live() && slices.Contains(p.Manifest.Provides, i.Provider) {
-			a.ui.note("warning", fmt.Sprintf("%s runs on %s, which %s cannot end any more; grant it again and say seer down %s, or end it at the provider", i.ID, i.Provider, id, i.ID))
+			a.ui.Note("warning", fmt.Sprintf("%s runs on %s, which %s cannot end any more; grant it again and say seer down %s, or end it at the provider", i.ID, i.Provider, id, i.ID))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
@@ -94,14 +95,14 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	}
 	t.Seer, t.Env = version, environment
 	if t.verbose && !a.jsonOut {
-		t.Log = a.ui.screen(a.ui.err)
-		log := newPrefixWriter(t.Log, "simulator: ")
-		defer func() { _ = log.flush() }() // the report is told either way
+		t.Log = a.ui.Screen(a.ui.Err)
+		log := term.NewPrefixWriter(t.Log, "simulator: ")
+		defer func() { _ = log.Flush() }() // the report is told either way
 		t.SimulatorLog = log
 	}
 	t.Progress = func(r sdktest.Result) {
 		if r.Status == sdktest.Failed || t.verbose { // what was left out stands in the report, once for each reason
-			a.ui.tell("%-8s%s", r.Status, r.Check)
+			a.ui.Tell("%-8s%s", r.Status, r.Check)
 		}
 	}
 	report, err := plugintest.Run(ctx, t.Options)
@@ -144,10 +145,10 @@ func (a *app) simulates(ctx context.Context, t trial) error {
 		return err
 	}
 	if !a.jsonOut {
-		fmt.Fprintf(a.ui.stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
+		fmt.Fprintf(a.ui.Stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
 	}
-	yes, err := a.ui.confirm(ctx, "Run it?")
-	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+	yes, err := a.ui.Confirm(ctx, "Run it?")
+	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
 		return usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
 	}
 	return err

@@ -66,7 +66,7 @@ func (a *app) freshPython(code string, given bool, timeout time.Duration) func(c
 	spec := pythonSpec(code, given, timeout)
 	return func(ctx context.Context, s *engine.Sandbox) (protocol.ProcessSpec, error) {
 		if cli, err := inCLI(ctx, s); err == nil && cli {
-			a.ui.tell("A fresh interpreter; --session runs the code with the variables of the session.")
+			a.ui.Tell("A fresh interpreter; --session runs the code with the variables of the session.")
 		}
 		return spec(ctx, s)
 	}

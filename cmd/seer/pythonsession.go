@@ -24,7 +24,7 @@ func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool,
 		return failedItself(errors.Join(err, unlessCLI(ref, err)))
 	}
 	if !given {
-		text, err := io.ReadAll(a.ui.in)
+		text, err := io.ReadAll(a.ui.In)
 		if err != nil {
 			return failedItself(err)
 		}
@@ -43,7 +43,7 @@ func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool,
 	var raised *protocol.CallError
 	switch {
 	case errors.As(err, &raised):
-		fmt.Fprintln(a.ui.stderr(), raised.Traceback)
+		fmt.Fprintln(a.ui.Stderr(), raised.Traceback)
 		return passThrough(1)
 	case errors.Is(err, context.DeadlineExceeded):
 		err = context.Cause(ctx)

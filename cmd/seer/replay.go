@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
@@ -135,10 +136,10 @@ func (a *app) experimentOf(dir string) (string, error) {
 	defer e.Close()
 	file, err := run.ExperimentOf(e, dir)
 	if errors.Is(err, run.ErrNoFile) {
-		return "", usagef("%w; name it: seer replay %s FILE", err, shellQuoted(dir))
+		return "", usagef("%w; name it: seer replay %s FILE", err, term.ShellQuoted(dir))
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: seer replay %s FILE", err, shellQuoted(dir))
+		return "", fmt.Errorf("%w: seer replay %s FILE", err, term.ShellQuoted(dir))
 	}
 	return file, nil
 }
@@ -187,7 +188,7 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 	if err != nil {
 		return err
 	}
-	a.ui.tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
+	a.ui.Tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
 	<-ctx.Done()
 	return nil
 }

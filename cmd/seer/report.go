@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -53,13 +54,13 @@ func (a *app) report(err error, code int) {
 	}
 	if a.jsonOut {
 		shown := errorJSON{Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}
-		_ = writeJSON(a.ui.stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
+		_ = term.WriteJSON(a.ui.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
 	if kindText(err) != string(engine.KindCancelled) {
-		a.ui.reveal()
+		a.ui.Reveal()
 	}
-	a.ui.fail(message(err))
+	a.ui.Fail(message(err))
 }
 
 func kindText(err error) string {

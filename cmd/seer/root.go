@@ -45,8 +45,8 @@ func newRoot(a *app) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setUp() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
-	root.SetOut(a.ui.stdout())
-	root.SetErr(a.ui.stderr())
+	root.SetOut(a.ui.Stdout())
+	root.SetErr(a.ui.Stderr())
 	root.SetFlagErrorFunc(flagError)
 	a.globalFlags(root)
 	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))

@@ -58,7 +58,7 @@ func (a *app) runExperiment(ctx context.Context, file string, set []string, keep
 
 // askKeep asks whether a run that was stopped leaves its sandbox. Silence is no.
 func (a *app) askKeep(ctx context.Context, sandbox string) bool {
-	yes, err := a.ui.confirm(ctx, "Keep the sandbox "+sandbox+"?")
+	yes, err := a.ui.Confirm(ctx, "Keep the sandbox "+sandbox+"?")
 	return err == nil && yes
 }
 
@@ -72,14 +72,14 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 		return err
 	}
 	stdout, stderr, end := a.streams()
-	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.ui.progress
+	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.ui.Progress
 	result, err := work(e, o)
 	if ferr := end(); err == nil {
 		err = ferr
 	}
 	if err != nil {
 		if result.Sandbox != "" && !a.jsonOut && kindOf(err) == engine.KindCancelled {
-			a.ui.tell("Results so far: %s", result.Outputs)
+			a.ui.Tell("Results so far: %s", result.Outputs)
 		}
 		return err
 	}
@@ -88,14 +88,14 @@ func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (r
 			return err
 		}
 	}
-	if result.ExitCode != 0 && a.ui.readerGone() {
+	if result.ExitCode != 0 && a.ui.ReaderGone() {
 		return syscall.EPIPE // which is what ended the agent, too
 	}
 	if result.ExitCode != 0 {
 		a.account(result)
 		return agentFailed(result)
 	}
-	a.ui.tell("Results: %s", result.Outputs)
+	a.ui.Tell("Results: %s", result.Outputs)
 	a.account(result)
 	return nil
 }
@@ -117,7 +117,7 @@ func (a *app) account(r run.Result) {
 	if r.Record != "" {
 		text += "; record: " + r.Record
 	}
-	a.ui.tell("%s", text)
+	a.ui.Tell("%s", text)
 }
 
 func agentFailed(r run.Result) error {

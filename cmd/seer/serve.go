@@ -145,7 +145,7 @@ func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 
 // serveOnce serves the file and writes what the agent needs.
 func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, file string, again bool) (*engine.Service, surface.Written, error) {
-	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.ui.progress})
+	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.ui.Progress})
 	if err != nil {
 		return nil, surface.Written{}, (&experiment.Experiment{}).Explain(err) // whose file nobody named here
 	}
@@ -168,14 +168,14 @@ func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, fi
 func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFlags, written surface.Written) error {
 	result := served{Sandbox: s.ID(), Service: service.Name(), Mode: f.mode, Written: written, Functions: functionNames(service)}
 	return a.print(result, func(w io.Writer) error {
-		a.ui.tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
+		a.ui.Tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
 		for _, f := range written.Files {
 			if _, err := fmt.Fprintln(w, sanitize.Line(f)); err != nil {
 				return err
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(written.Env)) {
-			a.ui.tell("The agent needs %s=%s", name, written.Env[name])
+			a.ui.Tell("The agent needs %s=%s", name, written.Env[name])
 		}
 		return nil
 	})

@@ -55,7 +55,7 @@ func (w *watcher) run(ctx context.Context) error {
 	if err := notify.Add(filepath.Dir(w.file)); err != nil {
 		return fmt.Errorf("watch the folder of %s: %w", w.file, err)
 	}
-	w.app.ui.tell("Watching %s; Ctrl-C ends that, and the service stays", w.file)
+	w.app.ui.Tell("Watching %s; Ctrl-C ends that, and the service stays", w.file)
 	rest := time.NewTimer(settle) // also for what has changed until now
 	defer rest.Stop()
 	for {
@@ -63,7 +63,7 @@ func (w *watcher) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-notify.Errors:
-			w.app.ui.note("warning", "a change may have been missed: "+err.Error())
+			w.app.ui.Note("warning", "a change may have been missed: "+err.Error())
 			rest.Reset(settle)
 		case e := <-notify.Events:
 			if filepath.Base(e.Name) == filepath.Base(w.file) {
@@ -100,7 +100,7 @@ func (w *watcher) look(ctx context.Context) error {
 		return err
 	case err != nil:
 		w.app.report(err, exitCode(err, nil))
-		w.app.ui.note("not loaded", "what was served before stays")
+		w.app.ui.Note("not loaded", "what was served before stays")
 		return nil
 	}
 	return w.tell(v)

@@ -26,7 +26,7 @@ connection is lost for good, the shell and what it has started in the foreground
 			if a.jsonOut {
 				return usagef("seer shell is a terminal and has no --json; run a command with: seer exec %s --json -- CMD", given[0])
 			}
-			if !a.ui.inputIsTerminal() || !term.IsTerminal(int(os.Stdout.Fd())) {
+			if !a.ui.InputIsTerminal() || !term.IsTerminal(int(os.Stdout.Fd())) {
 				return usagef("seer shell needs a terminal; run a command without one with: seer exec %s -- CMD", given[0])
 			}
 			s, err := a.open(cmd.Context(), given[0])
@@ -43,7 +43,7 @@ const anyShell = `if command -v bash >/dev/null; then exec bash -i; fi; exec sh 
 
 // shell runs a command on a terminal of the sandbox that mirrors this one.
 func (a *app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error {
-	fd := int(a.ui.in.Fd())
+	fd := int(a.ui.In.Fd())
 	cols, rows, err := term.GetSize(fd)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func (a *app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error
 	defer func() { _ = term.Restore(fd, before) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go a.ui.followSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
-	done, err := s.Exec(ctx, spec, a.ui.in, a.ui.raw(a.ui.out), io.Discard)
+	go a.ui.FollowSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
+	done, err := s.Exec(ctx, spec, a.ui.In, a.ui.Raw(a.ui.Out), io.Discard)
 	if err != nil {
 		return err
 	}

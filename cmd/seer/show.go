@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -60,12 +61,12 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 		line("gpu", "%s", gpus(i))
 	}
 	line("machine", "%s", strings.TrimPrefix(where(i), "On "))
-	line("created", "%s, %s ago", clock(i.Created), span(time.Since(i.Created)))
+	line("created", "%s, %s ago", term.Clock(i.Created), term.Span(time.Since(i.Created)))
 	if i.State.Live() {
-		line("ends", "%s (%s lease, %s)", clock(i.Lease.Ends), i.Lease.Kind, ends(i))
+		line("ends", "%s (%s lease, %s)", term.Clock(i.Lease.Ends), i.Lease.Kind, ends(i))
 	}
 	if i.Ended != nil {
-		line("ended", "%s", clock(*i.Ended))
+		line("ended", "%s", term.Clock(*i.Ended))
 	}
 	if i.CostPerHour > 0 {
 		text := fmt.Sprintf("$%.2f until now, $%.2f an hour", i.Cost, i.CostPerHour)

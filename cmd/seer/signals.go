@@ -8,13 +8,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 )
 
 // stopper turns signals into a clean stop: the first one cancels the work's
 // context, the second one ends the program at once. What then still runs ends with
 // its lease.
 type stopper struct {
-	ui *terminal
+	ui *term.Terminal
 
 	mu       sync.Mutex
 	cleaning string      // what a stop has to do, for the message
@@ -23,7 +25,7 @@ type stopper struct {
 	at       time.Time // when it came
 }
 
-func newStopper(ui *terminal) *stopper { return &stopper{ui: ui} }
+func newStopper(ui *term.Terminal) *stopper { return &stopper{ui: ui} }
 
 // watch returns a context that ends with the first signal. release ends the
 // watching.
@@ -69,8 +71,8 @@ func (s *stopper) handle(sig os.Signal, cancel func()) {
 	switch {
 	case together:
 	case before != nil:
-		s.ui.finish()
-		fmt.Fprintln(s.ui.stderr(), "seer: stopped at once; what is left ends with its lease, or with: seer gc")
+		s.ui.Finish()
+		fmt.Fprintln(s.ui.Stderr(), "seer: stopped at once; what is left ends with its lease, or with: seer gc")
 		os.Exit(exitSignal + int(sig.(syscall.Signal)))
 	case first != nil && sig == syscall.SIGINT && first():
 		s.mu.Lock()
@@ -78,7 +80,7 @@ func (s *stopper) handle(sig os.Signal, cancel func()) {
 		s.mu.Unlock()
 	default:
 		if cleaning != "" {
-			s.ui.note("stopping", cleaning+". Once more stops at once.")
+			s.ui.Note("stopping", cleaning+". Once more stops at once.")
 		}
 		cancel()
 	}

@@ -37,13 +37,13 @@ All outlive the sandbox.`,
 				return err
 			}
 			if len(given) == 2 {
-				o.Name, o.Progress = given[1], a.ui.progress
+				o.Name, o.Progress = given[1], a.ui.Progress
 				return a.save(cmd.Context(), e, given[0], o)
 			}
 			if o.Live || o.Memory || o.Description != "" {
 				return usagef("--live, --memory and --description need a NAME")
 			}
-			image, err := e.Snapshot(cmd.Context(), given[0], a.ui.progress)
+			image, err := e.Snapshot(cmd.Context(), given[0], a.ui.Progress)
 			if err != nil {
 				return err
 			}

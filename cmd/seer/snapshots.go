@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/trust"
@@ -47,7 +48,7 @@ func newSnapshotsLs(a *app) *cobra.Command {
 			}
 			return a.print(infos, func(w io.Writer) error {
 				if len(infos) == 0 {
-					a.ui.tell("No snapshots. Make one with: seer snapshot ID NAME")
+					a.ui.Tell("No snapshots. Make one with: seer snapshot ID NAME")
 					return nil
 				}
 				var rows [][]string
@@ -56,9 +57,9 @@ func newSnapshotsLs(a *app) *cobra.Command {
 					if i.Damaged != "" {
 						what = "DAMAGED: " + i.Damaged
 					}
-					rows = append(rows, []string{i.Name, clock(i.Created), byteCount(i.Bytes), strings.TrimSpace(i.Sandbox + " " + i.Provider), what})
+					rows = append(rows, []string{i.Name, term.Clock(i.Created), term.Size(i.Bytes), strings.TrimSpace(i.Sandbox + " " + i.Provider), what})
 				}
-				return printTable(w, a.ui.width(), []column{{title: "NAME"}, {title: "CREATED", drop: 2}, {title: "SIZE", drop: 3}, {title: "FROM", drop: 4}, {title: "DESCRIPTION", drop: 1}}, rows)
+				return term.PrintTable(w, a.ui.Width(), []term.Column{{Title: "NAME"}, {Title: "CREATED", Drop: 2}, {Title: "SIZE", Drop: 3}, {Title: "FROM", Drop: 4}, {Title: "DESCRIPTION", Drop: 1}}, rows)
 			})
 		},
 	}
@@ -101,7 +102,7 @@ func newSnapshotsVerify(a *app) *cobra.Command {
 			}
 			var errs []error
 			for _, name := range given {
-				done := a.ui.working("snapshot", "verifying "+name)
+				done := a.ui.Working("snapshot", "verifying "+name)
 				err := store.Verify(cmd.Context(), name)
 				if done(); err != nil {
 					errs = append(errs, importError(err))
@@ -129,14 +130,14 @@ func newSnapshotsExport(a *app) *cobra.Command {
 				return err
 			}
 			if given[1] == "-" {
-				if a.ui.width() > 0 {
+				if a.ui.Width() > 0 {
 					return usagef("an archive is not for a terminal; write it to a file, or into a pipe")
 				}
-				return store.Export(cmd.Context(), given[0], a.ui.out) // not guarded: what waits for its reader keeps no word back
+				return store.Export(cmd.Context(), given[0], a.ui.Out) // not guarded: what waits for its reader keeps no word back
 			}
-			m := a.ui.newMeter("snapshot", "exporting "+given[0], 0)
-			err = store.ExportFile(cmd.Context(), given[0], given[1], m.writes)
-			m.end(err)
+			m := a.ui.NewMeter("snapshot", "exporting "+given[0], 0)
+			err = store.ExportFile(cmd.Context(), given[0], given[1], m.Writer)
+			m.End(err)
 			if err != nil {
 				return err
 			}
@@ -155,7 +156,7 @@ func newSnapshotsImport(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			in := a.ui.in
+			in := a.ui.In
 			if given[0] != "-" {
 				if in, err = os.Open(given[0]); err != nil {
 					return &engine.Error{Kind: engine.KindNotFound, Err: err}
@@ -166,15 +167,15 @@ func newSnapshotsImport(a *app) *cobra.Command {
 			if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
 				total = info.Size()
 			}
-			m := a.ui.newMeter("snapshot", "importing "+given[0], total)
-			saved, err := store.Import(cmd.Context(), m.reads(in), name)
-			m.end(err)
+			m := a.ui.NewMeter("snapshot", "importing "+given[0], total)
+			saved, err := store.Import(cmd.Context(), m.Reader(in), name)
+			m.End(err)
 			if err != nil {
 				return importError(err)
 			}
 			info := a.describeSnapshot(cmd.Context(), saved)
 			if saved.Kind == snapshot.Memory && info.Signer != trust.OwnKey {
-				a.ui.tell("%s has processes; signer: %s. See: seer snapshots trust --help", saved.Name, info.Signer)
+				a.ui.Tell("%s has processes; signer: %s. See: seer snapshots trust --help", saved.Name, info.Signer)
 			}
 			return a.print(info, func(io.Writer) error { return a.println(saved.Name) })
 		},

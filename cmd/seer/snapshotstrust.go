@@ -56,7 +56,7 @@ Without either: show your key's fingerprint and the signers that you trust.`,
 }
 
 func (a *app) signSnapshot(cmd *cobra.Command, e *engine.Engine, name string) error {
-	done := a.ui.working("snapshot", "reading "+name)
+	done := a.ui.Working("snapshot", "reading "+name)
 	signed, err := e.SignSnapshot(cmd.Context(), name)
 	done()
 	if err != nil {

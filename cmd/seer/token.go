@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -118,7 +119,7 @@ func (a *app) tokenNew(ctx context.Context, f tokenFlags, ref, name string) erro
 			return err
 		}
 		return a.print(madeToken{ID: made.ID, Service: name, Connection: file}, func(io.Writer) error {
-			a.ui.tell("The token %s of %s may call %s", made.ID, name, listText(functionNames(held)))
+			a.ui.Tell("The token %s of %s may call %s", made.ID, name, listText(functionNames(held)))
 			return a.println(file)
 		})
 	})
@@ -169,7 +170,7 @@ func newTokenLs(a *app) *cobra.Command {
 					tokens = []protocol.Token{}
 				}
 				return a.print(tokens, func(w io.Writer) error {
-					return printTable(w, a.ui.width(), tokenColumns(), tokenRows(tokens))
+					return term.PrintTable(w, a.ui.Width(), tokenColumns(), tokenRows(tokens))
 				})
 			})
 		},
@@ -196,8 +197,8 @@ func newTokenRevoke(a *app) *cobra.Command {
 	}
 }
 
-func tokenColumns() []column {
-	return []column{{title: "TOKEN"}, {title: "NAME", drop: 2}, {title: "FUNCTIONS", drop: 3}, {title: "LIMITS"}, {title: "CALLS"}, {title: "RAN", drop: 1}, {title: "SPENT", drop: 1}, {title: "REFUSED", drop: 1}, {title: "LAST", drop: 4}}
+func tokenColumns() []term.Column {
+	return []term.Column{{Title: "TOKEN"}, {Title: "NAME", Drop: 2}, {Title: "FUNCTIONS", Drop: 3}, {Title: "LIMITS"}, {Title: "CALLS"}, {Title: "RAN", Drop: 1}, {Title: "SPENT", Drop: 1}, {Title: "REFUSED", Drop: 1}, {Title: "LAST", Drop: 4}}
 }
 
 func tokenRows(tokens []protocol.Token) [][]string {
@@ -212,7 +213,7 @@ func tokenRows(tokens []protocol.Token) [][]string {
 			functions = strings.Join(t.Functions, ", ")
 		}
 		rows[i] = []string{t.ID, cmp.Or(t.Name, "-"), functions, limitsText(t), fmt.Sprint(use.Calls), seconds(use.Seconds),
-			fmt.Sprintf("$%.4f", use.SpendUSD), fmt.Sprint(use.Refused), clock(unixTime(use.Last))}
+			fmt.Sprintf("$%.4f", use.SpendUSD), fmt.Sprint(use.Refused), term.Clock(unixTime(use.Last))}
 	}
 	return rows
 }
@@ -224,10 +225,10 @@ func limitsText(t protocol.Token) string {
 		parts = append(parts, fmt.Sprintf("%d calls", t.Calls))
 	}
 	if len(t.Rate) == 2 {
-		parts = append(parts, fmt.Sprintf("%g in %s", t.Rate[0], span(time.Duration(t.Rate[1]*float64(time.Second)))))
+		parts = append(parts, fmt.Sprintf("%g in %s", t.Rate[0], term.Span(time.Duration(t.Rate[1]*float64(time.Second)))))
 	}
 	if t.Expires > 0 {
-		parts = append(parts, "until "+clock(time.Unix(t.Expires, 0)))
+		parts = append(parts, "until "+term.Clock(time.Unix(t.Expires, 0)))
 	}
 	if t.SpendUSD > 0 {
 		parts = append(parts, fmt.Sprintf("$%.2f", t.SpendUSD))

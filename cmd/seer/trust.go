@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/trust"
 )
@@ -29,15 +30,15 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 		a.tellEffects(e, "confirmed with --yes")
 		return trust.Once, nil
 	}
-	if !a.ui.canAsk() {
+	if !a.ui.CanAsk() {
 		return trust.No, nil
 	}
 	a.tellEffects(e, "")
 	if e.Unconfined {
-		fmt.Fprintln(a.ui.stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
+		fmt.Fprintln(a.ui.Stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
 	}
-	yes, err := a.ui.confirm(ctx, "Allow this now and from now on?")
-	if errors.Is(err, errNobodyThere) || err == nil && !yes {
+	yes, err := a.ui.Confirm(ctx, "Allow this now and from now on?")
+	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
 		return trust.No, nil
 	}
 	if err != nil {
@@ -49,16 +50,16 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 // tellEffects prints the lines, which the experiment's author has a part in.
 func (a *app) tellEffects(e trust.Effects, how string) {
 	if how != "" {
-		a.ui.tell("%s reaches beyond its folder and its confinement (%s):", sanitize.Text(e.Subject), how)
+		a.ui.Tell("%s reaches beyond its folder and its confinement (%s):", sanitize.Text(e.Subject), how)
 	} else {
-		fmt.Fprintf(a.ui.stderr(), "%s reaches beyond its folder and its confinement:\n", sanitize.Text(e.Subject))
+		fmt.Fprintf(a.ui.Stderr(), "%s reaches beyond its folder and its confinement:\n", sanitize.Text(e.Subject))
 	}
 	for _, line := range e.Outside {
 		if how != "" {
-			a.ui.tell("  %s", sanitize.Text(line))
+			a.ui.Tell("  %s", sanitize.Text(line))
 			continue
 		}
-		fmt.Fprintf(a.ui.stderr(), "  %s\n", sanitize.Text(line))
+		fmt.Fprintf(a.ui.Stderr(), "  %s\n", sanitize.Text(line))
 	}
 }
 

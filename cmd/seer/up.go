@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
@@ -60,7 +61,7 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 		return err
 	}
 	a.stop.cleans("ending what was started")
-	o.Progress = a.ui.progress
+	o.Progress = a.ui.Progress
 	s, err := e.Up(ctx, exp, o)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 		if err := a.println(info.ID); err != nil {
 			return err
 		}
-		a.ui.tell("%s until %s. Now: %s, or: seer down %s", where(info), clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
+		a.ui.Tell("%s until %s. Now: %s, or: seer down %s", where(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
 		return nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -31,15 +32,15 @@ func newUsage(a *app) *cobra.Command {
 				fmt.Fprintf(w, "%-10s %.1f s of %g cores, load %.2f\n", "processor", u.CPUSeconds, u.CPUCount, first(u.Load))
 				limit := ""
 				if u.MemoryLimit > 0 {
-					limit = " of " + byteCount(u.MemoryLimit)
+					limit = " of " + term.Size(u.MemoryLimit)
 				}
-				fmt.Fprintf(w, "%-10s %s%s\n", "memory", byteCount(u.MemoryBytes), limit)
+				fmt.Fprintf(w, "%-10s %s%s\n", "memory", term.Size(u.MemoryBytes), limit)
 				fmt.Fprintf(w, "%-10s %d\n", "processes", u.Processes)
 				for _, d := range u.Disks {
-					fmt.Fprintf(w, "%-10s %s free of %s\n", sanitize.Line(d.Path), byteCount(d.Free), byteCount(d.Bytes))
+					fmt.Fprintf(w, "%-10s %s free of %s\n", sanitize.Line(d.Path), term.Size(d.Free), term.Size(d.Bytes))
 				}
 				for _, g := range u.GPUs {
-					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, byteCount(g.MemoryBytes), byteCount(g.MemoryTotal))
+					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, term.Size(g.MemoryBytes), term.Size(g.MemoryTotal))
 				}
 				return nil
 			})

@@ -94,6 +94,9 @@ var allowed = map[string][]string{
 	"internal/...":         {"..."},
 	"e2e/...":              {"engine/enginetest/..."},
 	"bench/...":            {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
+
+	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
+	"cmd/seer/internal/term/termtest": {},
 }
 
 // onlyImporters names outside packages that may be imported in one place only.
@@ -107,7 +110,7 @@ var onlyImporters = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/seer"},
 	"oras.land/oras-go":                      {"engine/ociclient", "engine/plugin/oci", "engine/image/registry"},
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
-	"github.com/jedib0t/go-pretty":           {"cmd/seer"},
+	"github.com/jedib0t/go-pretty":           {"cmd/seer/internal/term"},
 }
 
 // notInEngine must not be linked into a program that imports only the façade.

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ func TestJSONStreamKeepsCharactersWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newJSONStream(out, &sync.Mutex{}, "stdout", "")
+	s := NewJSONStream(out, &sync.Mutex{}, "stdout", "")
 	for _, b := range []byte("hé €\xff.") {
 		if _, err := s.Write([]byte{b}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.flush(); err != nil {
+	if err := s.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(out.Name())

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -27,11 +27,11 @@ func TestMarksOfALocale(t *testing.T) {
 		t.Setenv("LC_CTYPE", tc.ctype)
 		t.Setenv("LANG", tc.lang)
 		screen, tty := termtest.Open(t, 60)
-		ui := newTerminal(tty, tty, tty)
-		ui.configure(terminalOptions{})
-		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
-		ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "it is over", Done: true})
-		ui.finish()
+		ui := New(tty, tty, tty)
+		ui.Configure(Options{})
+		ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
+		ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "it is over", Done: true})
+		ui.Finish()
 		tty.Close()
 		seen, _ := io.ReadAll(screen)
 		plainly := !strings.ContainsFunc(string(seen), func(r rune) bool { return r > 127 })
@@ -53,25 +53,25 @@ func TestLiveLineMakesWay(t *testing.T) {
 		text, _ := io.ReadAll(screen)
 		seen <- string(text)
 	}()
-	ui := newTerminal(tty, tty, tty)
-	ui.configure(terminalOptions{})
+	ui := New(tty, tty, tty)
+	ui.Configure(Options{})
 	const each = 200
 	var all sync.WaitGroup
-	m := ui.newMeter("cp", "a → b", 1<<30)
+	m := ui.NewMeter("cp", "a → b", 1<<30)
 	for _, write := range []func(int){
-		func(i int) { ui.tell("told %d", i) },
-		func(i int) { ui.note("warning", fmt.Sprint("note ", i)) },
+		func(i int) { ui.Tell("told %d", i) },
+		func(i int) { ui.Note("warning", fmt.Sprint("note ", i)) },
 		func(i int) {
-			ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: fmt.Sprint("step ", i)})
+			ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: fmt.Sprint("step ", i)})
 		},
 		func(i int) {
-			ui.progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelLog, Message: fmt.Sprint("log ", i)})
+			ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelLog, Message: fmt.Sprint("log ", i)})
 		},
 		func(int) {
-			ui.progress(engine.Event{Stage: engine.StageUpload, Level: engine.LevelMoved, Bytes: 5, Total: 7})
+			ui.Progress(engine.Event{Stage: engine.StageUpload, Level: engine.LevelMoved, Bytes: 5, Total: 7})
 		},
-		func(int) { m.add(1 << 20) },
-		func(i int) { fmt.Fprintf(ui.stdout(), "result %d\n", i) },
+		func(int) { m.Add(1 << 20) },
+		func(i int) { fmt.Fprintf(ui.Stdout(), "result %d\n", i) },
 	} {
 		all.Go(func() {
 			for i := range each {
@@ -80,10 +80,10 @@ func TestLiveLineMakesWay(t *testing.T) {
 		})
 	}
 	all.Wait()
-	m.end(nil)
-	m.add(1) // what comes late is not shown
-	ui.finish()
-	ui.reveal()
+	m.End(nil)
+	m.Add(1) // what comes late is not shown
+	ui.Finish()
+	ui.Reveal()
 	tty.Close()
 	left := termtest.Visible(<-seen)
 	for _, prefix := range []string{"told ", "warning: note ", "result "} {
@@ -100,7 +100,7 @@ func TestLiveLineMakesWay(t *testing.T) {
 			t.Errorf("%d lines of %q: %q", len(got), prefix, got)
 		}
 	}
-	done := fmt.Sprintf("✓ a → b: %s in ", byteCount(each<<20))
+	done := fmt.Sprintf("✓ a → b: %s in ", Size(each<<20))
 	if !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, done) }) || strings.ContainsAny(strings.Join(left, ""), termtest.Frames) {
 		t.Errorf("what stays: %q", left)
 	}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -13,10 +13,10 @@ const (
 	meterEvery = 100 * time.Millisecond
 )
 
-// meter shows how far a copying is, where that takes longer than to be seen and there is a
+// Meter shows how far a copying is, where that takes longer than to be seen and there is a
 // terminal. Its methods may be called at any time.
-type meter struct {
-	ui    *terminal
+type Meter struct {
+	ui    *Terminal
 	stage string
 	what  string
 	total int64 // 0 = nobody knows it
@@ -27,11 +27,13 @@ type meter struct {
 	shown, over bool
 }
 
-func (t *terminal) newMeter(stage, what string, total int64) *meter {
-	return &meter{ui: t, stage: stage, what: what, total: total, begun: time.Now()}
+// NewMeter begins to measure a copying of total bytes; 0 = nobody knows how many.
+func (t *Terminal) NewMeter(stage, what string, total int64) *Meter {
+	return &Meter{ui: t, stage: stage, what: what, total: total, begun: time.Now()}
 }
 
-func (m *meter) add(n int64) {
+// Add counts n more bytes.
+func (m *Meter) Add(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bytes += n
@@ -46,11 +48,11 @@ func (m *meter) add(n int64) {
 		m.ui.live.show(m.stage, m.what)
 	}
 	m.shown, m.told = true, now
-	m.ui.moved(m.stage, m.bytes, m.total)
+	m.ui.Moved(m.stage, m.bytes, m.total)
 }
 
-// end leaves one line of what was shown and has succeeded.
-func (m *meter) end(err error) {
+// End leaves one line of what was shown and has succeeded.
+func (m *Meter) End(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over = true; !m.shown {
@@ -59,23 +61,23 @@ func (m *meter) end(err error) {
 	m.ui.live.hide()
 	if err == nil {
 		took := time.Since(m.begun)
-		fmt.Fprintf(m.ui.stderr(), "%s %s: %s in %.1f s%s\n", m.ui.done(), plain(m.what), byteCount(m.bytes), took.Seconds(), rate(m.bytes, took))
+		fmt.Fprintf(m.ui.Stderr(), "%s %s: %s in %.1f s%s\n", m.ui.done(), plain(m.what), Size(m.bytes), took.Seconds(), rate(m.bytes, took))
 	}
 }
 
-// reads is r, metered.
-func (m *meter) reads(r io.Reader) io.Reader { return io.TeeReader(r, meterWriter{m, io.Discard}) }
+// Reader is r, metered.
+func (m *Meter) Reader(r io.Reader) io.Reader { return io.TeeReader(r, meterWriter{m, io.Discard}) }
 
-// writes is w, metered.
-func (m *meter) writes(w io.Writer) io.Writer { return meterWriter{m, w} }
+// Writer is w, metered.
+func (m *Meter) Writer(w io.Writer) io.Writer { return meterWriter{m, w} }
 
 type meterWriter struct {
-	m *meter
+	m *Meter
 	w io.Writer
 }
 
 func (w meterWriter) Write(p []byte) (int, error) {
 	n, err := w.w.Write(p)
-	w.m.add(int64(n))
+	w.m.Add(int64(n))
 	return n, err
 }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"strings"
@@ -7,14 +7,14 @@ import (
 
 func TestPrefixWriter(t *testing.T) {
 	var out strings.Builder
-	l := newPrefixWriter(&out, "simulator: ")
+	l := NewPrefixWriter(&out, "simulator: ")
 	for _, piece := range []string{"one\ntw", "o\x1b[2J\r\n", "\n", "rest"} {
 		if n, err := l.Write([]byte(piece)); n != len(piece) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	for range 2 {
-		if err := l.flush(); err != nil {
+		if err := l.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"io"
@@ -11,15 +11,15 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// column is a column of a table. Where the terminal is too narrow, the columns
+// Column is a column of a table. Where the terminal is too narrow, the columns
 // with the highest drop go first; 0 stays.
-type column struct {
-	title string
-	drop  int
+type Column struct {
+	Title string
+	Drop  int
 }
 
-// printTable prints rows for people. Programs use --json.
-func printTable(w io.Writer, width int, columns []column, rows [][]string) error {
+// PrintTable prints rows for people. Programs use --json.
+func PrintTable(w io.Writer, width int, columns []Column, rows [][]string) error {
 	rows = sanitizedRows(rows)
 	for width > 0 && tableWidth(columns, rows) > width {
 		i := widest(columns)
@@ -52,11 +52,11 @@ func plainStyle() table.Style {
 	return s
 }
 
-func widest(columns []column) int {
+func widest(columns []Column) int {
 	at, most := -1, 0
 	for i, c := range columns {
-		if c.drop > most {
-			at, most = i, c.drop
+		if c.Drop > most {
+			at, most = i, c.Drop
 		}
 	}
 	return at
@@ -70,10 +70,10 @@ func without(rows [][]string, i int) [][]string {
 	return out
 }
 
-func tableWidth(columns []column, rows [][]string) int {
+func tableWidth(columns []Column, rows [][]string) int {
 	total := 0
 	for i, c := range columns {
-		most := text.StringWidth(c.title)
+		most := text.StringWidth(c.Title)
 		for _, r := range rows {
 			most = max(most, text.StringWidth(r[i]))
 		}
@@ -82,10 +82,10 @@ func tableWidth(columns []column, rows [][]string) int {
 	return total - 2
 }
 
-func titles(columns []column) []string {
+func titles(columns []Column) []string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
-		out[i] = c.title
+		out[i] = c.Title
 	}
 	return out
 }

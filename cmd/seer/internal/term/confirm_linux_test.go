@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"os"
@@ -20,10 +20,10 @@ func TestAnAnswerComesAfterItsQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer asked.Close()
-	ui := newTerminal(tty, asked, asked)
+	ui := New(tty, asked, asked)
 	answer := make(chan bool, 1)
 	go func() {
-		yes, err := ui.confirm(t.Context(), "Allow this?")
+		yes, err := ui.Confirm(t.Context(), "Allow this?")
 		if err != nil {
 			t.Error(err)
 		}

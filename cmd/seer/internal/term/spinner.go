@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // spinner is the live line. All its fields are guarded by the terminal's mutex.
 type spinner struct {
-	t      *terminal
+	t      *Terminal
 	step   string // what is being done; empty = hidden
 	detail string // how far, or what somebody else says of it
 	stage  string
@@ -35,13 +35,13 @@ const (
 	erase = "\r\x1b[J"
 )
 
-func newSpinner(t *terminal) *spinner { return &spinner{t: t} }
+func newSpinner(t *Terminal) *spinner { return &spinner{t: t} }
 
 // begins shows a step. What was said in another stage has nothing to do with it; how a
 // failure is cleaned up is no stage of its own.
 func (s *spinner) begins(e engine.Event) {
 	if e.Stage == engine.StageFix {
-		s.t.reveal() // the tool before could not be installed
+		s.t.Reveal() // the tool before could not be installed
 	}
 	s.t.mu.Lock()
 	if stage := string(e.Stage); e.Stage != engine.StageEnd && s.stage != stage {
@@ -83,9 +83,9 @@ func (s *spinner) printed(stage, line string) {
 func (s *spinner) moved(stage string, bytes, total int64) {
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
-	text := byteCount(bytes)
+	text := Size(bytes)
 	if total >= bytes && total > 0 {
-		text = fmt.Sprintf("%s of %s", text, byteCount(total))
+		text = fmt.Sprintf("%s of %s", text, Size(total))
 	}
 	if s.step != "" {
 		text += rate(bytes, time.Since(s.since))
@@ -105,7 +105,7 @@ func rate(bytes int64, took time.Duration) string {
 	if took < time.Second {
 		return ""
 	}
-	return fmt.Sprintf(", %s/s", byteCount(int64(float64(bytes)/took.Seconds())))
+	return fmt.Sprintf(", %s/s", Size(int64(float64(bytes)/took.Seconds())))
 }
 
 // details is for what changes often: it is drawn with the next tick.
@@ -158,20 +158,20 @@ func (s *spinner) draw() {
 	if s.t.ascii {
 		glyphs = []rune(asciiFrames)
 	}
-	width, _, err := term.GetSize(int(s.t.err.Fd()))
+	width, _, err := term.GetSize(int(s.t.Err.Fd()))
 	if err != nil || width <= 0 {
 		width = 80
 	}
-	s.t.endLine(s.t.err)
+	s.t.endLine(s.t.Err)
 	line := liveLine(s.step, s.detail, time.Since(s.since), width-3)
-	fmt.Fprintf(s.t.err, erase+"%s %s\r", s.t.paint(dim, string(glyphs[s.frame%len(glyphs)])), line)
+	fmt.Fprintf(s.t.Err, erase+"%s %s\r", s.t.paint(dim, string(glyphs[s.frame%len(glyphs)])), line)
 	s.drawn = true
 }
 
 // clear takes the line away until the next tick.
 func (s *spinner) clear() {
 	if s.drawn {
-		fmt.Fprint(s.t.err, erase)
+		fmt.Fprint(s.t.Err, erase)
 		s.drawn = false
 	}
 }

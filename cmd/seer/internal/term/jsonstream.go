@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// writeJSON writes one value on one line, with escapes for all that a terminal obeys.
-func writeJSON(w io.Writer, v any) error {
+// WriteJSON writes one value on one line, with escapes for all that a terminal obeys.
+func WriteJSON(w io.Writer, v any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
@@ -31,8 +31,8 @@ type chunk struct {
 	Base64 string `json:"base64,omitempty"`
 }
 
-// jsonStream writes chunks. A character that is cut in two waits for its rest.
-type jsonStream struct {
+// JSONStream writes chunks. A character that is cut in two waits for its rest.
+type JSONStream struct {
 	out    io.Writer
 	mu     *sync.Mutex
 	name   string
@@ -40,13 +40,14 @@ type jsonStream struct {
 	rest   []byte
 }
 
-// newJSONStream writes the stream of that name to out. Streams that share an output share
+// NewJSONStream writes the stream of that name to out. Streams that share an output share
 // the lock. The source is the service, for logs of several.
-func newJSONStream(out io.Writer, mu *sync.Mutex, name, source string) *jsonStream {
-	return &jsonStream{out: out, mu: mu, name: name, source: source}
+func NewJSONStream(out io.Writer, mu *sync.Mutex, name, source string) *JSONStream {
+	return &JSONStream{out: out, mu: mu, name: name, source: source}
 }
 
-func (s *jsonStream) Write(p []byte) (int, error) {
+// Write writes what is whole.
+func (s *JSONStream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	data := append(s.rest, p...)
@@ -55,7 +56,8 @@ func (s *jsonStream) Write(p []byte) (int, error) {
 	return len(p), s.emit(data[:n])
 }
 
-func (s *jsonStream) flush() error {
+// Flush writes what waits for its rest.
+func (s *JSONStream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := s.rest
@@ -63,7 +65,7 @@ func (s *jsonStream) flush() error {
 	return s.emit(rest)
 }
 
-func (s *jsonStream) emit(data []byte) error {
+func (s *JSONStream) emit(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -73,7 +75,7 @@ func (s *jsonStream) emit(data []byte) error {
 	} else {
 		c.Base64 = base64.StdEncoding.EncodeToString(data)
 	}
-	return writeJSON(s.out, c)
+	return WriteJSON(s.out, c)
 }
 
 // wholeRunes is the length of data without a character that has only begun.

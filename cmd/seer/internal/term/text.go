@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// clock is a time as people here write it; with the date when it is not today.
-func clock(t time.Time) string {
+// Clock is a time as people here write it; with the date when it is not today.
+func Clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
@@ -18,8 +18,8 @@ func clock(t time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-// span is a duration with one or two units: 42s, 5m, 3h10m, 2d4h.
-func span(d time.Duration) string {
+// Span is a duration with one or two units: 42s, 5m, 3h10m, 2d4h.
+func Span(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch {
 	case d < time.Minute:
@@ -32,16 +32,16 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }
 
-// plural counts things: 1 grant, 2 grants.
-func plural[N ~int | ~int64](n N, thing string) string {
+// Plural counts things: 1 grant, 2 grants.
+func Plural[N ~int | ~int64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// byteCount is a size in powers of a thousand: 512 B, 6.3 MB.
-func byteCount(n int64) string {
+// Size is a size in powers of a thousand: 512 B, 6.3 MB.
+func Size(n int64) string {
 	const unit = 1000
 	value, prefix := float64(n), " kMGT"
 	for value >= unit && len(prefix) > 1 {
@@ -53,16 +53,16 @@ func byteCount(n int64) string {
 	return fmt.Sprintf("%.1f %cB", value, prefix[0])
 }
 
-// megabytes is a size in powers of 1024: 12 KiB, 1.5 MiB.
-func megabytes(n int64) string {
+// BinarySize is a size in powers of 1024: 12 KiB, 1.5 MiB.
+func BinarySize(n int64) string {
 	if n < 1<<20 {
 		return fmt.Sprintf("%d KiB", (n+1023)>>10)
 	}
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// shellQuoted is a path for a shell.
-func shellQuoted(path string) string {
+// ShellQuoted is a path for a shell.
+func ShellQuoted(path string) string {
 	if strings.ContainsAny(path, " '\"$`\\!*?[](){}<>|&;~#\t\n") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// prefixWriter writes a prefix before each line. It keeps a line until it is whole, or too
+// PrefixWriter writes a prefix before each line. It keeps a line until it is whole, or too
 // long to wait for its end. A line is sanitized, and cannot overwrite its prefix.
-type prefixWriter struct {
+type PrefixWriter struct {
 	prefix string
 	out    io.Writer
 
@@ -18,13 +18,15 @@ type prefixWriter struct {
 	line []byte
 }
 
-func newPrefixWriter(out io.Writer, prefix string) *prefixWriter {
-	return &prefixWriter{prefix: prefix, out: out}
+// NewPrefixWriter writes lines with the prefix to out.
+func NewPrefixWriter(out io.Writer, prefix string) *PrefixWriter {
+	return &PrefixWriter{prefix: prefix, out: out}
 }
 
 const longestLine = 8 << 10
 
-func (w *prefixWriter) Write(p []byte) (int, error) {
+// Write writes the lines that p ends.
+func (w *PrefixWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line = append(w.line, p...)
@@ -43,8 +45,8 @@ func (w *prefixWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush writes what has no end yet.
-func (w *prefixWriter) flush() error {
+// Flush writes what has no end yet.
+func (w *PrefixWriter) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	line := w.line
@@ -56,7 +58,7 @@ func (w *prefixWriter) flush() error {
 }
 
 // emit writes a line at once, for there are others who write.
-func (w *prefixWriter) emit(line []byte) error {
+func (w *PrefixWriter) emit(line []byte) error {
 	text := w.prefix + sanitize.Printed(string(line)) + "\n"
 	_, err := io.WriteString(w.out, text)
 	return err

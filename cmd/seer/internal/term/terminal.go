@@ -1,4 +1,6 @@
-package main
+// Package term speaks to the terminal: its streams, colours, live line, tables and questions.
+// It knows nothing of commands.
+package term
 
 import (
 	"cmp"
@@ -15,14 +17,14 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// terminal holds the rules for output. Results go to stdout; progress, warnings,
+// Terminal holds the rules for output. Results go to stdout; progress, warnings,
 // logs and errors go to stderr. On a terminal the present step is a live line,
 // which makes way for anything else that is written.
-type terminal struct {
-	in, out, err *os.File
+type Terminal struct {
+	In, Out, Err *os.File
 
 	mu      sync.Mutex
-	options terminalOptions
+	options Options
 	colors  bool
 	ascii   bool     // the terminal says that it shows no other characters
 	live    *spinner // nil = plain lines
@@ -30,72 +32,73 @@ type terminal struct {
 	unsaid  error    // why a result could not be written
 	unended bool     // a program has begun a line on the terminal
 
-	unsanitized bool // for tests of attacks only: programs' output passes as it is
+	Unsanitized bool // for tests of attacks only: programs' output passes as it is
 }
 
-// terminalOptions are what the command line says about output.
-type terminalOptions struct {
-	json    bool // JSON lines on stderr, too, and no live line
-	quiet   bool // warnings and results only
-	verbose bool // what installers print stays on the screen
-	noColor bool
+// Options are what the command line says about output.
+type Options struct {
+	JSON    bool // JSON lines on stderr, too, and no live line
+	Quiet   bool // warnings and results only
+	Verbose bool // what installers print stays on the screen
+	NoColor bool
 }
 
-func newTerminal(in, out, err *os.File) *terminal { return &terminal{in: in, out: out, err: err} }
+// New speaks to these streams, in plain lines until [Terminal.Configure] is called.
+func New(in, out, err *os.File) *Terminal { return &Terminal{In: in, Out: out, Err: err} }
 
-// configure is called once the command line is known, before anything is written.
-func (t *terminal) configure(o terminalOptions) {
+// Configure is called once the command line is known, before anything is written.
+func (t *Terminal) Configure(o Options) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.options = o
-	tty := term.IsTerminal(int(t.err.Fd()))
+	tty := term.IsTerminal(int(t.Err.Fd()))
 	dumb := os.Getenv("TERM") == "dumb"
 	t.ascii = asciiOnly(os.Getenv)
-	t.colors = tty && !o.json && !o.noColor && !dumb && os.Getenv("NO_COLOR") == ""
-	if tty && !o.json && !o.quiet && !dumb {
+	t.colors = tty && !o.JSON && !o.NoColor && !dumb && os.Getenv("NO_COLOR") == ""
+	if tty && !o.JSON && !o.Quiet && !dumb {
 		t.live = newSpinner(t)
 	}
 }
 
-// stdout is for results. On a terminal they are sanitized; a pipe or a file gets them as
+// Stdout is for results. On a terminal they are sanitized; a pipe or a file gets them as
 // they are.
-func (t *terminal) stdout() io.Writer {
-	g := t.guard(t.out)
+func (t *Terminal) Stdout() io.Writer {
+	g := t.guard(t.Out)
 	if g.tty {
 		g.clean(sanitize.NewMessageWriter)
 	}
 	return g
 }
 
-// stderr is for what Seer says. It is sanitized wherever it goes.
-func (t *terminal) stderr() io.Writer { return t.guard(t.err).clean(sanitize.NewMessageWriter) }
+// Stderr is for what Seer says. It is sanitized wherever it goes.
+func (t *Terminal) Stderr() io.Writer { return t.guard(t.Err).clean(sanitize.NewMessageWriter) }
 
-// raw is a stream for the output of a command on a terminal of its own, which passes as
+// Raw is a stream for the output of a command on a terminal of its own, which passes as
 // it is. The live line stays away until there is news.
-func (t *terminal) raw(f *os.File) *guarded {
+func (t *Terminal) Raw(f *os.File) *Stream {
 	g := t.guard(f)
 	g.hides = true
 	return g
 }
 
-// screen is raw for all other output of programs: sanitized on a terminal, and as it is
+// Screen is raw for all other output of programs: sanitized on a terminal, and as it is
 // in a pipe or a file.
-func (t *terminal) screen(f *os.File) *guarded {
-	g := t.raw(f)
-	if g.tty && !t.unsanitized {
+func (t *Terminal) Screen(f *os.File) *Stream {
+	g := t.Raw(f)
+	if g.tty && !t.Unsanitized {
 		g.clean(sanitize.NewWriter)
 	}
 	return g
 }
 
-func (t *terminal) guard(f *os.File) *guarded {
-	return &guarded{t: t, f: f, to: f, tty: term.IsTerminal(int(f.Fd()))}
+func (t *Terminal) guard(f *os.File) *Stream {
+	return &Stream{t: t, f: f, to: f, tty: term.IsTerminal(int(f.Fd()))}
 }
 
-// guarded takes the live line away before it writes, and on a terminal begins a line of
+// Stream takes the live line away before it writes, and on a terminal begins a line of
 // Seer's on a line of its own. It is safe for concurrent use.
-type guarded struct {
-	t         *terminal
+type Stream struct {
+	t         *Terminal
 	f         *os.File
 	to        io.Writer        // f, or what sanitizes for it
 	sanitizer *sanitize.Writer // nil = none
@@ -103,13 +106,14 @@ type guarded struct {
 	hides     bool // output of a program, which need not end with a line
 }
 
-func (g *guarded) clean(with func(io.Writer) *sanitize.Writer) *guarded {
+func (g *Stream) clean(with func(io.Writer) *sanitize.Writer) *Stream {
 	g.sanitizer = with(g.f)
 	g.to = g.sanitizer
 	return g
 }
 
-func (g *guarded) Write(p []byte) (int, error) {
+// Write implements [io.Writer].
+func (g *Stream) Write(p []byte) (int, error) {
 	g.t.mu.Lock()
 	defer g.t.mu.Unlock()
 	if g.t.live != nil {
@@ -125,17 +129,17 @@ func (g *guarded) Write(p []byte) (int, error) {
 		g.t.unended = g.hides && p[len(p)-1] != '\n'
 	}
 	n, err := g.to.Write(p)
-	if g.f == g.t.out && errors.Is(err, syscall.EPIPE) {
+	if g.f == g.t.Out && errors.Is(err, syscall.EPIPE) {
 		g.t.gone = true
 	}
-	if g.f == g.t.out && !g.hides && g.t.unsaid == nil {
+	if g.f == g.t.Out && !g.hides && g.t.unsaid == nil {
 		g.t.unsaid = err
 	}
 	return n, err
 }
 
 // Flush writes what waits for the rest of its sequence.
-func (g *guarded) Flush() error {
+func (g *Stream) Flush() error {
 	g.t.mu.Lock()
 	defer g.t.mu.Unlock()
 	if g.sanitizer == nil {
@@ -146,29 +150,29 @@ func (g *guarded) Flush() error {
 
 // endLine ends a line that a program has begun, so that what Seer says is not taken for
 // the rest of it. The caller holds the lock.
-func (t *terminal) endLine(f *os.File) {
+func (t *Terminal) endLine(f *os.File) {
 	if t.unended {
 		t.unended = false
 		_, _ = f.WriteString("\n") // the next write fails as well
 	}
 }
 
-// readerGone reports whether stdout is a pipe that nobody reads any more.
-func (t *terminal) readerGone() bool {
+// ReaderGone reports whether stdout is a pipe that nobody reads any more.
+func (t *Terminal) ReaderGone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.gone
 }
 
-// lost is why a result could not be written, if so. Texts of many lines do not look.
-func (t *terminal) lost() error {
+// Lost is why a result could not be written, if so. Texts of many lines do not look.
+func (t *Terminal) Lost() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.unsaid
 }
 
-// finish ends the live line.
-func (t *terminal) finish() {
+// Finish ends the live line.
+func (t *Terminal) Finish() {
 	t.mu.Lock()
 	live := t.live
 	t.mu.Unlock()
@@ -177,8 +181,8 @@ func (t *terminal) finish() {
 	}
 }
 
-// reveal prints what was said and is not on the screen: it is why something failed.
-func (t *terminal) reveal() {
+// Reveal prints what was said and is not on the screen: it is why something failed.
+func (t *Terminal) Reveal() {
 	t.mu.Lock()
 	var said []string
 	if t.live != nil {
@@ -186,13 +190,13 @@ func (t *terminal) reveal() {
 	}
 	t.mu.Unlock()
 	for _, line := range said {
-		fmt.Fprintln(t.stderr(), t.paint(dim, "  "+line))
+		fmt.Fprintln(t.Stderr(), t.paint(dim, "  "+line))
 	}
 }
 
-// width is the columns of stdout, or 0 where it is no terminal.
-func (t *terminal) width() int {
-	if w, _, err := term.GetSize(int(t.out.Fd())); err == nil && term.IsTerminal(int(t.out.Fd())) {
+// Width is the columns of stdout, or 0 where it is no terminal.
+func (t *Terminal) Width() int {
+	if w, _, err := term.GetSize(int(t.Out.Fd())); err == nil && term.IsTerminal(int(t.Out.Fd())) {
 		return w
 	}
 	return 0
@@ -207,7 +211,7 @@ func asciiOnly(env func(string) string) bool {
 }
 
 // done is the mark of a step that has succeeded.
-func (t *terminal) done() string {
+func (t *Terminal) done() string {
 	if t.ascii {
 		return t.paint(green, "ok")
 	}
@@ -224,7 +228,7 @@ const (
 )
 
 // paint colours a text for stderr.
-func (t *terminal) paint(c color, text string) string {
+func (t *Terminal) paint(c color, text string) string {
 	if !t.colors {
 		return text
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package term
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// followSize tells of each new size of this terminal until ctx ends.
-func (t *terminal) followSize(ctx context.Context, tell func(rows, cols int)) {
+// FollowSize tells of each new size of this terminal until ctx ends.
+func (t *Terminal) FollowSize(ctx context.Context, tell func(rows, cols int)) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	defer signal.Stop(changed)
@@ -21,7 +21,7 @@ func (t *terminal) followSize(ctx context.Context, tell func(rows, cols int)) {
 		case <-ctx.Done():
 			return
 		case <-changed:
-			if cols, rows, err := term.GetSize(int(t.in.Fd())); err == nil {
+			if cols, rows, err := term.GetSize(int(t.In.Fd())); err == nil {
 				tell(rows, cols)
 			}
 		}
