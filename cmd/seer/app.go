@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
@@ -20,8 +21,9 @@ import (
 // app is one invocation of seer: its streams, its global flags and the engine,
 // which is only made when a command needs it.
 type app struct {
-	ui   *term.Terminal
-	stop *stopper
+	build build
+	ui    *term.Terminal
+	stop  *stopper
 
 	jsonOut    bool
 	quiet      bool
@@ -34,21 +36,27 @@ type app struct {
 	trust      trustFlags
 
 	started bool // past the parsing of the command line
-	engine  func() (*engine.Engine, error)
+	make    func() (*engine.Engine, error)
 	opened  *engine.Engine
 
 	urlInArguments bool // for tests of attacks: the browser is given the URL itself
 }
 
-func newApp(in, out, err *os.File) *app {
-	a := &app{ui: term.New(in, out, err), logLevel: "warn"}
+// build is what the linker has put into the program.
+type build struct {
+	version  string
+	builtins string // digests of the plugins that come with it: id=sha256:…,…
+}
+
+func newApp(in, out, err *os.File, b build) *app {
+	a := &app{build: b, ui: term.New(in, out, err), logLevel: "warn"}
 	a.stop = newStopper(a.ui)
-	a.engine = sync.OnceValues(a.openEngine)
+	a.make = sync.OnceValues(a.openEngine)
 	return a
 }
 
-// run is the whole program. It returns the exit code.
-func (a *app) run(ctx context.Context, args []string) int {
+// run is the whole program, whose commands newRoot makes. It returns the exit code.
+func (a *app) run(ctx context.Context, args []string, newRoot func(*app) *cobra.Command) int {
 	ctx, release := a.stop.watch(ctx)
 	defer release()
 	root := newRoot(a)
@@ -94,9 +102,15 @@ func beforeDash(args []string) []string {
 	return args
 }
 
+// version is the program's.
+func (a *app) version() string { return a.build.version }
+
+// engine is made when a command first needs it.
+func (a *app) engine() (*engine.Engine, error) { return a.make() }
+
 func (a *app) openEngine() (*engine.Engine, error) {
 	e, err := engine.New(engine.Options{
-		StateDir: a.stateDir, PluginDirs: a.pluginDirs, LockDir: a.lockDir, BuiltinPlugins: parseBuiltins(builtins), Version: version, Logger: a.logger(),
+		StateDir: a.stateDir, PluginDirs: a.pluginDirs, LockDir: a.lockDir, BuiltinPlugins: parseBuiltins(a.build.builtins), Version: a.version(), Logger: a.logger(),
 		Registry: registry.Open, Trust: a.askTrust,
 	})
 	a.opened = e
@@ -130,6 +144,21 @@ func (a *app) logger() hclog.Logger {
 	})
 }
 
+// globalFlags are those of every command. They must be parsed before [app.setUp].
+func (a *app) globalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.BoolVar(&a.jsonOut, "json", false, "print one JSON value, or JSON lines where output streams")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress; warnings and results only")
+	f.BoolVar(&a.verbose, "verbose", false, "at a terminal, too, print each line of what installers say")
+	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
+	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
+	f.StringVar(&a.stateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")
+	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "`folder` to look for plugins in first; may be repeated")
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(
+		[]string{"trace", "debug", "info", "warn", "error", "off"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // setUp settles what the global flags say, before any command runs.
 func (a *app) setUp() error {
 	if hclog.LevelFromString(a.logLevel) == hclog.NoLevel {
@@ -159,4 +188,15 @@ func (a *app) open(ctx context.Context, ref string) (*engine.Sandbox, error) {
 func (a *app) declined(text string) error {
 	a.ui.Tell("%s", text)
 	return &codeError{code: exitPlugin, kind: string(engine.KindPlugin)}
+}
+
+// parseBuiltins reads the digests of plugins, by their IDs. What is no pair is nobody's plugin.
+func parseBuiltins(list string) map[string]string {
+	known := map[string]string{}
+	for _, pair := range strings.Split(list, ",") {
+		if id, digest, ok := strings.Cut(pair, "="); ok && id != "" && digest != "" {
+			known[id] = digest
+		}
+	}
+	return known
 }

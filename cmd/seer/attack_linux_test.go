@@ -70,9 +70,9 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 		text, _ := io.ReadAll(screen) // ends with EIO when the last writer is gone
 		seen <- string(text)
 	}()
-	a := newApp(tty, tty, tty)
+	a := newApp(tty, tty, tty, build{})
 	a.ui.Unsanitized = !defended
-	code := a.run(context.Background(), []string{"run", file})
+	code := a.run(context.Background(), []string{"run", file}, newRoot)
 	tty.Close()
 	s := shows{screen: <-seen}
 	log, err := os.ReadFile(filepath.Join(dir, "outputs", "agent.log"))
@@ -101,7 +101,7 @@ func tokenOfPage(t *testing.T, defended bool) error {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("XDG_RUNTIME_DIR", sockets)
-	a := newApp(os.Stdin, os.Stdout, os.Stderr)
+	a := newApp(os.Stdin, os.Stdout, os.Stderr, build{})
 	a.stateDir, a.urlInArguments = t.TempDir(), !defended
 	if err := a.browse(t.Context(), "sandbox", page); err != nil {
 		t.Fatal(err)

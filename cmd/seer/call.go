@@ -84,7 +84,7 @@ func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 	case f.connection == "" && !strings.Contains(given[1], "."):
 		return usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
 	case f.timeout < 0:
-		return soon(f.timeout)
+		return checkTimeout(f.timeout)
 	case f.id != "" && !callNames.MatchString(f.id):
 		return usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
 	}
@@ -244,11 +244,4 @@ func isStream(list []sdk.Function, name string) bool {
 		}
 	}
 	return false
-}
-
-func connectionError(err error) error {
-	if engine.KindOf(err) == engine.KindNotFound {
-		return err
-	}
-	return &engine.Error{Kind: engine.KindConfig, Err: err}
 }

@@ -101,7 +101,7 @@ func newCallsCancel(a *app) *cobra.Command {
 }
 
 func (a *app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeout time.Duration, given []string) error {
-	if err := soon(timeout); err != nil {
+	if err := checkTimeout(timeout); err != nil {
 		return err
 	}
 	list, ids, err := a.callees(ctx, f, given)

@@ -66,19 +66,6 @@ func (a *app) completeSandboxThenFile(cmd *cobra.Command, given []string, _ stri
 	return nil, noFiles
 }
 
-// completeCp offers sandboxes beside the files that the shell knows.
-func (a *app) completeCp(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(given) > 1 {
-		return nil, noFiles
-	}
-	var refs []string
-	for _, ref := range a.sandboxRefs(cmd.Context(), nil) {
-		ref, _, _ = strings.Cut(ref, "\t")
-		refs = append(refs, ref+":")
-	}
-	return refs, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveNoSpace
-}
-
 func (a *app) servicesOf(ctx context.Context, ref string) []engine.ServiceInfo {
 	for _, i := range a.liveInfos(ctx) {
 		if i.ID == ref || i.Name == ref || strings.HasPrefix(i.ID, ref) {
@@ -97,31 +84,6 @@ func (a *app) completeService(cmd *cobra.Command, given []string, _ string) ([]s
 		names = append(names, s.Name)
 	}
 	return names, noFiles
-}
-
-func (a *app) completeCall(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	switch len(given) {
-	case 0:
-		return a.sandboxRefs(cmd.Context(), nil), noFiles
-	case 1:
-		var targets []string
-		for _, s := range a.servicesOf(cmd.Context(), given[0]) {
-			for _, fn := range s.Functions {
-				targets = append(targets, s.Name+"."+fn)
-			}
-		}
-		return targets, noFiles
-	}
-	return nil, noFiles
-}
-
-func (a *app) completePlugin(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(given) > 0 {
-		return nil, noFiles
-	}
-	var ids []string
-	a.eachManifest(cmd.Context(), func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
-	return ids, noFiles
 }
 
 func (a *app) completeMode(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -145,35 +107,6 @@ func (a *app) eachManifest(ctx context.Context, f func(sdk.Manifest)) {
 	for _, p := range plugins {
 		f(p.Manifest)
 	}
-}
-
-func (a *app) completeSandboxThenService(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	switch len(given) {
-	case 0:
-		return a.sandboxRefs(cmd.Context(), nil), noFiles
-	case 1:
-		return a.completeService(cmd, given, "")
-	}
-	return nil, noFiles
-}
-
-func (a *app) completeTokens(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(given) < 2 {
-		return a.completeSandboxThenService(cmd, given, "")
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-	defer cancel()
-	var ids []string
-	_ = a.withService(ctx, given[0], given[1], func(v *engine.Service) error {
-		tokens, err := v.Tokens(ctx)
-		for _, t := range tokens {
-			if t.ID != "main" && !slices.Contains(given[2:], t.ID) {
-				ids = append(ids, t.ID+"\t"+t.Name)
-			}
-		}
-		return err
-	})
-	return ids, noFiles
 }
 
 func serviceNames(i engine.Info) []string {

@@ -33,7 +33,7 @@ terminal of its own: seer exec -i lab -- bash reads your lines, but shows no pro
 			if len(given) < 2 || (cmd.ArgsLenAtDash() >= 0 && cmd.ArgsLenAtDash() != 1) {
 				return usagef("seer exec needs a sandbox and a command: %s", cmd.UseLine())
 			}
-			return soon(timeout)
+			return checkTimeout(timeout)
 		},
 		ValidArgsFunction: a.completeSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -45,14 +45,6 @@ terminal of its own: seer exec -i lab -- bash reads your lines, but shows no pro
 	c.Flags().DurationVar(&timeout, "timeout", 0, "kill the command after this long, as in 90s or 5m")
 	c.Flags().BoolVarP(&interactive, "stdin", "i", false, "pass standard input also from a terminal")
 	return c
-}
-
-// soon refuses a limit that is over before anything begins.
-func soon(timeout time.Duration) error {
-	if timeout < 0 {
-		return usagef("--timeout %s is over before it begins; give a time such as 90s or 5m", timeout)
-	}
-	return nil
 }
 
 // exec runs a process to its end and passes its exit code on.

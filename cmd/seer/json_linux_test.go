@@ -125,7 +125,7 @@ func leaves(c *cobra.Command) []string {
 // nothing else, also of nothing; a failure has an empty stdout, or chunks, and its last
 // line on stderr is the error, with the code that the program ends with.
 func TestJSON(t *testing.T) {
-	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
+	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr, build{}))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	server := httptest.NewServer(&tinyRegistry{puts: map[string][]byte{}})

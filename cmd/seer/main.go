@@ -10,7 +10,11 @@ import (
 // version is set by the linker; see the Makefile.
 var version = "dev"
 
+// builtins are the digests of the plugins that come with seer, id=sha256:…,…, set by
+// the linker; see scripts/builtins.
+var builtins string
+
 func main() {
 	keepInherited()
-	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
+	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr, build{version: version, builtins: builtins}).run(context.Background(), os.Args[1:], newRoot))
 }

@@ -127,7 +127,7 @@ func (m *mcpCommand) run(ctx context.Context) error {
 	if _, err := protocol.ReadConnection(m.connection); err != nil {
 		return connectionError(err)
 	}
-	o := mcp.Options{Version: version, Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
+	o := mcp.Options{Version: m.app.version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) {
 			return mcp.Handler(ctx, mcp.FromFile(m.connection), g, o)

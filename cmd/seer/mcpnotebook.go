@@ -25,7 +25,7 @@ func (m *mcpCommand) runNotebook(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	o := mcpnotebook.Options{Address: address, Page: page, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: version, Logger: m.app.mcpLogger()}
+	o := mcpnotebook.Options{Address: address, Page: page, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: m.app.version(), Logger: m.app.mcpLogger()}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return mcpnotebook.Handler(ctx, o, g) })
 	}

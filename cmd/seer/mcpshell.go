@@ -20,7 +20,7 @@ func (m *mcpCommand) runShell(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	o := shell.Options{Version: version, Logger: m.app.mcpLogger(), Wait: m.wait, Files: m.files}
+	o := shell.Options{Version: m.app.version(), Logger: m.app.mcpLogger(), Wait: m.wait, Files: m.files}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return shell.Handler(ctx, source, g, o) })
 	}

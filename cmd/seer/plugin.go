@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/sanitize"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func newPlugin(a *app) *cobra.Command {
@@ -152,4 +153,13 @@ func permissionText(p host.Plugin) [][2]string {
 		out = append(out, [2]string{" ", line.Text + mark})
 	}
 	return out
+}
+
+func (a *app) completePlugin(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, noFiles
+	}
+	var ids []string
+	a.eachManifest(cmd.Context(), func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
+	return ids, noFiles
 }

@@ -147,7 +147,7 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 	}
 	log := term.NewPrefixWriter(said, "simulator: ")
 	report, err := plugintest.Run(ctx, plugintest.Options{
-		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: version, Log: said, SimulatorLog: log,
+		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: d.app.version(), Log: said, SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
 			if r.Status == sdktest.Failed && ctx.Err() == nil {
 				ui.Note("failed", r.Check+": "+r.Detail)

@@ -93,7 +93,7 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := t.limit(); err != nil {
 		return err
 	}
-	t.Seer, t.Env = version, environment
+	t.Seer, t.Env = a.version(), environment
 	if t.verbose && !a.jsonOut {
 		t.Log = a.ui.Screen(a.ui.Err)
 		log := term.NewPrefixWriter(t.Log, "simulator: ")

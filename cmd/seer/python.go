@@ -33,7 +33,7 @@ makes stays there.
   seer python lab < analysis.py`,
 		Args: args(1, 2, "a sandbox"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if err := soon(timeout); err != nil {
+			if err := checkTimeout(timeout); err != nil {
 				return err
 			}
 			text, inline := code, cmd.Flags().Changed("code")
@@ -86,14 +86,6 @@ func pythonSpec(code string, given bool, timeout time.Duration) func(context.Con
 		}
 		return protocol.ProcessSpec{Argv: argv, TimeoutSeconds: timeout.Seconds()}, nil
 	}
-}
-
-// providerError is for errors of the way to a sandbox, which have no kind yet.
-func providerError(err error) error {
-	if err == nil || engine.KindOf(err) != engine.KindInternal {
-		return err
-	}
-	return &engine.Error{Kind: engine.KindProvider, Err: err}
 }
 
 func readError(err error) error {

@@ -129,7 +129,7 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 // experimentOf is the file that a run was made from.
 func (a *app) experimentOf(dir string) (string, error) {
 	// Not a.engine: which plugins that one has is decided by the experiment's folder.
-	e, err := engine.New(engine.Options{StateDir: a.stateDir, Version: version})
+	e, err := engine.New(engine.Options{StateDir: a.stateDir, Version: a.version()})
 	if err != nil {
 		return "", err
 	}

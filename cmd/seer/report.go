@@ -5,39 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
 )
-
-// usageError is a command line that cannot be meant.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error {
-	return &codeError{code: exitUsage, kind: "usage", err: &usageError{fmt.Errorf(format, args...)}}
-}
-
-// asUsage is for errors of the parser, which come before any command runs.
-func asUsage(cmd *cobra.Command, err error) error {
-	var own *codeError
-	if errors.As(err, &own) {
-		return err
-	}
-	text := strings.TrimSpace(strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean "))
-	text = strings.Join(strings.Fields(text), " ")
-	end := "."
-	if strings.Contains(text, "did you mean") {
-		end = "?"
-	}
-	return usagef("%s%s See: %s --help", text, end, cmd.CommandPath())
-}
 
 // errorJSON is an error under --json.
 type errorJSON struct {

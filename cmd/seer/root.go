@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 )
 
@@ -77,57 +74,10 @@ func withoutFlagsInUsage(c *cobra.Command) {
 	}
 }
 
-func (a *app) globalFlags(root *cobra.Command) {
-	f := root.PersistentFlags()
-	f.SortFlags = false
-	f.BoolVar(&a.jsonOut, "json", false, "print one JSON value, or JSON lines where output streams")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress; warnings and results only")
-	f.BoolVar(&a.verbose, "verbose", false, "at a terminal, too, print each line of what installers say")
-	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
-	f.StringVar(&a.stateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")
-	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "`folder` to look for plugins in first; may be repeated")
-	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(
-		[]string{"trace", "debug", "info", "warn", "error", "off"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
 // flagError adds the one hint that people need with commands of their own.
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.Name() == "exec" {
 		return usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
 	}
 	return err
-}
-
-// args checks the number of arguments; what names them for the message.
-func args(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		switch {
-		case len(given) < least:
-			return usagef("%s needs %s: %s", cmd.CommandPath(), what, cmd.UseLine())
-		case most >= 0 && len(given) > most:
-			return usagef("%s takes no %q: %s", cmd.CommandPath(), given[most], cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-// family is a command that only has others below it.
-func family(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, given []string) error {
-		if len(given) > 0 {
-			return usagef("unknown command %q for %q%s", given[0], cmd.CommandPath(), suggest(cmd, given[0]))
-		}
-		return cmd.Help()
-	}}
-	c.AddCommand(commands...)
-	return c
-}
-
-func suggest(cmd *cobra.Command, typed string) string {
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(typed); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-	}
-	return ""
 }

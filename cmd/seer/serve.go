@@ -16,16 +16,8 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/surface"
-	"github.com/seer-engine/seer/sdk"
-)
-
-// Files beside a surface for agents that read them; seer run uses the same names.
-const (
-	mcpFile    = "mcp.json"
-	promptFile = "prompt.md"
 )
 
 func newServe(a *app) *cobra.Command {
@@ -179,27 +171,4 @@ func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFla
 		}
 		return nil
 	})
-}
-
-// writeSurface writes the files of a surface, and for the parts that are no files
-// those that agents usually read.
-func writeSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() protocol.Connection }, records surface.Records) (surface.Written, error) {
-	seer, err := os.Executable()
-	if err != nil {
-		return surface.Written{}, err
-	}
-	w, err := surface.Write(ctx, out, made, surface.Target{Connection: service.Connection(), Seer: seer, Records: records, PromptFile: promptFile})
-	if err != nil || len(w.MCPServers) == 0 {
-		return w, err
-	}
-	dir, err := filepath.Abs(out)
-	if err != nil {
-		return w, err
-	}
-	path := filepath.Join(dir, mcpFile)
-	if err := surface.WriteMCPConfig(ctx, path, w.MCPServers, records); err != nil {
-		return w, err
-	}
-	w.Files = append(w.Files, path)
-	return w, nil
 }

@@ -19,15 +19,6 @@ func newSnapshots(a *app) *cobra.Command {
 	return family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
 }
 
-// snapshotStore is that of this computer.
-func (a *app) snapshotStore() (*snapshot.Store, error) {
-	e, err := a.engine()
-	if err != nil {
-		return nil, err
-	}
-	return e.Snapshots()
-}
-
 func newSnapshotsLs(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List the snapshots, the newest first", Long: "List the snapshots of this computer, the newest first. The size is what they take alone\nor share with others.",
@@ -194,4 +185,11 @@ func importError(err error) error {
 		return &engine.Error{Kind: engine.KindConfig, Err: err}
 	}
 	return err
+}
+
+func (a *app) completeSnapshotThenFile(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) == 0 {
+		return a.completeSnapshot(cmd, nil, "")
+	}
+	return nil, cobra.ShellCompDirectiveDefault
 }

@@ -22,7 +22,7 @@ func newVersion(a *app) *cobra.Command {
 		Use: "version", Short: "Say which version this is", Example: "  seer version --json",
 		Args: args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			v := versionJSON{version, protocol.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			v := versionJSON{a.version(), protocol.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 			return a.print(v, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "seer %s (protocol %d, %s, %s)\n", v.Version, v.Protocol, v.Go, v.System)
 				return err
