@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 	"github.com/seer-engine/seer/internal/attack"
 )
@@ -70,9 +71,9 @@ func agentOnScreen(t *testing.T, defended bool) shows {
 		text, _ := io.ReadAll(screen) // ends with EIO when the last writer is gone
 		seen <- string(text)
 	}()
-	a := newApp(tty, tty, tty, build{})
-	a.ui.Unsanitized = !defended
-	code := a.run(context.Background(), []string{"run", file}, newRoot)
+	a := cli.New(tty, tty, tty, cli.Build{})
+	a.UI.Unsanitized = !defended
+	code := a.Run(context.Background(), []string{"run", file}, newRoot)
 	tty.Close()
 	s := shows{screen: <-seen}
 	log, err := os.ReadFile(filepath.Join(dir, "outputs", "agent.log"))
@@ -101,8 +102,8 @@ func tokenOfPage(t *testing.T, defended bool) error {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("XDG_RUNTIME_DIR", sockets)
-	a := newApp(os.Stdin, os.Stdout, os.Stderr, build{})
-	a.stateDir, a.urlInArguments = t.TempDir(), !defended
+	a := app{App: cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{}), urlInArguments: !defended}
+	a.StateDir = t.TempDir()
 	if err := a.browse(t.Context(), "sandbox", page); err != nil {
 		t.Fatal(err)
 	}

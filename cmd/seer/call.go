@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
@@ -25,7 +26,7 @@ type callFlags struct {
 	show       showFlags
 }
 
-func newCall(a *app) *cobra.Command {
+func newCall(a app) *cobra.Command {
 	var f callFlags
 	c := &cobra.Command{
 		Use:   "call ID SERVICE.FUNCTION [key=value…]",
@@ -78,20 +79,20 @@ var callNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{8,100}$`)
 func (f *callFlags) check(cmd *cobra.Command, given []string) error {
 	switch {
 	case f.connection != "" && len(given) < 1:
-		return usagef("seer call --connection needs a FUNCTION: seer call --connection FILE FUNCTION [key=value…]")
+		return cli.Usagef("seer call --connection needs a FUNCTION: seer call --connection FILE FUNCTION [key=value…]")
 	case f.connection == "" && len(given) < 2:
-		return usagef("seer call needs a sandbox and a function: %s", cmd.UseLine())
+		return cli.Usagef("seer call needs a sandbox and a function: %s", cmd.UseLine())
 	case f.connection == "" && !strings.Contains(given[1], "."):
-		return usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
+		return cli.Usagef("%q names no service; write SERVICE.FUNCTION, as in model_tools.%s", given[1], given[1])
 	case f.timeout < 0:
-		return checkTimeout(f.timeout)
+		return cli.CheckTimeout(f.timeout)
 	case f.id != "" && !callNames.MatchString(f.id):
-		return usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
+		return cli.Usagef("%q cannot be the name of a call: use 8 to 100 letters, digits, _, . and -", f.id)
 	}
 	return nil
 }
 
-func (a *app) call(ctx context.Context, f callFlags, given []string) error {
+func (a app) call(ctx context.Context, f callFlags, given []string) error {
 	pairs := given[1:]
 	if f.connection == "" {
 		pairs = given[2:]
@@ -120,7 +121,7 @@ func (a *app) call(ctx context.Context, f callFlags, given []string) error {
 		return err
 	}
 	defer p.close()
-	a.stop.cleans("cancelling the call in the sandbox")
+	a.Stop.SetCleanup("cancelling the call in the sandbox")
 	_, err = to.client.Do(ctx, r, p.handler())
 	return f.ended(ctx, p.end(to.explain(err)))
 }
@@ -153,18 +154,18 @@ type detached struct {
 	State    protocol.CallState `json:"state"`
 }
 
-func (a *app) detach(ctx context.Context, to *callee, r protocol.CallRequest) error {
+func (a app) detach(ctx context.Context, to *callee, r protocol.CallRequest) error {
 	call, err := to.client.Submit(ctx, r)
 	if err != nil {
 		return to.explain(err)
 	}
-	if a.jsonOut {
-		return a.printJSON(detached{ID: call.ID, Service: to.service, Function: r.Function, State: call.State})
+	if a.JSON {
+		return a.PrintJSON(detached{ID: call.ID, Service: to.service, Function: r.Function, State: call.State})
 	}
-	if err := a.println(call.ID); err != nil {
+	if err := a.Println(call.ID); err != nil {
 		return err
 	}
-	a.ui.Tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
+	a.UI.Tell("The call goes on alone; its answer: seer calls wait %s %s", to.name, call.ID)
 	return nil
 }
 
@@ -179,7 +180,7 @@ type callee struct {
 }
 
 // callee finds the service of a call and the function's name.
-func (a *app) callee(ctx context.Context, connection string, given []string) (*callee, string, error) {
+func (a app) callee(ctx context.Context, connection string, given []string) (*callee, string, error) {
 	if connection != "" {
 		to, err := calleeOf(connection)
 		if err != nil {
@@ -187,7 +188,7 @@ func (a *app) callee(ctx context.Context, connection string, given []string) (*c
 		}
 		return to, strings.TrimPrefix(given[0], to.service+"."), nil
 	}
-	s, err := a.open(ctx, given[0])
+	s, err := a.Open(ctx, given[0])
 	if err != nil {
 		return nil, "", err
 	}
@@ -209,11 +210,11 @@ func (a *app) callee(ctx context.Context, connection string, given []string) (*c
 func calleeOf(file string) (*callee, error) {
 	conn, err := protocol.ReadConnection(file)
 	if err != nil {
-		return nil, connectionError(err)
+		return nil, cli.ConnectionError(err)
 	}
 	client, err := conn.Client()
 	if err != nil {
-		return nil, connectionError(err)
+		return nil, cli.ConnectionError(err)
 	}
 	return &callee{client: client, service: conn.Service, sandbox: conn.Sandbox, name: "--connection " + file, close: client.Close}, nil
 }
@@ -224,7 +225,7 @@ func (c *callee) explain(err error) error {
 	if !errors.As(err, &call) && errors.As(err, &down) && down.Code == protocol.Unavailable {
 		err = fmt.Errorf("%w; seer ls shows whether the sandbox %s still runs", err, c.sandbox)
 	}
-	return providerError(err)
+	return cli.ProviderError(err)
 }
 
 // streams reports whether a function is a generator. Only an empty one must be asked

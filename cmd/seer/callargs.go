@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
@@ -28,10 +29,10 @@ func callArguments(text string, pairs []string) (args []any, kwargs map[string]a
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, nil, usagef("%q is no key=value; arguments are passed by name, or by position with --args '[…]'", pair)
+			return nil, nil, cli.Usagef("%q is no key=value; arguments are passed by name, or by position with --args '[…]'", pair)
 		}
 		if _, twice := kwargs[key]; twice {
-			return nil, nil, usagef("the argument %s is given twice", key)
+			return nil, nil, cli.Usagef("the argument %s is given twice", key)
 		}
 		if kwargs[key], err = argument(key, text); err != nil {
 			return nil, nil, err
@@ -51,7 +52,7 @@ func jsonArguments(text string) ([]any, map[string]any, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
-		return nil, nil, usagef("--args must be a JSON object or list, as in --args '{\"word\": \"the\"}'")
+		return nil, nil, cli.Usagef("--args must be a JSON object or list, as in --args '{\"word\": \"the\"}'")
 	}
 	kwargs := map[string]any{}
 	for k, v := range object {

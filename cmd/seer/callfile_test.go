@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
@@ -45,7 +46,7 @@ func TestWriteValue(t *testing.T) {
 		}
 		err = writeValue(&out, c.ext, v.Tagged, int64(body.Len()), &body)
 		switch {
-		case c.want == "" && (err == nil || kindOf(err) != "config"):
+		case c.want == "" && (err == nil || cli.KindOf(err) != "config"):
 			t.Errorf("%v as %q: %q, %v", c.what, c.ext, out.String(), err)
 		case c.want != "" && (err != nil || out.String() != c.want):
 			t.Errorf("%v as %q: %q, %v", c.what, c.ext, out.String(), err)

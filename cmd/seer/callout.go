@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -42,7 +43,7 @@ func (f *showFlags) add(c *cobra.Command) {
 // printer shows what comes of a call: prints on stderr, items and the result on stdout,
 // or in a file. The answer counts as fetched once it has been written.
 type printer struct {
-	app    *app
+	app    app
 	flags  showFlags
 	stream func() bool // whether the function is a generator; asked for an empty one
 	items  int
@@ -50,34 +51,34 @@ type printer struct {
 	flush  func() error
 }
 
-func newPrinter(a *app, f showFlags, stream func() bool) (*printer, error) {
+func newPrinter(a app, f showFlags, stream func() bool) (*printer, error) {
 	p := &printer{app: a, flags: f, stream: stream, flush: func() error { return nil }}
 	if f.out != "" && f.out != "-" {
 		if info, err := os.Stat(filepath.Dir(f.out)); err != nil || !info.IsDir() {
 			return nil, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no folder for the file %s", f.out)}
 		}
 	}
-	if !a.jsonOut {
-		o, e := a.ui.Screen(a.ui.Err), a.ui.Screen(a.ui.Err) // each holds back its own
+	if !a.JSON {
+		o, e := a.UI.Screen(a.UI.Err), a.UI.Screen(a.UI.Err) // each holds back its own
 		p.out = [2]io.Writer{o, e}
 		p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 		return p, nil
 	}
 	mu := &sync.Mutex{}
-	o, e := term.NewJSONStream(a.ui.Stderr(), mu, "stdout", ""), term.NewJSONStream(a.ui.Stderr(), mu, "stderr", "") // stdout has the result
+	o, e := term.NewJSONStream(a.UI.Stderr(), mu, "stdout", ""), term.NewJSONStream(a.UI.Stderr(), mu, "stderr", "") // stdout has the result
 	p.out = [2]io.Writer{o, e}
 	p.flush = func() error { return errors.Join(o.Flush(), e.Flush()) }
 	return p, nil
 }
 
-func (p *printer) close() { p.app.ui.Finish() }
+func (p *printer) close() { p.app.UI.Finish() }
 
 // end is the error of the whole command.
 func (p *printer) end(err error) error { return errors.Join(err, p.flush()) }
 
 func (p *printer) handler() protocol.CallHandler {
 	on := protocol.CallHandler{Queued: p.queued, Item: p.item, Result: p.result}
-	if !p.app.quiet {
+	if !p.app.Quiet {
 		on.Output = func(stream int, text string) {
 			_, _ = io.WriteString(p.out[min(max(stream, 1), 2)-1], text) // whoever closed stderr wants none
 		}
@@ -93,12 +94,12 @@ func (p *printer) queued(position int) {
 	case position > 1:
 		text = fmt.Sprintf("waiting for its turn: %d calls go first", position)
 	}
-	p.app.ui.Progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
+	p.app.UI.Progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
 }
 
 func (p *printer) item(b protocol.Body) error {
 	if p.flags.out != "" {
-		return usagef("the function gives items one after the other, which are printed: leave out --out")
+		return cli.Usagef("the function gives items one after the other, which are printed: leave out --out")
 	}
 	v, err := b.Value()
 	if err != nil {
@@ -133,25 +134,25 @@ func (p *printer) print(v value.Value) error {
 	}
 	for _, part := range v.Parts {
 		if len(part) > shownBytes {
-			p.app.ui.Tell("Large arrays, images and bytes are only named: --out FILE writes a result")
+			p.app.UI.Tell("Large arrays, images and bytes are only named: --out FILE writes a result")
 			break
 		}
 	}
-	seen := p.app.ui.Width() > 0
+	seen := p.app.UI.Width() > 0
 	var s string
 	if p.flags.raw && json.Unmarshal(plain, &s) == nil {
 		if seen {
 			s = sanitize.Text(s)
 		}
-		return p.app.println(s)
+		return p.app.Println(s)
 	}
-	if seen || p.app.jsonOut {
+	if seen || p.app.JSON {
 		plain = sanitize.JSON(plain)
 	}
-	if !p.app.jsonOut {
+	if !p.app.JSON {
 		plain = indented(plain)
 	}
-	_, err = p.app.ui.Stdout().Write(append(plain, '\n'))
+	_, err = p.app.UI.Stdout().Write(append(plain, '\n'))
 	return err
 }
 
@@ -167,7 +168,7 @@ func plainOf(v value.Value) (json.RawMessage, error) {
 // write writes the result to the file, whole or not at all.
 func (p *printer) write(tagged bool, size int64, body io.Reader) error {
 	if p.flags.out == "-" {
-		return writeValue(p.app.ui.Screen(p.app.ui.Out), ".raw", tagged, size, body)
+		return writeValue(p.app.UI.Screen(p.app.UI.Out), ".raw", tagged, size, body)
 	}
 	if info, err := os.Stat(p.flags.out); err == nil && !info.Mode().IsRegular() {
 		return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s is there and no file, so none takes its place; standard output is called -", p.flags.out)}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 )
 
-func newCalls(a *app) *cobra.Command {
-	return family("calls", "List, wait for and cancel calls of served functions", newCallsLs(a), newCallsWait(a), newCallsCancel(a))
+func newCalls(a app) *cobra.Command {
+	return cli.Family("calls", "List, wait for and cancel calls of served functions", newCallsLs(a), newCallsWait(a), newCallsCancel(a))
 }
 
 // callsFlags say where to look for calls.
@@ -21,10 +22,10 @@ type callsFlags struct {
 	service    string
 }
 
-func (f *callsFlags) add(a *app, c *cobra.Command) {
+func (f *callsFlags) add(a app, c *cobra.Command) {
 	addConnection(c, &f.connection)
 	c.Flags().StringVar(&f.service, "service", "", "only the service of this `NAME`")
-	_ = c.RegisterFlagCompletionFunc("service", a.completeService)
+	_ = c.RegisterFlagCompletionFunc("service", a.CompleteService)
 	c.MarkFlagsMutuallyExclusive("connection", "service")
 }
 
@@ -39,13 +40,13 @@ func (f *callsFlags) args(least, most int) cobra.PositionalArgs {
 			what += " and a call"
 		}
 		if most < 0 {
-			return args(least+place, -1, what)(cmd, given)
+			return cli.Args(least+place, -1, what)(cmd, given)
 		}
-		return args(least+place, most+place, what)(cmd, given)
+		return cli.Args(least+place, most+place, what)(cmd, given)
 	}
 }
 
-func newCallsLs(a *app) *cobra.Command {
+func newCallsLs(a app) *cobra.Command {
 	var f callsFlags
 	c := &cobra.Command{
 		Use: "ls ID [--service NAME]", Aliases: []string{"list"}, Short: "List the calls that are queued, run, or are remembered",
@@ -54,14 +55,14 @@ those that have ended and are remembered. With --connection, only those that wer
 with its token.`,
 		Example:           "  seer calls ls lab\n  seer calls ls --connection workspace/model_tools/connection.json",
 		Args:              f.args(0, 0),
-		ValidArgsFunction: a.completeSandbox,
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE:              func(cmd *cobra.Command, given []string) error { return a.callsLs(cmd.Context(), f, given) },
 	}
 	f.add(a, c)
 	return c
 }
 
-func newCallsWait(a *app) *cobra.Command {
+func newCallsWait(a app) *cobra.Command {
 	var f callsFlags
 	var show showFlags
 	var timeout time.Duration
@@ -85,7 +86,7 @@ An answer that has been printed or written counts as fetched, and is not kept.`,
 	return c
 }
 
-func newCallsCancel(a *app) *cobra.Command {
+func newCallsCancel(a app) *cobra.Command {
 	var f callsFlags
 	c := &cobra.Command{
 		Use:               "cancel ID CALL…",
@@ -100,8 +101,8 @@ func newCallsCancel(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeout time.Duration, given []string) error {
-	if err := checkTimeout(timeout); err != nil {
+func (a app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeout time.Duration, given []string) error {
+	if err := cli.CheckTimeout(timeout); err != nil {
 		return err
 	}
 	list, ids, err := a.callees(ctx, f, given)
@@ -119,7 +120,7 @@ func (a *app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeo
 }
 
 // follow prints what comes of a call that one of the services knows.
-func (a *app) follow(ctx context.Context, list []*callee, show showFlags, id string) error {
+func (a app) follow(ctx context.Context, list []*callee, show showFlags, id string) error {
 	to, err := find(ctx, list, id)
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (a *app) follow(ctx context.Context, list []*callee, show showFlags, id str
 	return p.end(to.explain(err))
 }
 
-func (a *app) callsCancel(ctx context.Context, f callsFlags, given []string) error {
+func (a app) callsCancel(ctx context.Context, f callsFlags, given []string) error {
 	list, ids, err := a.callees(ctx, f, given)
 	if err != nil {
 		return err
@@ -150,5 +151,5 @@ func (a *app) callsCancel(ctx context.Context, f callsFlags, given []string) err
 		}
 		ended = append(ended, id)
 	}
-	return a.print(ended, func(io.Writer) error { return nil })
+	return a.Print(ended, func(io.Writer) error { return nil })
 }

@@ -7,25 +7,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // callees are the services that may have the calls, and the arguments without the
 // sandbox.
-func (a *app) callees(ctx context.Context, f callsFlags, given []string) ([]*callee, []string, error) {
+func (a app) callees(ctx context.Context, f callsFlags, given []string) ([]*callee, []string, error) {
 	if f.connection != "" {
 		to, err := calleeOf(f.connection)
 		return []*callee{to}, given, err
 	}
-	s, err := a.open(ctx, given[0])
+	s, err := a.Open(ctx, given[0])
 	if err != nil {
 		return nil, nil, err
 	}
 	services, err := s.Runtime().Services(ctx)
 	if err != nil {
 		s.Close()
-		return nil, nil, providerError(err)
+		return nil, nil, cli.ProviderError(err)
 	}
 	var list []*callee
 	for _, v := range services {
@@ -63,7 +64,7 @@ func find(ctx context.Context, list []*callee, id string) (*callee, error) {
 }
 
 // completeCalls offers the calls of the sandbox that is named, behind it.
-func (a *app) completeCalls(f *callsFlags, most int) cobra.CompletionFunc {
+func (a app) completeCalls(f *callsFlags, most int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 		place := 1
 		if f.connection != "" {
@@ -71,15 +72,15 @@ func (a *app) completeCalls(f *callsFlags, most int) cobra.CompletionFunc {
 		}
 		switch {
 		case len(given) < place:
-			return a.sandboxRefs(cmd.Context(), nil), noFiles
+			return a.SandboxRefs(cmd.Context(), nil), cli.NoFiles
 		case most >= 0 && len(given) >= most+place:
-			return nil, noFiles
+			return nil, cli.NoFiles
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteWithin)
 		defer cancel()
 		list, _, err := a.callees(ctx, *f, given)
 		if err != nil {
-			return nil, noFiles
+			return nil, cli.NoFiles
 		}
 		defer closeAll(list)
 		var names []string
@@ -89,6 +90,6 @@ func (a *app) completeCalls(f *callsFlags, most int) cobra.CompletionFunc {
 				names = append(names, fmt.Sprintf("%s\t%s.%s, %s", c.ID, to.service, c.Function, c.State))
 			}
 		}
-		return names, noFiles
+		return names, cli.NoFiles
 	}
 }

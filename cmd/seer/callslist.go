@@ -18,7 +18,7 @@ type listedCall struct {
 	protocol.Call
 }
 
-func (a *app) callsLs(ctx context.Context, f callsFlags, given []string) error {
+func (a app) callsLs(ctx context.Context, f callsFlags, given []string) error {
 	list, _, err := a.callees(ctx, f, given)
 	if err != nil {
 		return err
@@ -35,12 +35,12 @@ func (a *app) callsLs(ctx context.Context, f callsFlags, given []string) error {
 		}
 	}
 	slices.SortStableFunc(calls, func(x, y listedCall) int { return cmp.Compare(x.QueuedUnix, y.QueuedUnix) })
-	return a.print(calls, func(w io.Writer) error {
+	return a.Print(calls, func(w io.Writer) error {
 		if len(calls) == 0 {
-			a.ui.Tell("No calls are remembered.")
+			a.UI.Tell("No calls are remembered.")
 			return nil
 		}
-		return term.PrintTable(w, a.ui.Width(), callColumns(), callRows(calls, time.Now()))
+		return term.PrintTable(w, a.UI.Width(), callColumns(), callRows(calls, time.Now()))
 	})
 }
 

@@ -1,41 +1,12 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/spf13/cobra"
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
-// args checks the number of arguments; what names them for the message.
-func args(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		switch {
-		case len(given) < least:
-			return usagef("%s needs %s: %s", cmd.CommandPath(), what, cmd.UseLine())
-		case most >= 0 && len(given) > most:
-			return usagef("%s takes no %q: %s", cmd.CommandPath(), given[most], cmd.UseLine())
-		}
-		return nil
-	}
-}
+// app has the work of the commands as its methods.
+type app struct {
+	*cli.App
 
-// family is a command that only has others below it.
-func family(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, given []string) error {
-		if len(given) > 0 {
-			return usagef("unknown command %q for %q%s", given[0], cmd.CommandPath(), suggest(cmd, given[0]))
-		}
-		return cmd.Help()
-	}}
-	c.AddCommand(commands...)
-	return c
-}
-
-func suggest(cmd *cobra.Command, typed string) string {
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(typed); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-	}
-	return ""
+	urlInArguments bool // for tests of attacks: the browser is given the URL itself
 }

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 )
 
 // completeCp offers sandboxes beside the files that the shell knows.
-func (a *app) completeCp(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a app) completeCp(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 1 {
-		return nil, noFiles
+		return nil, cli.NoFiles
 	}
 	var refs []string
-	for _, ref := range a.sandboxRefs(cmd.Context(), nil) {
+	for _, ref := range a.SandboxRefs(cmd.Context(), nil) {
 		ref, _, _ = strings.Cut(ref, "\t")
 		refs = append(refs, ref+":")
 	}
@@ -26,10 +27,10 @@ func (a *app) completeCp(cmd *cobra.Command, given []string, _ string) ([]string
 
 // environmentOf is how the pages of a live sandbox are reached, empty where it cannot be told
 // soon. The experiment's ports are those of its endpoints.
-func (a *app) environmentOf(ctx context.Context, ref string) (engine.Info, *engine.EnvironmentHandle) {
-	ctx, cancel := context.WithTimeout(ctx, completeWithin)
+func (a app) environmentOf(ctx context.Context, ref string) (engine.Info, *engine.EnvironmentHandle) {
+	ctx, cancel := context.WithTimeout(ctx, cli.CompleteWithin)
 	defer cancel()
-	e, err := a.engine()
+	e, err := a.Engine()
 	if err != nil {
 		return engine.Info{}, &engine.EnvironmentHandle{}
 	}
@@ -41,10 +42,10 @@ func (a *app) environmentOf(ctx context.Context, ref string) (engine.Info, *engi
 }
 
 // completeLogs offers what has a log.
-func (a *app) completeLogs(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	names, _ := a.completeService(cmd, given, "")
+func (a app) completeLogs(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names, _ := a.CompleteService(cmd, given, "")
 	if len(given) == 0 {
-		return names, noFiles
+		return names, cli.NoFiles
 	}
 	_, h := a.environmentOf(cmd.Context(), given[0])
 	if h.JupyterPort > 0 {
@@ -53,7 +54,7 @@ func (a *app) completeLogs(cmd *cobra.Command, given []string, _ string) ([]stri
 	if h.CodeServerPort > 0 {
 		names = append(names, "code-server")
 	}
-	return names, noFiles
+	return names, cli.NoFiles
 }
 
 // pagesOf are the pages of a sandbox, as open and forward call them.
@@ -67,20 +68,20 @@ func pagesOf(h *engine.EnvironmentHandle) (pages []string) {
 	return pages
 }
 
-func (a *app) completeSandboxThenPage(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a app) completeSandboxThenPage(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	switch len(given) {
 	case 0:
-		return a.sandboxRefs(cmd.Context(), nil), noFiles
+		return a.SandboxRefs(cmd.Context(), nil), cli.NoFiles
 	case 1:
 		_, h := a.environmentOf(cmd.Context(), given[0])
-		return pagesOf(h), noFiles
+		return pagesOf(h), cli.NoFiles
 	}
-	return nil, noFiles
+	return nil, cli.NoFiles
 }
 
-func (a *app) completeSandboxThenPorts(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a app) completeSandboxThenPorts(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) == 0 {
-		return a.sandboxRefs(cmd.Context(), nil), noFiles
+		return a.SandboxRefs(cmd.Context(), nil), cli.NoFiles
 	}
 	info, h := a.environmentOf(cmd.Context(), given[0])
 	ports := pagesOf(h)
@@ -92,5 +93,5 @@ func (a *app) completeSandboxThenPorts(cmd *cobra.Command, given []string, _ str
 	return slices.DeleteFunc(ports, func(p string) bool {
 		name, _, _ := strings.Cut(p, "\t")
 		return slices.Contains(given[1:], name)
-	}), noFiles
+	}), cli.NoFiles
 }

@@ -6,16 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
-func newConfig(a *app) *cobra.Command {
-	return family("config", "Check experiment files, print their schema", newConfigCheck(a), newConfigSchema(a))
+func newConfig(a app) *cobra.Command {
+	return cli.Family("config", "Check experiment files, print their schema", newConfigCheck(a), newConfigSchema(a))
 }
 
-func newConfigCheck(a *app) *cobra.Command {
+func newConfigCheck(a app) *cobra.Command {
 	var set []string
 	c := &cobra.Command{
 		Use:   "check FILE",
@@ -25,14 +26,14 @@ types, missing files, models and secrets, isolation that this computer lacks.
 Every mistake is told at once, with file and line. Nothing is started, and no network
 is used: seer plan also asks the providers and the repositories.`,
 		Example:           "  seer config check seer.yaml",
-		Args:              args(1, 1, "the experiment FILE"),
-		ValidArgsFunction: completeExperiment,
+		Args:              cli.Args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: cli.CompleteExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := a.loadExperiment(cmd.Context(), given[0], set)
+			exp, err := a.LoadExperiment(cmd.Context(), given[0], set)
 			if err != nil {
 				return err
 			}
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
@@ -46,33 +47,33 @@ is used: seer plan also asks the providers and the repositories.`,
 			return a.checked(given[0], report.Warnings())
 		},
 	}
-	addSet(c, &set)
+	cli.AddSet(c, &set)
 	return c
 }
 
-func (a *app) checked(file string, warnings []preflight.Finding) error {
+func (a app) checked(file string, warnings []preflight.Finding) error {
 	lines := []string{}
 	for _, w := range warnings {
 		lines = append(lines, w.Error.Error())
 	}
-	return a.print(map[string]any{"ok": true, "file": file, "warnings": lines}, func(w io.Writer) error {
+	return a.Print(map[string]any{"ok": true, "file": file, "warnings": lines}, func(w io.Writer) error {
 		for _, line := range lines {
-			a.ui.Note("warning", line)
+			a.UI.Note("warning", line)
 		}
 		_, err := fmt.Fprintf(w, "%s: ok\n", file)
 		return err
 	})
 }
 
-func newConfigSchema(a *app) *cobra.Command {
+func newConfigSchema(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema",
 		Short:   "Print the JSON Schema of the experiment file",
 		Long:    "Print the JSON Schema of the experiment file, for editors. seer init puts it beside\nthe experiment and points the editor to it.",
 		Example: "  seer config schema > experiment.schema.json",
-		Args:    args(0, 0, "no argument"),
+		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.document(experiment.Schema())
+			return a.Document(experiment.Schema())
 		},
 	}
 }

@@ -15,13 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newCp(a *app) *cobra.Command {
+func newCp(a app) *cobra.Command {
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "cp [-r] SRC DST",
@@ -38,7 +39,7 @@ the sandbox could run commands here by it. Look at it before you give it back it
   seer cp -r lab:results .
   tar c src | seer cp - lab:src.tar
   seer cp lab:log.txt - | tail`,
-		Args:              args(2, 2, "SRC and DST"),
+		Args:              cli.Args(2, 2, "SRC and DST"),
 		ValidArgsFunction: a.completeCp,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.cp(cmd.Context(), parsePlace(given[0]), parsePlace(given[1]), recursive)
@@ -74,19 +75,19 @@ func parsePlace(text string) place {
 	return place{sandbox: ref, path: p, text: text}
 }
 
-func (a *app) cp(ctx context.Context, src, dst place, recursive bool) error {
+func (a app) cp(ctx context.Context, src, dst place, recursive bool) error {
 	remote := src
 	switch {
 	case src.text == "" || dst.text == "":
-		return usagef("SRC and DST are paths, and one of them is empty; . is the folder in which you are")
+		return cli.Usagef("SRC and DST are paths, and one of them is empty; . is the folder in which you are")
 	case src.sandbox == "" && dst.sandbox == "":
-		return usagef("neither %s nor %s is in a sandbox; write one of them as ID:PATH", src.text, dst.text)
+		return cli.Usagef("neither %s nor %s is in a sandbox; write one of them as ID:PATH", src.text, dst.text)
 	case src.sandbox != "" && dst.sandbox != "":
-		return usagef("both %s and %s are in a sandbox; copy to this computer first", src.text, dst.text)
+		return cli.Usagef("both %s and %s are in a sandbox; copy to this computer first", src.text, dst.text)
 	case src.sandbox == "":
 		remote = dst
 	}
-	s, err := a.open(ctx, remote.sandbox)
+	s, err := a.Open(ctx, remote.sandbox)
 	if err != nil {
 		return err
 	}
@@ -97,10 +98,10 @@ func (a *app) cp(ctx context.Context, src, dst place, recursive bool) error {
 	} else {
 		err = c.download(ctx, src, dst)
 	}
-	if err != nil || !a.jsonOut || dst.stream() {
-		return providerError(err)
+	if err != nil || !a.JSON || dst.stream() {
+		return cli.ProviderError(err)
 	}
-	return a.printJSON(c.done)
+	return a.PrintJSON(c.done)
 }
 
 // copied is the result of cp under --json.
@@ -111,7 +112,7 @@ type copied struct {
 }
 
 type copier struct {
-	app       *app
+	app       app
 	sandbox   *engine.Sandbox
 	runtime   *protocol.Client
 	recursive bool
@@ -122,11 +123,11 @@ type copier struct {
 func (c *copier) upload(ctx context.Context, src, dst place) error {
 	if src.stream() {
 		if c.isFolder(ctx, dst.path) {
-			return usagef("%s is a folder; name the file that standard input becomes", dst.text)
+			return cli.Usagef("%s is a folder; name the file that standard input becomes", dst.text)
 		}
 		c.done.Target = strings.TrimSuffix(dst.path, "/")
 		return c.metered(ctx, src, dst, 0, func(ctx context.Context) error {
-			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.ui.In, 0o644)
+			return c.sandbox.WriteFrom(ctx, c.done.Target, c.app.UI.In, 0o644)
 		})
 	}
 	info, err := os.Stat(src.path)
@@ -155,7 +156,7 @@ func (c *copier) upload(ctx context.Context, src, dst place) error {
 // weigh is the size of a folder, as far as it can be told soon. At a terminal it shows that
 // it counts.
 func (c *copier) weigh(ctx context.Context, src place) int64 {
-	ui := c.app.ui
+	ui := c.app.UI
 	if !ui.HasLiveLine() {
 		return 0
 	}
@@ -165,8 +166,8 @@ func (c *copier) weigh(ctx context.Context, src place) int64 {
 
 // metered copies, and shows how far that is, unless somebody types what is copied.
 func (c *copier) metered(ctx context.Context, src, dst place, total int64, copying func(context.Context) error) error {
-	m := c.app.ui.NewMeter("cp", src.text+" → "+dst.text, total)
-	typed := src.stream() && c.app.ui.InputIsTerminal()
+	m := c.app.UI.NewMeter("cp", src.text+" → "+dst.text, total)
+	typed := src.stream() && c.app.UI.InputIsTerminal()
 	err := copying(protocol.Counted(ctx, func(n int64) {
 		c.done.Bytes += n
 		if !typed {
@@ -190,11 +191,11 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 	folder := entry.Type == protocol.EntryDir || (entry.Type == protocol.EntrySymlink && c.isFolder(ctx, from))
 	switch {
 	case folder && dst.stream():
-		return usagef("%s is a folder and cannot go to standard output", src.text)
+		return cli.Usagef("%s is a folder and cannot go to standard output", src.text)
 	case folder && !c.recursive:
 		return needsRecursive(src)
 	case dst.stream():
-		out := c.app.ui.Screen(c.app.ui.Out)
+		out := c.app.UI.Screen(c.app.UI.Out)
 		_, err := c.runtime.ReadFile(ctx, from, out)
 		return errors.Join(err, out.Flush())
 	}
@@ -213,7 +214,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 		return c.sandbox.Download(protocol.Renaming(ctx, c.safe), from, target)
 	})
 	if len(c.renamed) > 0 {
-		c.app.ui.Note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))
+		c.app.UI.Note("warning", fmt.Sprintf("programs would obey %s where they lie; each was copied with .collected behind its name", strings.Join(c.renamed, ", ")))
 	}
 	return err
 }
@@ -232,6 +233,6 @@ func (c *copier) isFolder(ctx context.Context, remote string) bool {
 	return err == nil
 }
 
-func needsRecursive(p place) error { return usagef("%s is a folder; copy it with -r", p.text) }
+func needsRecursive(p place) error { return cli.Usagef("%s is a folder; copy it with -r", p.text) }
 
 func asPath(err error, p **fs.PathError) bool { return errors.As(err, p) }

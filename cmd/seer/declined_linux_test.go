@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
@@ -61,7 +62,7 @@ func TestNoIsNoMistake(t *testing.T) {
 	}
 	for _, c := range []struct{ command, want string }{{"install", "Nothing was installed."}, {"grant", "Nothing was granted."}} {
 		said, code := p.answering("n", "plugin", c.command, wasm)
-		if _, last, _ := strings.Cut(said, "[y/N] "); strings.TrimSpace(last) != c.want || code != exitPlugin {
+		if _, last, _ := strings.Cut(said, "[y/N] "); strings.TrimSpace(last) != c.want || code != cli.ExitPlugin {
 			t.Errorf("%s: code %d, %q", c.command, code, last)
 		}
 	}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newDoctor(a *app) *cobra.Command {
+func newDoctor(a app) *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor [--fix]",
@@ -23,20 +24,20 @@ With --fix what is missing is installed, as far as Seer can: bubblewrap with apt
 root or with sudo; gVisor, which is built with Go, and code-server, which npm builds,
 into ~/.local/share/seer/tools.`,
 		Example: "  seer doctor\n  seer doctor --fix",
-		Args:    args(0, 0, "no argument"),
+		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
 			var findings []engine.Finding
 			var failed error
 			if fix {
-				findings, failed = e.Fix(cmd.Context(), a.ui.Progress)
+				findings, failed = e.Fix(cmd.Context(), a.UI.Progress)
 			} else {
 				findings = e.Doctor(cmd.Context())
 			}
-			if err := a.print(findings, func(w io.Writer) error { return doctorText(w, findings) }); err != nil {
+			if err := a.Print(findings, func(w io.Writer) error { return doctorText(w, findings) }); err != nil {
 				return err
 			}
 			if failed != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 )
 
-func newDown(a *app) *cobra.Command {
+func newDown(a app) *cobra.Command {
 	var all bool
 	var save string
 	c := &cobra.Command{
@@ -21,23 +22,23 @@ func newDown(a *app) *cobra.Command {
 		Short:             "End sandboxes and everything in them",
 		Long:              "End sandboxes, their processes, functions and files. One that has ended already is\nno error. With --snapshot it is saved first, and lives on if that fails.",
 		Example:           "  seer down lab\n  seer down lab --snapshot after-setup\n  seer down sb-4k sb-9x\n  seer down --all",
-		ValidArgsFunction: a.completeSandboxes,
+		ValidArgsFunction: a.CompleteSandboxes,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if all == (len(given) > 0) {
-				return usagef("name the sandboxes to end, or --all for every one: %s", cmd.UseLine())
+				return cli.Usagef("name the sandboxes to end, or --all for every one: %s", cmd.UseLine())
 			}
 			if save != "" && len(given) != 1 {
-				return usagef("--snapshot is for one sandbox: %s", cmd.UseLine())
+				return cli.Usagef("--snapshot is for one sandbox: %s", cmd.UseLine())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if save != "" {
-				e, err := a.engine()
+				e, err := a.Engine()
 				if err != nil {
 					return err
 				}
-				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.ui.Progress}); err != nil {
+				if _, err := e.Save(cmd.Context(), given[0], engine.SaveOptions{Name: save, Progress: a.UI.Progress}); err != nil {
 					return err
 				}
 			}
@@ -55,8 +56,8 @@ type ended struct {
 	Name string `json:"name,omitempty"`
 }
 
-func (a *app) down(ctx context.Context, refs []string, all bool) error {
-	e, err := a.engine()
+func (a app) down(ctx context.Context, refs []string, all bool) error {
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
@@ -66,14 +67,14 @@ func (a *app) down(ctx context.Context, refs []string, all bool) error {
 		}
 	}
 	done, err := endAll(ctx, e, refs)
-	perr := a.print(done, func(w io.Writer) error {
+	perr := a.Print(done, func(w io.Writer) error {
 		for _, d := range done {
 			if _, err := fmt.Fprintln(w, d.ID); err != nil {
 				return err
 			}
 		}
 		if len(refs) == 0 {
-			a.ui.Tell("No sandboxes.")
+			a.UI.Tell("No sandboxes.")
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -16,7 +17,7 @@ The exit code is the command's own: 124 when --timeout ended it, 128+n when sign
 n did, and 125 when Seer itself failed or there is no such command. Ctrl-C interrupts
 the command; a second one kills it.`
 
-func newExec(a *app) *cobra.Command {
+func newExec(a app) *cobra.Command {
 	var timeout time.Duration
 	var interactive bool
 	c := &cobra.Command{
@@ -31,13 +32,13 @@ terminal of its own: seer exec -i lab -- bash reads your lines, but shows no pro
   echo hello | seer exec lab -- cat`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if len(given) < 2 || (cmd.ArgsLenAtDash() >= 0 && cmd.ArgsLenAtDash() != 1) {
-				return usagef("seer exec needs a sandbox and a command: %s", cmd.UseLine())
+				return cli.Usagef("seer exec needs a sandbox and a command: %s", cmd.UseLine())
 			}
-			return checkTimeout(timeout)
+			return cli.CheckTimeout(timeout)
 		},
-		ValidArgsFunction: a.completeSandbox,
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			return failedItself(a.exec(cmd.Context(), given[0], interactive, func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error) {
+			return cli.ExecFailure(a.exec(cmd.Context(), given[0], interactive, func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error) {
 				return protocol.ProcessSpec{Argv: given[1:], TimeoutSeconds: timeout.Seconds()}, nil
 			}))
 		},
@@ -48,8 +49,8 @@ terminal of its own: seer exec -i lab -- bash reads your lines, but shows no pro
 }
 
 // exec runs a process to its end and passes its exit code on.
-func (a *app) exec(ctx context.Context, ref string, interactive bool, spec func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error)) error {
-	s, err := a.open(ctx, ref)
+func (a app) exec(ctx context.Context, ref string, interactive bool, spec func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error)) error {
+	s, err := a.Open(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -59,22 +60,22 @@ func (a *app) exec(ctx context.Context, ref string, interactive bool, spec func(
 		return err
 	}
 	process.ID = "p-" + protocol.NewToken()[:16] // known before it runs, so that it can be interrupted
-	a.stop.intercept(func() bool { return interrupt(ctx, s, process.ID) })
-	stdout, stderr, end := a.streams()
+	a.Stop.Intercept(func() bool { return interrupt(ctx, s, process.ID) })
+	stdout, stderr, end := a.Streams()
 	done, err := s.Exec(ctx, process, a.stdin(interactive), stdout, stderr)
-	a.stop.intercept(nil)
+	a.Stop.Intercept(nil)
 	if ferr := end(); err == nil {
 		err = ferr
 	}
 	if err != nil {
 		return err
 	}
-	if a.jsonOut {
-		if err := a.printJSON(map[string]protocol.Process{"result": done}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]protocol.Process{"result": done}); err != nil {
 			return err
 		}
 	}
-	return passThrough(done.ExitCode)
+	return cli.PassThrough(done.ExitCode)
 }
 
 // interrupt sends Ctrl-C on to a process. It reports whether that worked.
@@ -85,9 +86,9 @@ func interrupt(ctx context.Context, s *engine.Sandbox, id string) bool {
 }
 
 // stdin is what a command in the sandbox reads; nil = nothing.
-func (a *app) stdin(interactive bool) io.Reader {
-	if !interactive && a.ui.InputIsTerminal() {
+func (a app) stdin(interactive bool) io.Reader {
+	if !interactive && a.UI.InputIsTerminal() {
 		return nil
 	}
-	return a.ui.In
+	return a.UI.In
 }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 )
 
-func newFork(a *app) *cobra.Command {
+func newFork(a app) *cobra.Command {
 	var n int
 	var o engine.ForkOptions
 	c := &cobra.Command{
@@ -23,20 +24,20 @@ interrupted. The original stands still for a moment and goes on.
 It has to be a sandbox of this computer with isolation: gvisor, a network of its own
 (none, or a list of hosts) and no GPU. The IDs of the copies are printed on stdout.`,
 		Example:           "  seer fork lab -n 8 --name try\n  seer fork lab --json | jq -r '.[].id'",
-		Args:              args(1, 1, "the sandbox"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 1, "the sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if n < 1 {
-				return usagef("-n %d makes no copy; give at least 1", n)
+				return cli.Usagef("-n %d makes no copy; give at least 1", n)
 			}
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
-			a.stop.cleans("ending what was started")
-			o.Progress = a.ui.Progress
+			a.Stop.SetCleanup("ending what was started")
+			o.Progress = a.UI.Progress
 			forks, err := e.Fork(cmd.Context(), given[0], n, o)
-			a.stop.cleans("")
+			a.Stop.SetCleanup("")
 			infos := []engine.Info{}
 			for _, s := range forks {
 				info, told := s.Info(cmd.Context())
@@ -48,9 +49,9 @@ It has to be a sandbox of this computer with isolation: gvisor, a network of its
 			if len(infos) == 0 && err != nil {
 				return err
 			}
-			return errors.Join(a.print(infos, func(io.Writer) error {
+			return errors.Join(a.Print(infos, func(io.Writer) error {
 				for _, info := range infos {
-					if err := a.println(info.ID); err != nil {
+					if err := a.Println(info.ID); err != nil {
 						return err
 					}
 				}

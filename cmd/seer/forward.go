@@ -14,11 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
-func newForward(a *app) *cobra.Command {
+func newForward(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forward ID PORT[:LOCAL]…",
 		Short: "Reach ports of a sandbox from this computer",
@@ -33,7 +34,7 @@ in; without LOCAL a free port is taken where its own is not.`,
   seer forward lab 8888:9999 6006:0`,
 		Args: func(cmd *cobra.Command, given []string) error {
 			if len(given) < 2 {
-				return usagef("seer forward needs a sandbox and a port: %s", cmd.UseLine())
+				return cli.Usagef("seer forward needs a sandbox and a port: %s", cmd.UseLine())
 			}
 			_, err := parseForwards(given[1:])
 			return err
@@ -44,7 +45,7 @@ in; without LOCAL a free port is taken where its own is not.`,
 			if err != nil {
 				return err
 			}
-			s, err := a.open(cmd.Context(), given[0])
+			s, err := a.Open(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
@@ -105,14 +106,14 @@ func parseForwards(given []string) ([]forwarding, error) {
 			f.Local, lerr = strconv.Atoi(local)
 		}
 		if err != nil || lerr != nil || f.Port < 1 || f.Port > 65535 || f.Local < 0 || f.Local > 65535 {
-			return nil, usagef("%q is not a port, or PORT:LOCAL; write for example 8888, 8888:9999 or jupyter", text)
+			return nil, cli.Usagef("%q is not a port, or PORT:LOCAL; write for example 8888, 8888:9999 or jupyter", text)
 		}
 		out = append(out, f)
 	}
 	return out, nil
 }
 
-func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
+func (a app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
 	listeners := make([]net.Listener, 0, len(pairs))
 	defer func() {
 		for _, l := range listeners {
@@ -134,7 +135,7 @@ func (a *app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding
 			pairs[i].Page = notebook.OwnOrigin(pairs[i].URL)
 		}
 	}
-	err := a.print(pairs, func(w io.Writer) error {
+	err := a.Print(pairs, func(w io.Writer) error {
 		for _, p := range pairs {
 			fmt.Fprintf(w, "%s → port %d of %s\n", cmp.Or(p.Page, p.URL), p.Port, s.ID())
 			if p.Password != "" {
@@ -188,7 +189,7 @@ func whileThere(ctx context.Context, s *engine.Sandbox) error {
 }
 
 // accept leads connections to the sandbox until the listener is closed.
-func (a *app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, port int) {
+func (a app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, port int) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -200,7 +201,7 @@ func (a *app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, por
 			defer near.Close()
 			far, err := s.DialPort(ctx, port)
 			if err != nil {
-				a.ui.Note("warning", fmt.Sprintf("a connection to port %d: %v", port, err))
+				a.UI.Note("warning", fmt.Sprintf("a connection to port %d: %v", port, err))
 				return
 			}
 			defer far.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/machine"
@@ -21,7 +22,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func newGC(a *app) *cobra.Command {
+func newGC(a app) *cobra.Command {
 	var providers []string
 	var disk diskFlags
 	c := &cobra.Command{
@@ -43,27 +44,27 @@ used for 30 days, which starts also see to once a day. What a sandbox or a snaps
 needs stays. With --dry-run only this is looked at: what would go from this
 computer's disk. No provider is asked, and nothing is ended or removed.`,
 		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
-		Args:    args(0, 0, "no argument"),
+		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
 			disk.limited = cmd.Flags().Changed("keep")
-			done := a.ui.Working("gc", "looking for what has no right to live and what nobody uses")
+			done := a.UI.Working("gc", "looking for what has no right to live and what nobody uses")
 			report, err := disk.collect(cmd.Context(), e, providers)
 			done()
 			if err != nil && !told(report) {
 				return err
 			}
-			if err := a.print(listed(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
+			if err := a.Print(listed(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
 			return cmp.Or(err, gcFailure(report, a.provides(cmd.Context())))
 		},
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
-	_ = c.RegisterFlagCompletionFunc("provider", a.completeProvider)
+	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
 	c.Flags().IntVar(&disk.unused, "unused", 30, "`days` after which what nobody has used goes")
 	c.Flags().Float64Var(&disk.keep, "keep", 0, "most `GB` of it that may stay; what was used in the last day stays (default: any)")
 	c.Flags().BoolVar(&disk.dryRun, "dry-run", false, "only say what would be removed from this computer's disk, and how much that is")
@@ -111,10 +112,10 @@ type diskFlags struct {
 // nothing of the disk.
 func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []string) (report machine.GCReport, err error) {
 	if f.unused < 1 || f.unused > mostDays {
-		return report, usagef("--unused takes a number of days from 1 to %d", mostDays)
+		return report, cli.Usagef("--unused takes a number of days from 1 to %d", mostDays)
 	}
 	if math.IsNaN(f.keep) || f.keep < 0 || f.keep > mostGB {
-		return report, usagef("--keep takes a size in GB, from 0 to %.0f", mostGB)
+		return report, cli.Usagef("--keep takes a size in GB, from 0 to %.0f", mostGB)
 	}
 	if f.dryRun {
 		err = e.CheckProviders(ctx, providers...)
@@ -136,7 +137,7 @@ func (f diskFlags) collect(ctx context.Context, e *engine.Engine, providers []st
 	return report, err
 }
 
-func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
+func gcText(a app, w io.Writer, r machine.GCReport, dryRun bool) error {
 	n, bytes := 0, int64(0)
 	cleaned, freed := "cleaned", "freed"
 	if dryRun {
@@ -159,10 +160,10 @@ func gcText(a *app, w io.Writer, r machine.GCReport, dryRun bool) error {
 		if dryRun {
 			text = "Nothing would go from this computer's disk; machines were not asked."
 		}
-		a.ui.Tell("%s", text)
+		a.UI.Tell("%s", text)
 	}
 	if bytes > 0 {
-		a.ui.Tell("%s %s", freed, term.BinarySize(bytes))
+		a.UI.Tell("%s %s", freed, term.BinarySize(bytes))
 	}
 	return nil
 }
@@ -177,9 +178,9 @@ func itemName(i machine.GCItem) string {
 }
 
 // provides reports whether this computer or a plugin that is found has a provider.
-func (a *app) provides(ctx context.Context) func(provider string) bool {
+func (a app) provides(ctx context.Context) func(provider string) bool {
 	names := []string{"local"}
-	a.eachManifest(ctx, func(m sdk.Manifest) {
+	a.EachManifest(ctx, func(m sdk.Manifest) {
 		if slices.ContainsFunc(m.Implements, func(c string) bool { return strings.HasPrefix(c, string(sdk.KindProvider)+"/") }) {
 			names = append(names, m.Provides...)
 		}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-func newInit(a *app) *cobra.Command {
+func newInit(a app) *cobra.Command {
 	var mode string
 	kinds := experiment.TemplateKinds()
 	c := &cobra.Command{
@@ -30,14 +31,14 @@ The mode is how the agent uses the sandbox: "scoped" may call the functions of a
 interface file and nothing else, "notebook" works in a Jupyter notebook, "cli" with
 commands, files and Python. No existing file is overwritten.`,
 		Example: "  seer init my-experiment\n  seer run my-experiment/seer.yaml\n  seer init lab --mode notebook",
-		Args:    args(0, 1, "at most a folder"),
+		Args:    cli.Args(0, 1, "at most a folder"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			dir := "."
 			if len(given) == 1 {
 				dir = given[0]
 			}
 			if dir == "" {
-				return usagef("the name of the folder is empty; . is the folder in which you are")
+				return cli.Usagef("the name of the folder is empty; . is the folder in which you are")
 			}
 			return a.init(dir, mode)
 		},
@@ -48,10 +49,10 @@ commands, files and Python. No existing file is overwritten.`,
 	return c
 }
 
-func (a *app) init(dir, mode string) error {
+func (a app) init(dir, mode string) error {
 	files, err := experiment.Template(mode)
 	if err != nil {
-		return usagef("--mode: %w", err)
+		return cli.Usagef("--mode: %w", err)
 	}
 	names := slices.Sorted(maps.Keys(files))
 	if taken := existing(dir, names); len(taken) > 0 {
@@ -66,11 +67,11 @@ func (a *app) init(dir, mode string) error {
 		written = append(written, path)
 	}
 	start := filepath.Join(dir, "seer.yaml")
-	return a.print(map[string]any{"files": written, "experiment": start}, func(w io.Writer) error {
+	return a.Print(map[string]any{"files": written, "experiment": start}, func(w io.Writer) error {
 		for _, path := range written {
 			fmt.Fprintln(w, path)
 		}
-		a.ui.Tell("Now: seer run %s", term.ShellQuoted(start))
+		a.UI.Tell("Now: seer run %s", term.ShellQuoted(start))
 		return nil
 	})
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newLogs(a *app) *cobra.Command {
+func newLogs(a app) *cobra.Command {
 	var service string
 	var follow bool
 	c := &cobra.Command{
@@ -23,8 +24,8 @@ func newLogs(a *app) *cobra.Command {
 all of them with the service's name before each line. --service jupyter and
 --service code-server show the log of those, in a sandbox that has them.`,
 		Example:           "  seer logs lab\n  seer logs lab --service model_tools -f",
-		Args:              args(1, 1, "the ID or name of a sandbox"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 1, "the ID or name of a sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.logs(cmd.Context(), given[0], service, follow)
 		},
@@ -36,8 +37,8 @@ all of them with the service's name before each line. --service jupyter and
 }
 
 // logs asks the runtime, which also knows of interfaces that did not load.
-func (a *app) logs(ctx context.Context, ref, service string, follow bool) error {
-	s, err := a.open(ctx, ref)
+func (a app) logs(ctx context.Context, ref, service string, follow bool) error {
+	s, err := a.Open(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -46,20 +47,20 @@ func (a *app) logs(ctx context.Context, ref, service string, follow bool) error 
 	if service == "" {
 		services, err := s.Runtime().Services(ctx)
 		if err != nil {
-			return providerError(err)
+			return cli.ProviderError(err)
 		}
 		names = nil
 		for _, v := range services {
 			names = append(names, v.Name)
 		}
 		if len(names) == 0 {
-			a.ui.Tell("The sandbox serves nothing yet: seer serve")
+			a.UI.Tell("The sandbox serves nothing yet: seer serve")
 		}
 	}
-	return providerError(a.copyLogs(ctx, s.Runtime(), names, follow))
+	return cli.ProviderError(a.copyLogs(ctx, s.Runtime(), names, follow))
 }
 
-func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []string, follow bool) error {
+func (a app) copyLogs(ctx context.Context, runtime *protocol.Client, names []string, follow bool) error {
 	mu := &sync.Mutex{}
 	g, ctx := errgroup.WithContext(ctx)
 	if !follow {
@@ -82,15 +83,15 @@ func (a *app) copyLogs(ctx context.Context, runtime *protocol.Client, names []st
 }
 
 // logWriter takes the log of one service. Only what is flushed is whole.
-func (a *app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, func() error) {
+func (a app) logWriter(mu *sync.Mutex, name string, several bool) (io.Writer, func() error) {
 	switch {
-	case a.jsonOut:
-		s := term.NewJSONStream(a.ui.Stdout(), mu, "log", name)
+	case a.JSON:
+		s := term.NewJSONStream(a.UI.Stdout(), mu, "log", name)
 		return s, s.Flush
 	case several:
-		l := term.NewPrefixWriter(a.ui.Stdout(), sanitize.Line(name)+" | ")
+		l := term.NewPrefixWriter(a.UI.Stdout(), sanitize.Line(name)+" | ")
 		return l, l.Flush
 	}
-	w := a.ui.Screen(a.ui.Out)
+	w := a.UI.Screen(a.UI.Out)
 	return w, w.Flush
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 )
 
-func newLs(a *app) *cobra.Command {
+func newLs(a app) *cobra.Command {
 	var refresh, all bool
 	c := &cobra.Command{
 		Use:     "ls",
@@ -25,7 +26,7 @@ Sandboxes of this computer are looked at; those of other providers are shown as
 they were last seen, unless --refresh asks their provider. What only builds a layer or
 system for other sandboxes is called (builds), and ends by itself.`,
 		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
-		Args:    args(0, 0, "no argument"),
+		Args:    cli.Args(0, 0, "no argument"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
 	}
 	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider how its sandboxes are")
@@ -33,8 +34,8 @@ system for other sandboxes is called (builds), and ends by itself.`,
 	return c
 }
 
-func (a *app) ls(ctx context.Context, refresh, all bool) error {
-	e, err := a.engine()
+func (a app) ls(ctx context.Context, refresh, all bool) error {
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
@@ -46,12 +47,12 @@ func (a *app) ls(ctx context.Context, refresh, all bool) error {
 			shown = append(shown, i)
 		}
 	}
-	err = a.print(shown, func(w io.Writer) error {
+	err = a.Print(shown, func(w io.Writer) error {
 		if len(shown) == 0 {
-			a.ui.Tell("No sandboxes%s.", endedNote(len(infos)))
+			a.UI.Tell("No sandboxes%s.", endedNote(len(infos)))
 			return nil
 		}
-		return term.PrintTable(w, a.ui.Width(), lsColumns(), lsRows(shown))
+		return term.PrintTable(w, a.UI.Width(), lsColumns(), lsRows(shown))
 	})
 	if failure != nil {
 		return failure
@@ -101,7 +102,7 @@ func lsRows(infos []engine.Info) [][]string {
 		rows[n] = []string{
 			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), term.Span(time.Since(i.Created)), ends(i),
 			cost(i),
-			cmp.Or(strings.Join(serviceNames(i), ","), "-"),
+			cmp.Or(strings.Join(cli.ServiceNames(i), ","), "-"),
 		}
 	}
 	return rows

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 // version is set by the linker; see the Makefile.
@@ -16,5 +18,5 @@ var builtins string
 
 func main() {
 	keepInherited()
-	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr, build{version: version, builtins: builtins}).run(context.Background(), os.Args[1:], newRoot))
+	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{Version: version, Builtins: builtins}).Run(context.Background(), os.Args[1:], newRoot))
 }

@@ -10,11 +10,12 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newMCP(a *app) *cobra.Command {
+func newMCP(a app) *cobra.Command {
 	m := &mcpCommand{app: a}
 	c := &cobra.Command{
 		Use:   "mcp --connection FILE | --notebook ID|URL | --shell ID|FILE",
@@ -50,7 +51,7 @@ none; without the flag a token is made for this run and shown on stderr.`,
 				}
 			}
 			if len(given) > 0 || sources != 1 {
-				return usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
+				return cli.Usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
 			}
 			return m.check()
 		},
@@ -66,7 +67,7 @@ none; without the flag a token is made for this run and shown on stderr.`,
 	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
 	for _, flag := range []string{"notebook", "shell"} {
 		_ = c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return m.app.sandboxRefs(cmd.Context(), nil), cobra.ShellCompDirectiveDefault
+			return m.app.SandboxRefs(cmd.Context(), nil), cobra.ShellCompDirectiveDefault
 		})
 	}
 	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")
@@ -82,7 +83,7 @@ none; without the flag a token is made for this run and shown on stderr.`,
 
 // mcpCommand is the command line of seer mcp.
 type mcpCommand struct {
-	app         *app
+	app         app
 	connection  string
 	notebook    string
 	shell       string
@@ -100,15 +101,15 @@ type mcpCommand struct {
 func (m *mcpCommand) check() error {
 	switch {
 	case m.notebook == "" && (m.out != "" || m.session != ""):
-		return usagef("--out and --session go with --notebook")
+		return cli.Usagef("--out and --session go with --notebook")
 	case m.shell == "" && m.files != "":
-		return usagef("--files goes with --shell")
+		return cli.Usagef("--files goes with --shell")
 	case m.wait < 0 || m.wait > 0 && m.wait < time.Second:
-		return usagef("--wait %s is too short; a second is the least", m.wait)
+		return cli.Usagef("--wait %s is too short; a second is the least", m.wait)
 	case m.handleAbove <= 0:
-		return usagef("--handle-above needs a number of bytes, at least 1")
+		return cli.Usagef("--handle-above needs a number of bytes, at least 1")
 	case m.http == "" && (m.tokenFile != "" || m.public || m.hosts != nil || m.origins != nil):
-		return usagef("--http-token-file, --http-public, --http-host and --http-origin go with --http ADDRESS")
+		return cli.Usagef("--http-token-file, --http-public, --http-host and --http-origin go with --http ADDRESS")
 	case m.http != "":
 		return m.checkAddress()
 	}
@@ -125,21 +126,21 @@ func (m *mcpCommand) run(ctx context.Context) error {
 	}
 	// Read here first, so that a file that is no connection is said as such.
 	if _, err := protocol.ReadConnection(m.connection); err != nil {
-		return connectionError(err)
+		return cli.ConnectionError(err)
 	}
-	o := mcp.Options{Version: m.app.version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
+	o := mcp.Options{Version: m.app.Version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) {
 			return mcp.Handler(ctx, mcp.FromFile(m.connection), g, o)
 		})
 	}
-	return providerError(mcp.Serve(ctx, mcp.FromFile(m.connection), m.transport(), o))
+	return cli.ProviderError(mcp.Serve(ctx, mcp.FromFile(m.connection), m.transport(), o))
 }
 
 // transport is standard input and output.
 func (m *mcpCommand) transport() sdkmcp.Transport {
-	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.ui.In), Writer: m.app.ui.Out}
+	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.UI.In), Writer: m.app.UI.Out}
 }
 
 // mcpLogger keeps JSON off a client's screen, which shows stderr as it is.
-func (a *app) mcpLogger() hclog.Logger { return a.logger().Named("mcp") }
+func (a app) mcpLogger() hclog.Logger { return a.Logger().Named("mcp") }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/mcp"
 )
@@ -21,13 +22,13 @@ import (
 func (m *mcpCommand) checkAddress() error {
 	host, _, err := net.SplitHostPort(m.http)
 	if err != nil {
-		return usagef("--http %s is no address; use 127.0.0.1:PORT", m.http)
+		return cli.Usagef("--http %s is no address; use 127.0.0.1:PORT", m.http)
 	}
 	ip := net.ParseIP(host)
 	if host == "localhost" || ip != nil && ip.IsLoopback() || m.public {
 		return nil
 	}
-	return usagef("--http %s can be reached from elsewhere; use 127.0.0.1:PORT, or add --http-public if that is meant", m.http)
+	return cli.Usagef("--http %s can be reached from elsewhere; use 127.0.0.1:PORT, or add --http-public if that is meant", m.http)
 }
 
 func (m *mcpCommand) serveHTTP(ctx context.Context, handlerOf func(mcp.Guard) (http.Handler, func(), error)) error {
@@ -42,7 +43,7 @@ func (m *mcpCommand) serveHTTP(ctx context.Context, handlerOf func(mcp.Guard) (h
 	defer listener.Close()
 	handler, end, err := handlerOf(mcp.Guard{Token: token, Hosts: m.hosts, Origins: m.origins})
 	if err != nil {
-		return providerError(err)
+		return cli.ProviderError(err)
 	}
 	defer end()
 	if err := m.tellAddress(fmt.Sprintf("http://%s/", listener.Addr()), token, made); err != nil {
@@ -63,9 +64,9 @@ func (m *mcpCommand) tellAddress(url, token string, made bool) error {
 	if made {
 		told.Token = token
 	}
-	return m.app.print(told, func(w io.Writer) error {
+	return m.app.Print(told, func(w io.Writer) error {
 		if made {
-			fmt.Fprintf(m.app.ui.Stderr(), "token: %s\n", token)
+			fmt.Fprintf(m.app.UI.Stderr(), "token: %s\n", token)
 		}
 		_, err := fmt.Fprintln(w, url)
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/mcp"
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
@@ -25,11 +26,11 @@ func (m *mcpCommand) runNotebook(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	o := mcpnotebook.Options{Address: address, Page: page, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: m.app.version(), Logger: m.app.mcpLogger()}
+	o := mcpnotebook.Options{Address: address, Page: page, OutDir: m.outDir(), Session: m.session, Wait: m.wait, Version: m.app.Version(), Logger: m.app.mcpLogger()}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return mcpnotebook.Handler(ctx, o, g) })
 	}
-	return providerError(mcpnotebook.Serve(ctx, o, m.transport()))
+	return cli.ProviderError(mcpnotebook.Serve(ctx, o, m.transport()))
 }
 
 func (m *mcpCommand) outDir() string {
@@ -52,11 +53,11 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "unix:") {
 		a, err := notebook.Parse(text)
 		if err != nil {
-			err = usagef("--notebook: %w", err)
+			err = cli.Usagef("--notebook: %w", err)
 		}
 		return a, os.Getenv(pageVariable), nothing, err
 	}
-	s, err := m.app.open(ctx, text)
+	s, err := m.app.Open(ctx, text)
 	if engine.KindOf(err) == engine.KindNotFound {
 		err = noNotebook(m.notebook, text, err)
 	}
@@ -81,11 +82,11 @@ func (m *mcpCommand) notebookAddress(ctx context.Context) (_ notebook.Address, p
 func noNotebook(given, text string, err error) error {
 	const give = "give a sandbox, its jupyter_url with the token (http://…), or env:NAME for a variable that holds one"
 	if given != text {
-		return usagef("--notebook %s: the variable holds neither a sandbox nor a URL; %s", given, give)
+		return cli.Usagef("--notebook %s: the variable holds neither a sandbox nor a URL; %s", given, give)
 	}
 	if strings.ContainsAny(text, "?:") {
 		name, _, _ := strings.Cut(text, "?")
-		return usagef("--notebook %s: that is neither a sandbox nor a URL; %s", name, give)
+		return cli.Usagef("--notebook %s: that is neither a sandbox nor a URL; %s", name, give)
 	}
 	if !namesFile(text) {
 		return err
@@ -94,5 +95,5 @@ func noNotebook(given, text string, err error) error {
 	if _, serr := os.Stat(text); errors.Is(serr, fs.ErrNotExist) {
 		missing = ", and is not there"
 	}
-	return usagef("--notebook %s: that looks like a file%s; %s", text, missing, give)
+	return cli.Usagef("--notebook %s: that looks like a file%s; %s", text, missing, give)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/mcp/shell"
@@ -20,11 +21,11 @@ func (m *mcpCommand) runShell(ctx context.Context) error {
 		return err
 	}
 	defer done()
-	o := shell.Options{Version: m.app.version(), Logger: m.app.mcpLogger(), Wait: m.wait, Files: m.files}
+	o := shell.Options{Version: m.app.Version(), Logger: m.app.mcpLogger(), Wait: m.wait, Files: m.files}
 	if m.http != "" {
 		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) { return shell.Handler(ctx, source, g, o) })
 	}
-	return providerError(shell.Serve(ctx, source, m.transport(), o))
+	return cli.ProviderError(shell.Serve(ctx, source, m.transport(), o))
 }
 
 // namesFile reports whether what is no sandbox was meant to be a file.
@@ -36,14 +37,14 @@ func namesFile(ref string) bool {
 func (m *mcpCommand) shellSource(ctx context.Context) (shell.Source, func(), error) {
 	if info, err := os.Stat(m.shell); err == nil && !info.IsDir() {
 		if _, err := protocol.ReadSession(m.shell); err != nil {
-			return nil, nil, connectionError(err)
+			return nil, nil, cli.ConnectionError(err)
 		}
 		return shell.FromFile(m.shell), func() {}, nil
 	}
-	s, err := m.app.open(ctx, m.shell)
+	s, err := m.app.Open(ctx, m.shell)
 	if engine.KindOf(err) == engine.KindNotFound && namesFile(m.shell) {
 		if _, missing := protocol.ReadSession(m.shell); missing != nil {
-			err = connectionError(missing)
+			err = cli.ConnectionError(missing)
 		}
 	}
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
-func newOffers(a *app) *cobra.Command {
+func newOffers(a app) *cobra.Command {
 	var q sdk.OfferQuery
 	var providers []string
 	var most float64
@@ -28,13 +29,13 @@ GPUs have one set of names everywhere: H100, A100-80GB, L4, RTX-4090. A100 is an
 A100; H100-SXM is no other form.`,
 		Example: `  seer offers --gpu H100 --gpu A100-80GB
   seer offers --provider runpod --gpu-count 8 --json`,
-		Args: args(0, 0, "no argument"),
+		Args: cli.Args(0, 0, "no argument"),
 	}
 	var gpus []string
 	var cpu bool
 	f := c.Flags()
 	f.StringArrayVar(&providers, "provider", nil, "ask only this `provider`; may be repeated")
-	_ = c.RegisterFlagCompletionFunc("provider", a.completeProvider)
+	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
 	f.StringArrayVar(&gpus, "gpu", nil, "only this `GPU`; may be repeated (default: every GPU)")
 	f.BoolVar(&cpu, "cpu", false, "machines without a GPU")
 	f.IntVar(&q.GPUCount, "gpu-count", 1, "`number` of GPUs in one machine")
@@ -42,10 +43,10 @@ A100; H100-SXM is no other form.`,
 	f.Float64Var(&most, "max-price", 0, "at most so many `dollars` an hour")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if q.GPUCount < 1 {
-			return usagef("--gpu-count must be 1 or more")
+			return cli.Usagef("--gpu-count must be 1 or more")
 		}
 		if cpu && len(gpus) > 0 {
-			return usagef("--cpu and --gpu exclude each other")
+			return cli.Usagef("--cpu and --gpu exclude each other")
 		}
 		if !cpu && len(gpus) == 0 {
 			gpus = []string{gpu.Any}
@@ -55,26 +56,26 @@ A100; H100-SXM is no other form.`,
 	return c
 }
 
-func (a *app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQuery, most float64) error {
-	e, err := a.engine()
+func (a app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQuery, most float64) error {
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
-	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.ui.Progress)
+	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.UI.Progress)
 	shown := []engine.ProviderOffer{}
 	for _, o := range offers {
 		if most <= 0 || o.CostPerHour <= most {
 			shown = append(shown, o)
 		}
 	}
-	err = a.print(shown, func(w io.Writer) error {
+	err = a.Print(shown, func(w io.Writer) error {
 		if len(shown) == 0 {
 			if failure == nil {
-				a.ui.Tell("Nothing like that is offered.")
+				a.UI.Tell("Nothing like that is offered.")
 			}
 			return nil
 		}
-		return term.PrintTable(w, a.ui.Width(), offerColumns(), offerRows(shown))
+		return term.PrintTable(w, a.UI.Width(), offerColumns(), offerRows(shown))
 	})
 	if failure != nil {
 		return failure

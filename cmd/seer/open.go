@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-func newOpen(a *app) *cobra.Command {
+func newOpen(a app) *cobra.Command {
 	var show bool
 	c := &cobra.Command{
 		Use:   "open ID jupyter|code [--print]",
@@ -31,10 +32,10 @@ is no browser; a browser that cannot read such files (as a snap) needs it. On th
 localhost, so that pages of sandboxes share no cookies; a browser that does not know
 such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no such port, use seer forward.`,
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
-		Args:              cobra.MatchAll(args(2, 2, "a sandbox, and jupyter or code"), openWhat),
+		Args:              cobra.MatchAll(cli.Args(2, 2, "a sandbox, and jupyter or code"), openWhat),
 		ValidArgsFunction: a.completeSandboxThenPage,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.open(cmd.Context(), given[0])
+			s, err := a.Open(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
@@ -47,10 +48,10 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 			if !show {
 				err := a.browse(cmd.Context(), s.ID(), page.URL)
 				if opened = err == nil; !opened {
-					a.ui.Note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
+					a.UI.Note("warning", fmt.Sprintf("no browser could be opened: %v; open the URL yourself, and keep it to yourself", err))
 				}
 			}
-			return a.print(page, func(w io.Writer) error {
+			return a.Print(page, func(w io.Writer) error {
 				if opened {
 					fmt.Fprintf(w, "opened %s of %s\n", pageName(given[1]), given[0])
 				} else {
@@ -77,7 +78,7 @@ func pageName(what string) string {
 
 func openWhat(_ *cobra.Command, given []string) error {
 	if given[1] != "jupyter" && given[1] != "code" {
-		return usagef("%q cannot be opened; write jupyter or code", given[1])
+		return cli.Usagef("%q cannot be opened; write jupyter or code", given[1])
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ const xdgNothing = 3
 // browse has the desktop open a page of a sandbox. Every user of this computer can read the
 // arguments of programs, so the browser is given a private file that leads to the URL.
 // The browser may read it after this returns: it stays as long as the sandbox.
-func (a *app) browse(ctx context.Context, sandbox, address string) error {
+func (a app) browse(ctx context.Context, sandbox, address string) error {
 	command := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		command = "open"
@@ -127,8 +128,8 @@ func (a *app) browse(ctx context.Context, sandbox, address string) error {
 }
 
 // redirect writes the file that leads to a URL, and returns the file's own URL.
-func (a *app) redirect(sandbox, to string) (string, error) {
-	e, err := a.engine()
+func (a app) redirect(sandbox, to string) (string, error) {
+	e, err := a.Engine()
 	if err != nil {
 		return "", err
 	}

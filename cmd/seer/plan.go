@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newPlan(a *app) *cobra.Command {
+func newPlan(a app) *cobra.Command {
 	var set []string
 	var check engine.CheckOptions
 	c := &cobra.Command{
@@ -18,14 +19,14 @@ func newPlan(a *app) *cobra.Command {
 		Short:             "Say what an experiment would make, where and at what cost",
 		Long:              "Check everything that can be checked and say what would be made, where and at\nwhat cost. Nothing is started.",
 		Example:           "  seer plan seer.yaml\n  seer plan seer.yaml --json | jq .max_cost",
-		Args:              args(1, 1, "the experiment FILE"),
-		ValidArgsFunction: completeExperiment,
+		Args:              cli.Args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: cli.CompleteExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := a.loadExperiment(cmd.Context(), given[0], set)
+			exp, err := a.LoadExperiment(cmd.Context(), given[0], set)
 			if err != nil {
 				return err
 			}
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
@@ -33,7 +34,7 @@ func newPlan(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(p, func(w io.Writer) error {
+			return a.Print(p, func(w io.Writer) error {
 				for _, line := range p.Lines() {
 					if _, err := fmt.Fprintln(w, sanitize.Line(line)); err != nil {
 						return err
@@ -43,8 +44,8 @@ func newPlan(a *app) *cobra.Command {
 			})
 		},
 	}
-	addSet(c, &set)
-	addUnguarded(c, &check)
-	addTrust(c, a)
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &check)
+	a.AddTrust(c)
 	return c
 }

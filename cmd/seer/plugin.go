@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/host/access"
@@ -15,23 +16,23 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func newPlugin(a *app) *cobra.Command {
-	return family("plugin", "Install, allow and write plugins",
+func newPlugin(a app) *cobra.Command {
+	return cli.Family("plugin", "Install, allow and write plugins",
 		newPluginLs(a), newPluginInfo(a), newPluginInstall(a), newPluginUninstall(a),
 		newPluginGrant(a), newPluginRevoke(a), newPluginAudit(a), newPluginPolicy(a), newPluginRepin(a),
 		newPluginNew(a), newPluginBuild(a), newPluginTest(a), newPluginDev(a),
 		newPluginSign(a), newPluginVerify(a), newPluginPush(a), newPluginSchema(a))
 }
 
-func newPluginLs(a *app) *cobra.Command {
+func newPluginLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List plugins",
 		Long: `List the plugins in the folders of --plugin-dir, SEER_PLUGIN_DIR, the user's data
 folder (seer/plugins) and the program's own. No plugin is run.`,
 		Example: "  seer plugin ls\n  seer plugin ls --plugin-dir ./my-plugins",
-		Args:    args(0, 0, "no argument"),
+		Args:    cli.Args(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
@@ -43,15 +44,15 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 			if plugins == nil {
 				plugins = []host.Plugin{}
 			}
-			return a.print(map[string]any{"plugins": plugins, "broken": texts}, func(w io.Writer) error {
+			return a.Print(map[string]any{"plugins": plugins, "broken": texts}, func(w io.Writer) error {
 				for _, text := range texts {
-					a.ui.Note("warning", text)
+					a.UI.Note("warning", text)
 				}
 				if len(plugins) == 0 {
-					a.ui.Tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))
+					a.UI.Tell("No plugins in %s.", strings.Join(e.PluginDirs(), ", "))
 					return nil
 				}
-				return term.PrintTable(w, a.ui.Width(), pluginColumns(), pluginRows(plugins))
+				return term.PrintTable(w, a.UI.Width(), pluginColumns(), pluginRows(plugins))
 			})
 		},
 	}
@@ -70,19 +71,19 @@ func pluginRows(plugins []host.Plugin) [][]string {
 	return rows
 }
 
-func newPluginInfo(a *app) *cobra.Command {
+func newPluginInfo(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "info ID | FILE.wasm", Short: "Tell everything about one plugin",
 		Example:           "  seer plugin info expose-library\n  seer plugin info dist/provider-tiny.wasm",
 		Long:              "Tell what a plugin is, what it provides and what it asks for. It is not run.",
-		Args:              args(1, 1, "the ID of a plugin, or a module"),
+		Args:              cli.Args(1, 1, "the ID of a plugin, or a module"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			p, err := a.toShow(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
-			return a.print(p, func(w io.Writer) error { return pluginText(w, p) })
+			return a.Print(p, func(w io.Writer) error { return pluginText(w, p) })
 		},
 	}
 }
@@ -101,7 +102,7 @@ func accessText(p host.Plugin) string {
 }
 
 // toShow is an installed plugin or one in a file.
-func (a *app) toShow(ctx context.Context, what string) (host.Plugin, error) {
+func (a app) toShow(ctx context.Context, what string) (host.Plugin, error) {
 	if !strings.HasSuffix(what, ".wasm") {
 		return a.findPlugin(ctx, what)
 	}
@@ -155,11 +156,11 @@ func permissionText(p host.Plugin) [][2]string {
 	return out
 }
 
-func (a *app) completePlugin(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (a app) completePlugin(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 0 {
-		return nil, noFiles
+		return nil, cli.NoFiles
 	}
 	var ids []string
-	a.eachManifest(cmd.Context(), func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
-	return ids, noFiles
+	a.EachManifest(cmd.Context(), func(m sdk.Manifest) { ids = append(ids, m.ID+"\t"+m.Description) })
+	return ids, cli.NoFiles
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newPluginAudit(a *app) *cobra.Command {
+func newPluginAudit(a app) *cobra.Command {
 	var follow bool
 	c := &cobra.Command{
 		Use:   "audit ID",
@@ -22,7 +23,7 @@ what was refused. Every request is written down, made or refused, without its
 query, its bodies and its credentials.`,
 		Example: `  seer plugin audit provider-tiny
   seer plugin audit provider-tiny --follow`,
-		Args:              args(1, 1, "the ID of a plugin"),
+		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			s, err := a.pluginStore()
@@ -39,7 +40,7 @@ query, its bodies and its credentials.`,
 	return c
 }
 
-func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
+func (a app) audit(ctx context.Context, s *store.Store, id string) error {
 	p, missing := a.findPlugin(ctx, id)
 	report, err := s.Report(ctx, id, p.Access)
 	if err != nil {
@@ -49,7 +50,7 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 	if missing != nil && len(report.Used)+len(report.Refused) == 0 {
 		return missing
 	}
-	return a.print(report, func(w io.Writer) error {
+	return a.Print(report, func(w io.Writer) error {
 		var rows [][]string
 		for _, u := range report.Used {
 			rows = append(rows, []string{u.Permission, fmt.Sprint(u.Count), fmt.Sprint(u.Failed), term.Clock(u.Last)})
@@ -61,12 +62,12 @@ func (a *app) audit(ctx context.Context, s *store.Store, id string) error {
 			rows = append(rows, []string{line, "not counted", "-", "-"})
 		}
 		if len(rows)+len(report.Refused) == 0 {
-			a.ui.Tell("%s asks for nothing, and nothing was refused.", id)
+			a.UI.Tell("%s asks for nothing, and nothing was refused.", id)
 			return nil
 		}
 		if len(rows) > 0 {
 			columns := []term.Column{{Title: "PERMISSION"}, {Title: "USED"}, {Title: "NO ANSWER", Drop: 2}, {Title: "LAST", Drop: 1}}
-			if err := term.PrintTable(w, a.ui.Width(), columns, rows); err != nil {
+			if err := term.PrintTable(w, a.UI.Width(), columns, rows); err != nil {
 				return err
 			}
 		}
@@ -89,10 +90,10 @@ func refusalsText(w io.Writer, refused []store.Refusal, below bool) error {
 	return nil
 }
 
-func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error {
+func (a app) followAudit(ctx context.Context, s *store.Store, id string) error {
 	return s.Follow(ctx, id, func(e store.Event) error {
-		if a.jsonOut {
-			return a.printJSON(e)
+		if a.JSON {
+			return a.PrintJSON(e)
 		}
 		what := fmt.Sprintf("%s %s%s", e.Method, e.Destination, e.Path)
 		end := fmt.Sprint(e.Status)
@@ -101,7 +102,7 @@ func (a *app) followAudit(ctx context.Context, s *store.Store, id string) error 
 		} else if e.Error != "" {
 			end = e.Error
 		}
-		_, err := fmt.Fprintf(a.ui.Stdout(), "%s %s %s %.3fs\n", term.Clock(e.Time), sanitize.Text(what), sanitize.Text(end), e.Seconds)
+		_, err := fmt.Fprintf(a.UI.Stdout(), "%s %s %s %.3fs\n", term.Clock(e.Time), sanitize.Text(what), sanitize.Text(end), e.Seconds)
 		return err
 	})
 }

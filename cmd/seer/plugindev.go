@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
@@ -19,7 +20,7 @@ import (
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
-func newPluginDev(a *app) *cobra.Command {
+func newPluginDev(a app) *cobra.Command {
 	var o scaffold.BuildOptions
 	var untested bool
 	c := &cobra.Command{
@@ -30,7 +31,7 @@ checks of the conformance kit on each build, with what the plugin logs. It asks 
 whether what is built may do what the manifest says; a build that asks for more is
 shown and not used until you grant it. Ctrl-C ends it.`,
 		Example: "  seer plugin dev\n  seer plugin dev ./provider-tiny --no-test",
-		Args:    args(0, 1, "at most a folder"),
+		Args:    cli.Args(0, 1, "at most a folder"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.Dir = folderArg(given)
 			return a.pluginDev(cmd.Context(), o, untested)
@@ -44,20 +45,20 @@ shown and not used until you grant it. Ctrl-C ends it.`,
 
 // development is what lasts from one build to the next.
 type development struct {
-	app      *app
+	app      app
 	store    *store.Store
 	folder   string // of the source
 	untested bool
 	asked    bool // the author was asked already
 }
 
-func (a *app) pluginDev(ctx context.Context, o scaffold.BuildOptions, untested bool) error {
+func (a app) pluginDev(ctx context.Context, o scaffold.BuildOptions, untested bool) error {
 	s, err := a.pluginStore()
 	if err != nil {
 		return err
 	}
-	if !a.jsonOut {
-		o.Output = a.ui.Stderr()
+	if !a.JSON {
+		o.Output = a.UI.Stderr()
 	}
 	d := &development{app: a, store: s, folder: o.Dir, untested: untested}
 	err = scaffold.Watch(ctx, o, func(built scaffold.Result, err error) { d.built(ctx, built, err) })
@@ -74,11 +75,11 @@ type attempt struct {
 
 // built is told of every build.
 func (d *development) built(ctx context.Context, built scaffold.Result, err error) {
-	ui := d.app.ui
+	ui := d.app.UI
 	one := attempt{Built: &built}
 	defer func() {
-		if d.app.jsonOut && ctx.Err() == nil {
-			_ = d.app.printJSON(one) // nobody reads it any more: Ctrl-C will come
+		if d.app.JSON && ctx.Err() == nil {
+			_ = d.app.PrintJSON(one) // nobody reads it any more: Ctrl-C will come
 		}
 	}()
 	switch {
@@ -124,10 +125,10 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 		return errors.New("not granted; " + allow)
 	}
 	d.asked = true
-	if !d.app.jsonOut {
-		fmt.Fprintf(d.app.ui.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
+	if !d.app.JSON {
+		fmt.Fprintf(d.app.UI.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
 	}
-	yes, err := d.app.ui.Confirm(ctx, "Allow this to whatever is built here?")
+	yes, err := d.app.UI.Confirm(ctx, "Allow this to whatever is built here?")
 	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
 		return errors.New("not granted; " + allow)
 	}
@@ -139,15 +140,15 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 
 // try runs the quick checks.
 func (d *development) try(ctx context.Context, built scaffold.Result, one *attempt) {
-	ui := d.app.ui
+	ui := d.app.UI
 	ui.Progress(trying("trying it …"))
 	said := ui.Stderr()
-	if d.app.jsonOut {
+	if d.app.JSON {
 		said = io.Discard
 	}
 	log := term.NewPrefixWriter(said, "simulator: ")
 	report, err := plugintest.Run(ctx, plugintest.Options{
-		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: d.app.version(), Log: said, SimulatorLog: log,
+		Wasm: built.Wasm, Folder: d.folder, Quick: true, Seer: d.app.Version(), Log: said, SimulatorLog: log,
 		Progress: func(r sdktest.Result) {
 			if r.Status == sdktest.Failed && ctx.Err() == nil {
 				ui.Note("failed", r.Check+": "+r.Detail)

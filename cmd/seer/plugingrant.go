@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
@@ -28,7 +29,7 @@ type granting struct {
 	inFile  bool // it is of a file, which need not be where plugins are found
 }
 
-func newPluginGrant(a *app) *cobra.Command {
+func newPluginGrant(a app) *cobra.Command {
 	var g granting
 	c := &cobra.Command{
 		Use:   "grant [ID | FILE.wasm]",
@@ -43,11 +44,11 @@ and has that alone: everything else that it asks for is refused.`,
   seer plugin grant provider-tiny --only 'http GET https://api.tiny.example /prices'
   seer plugin grant --folder ./provider-tiny/dist
   seer plugin grant provider-tiny --grant sha256:…`,
-		Args:              args(0, 1, "at most a plugin"),
+		Args:              cli.Args(0, 1, "at most a plugin"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if (len(given) == 1) == (g.folder != "") {
-				return usagef("name a plugin, or a folder with --folder")
+				return cli.Usagef("name a plugin, or a folder with --folder")
 			}
 			if g.folder != "" {
 				return a.grantFolder(cmd.Context(), g)
@@ -71,7 +72,7 @@ type granted struct {
 	File   string     `json:"file,omitempty"`
 }
 
-func (a *app) grant(ctx context.Context, what string, g granting) error {
+func (a app) grant(ctx context.Context, what string, g granting) error {
 	s, err := a.pluginStore()
 	if err != nil {
 		return err
@@ -94,8 +95,8 @@ func (a *app) grant(ctx context.Context, what string, g granting) error {
 	if err != nil {
 		return pluginError(err)
 	}
-	return a.print(granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), File: p.File}, func(io.Writer) error {
-		a.ui.Tell("Granted %s %s", p.Manifest.ID, p.Manifest.Version)
+	return a.Print(granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), File: p.File}, func(io.Writer) error {
+		a.UI.Tell("Granted %s %s", p.Manifest.ID, p.Manifest.Version)
 		return nil
 	})
 }
@@ -108,7 +109,7 @@ func (g granting) by() string {
 }
 
 // toGrant finds the plugin: a file, the version that waits, or the one that is used.
-func (a *app) toGrant(ctx context.Context, s *store.Store, what string) (host.Plugin, error) {
+func (a app) toGrant(ctx context.Context, s *store.Store, what string) (host.Plugin, error) {
 	if strings.HasSuffix(what, ".wasm") {
 		p, err := host.Inspect(what)
 		return p, pluginError(err)
@@ -128,8 +129,8 @@ func (a *app) toGrant(ctx context.Context, s *store.Store, what string) (host.Pl
 	return a.findPlugin(ctx, what)
 }
 
-func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
-	e, err := a.engine()
+func (a app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
+	e, err := a.Engine()
 	if err != nil {
 		return host.Plugin{}, err
 	}
@@ -151,7 +152,7 @@ func (a *app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 }
 
 // agreed asks for the yes and gives the lines that it is for.
-func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
+func (a app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
 	lines, info := p.Access, "seer plugin info "+p.Manifest.ID
 	if g.inFile {
 		info = "seer plugin info " + term.ShellQuoted(p.File)
@@ -162,7 +163,7 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 	if len(g.only) > 0 {
 		lines = access.Make(g.only...)
 		if unknown := lines.Without(p.Access); len(unknown) > 0 {
-			return nil, usagef("%s does not ask for %q; %s shows its lines", p.Manifest.ID, unknown[0], info)
+			return nil, cli.Usagef("%s does not ask for %q; %s shows its lines", p.Manifest.ID, unknown[0], info)
 		}
 	}
 	if g.hash != "" {
@@ -175,9 +176,9 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("%s asks for other permissions than %s: theirs is %s; see %s", p.Manifest.ID, g.hash, lines.Hash(), info)}
 	}
 	a.showAccess(p, lines)
-	yes, err := a.ui.Confirm(ctx, "Allow this?")
+	yes, err := a.UI.Confirm(ctx, "Allow this?")
 	if err == nil && !yes {
-		return nil, a.declined("Nothing was granted.")
+		return nil, a.Declined("Nothing was granted.")
 	}
 	if errors.Is(err, term.ErrNobodyThere) {
 		return nil, &engine.Error{Kind: engine.KindPlugin, Err: fmt.Errorf("nothing was granted to %s; to say yes without a terminal: --grant %s", p.Manifest.ID, lines.Hash())}
@@ -186,13 +187,13 @@ func (a *app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set
 }
 
 // showAccess writes the permissions with their reasons to stderr, for it is a question.
-func (a *app) showAccess(p host.Plugin, lines access.Set) {
-	if a.jsonOut { // nobody is asked; plugin info tells it
+func (a app) showAccess(p host.Plugin, lines access.Set) {
+	if a.JSON { // nobody is asked; plugin info tells it
 		return
 	}
-	fmt.Fprintf(a.ui.Stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
-	fmt.Fprint(a.ui.Stderr(), askedFor(p, lines, ""))
-	fmt.Fprintf(a.ui.Stderr(), "  permission hash %s\n", lines.Hash())
+	fmt.Fprintf(a.UI.Stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
+	fmt.Fprint(a.UI.Stderr(), askedFor(p, lines, ""))
+	fmt.Fprintf(a.UI.Stderr(), "  permission hash %s\n", lines.Hash())
 }
 
 // askedFor has a line for each of these permissions, with its reason.

@@ -14,7 +14,7 @@ import (
 )
 
 // grantFolder grants all plugins that lie in the folder now, each by what it asks for.
-func (a *app) grantFolder(ctx context.Context, g granting) error {
+func (a app) grantFolder(ctx context.Context, g granting) error {
 	s, err := a.pluginStore()
 	if err != nil {
 		return err
@@ -42,12 +42,12 @@ func (a *app) grantFolder(ctx context.Context, g granting) error {
 		}
 		all = append(all, granted{ID: p.Manifest.ID, Lines: lines, Hash: lines.Hash(), Folder: dir})
 	}
-	return a.print(all, func(io.Writer) error {
+	return a.Print(all, func(io.Writer) error {
 		for _, one := range all {
-			a.ui.Tell("Granted what is built as %s in %s", one.ID, dir)
+			a.UI.Tell("Granted what is built as %s in %s", one.ID, dir)
 		}
 		if len(all) == 0 {
-			a.ui.Tell("What lies in %s asks for nothing; it needs no grant", dir)
+			a.UI.Tell("What lies in %s asks for nothing; it needs no grant", dir)
 		}
 		return nil
 	})

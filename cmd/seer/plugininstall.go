@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
@@ -26,7 +27,7 @@ type installing struct {
 	plainHTTP bool
 }
 
-func newPluginInstall(a *app) *cobra.Command {
+func newPluginInstall(a app) *cobra.Command {
 	var n installing
 	c := &cobra.Command{
 		Use:   "install [REF]",
@@ -48,10 +49,10 @@ asks for more waits for your yes, and the old one goes on.`,
 		Example: `  seer plugin install registry.example/acme/provider-tiny:1.2
   seer plugin install ./provider-tiny.wasm --grant sha256:…
   seer plugin install`,
-		Args: args(0, 1, "at most a reference"),
+		Args: cli.Args(0, 1, "at most a reference"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if n.noLock && n.lockDir != "" {
-				return usagef("--lock and --no-lock exclude each other")
+				return cli.Usagef("--lock and --no-lock exclude each other")
 			}
 			if len(given) == 0 {
 				return a.installLocked(cmd.Context(), n)
@@ -68,9 +69,9 @@ asks for more waits for your yes, and the old one goes on.`,
 	return c
 }
 
-func (a *app) installer(ctx context.Context, n installing) (plugins.Installer, error) {
+func (a app) installer(ctx context.Context, n installing) (plugins.Installer, error) {
 	i := plugins.Installer{Source: oci.Source{Client: a.registry("fetching", n.plainHTTP)}}
-	e, err := a.engine()
+	e, err := a.Engine()
 	if err != nil {
 		return i, err
 	}
@@ -82,20 +83,20 @@ func (a *app) installer(ctx context.Context, n installing) (plugins.Installer, e
 }
 
 // registry is the way to registries, with progress.
-func (a *app) registry(doing string, plainHTTP bool) oci.Client {
+func (a app) registry(doing string, plainHTTP bool) oci.Client {
 	return oci.Client{PlainHTTP: plainHTTP, Transfer: transfer.Options{Progress: a.moving(doing)}}
 }
 
 // moving shows how far a transfer is.
-func (a *app) moving(doing string) transfer.Progress {
+func (a app) moving(doing string) transfer.Progress {
 	return func(done, total int64) {
-		a.ui.Show(string(engine.StagePlugin), doing)
-		a.ui.Moved(string(engine.StagePlugin), done, total)
+		a.UI.Show(string(engine.StagePlugin), doing)
+		a.UI.Moved(string(engine.StagePlugin), done, total)
 	}
 }
 
-func (a *app) pluginStore() (*store.Store, error) {
-	e, err := a.engine()
+func (a app) pluginStore() (*store.Store, error) {
+	e, err := a.Engine()
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +119,9 @@ func (n installing) lockFolder() string {
 	return ""
 }
 
-func (a *app) installPlugin(ctx context.Context, ref string, n installing) error {
+func (a app) installPlugin(ctx context.Context, ref string, n installing) error {
 	if _, err := oci.Resolve(ref); err != nil {
-		return usagef("%v", err)
+		return cli.Usagef("%v", err)
 	}
 	i, err := a.installer(ctx, n)
 	if err != nil {
@@ -135,11 +136,11 @@ func (a *app) installPlugin(ctx context.Context, ref string, n installing) error
 	if err != nil {
 		return err
 	}
-	return a.print(result, func(io.Writer) error { return nil })
+	return a.Print(result, func(io.Writer) error { return nil })
 }
 
 // installLocked installs what the lock of the folder names.
-func (a *app) installLocked(ctx context.Context, n installing) error {
+func (a app) installLocked(ctx context.Context, n installing) error {
 	dir := n.lockDir
 	if dir == "" {
 		dir = "."
@@ -166,7 +167,7 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var no *codeError
+		var no *cli.ExitError
 		switch {
 		case errors.As(err, &no):
 			declined = err
@@ -177,7 +178,7 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 		}
 		results = append(results, result)
 	}
-	if err := a.print(results, func(io.Writer) error { return nil }); err != nil {
+	if err := a.Print(results, func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
 	if refused != nil {
@@ -187,14 +188,14 @@ func (a *app) installLocked(ctx context.Context, n installing) error {
 }
 
 // consented shows a plan, asks where that is needed, and makes it hold.
-func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.Plan, n installing) (plugins.Result, error) {
-	if !a.jsonOut {
+func (a app) consented(ctx context.Context, i plugins.Installer, plan *plugins.Plan, n installing) (plugins.Result, error) {
+	if !a.JSON {
 		a.showPlan(plan)
 	}
 	no := false
 	consent := plugins.Consent{Hash: n.grant, Only: n.only, By: "--grant"}
 	if plan.NeedsGrant && n.grant == "" {
-		yes, err := a.ui.Confirm(ctx, "Install it, and allow this?")
+		yes, err := a.UI.Confirm(ctx, "Install it, and allow this?")
 		switch {
 		case errors.Is(err, term.ErrNobodyThere):
 		case err != nil:
@@ -208,7 +209,7 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	result, err := i.Apply(ctx, plan, consent)
 	var missing *plugins.GrantError
 	if no && errors.As(err, &missing) {
-		return result, a.declined("Nothing was installed.")
+		return result, a.Declined("Nothing was installed.")
 	}
 	if err != nil {
 		return result, pluginError(err)
@@ -216,11 +217,11 @@ func (a *app) consented(ctx context.Context, i plugins.Installer, plan *plugins.
 	what := plan.ID + " " + plan.Version
 	switch {
 	case result.Pending:
-		a.ui.Tell("%s is stored and waits; %s stays in use. Say yes: seer plugin grant %s", what, plan.Active.Version, plan.ID)
+		a.UI.Tell("%s is stored and waits; %s stays in use. Say yes: seer plugin grant %s", what, plan.Active.Version, plan.ID)
 	case result.Lock != "":
-		a.ui.Tell("Installed %s; noted in %s", what, result.Lock)
+		a.UI.Tell("Installed %s; noted in %s", what, result.Lock)
 	default:
-		a.ui.Tell("Installed %s", what)
+		a.UI.Tell("Installed %s", what)
 	}
 	return result, nil
 }

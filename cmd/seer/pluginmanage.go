@@ -11,17 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/store"
 )
 
-func newPluginUninstall(a *app) *cobra.Command {
+func newPluginUninstall(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "uninstall ID", Aliases: []string{"rm"}, Short: "Take an installed plugin and its grants away",
 		Long: `Remove every installed version of a plugin, and take its grants back. A seer.lock
 that names it is not changed.`,
 		Example:           "  seer plugin uninstall provider-tiny",
-		Args:              args(1, 1, "the ID of a plugin"),
+		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.uninstall(cmd.Context(), given[0])
@@ -29,7 +30,7 @@ that names it is not changed.`,
 	}
 }
 
-func (a *app) uninstall(ctx context.Context, id string) error {
+func (a app) uninstall(ctx context.Context, id string) error {
 	s, err := a.pluginStore()
 	if err != nil {
 		return err
@@ -50,13 +51,13 @@ func (a *app) uninstall(ctx context.Context, id string) error {
 	if _, err := s.Revoke(ctx, id); err != nil {
 		return pluginError(err)
 	}
-	return a.print(map[string]any{"id": id, "removed": gone}, func(io.Writer) error {
-		a.ui.Tell("Removed %s %s", id, strings.Join(gone, ", "))
+	return a.Print(map[string]any{"id": id, "removed": gone}, func(io.Writer) error {
+		a.UI.Tell("Removed %s %s", id, strings.Join(gone, ", "))
 		return nil
 	})
 }
 
-func newPluginRepin(a *app) *cobra.Command {
+func newPluginRepin(a app) *cobra.Command {
 	var signer string
 	c := &cobra.Command{
 		Use: "repin ID", Short: "Accept another signer of a plugin",
@@ -64,7 +65,7 @@ func newPluginRepin(a *app) *cobra.Command {
 whoever signed that, or remember --signer at once. Do it only when the author has
 told you of the new key in another way.`,
 		Example:           "  seer plugin repin provider-tiny --signer SHA256:…",
-		Args:              args(1, 1, "the ID of a plugin"),
+		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			s, err := a.pluginStore()
@@ -78,8 +79,8 @@ told you of the new key in another way.`,
 			if err != nil {
 				return pluginError(err)
 			}
-			return a.print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
-				a.ui.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
+			return a.Print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
+				a.UI.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
 				return nil
 			})
 		},
@@ -95,12 +96,12 @@ func orNext(signer string) string {
 	return signer
 }
 
-func newPluginPolicy(a *app) *cobra.Command {
+func newPluginPolicy(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "policy", Short: "Show what limits all plugins",
 		Long: `Show the policy: what no grant goes beyond. It stands under plugins: in the
 configuration file; see docs/plugins/trust.md.`,
-		Args: args(0, 0, "no argument"),
+		Args: cli.Args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			s, err := a.pluginStore()
 			if err != nil {
@@ -113,7 +114,7 @@ configuration file; see docs/plugins/trust.md.`,
 			for _, list := range []*[]string{&p.Signers, &p.Destinations, &p.Registries} {
 				*list = append([]string{}, *list...) // under --json none is a list, too
 			}
-			return a.print(p, func(w io.Writer) error { return policyText(w, p) })
+			return a.Print(p, func(w io.Writer) error { return policyText(w, p) })
 		},
 	}
 }

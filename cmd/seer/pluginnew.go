@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
@@ -18,7 +19,7 @@ import (
 	"github.com/seer-engine/seer/sdk/schema"
 )
 
-func newPluginNew(a *app) *cobra.Command {
+func newPluginNew(a app) *cobra.Command {
 	var lang string
 	var o scaffold.Options
 	c := &cobra.Command{
@@ -31,15 +32,15 @@ provider:, of expose_as: or before the colon of a model.`,
 		Example: `  seer plugin new provider tiny && cd provider-tiny
   seer plugin test
   seer plugin new expose notes --lang assemblyscript`,
-		Args:              args(2, 2, "the kind of plugin and its name"),
+		Args:              cli.Args(2, 2, "the kind of plugin and its name"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"provider", "fetcher", "expose"}, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.Kind, o.Name, o.Lang = sdk.Kind(given[0]), given[1], scaffold.Lang(lang)
 			if o.Kind.Exports() == nil {
-				return usagef("%q is no kind of plugin; there are provider, fetcher and expose", given[0])
+				return cli.Usagef("%q is no kind of plugin; there are provider, fetcher and expose", given[0])
 			}
 			if o.Lang != scaffold.Go && o.Lang != scaffold.AssemblyScript {
-				return usagef("--lang %q is not known; there are go and assemblyscript", lang)
+				return cli.Usagef("--lang %q is not known; there are go and assemblyscript", lang)
 			}
 			return a.pluginNew(cmd.Context(), o)
 		},
@@ -50,21 +51,21 @@ provider:, of expose_as: or before the colon of a model.`,
 	return c
 }
 
-func (a *app) pluginNew(ctx context.Context, o scaffold.Options) error {
+func (a app) pluginNew(ctx context.Context, o scaffold.Options) error {
 	made, err := scaffold.New(ctx, o)
 	if err != nil {
 		return authorError(err)
 	}
-	return a.print(made, func(w io.Writer) error {
+	return a.Print(made, func(w io.Writer) error {
 		for _, file := range made.Files {
 			fmt.Fprintln(w, filepath.Join(made.Dir, filepath.FromSlash(file)))
 		}
-		a.ui.Tell("Now: cd %s && seer plugin test", term.ShellQuoted(made.Dir))
+		a.UI.Tell("Now: cd %s && seer plugin test", term.ShellQuoted(made.Dir))
 		return nil
 	})
 }
 
-func newPluginBuild(a *app) *cobra.Command {
+func newPluginBuild(a app) *cobra.Command {
 	var o scaffold.BuildOptions
 	c := &cobra.Command{
 		Use:   "build [DIR]",
@@ -73,14 +74,14 @@ func newPluginBuild(a *app) *cobra.Command {
 manifest is checked first. The module carries the manifest and what it needs of a
 host. The same sources give the same bytes.`,
 		Example: "  seer plugin build\n  seer plugin build ./provider-tiny --out ~/plugins",
-		Args:    args(0, 1, "at most a folder"),
+		Args:    cli.Args(0, 1, "at most a folder"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			o.Dir = folderArg(given)
 			built, err := a.pluginBuild(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			return a.print(built, func(w io.Writer) error {
+			return a.Print(built, func(w io.Writer) error {
 				_, err := fmt.Fprintln(w, built.Wasm)
 				return err
 			})
@@ -99,23 +100,23 @@ func folderArg(given []string) string {
 }
 
 // pluginBuild builds, with the compiler's own output on stderr.
-func (a *app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffold.Result, error) {
-	if !a.jsonOut {
-		o.Output = a.ui.Stderr()
+func (a app) pluginBuild(ctx context.Context, o scaffold.BuildOptions) (scaffold.Result, error) {
+	if !a.JSON {
+		o.Output = a.UI.Stderr()
 	}
 	built, err := scaffold.Build(ctx, o)
 	if err != nil {
 		return built, authorError(err)
 	}
-	a.ui.Tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, term.BinarySize(built.Size), built.Took.Round(10*time.Millisecond))
+	a.UI.Tell("Built %s %s: %s in %s", built.Manifest.ID, built.Manifest.Version, term.BinarySize(built.Size), built.Took.Round(10*time.Millisecond))
 	a.tellRemoved(built)
 	return built, nil
 }
 
 // tellRemoved says that what was signed or tried was another build.
-func (a *app) tellRemoved(built scaffold.Result) {
+func (a app) tellRemoved(built scaffold.Result) {
 	for _, file := range built.Removed {
-		a.ui.Tell("Removed %s: it was of an earlier build", file)
+		a.UI.Tell("Removed %s: it was of an earlier build", file)
 	}
 }
 
@@ -141,7 +142,7 @@ func authorError(err error) error {
 	return &engine.Error{Kind: engine.KindConfig, Err: err}
 }
 
-func newPluginSchema(a *app) *cobra.Command {
+func newPluginSchema(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema manifest|contract",
 		Short: "Print the JSON Schema of plugin.yaml or of the contract",
@@ -149,15 +150,15 @@ func newPluginSchema(a *app) *cobra.Command {
 contract has every type that crosses the boundary, and for each export NAME the
 definitions NAME.input and NAME.result.`,
 		Example:           "  seer plugin schema manifest > plugin.schema.json",
-		Args:              args(1, 1, "manifest or contract"),
+		Args:              cli.Args(1, 1, "manifest or contract"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"manifest", "contract"}, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, given []string) error {
 			documents := map[string]func() []byte{"manifest": schema.Manifest, "contract": schema.Contract}
 			document, ok := documents[given[0]]
 			if !ok {
-				return usagef("there is no schema %q; there are manifest and contract", given[0])
+				return cli.Usagef("there is no schema %q; there are manifest and contract", given[0])
 			}
-			return a.document(document())
+			return a.Document(document())
 		},
 	}
 }

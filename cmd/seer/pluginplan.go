@@ -12,9 +12,9 @@ import (
 )
 
 // showPlan writes what the user has to know to stderr, for it is a question.
-func (a *app) showPlan(p *plugins.Plan) {
+func (a app) showPlan(p *plugins.Plan) {
 	say := func(name, format string, args ...any) {
-		fmt.Fprintf(a.ui.Stderr(), "%-12s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(a.UI.Stderr(), "%-12s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...)))
 	}
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
 	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
@@ -45,7 +45,7 @@ func (a *app) showPlan(p *plugins.Plan) {
 		say("note", "%s", why)
 	}
 	for _, warning := range p.Warnings {
-		a.ui.Note("warning", warning)
+		a.UI.Note("warning", warning)
 	}
 }
 

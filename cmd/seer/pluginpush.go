@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/host"
@@ -28,7 +29,7 @@ type pushing struct {
 	key              string
 }
 
-func newPluginPush(a *app) *cobra.Command {
+func newPluginPush(a app) *cobra.Command {
 	var p pushing
 	c := &cobra.Command{
 		Use:   "push FILE.wasm REF",
@@ -38,7 +39,7 @@ conformance report that lie beside it. The credentials are those of docker login
 same bundle always has the same digest.`,
 		Example: `  seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0
   seer plugin push dist/provider-tiny.wasm registry.example/me/provider-tiny:0.1.0 --key ~/.ssh/id_ed25519`,
-		Args: args(2, 2, "a module and a reference"),
+		Args: cli.Args(2, 2, "a module and a reference"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.push(cmd.Context(), given[0], given[1], p)
 		},
@@ -49,13 +50,13 @@ same bundle always has the same digest.`,
 	return c
 }
 
-func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
+func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 	place, err := oci.Resolve(ref)
 	if err != nil {
-		return usagef("%v", err)
+		return cli.Usagef("%v", err)
 	}
 	if place.Kind != oci.Registry {
-		return usagef("%s is no place in a registry; write oci://host/name:tag", ref)
+		return cli.Usagef("%s is no place in a registry; write oci://host/name:tag", ref)
 	}
 	if _, _, err := readBundle(file); err != nil {
 		return err
@@ -82,15 +83,15 @@ func (a *app) push(ctx context.Context, file, ref string, p pushing) error {
 		return pluginError(err)
 	}
 	out := map[string]string{"reference": ref, "resolved": origin.Resolved, "oci": origin.OCI, "digest": b.Digest()}
-	return a.print(out, func(w io.Writer) error {
+	return a.Print(out, func(w io.Writer) error {
 		if len(b.Signature) == 0 {
-			a.ui.Note("warning", "it is not signed; see seer plugin sign")
+			a.UI.Note("warning", "it is not signed; see seer plugin sign")
 		}
 		switch {
 		case left != "":
-			a.ui.Note("warning", left)
+			a.UI.Note("warning", left)
 		case len(b.Report) == 0:
-			a.ui.Note("warning", "no conformance report goes with it; see seer plugin test")
+			a.UI.Note("warning", "no conformance report goes with it; see seer plugin test")
 		}
 		_, err := fmt.Fprintln(w, origin.Resolved)
 		return err
@@ -147,7 +148,7 @@ func readBundle(file string) (bundle.Bundle, host.Plugin, error) {
 	return b, p, pluginError(err)
 }
 
-func newPluginSign(a *app) *cobra.Command {
+func newPluginSign(a app) *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use:   "sign FILE.wasm --key FILE",
@@ -156,16 +157,16 @@ func newPluginSign(a *app) *cobra.Command {
 is an SSH key: a private key file, or a public one whose private half your agent or
 your hardware has.`,
 		Example: "  seer plugin sign dist/provider-tiny.wasm --key ~/.ssh/id_ed25519",
-		Args:    args(1, 1, "a module"),
+		Args:    cli.Args(1, 1, "a module"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if key == "" {
-				return usagef("--key is missing: an SSH key file, such as ~/.ssh/id_ed25519; ssh-keygen -t ed25519 makes one")
+				return cli.Usagef("--key is missing: an SSH key file, such as ~/.ssh/id_ed25519; ssh-keygen -t ed25519 makes one")
 			}
 			made, err := a.sign(cmd.Context(), given[0], key)
 			if err != nil {
 				return err
 			}
-			return a.print(made, func(io.Writer) error { return nil })
+			return a.Print(made, func(io.Writer) error { return nil })
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "SSH key `file`")
@@ -182,7 +183,7 @@ type signed struct {
 	File    string `json:"file"` // the signature
 }
 
-func (a *app) sign(ctx context.Context, file, key string) (signed, error) {
+func (a app) sign(ctx context.Context, file, key string) (signed, error) {
 	b, _, err := readBundle(file)
 	if err != nil {
 		return signed{}, err
@@ -194,20 +195,20 @@ func (a *app) sign(ctx context.Context, file, key string) (signed, error) {
 	if err := state.WriteFile(file+".sig", signature, 0o644); err != nil {
 		return signed{}, err
 	}
-	a.ui.Tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
+	a.UI.Tell("Signed %s %s as %s", b.ID, b.Version, signer.Fingerprint)
 	return signed{b.ID, b.Version, b.Digest(), signer.Fingerprint, signer.Type, file + ".sig"}, nil
 }
 
 // passphrase asks for that of a key.
-func (a *app) passphrase(key string) ([]byte, error) {
-	secret, err := a.ui.Password("Passphrase of " + key + ": ")
+func (a app) passphrase(key string) ([]byte, error) {
+	secret, err := a.UI.Password("Passphrase of " + key + ": ")
 	if errors.Is(err, term.ErrNobodyThere) {
 		return nil, fmt.Errorf("the key %s has a passphrase, and %w; use ssh-agent and name the public key", key, err)
 	}
 	return secret, err
 }
 
-func newPluginVerify(a *app) *cobra.Command {
+func newPluginVerify(a app) *cobra.Command {
 	var statement bool
 	c := &cobra.Command{
 		Use:   "verify FILE.wasm",
@@ -216,14 +217,14 @@ func newPluginVerify(a *app) *cobra.Command {
 to judge, by the fingerprint. With --statement, print what is signed instead, for
 ssh-keygen -Y.`,
 		Example: "  seer plugin verify dist/provider-tiny.wasm",
-		Args:    args(1, 1, "a module"),
+		Args:    cli.Args(1, 1, "a module"),
 		RunE: func(_ *cobra.Command, given []string) error {
 			b, _, err := readBundle(given[0])
 			if err != nil {
 				return err
 			}
 			if statement {
-				return a.print(map[string]string{"statement": string(b.Statement())}, func(w io.Writer) error {
+				return a.Print(map[string]string{"statement": string(b.Statement())}, func(w io.Writer) error {
 					_, err := w.Write(b.Statement())
 					return err
 				})
@@ -235,7 +236,7 @@ ssh-keygen -Y.`,
 	return c
 }
 
-func (a *app) verify(b bundle.Bundle) error {
+func (a app) verify(b bundle.Bundle) error {
 	if len(b.Signature) == 0 {
 		return &engine.Error{Kind: engine.KindUnauthorized, Err: errors.New(b.ID + " is not signed")}
 	}
@@ -244,7 +245,7 @@ func (a *app) verify(b bundle.Bundle) error {
 		return &engine.Error{Kind: engine.KindUnauthorized, Err: err}
 	}
 	out := map[string]string{"id": b.ID, "version": b.Version, "digest": b.Digest(), "signer": signer.Fingerprint, "type": signer.Type}
-	return a.print(out, func(w io.Writer) error {
+	return a.Print(out, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s %s\n%s\nsigned by %s (%s)\n", b.ID, b.Version, b.Digest(), signer.Fingerprint, signer.Type)
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
@@ -31,7 +32,7 @@ type trial struct {
 	simulator bool // of a finished module: its command may be run
 }
 
-func newPluginTest(a *app) *cobra.Command {
+func newPluginTest(a app) *cobra.Command {
 	var t trial
 	c := &cobra.Command{
 		Use:   "test [DIR | FILE.wasm]",
@@ -51,7 +52,7 @@ hard stop, and whatever was rented is ended, also after Ctrl-C.`,
   seer plugin test --live --max-cost 0.50
   seer plugin test --live --max-cost 0.50 --record testdata/traffic
   seer plugin test --replay testdata/traffic`,
-		Args: args(0, 1, "at most a folder or a module"),
+		Args: cli.Args(0, 1, "at most a folder or a module"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if err := t.check(); err != nil {
 				return err
@@ -74,16 +75,16 @@ hard stop, and whatever was rented is ended, also after Ctrl-C.`,
 func (t trial) check() error {
 	switch {
 	case t.Live && t.maxCost <= 0:
-		return usagef("--live needs --max-cost: the most that the test may spend, in dollars")
+		return cli.Usagef("--live needs --max-cost: the most that the test may spend, in dollars")
 	case !t.Live && (t.maxCost > 0 || t.Record != ""):
-		return usagef("--max-cost and --record go with --live")
+		return cli.Usagef("--max-cost and --record go with --live")
 	case t.Live && t.Replay != "":
-		return usagef("--live and --replay exclude each other")
+		return cli.Usagef("--live and --replay exclude each other")
 	}
 	return nil
 }
 
-func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
+func (a app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := a.module(ctx, what, &t.Options); err != nil {
 		return err
 	}
@@ -93,16 +94,16 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := t.limit(); err != nil {
 		return err
 	}
-	t.Seer, t.Env = a.version(), environment
-	if t.verbose && !a.jsonOut {
-		t.Log = a.ui.Screen(a.ui.Err)
+	t.Seer, t.Env = a.Version(), environment
+	if t.verbose && !a.JSON {
+		t.Log = a.UI.Screen(a.UI.Err)
 		log := term.NewPrefixWriter(t.Log, "simulator: ")
 		defer func() { _ = log.Flush() }() // the report is told either way
 		t.SimulatorLog = log
 	}
 	t.Progress = func(r sdktest.Result) {
 		if r.Status == sdktest.Failed || t.verbose { // what was left out stands in the report, once for each reason
-			a.ui.Tell("%-8s%s", r.Status, r.Check)
+			a.UI.Tell("%-8s%s", r.Status, r.Check)
 		}
 	}
 	report, err := plugintest.Run(ctx, t.Options)
@@ -112,7 +113,7 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := a.keepReport(t, report); err != nil {
 		return err
 	}
-	if err := a.print(report, func(w io.Writer) error { return plugintest.Text(w, report) }); err != nil {
+	if err := a.Print(report, func(w io.Writer) error { return plugintest.Text(w, report) }); err != nil {
 		return err
 	}
 	if n := report.Count(sdktest.Failed); n > 0 {
@@ -122,7 +123,7 @@ func (a *app) pluginTest(ctx context.Context, what string, t trial) error {
 }
 
 // module is what is tried: a finished one, or one that is built now.
-func (a *app) module(ctx context.Context, what string, o *plugintest.Options) error {
+func (a app) module(ctx context.Context, what string, o *plugintest.Options) error {
 	if strings.HasSuffix(what, ".wasm") {
 		o.Wasm = what
 		_, err := os.Stat(what)
@@ -136,7 +137,7 @@ func (a *app) module(ctx context.Context, what string, o *plugintest.Options) er
 // simulates asks before a program is run that came with somebody's module: trying a
 // plugin should do no more than running it. In a source folder, the build runs programs
 // of the folder's anyway.
-func (a *app) simulates(ctx context.Context, t trial) error {
+func (a app) simulates(ctx context.Context, t trial) error {
 	if t.Folder != "" || t.simulator || t.Replay != "" {
 		return nil
 	}
@@ -144,12 +145,12 @@ func (a *app) simulates(ctx context.Context, t trial) error {
 	if err != nil || len(config.Simulator.Command) == 0 {
 		return err
 	}
-	if !a.jsonOut {
-		fmt.Fprintf(a.ui.Stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
+	if !a.JSON {
+		fmt.Fprintf(a.UI.Stderr(), "%s beside the module names a simulator, a program of this computer: %s\n", plugintest.ConfigFile, sanitize.Line(fmt.Sprintf("%q", config.Simulator.Command)))
 	}
-	yes, err := a.ui.Confirm(ctx, "Run it?")
+	yes, err := a.UI.Confirm(ctx, "Run it?")
 	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
-		return usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
+		return cli.Usagef("the simulator beside the module was not run; --simulator runs it, or move the module away from its %s", plugintest.ConfigFile)
 	}
 	return err
 }
@@ -187,7 +188,7 @@ func (t *trial) limit() error {
 }
 
 // keepReport writes the report where it goes with the plugin. A quick one is no proof.
-func (a *app) keepReport(t trial, report sdktest.Report) error {
+func (a app) keepReport(t trial, report sdktest.Report) error {
 	file := t.report
 	if file == "" {
 		if t.Quick {

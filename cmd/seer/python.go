@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newPython(a *app) *cobra.Command {
+func newPython(a app) *cobra.Command {
 	var code string
 	var timeout time.Duration
 	var session bool
@@ -31,28 +32,28 @@ makes stays there.
 		Example: `  seer python lab -c 'import sys; print(sys.version)'
   seer python lab analysis.py
   seer python lab < analysis.py`,
-		Args: args(1, 2, "a sandbox"),
+		Args: cli.Args(1, 2, "a sandbox"),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if err := checkTimeout(timeout); err != nil {
+			if err := cli.CheckTimeout(timeout); err != nil {
 				return err
 			}
 			text, inline := code, cmd.Flags().Changed("code")
 			switch {
 			case inline && len(given) == 2:
-				return usagef("give the code with -c or a FILE, not both: %s", cmd.UseLine())
+				return cli.Usagef("give the code with -c or a FILE, not both: %s", cmd.UseLine())
 			case len(given) == 2:
 				data, err := os.ReadFile(given[1])
 				if err != nil {
-					return failedItself(readError(err))
+					return cli.ExecFailure(readError(err))
 				}
 				text, inline = string(data), true
 			}
 			if session {
 				return a.pythonInSession(cmd.Context(), given[0], text, inline, timeout)
 			}
-			return failedItself(a.exec(cmd.Context(), given[0], false, a.freshPython(text, inline, timeout)))
+			return cli.ExecFailure(a.exec(cmd.Context(), given[0], false, a.freshPython(text, inline, timeout)))
 		},
-		ValidArgsFunction: a.completeSandboxThenFile,
+		ValidArgsFunction: a.CompleteSandboxThenFile,
 	}
 	c.Flags().StringVarP(&code, "code", "c", "", "the `CODE` to run")
 	c.Flags().BoolVar(&session, "session", false, "in the interpreter of the session, with its variables")
@@ -62,11 +63,11 @@ makes stays there.
 
 // freshPython is pythonSpec, and says in a cli session that there is an interpreter with
 // variables.
-func (a *app) freshPython(code string, given bool, timeout time.Duration) func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error) {
+func (a app) freshPython(code string, given bool, timeout time.Duration) func(context.Context, *engine.Sandbox) (protocol.ProcessSpec, error) {
 	spec := pythonSpec(code, given, timeout)
 	return func(ctx context.Context, s *engine.Sandbox) (protocol.ProcessSpec, error) {
-		if cli, err := inCLI(ctx, s); err == nil && cli {
-			a.ui.Tell("A fresh interpreter; --session runs the code with the variables of the session.")
+		if keeps, err := inCLI(ctx, s); err == nil && keeps {
+			a.UI.Tell("A fresh interpreter; --session runs the code with the variables of the session.")
 		}
 		return spec(ctx, s)
 	}
@@ -78,7 +79,7 @@ func pythonSpec(code string, given bool, timeout time.Duration) func(context.Con
 	return func(ctx context.Context, s *engine.Sandbox) (protocol.ProcessSpec, error) {
 		h, err := s.Runtime().Health(ctx)
 		if err != nil {
-			return protocol.ProcessSpec{}, providerError(err)
+			return protocol.ProcessSpec{}, cli.ProviderError(err)
 		}
 		argv := []string{h.Python, "-u", "-"}
 		if given {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/interpreter"
@@ -14,19 +15,19 @@ import (
 )
 
 // pythonInSession runs code in the interpreter of a cli session, which keeps its variables.
-func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool, timeout time.Duration) error {
-	s, err := a.open(ctx, ref)
+func (a app) pythonInSession(ctx context.Context, ref, code string, given bool, timeout time.Duration) error {
+	s, err := a.Open(ctx, ref)
 	if err != nil {
-		return failedItself(err)
+		return cli.ExecFailure(err)
 	}
 	defer s.Close()
-	if cli, err := inCLI(ctx, s); err != nil || !cli {
-		return failedItself(errors.Join(err, unlessCLI(ref, err)))
+	if keeps, err := inCLI(ctx, s); err != nil || !keeps {
+		return cli.ExecFailure(errors.Join(err, unlessCLI(ref, err)))
 	}
 	if !given {
-		text, err := io.ReadAll(a.ui.In)
+		text, err := io.ReadAll(a.UI.In)
 		if err != nil {
-			return failedItself(err)
+			return cli.ExecFailure(err)
 		}
 		code = string(text)
 	}
@@ -35,7 +36,7 @@ func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool,
 		ctx, stop = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the code was interrupted after %s", timeout))
 		defer stop()
 	}
-	stdout, stderr, end := a.streams()
+	stdout, stderr, end := a.Streams()
 	err = interpreter.Stream(ctx, s.Runtime(), interpreter.Python{}, code, stdout, stderr)
 	if ferr := end(); err == nil {
 		err = ferr
@@ -43,12 +44,12 @@ func (a *app) pythonInSession(ctx context.Context, ref, code string, given bool,
 	var raised *protocol.CallError
 	switch {
 	case errors.As(err, &raised):
-		fmt.Fprintln(a.ui.Stderr(), raised.Traceback)
-		return passThrough(1)
+		fmt.Fprintln(a.UI.Stderr(), raised.Traceback)
+		return cli.PassThrough(1)
 	case errors.Is(err, context.DeadlineExceeded):
 		err = context.Cause(ctx)
 	}
-	return failedItself(providerError(err))
+	return cli.ExecFailure(cli.ProviderError(err))
 }
 
 // inCLI reports whether the sandbox has an interpreter that keeps its variables.

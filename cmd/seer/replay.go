@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/record"
@@ -25,7 +26,7 @@ type replayFlags struct {
 	isolation          string
 }
 
-func newReplay(a *app) *cobra.Command {
+func newReplay(a app) *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay RUN [FILE] [-- COMMAND…]",
@@ -53,7 +54,7 @@ into a folder, as seer serve does, and they answer until Ctrl-C.`,
 				before = dash
 			}
 			if before < 1 || before > 2 {
-				return usagef("seer replay needs the outputs folder of a run: %s", cmd.UseLine())
+				return cli.Usagef("seer replay needs the outputs folder of a run: %s", cmd.UseLine())
 			}
 			return nil
 		},
@@ -72,14 +73,14 @@ into a folder, as seer serve does, and they answer until Ctrl-C.`,
 			return a.replay(cmd.Context(), given[0], file, command, f)
 		},
 	}
-	addSet(c, &f.set)
-	addTrust(c, a)
+	cli.AddSet(c, &f.set)
+	a.AddTrust(c)
 	c.Flags().StringVar(&f.outputs, "outputs", "", "the `DIR` for the results (default RUN/replay)")
 	c.Flags().StringVar(&f.isolation, "isolation", "", "how the agent is confined, in place of agent.isolation: auto, bubblewrap,\ngvisor; none runs it as an ordinary process")
 	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions([]string{"auto", "bubblewrap", "gvisor", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().StringVar(&f.out, "out", "", "run no agent; write what one needs into `DIR` and answer until Ctrl-C")
 	c.Flags().StringVar(&f.mode, "as", "library", "with --out: library, mcp, prompt, or a plugin's `MODE`")
-	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
+	_ = c.RegisterFlagCompletionFunc("as", a.CompleteMode)
 	return c
 }
 
@@ -92,12 +93,12 @@ func openRecord(dir string) (*record.Folder, error) {
 		}
 	}
 	if err != nil {
-		return nil, &codeError{code: exitNotFound, kind: "not_found", err: err}
+		return nil, &cli.ExitError{Code: cli.ExitNotFound, Kind: "not_found", Err: err}
 	}
 	return f, nil
 }
 
-func (a *app) replay(ctx context.Context, dir, file string, command []string, f replayFlags) error {
+func (a app) replay(ctx context.Context, dir, file string, command []string, f replayFlags) error {
 	folder, err := openRecord(dir)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 			return err
 		}
 	}
-	exp, err := a.loadExperiment(ctx, file, f.set)
+	exp, err := a.LoadExperiment(ctx, file, f.set)
 	if err != nil {
 		return err
 	}
@@ -120,23 +121,23 @@ func (a *app) replay(ctx context.Context, dir, file string, command []string, f 
 	if exp.Outputs, err = filepath.Abs(f.outputs); err != nil {
 		return err
 	}
-	a.stop.cleans("asking the agent to end and collecting its results")
+	a.Stop.SetCleanup("asking the agent to end and collecting its results")
 	return a.agentWork(run.Options{Isolation: f.isolation}, func(e *engine.Engine, o run.Options) (run.Result, error) {
 		return run.Replay(ctx, e, exp, folder, o)
 	})
 }
 
 // experimentOf is the file that a run was made from.
-func (a *app) experimentOf(dir string) (string, error) {
+func (a app) experimentOf(dir string) (string, error) {
 	// Not a.engine: which plugins that one has is decided by the experiment's folder.
-	e, err := engine.New(engine.Options{StateDir: a.stateDir, Version: a.version()})
+	e, err := engine.New(engine.Options{StateDir: a.StateDir, Version: a.Version()})
 	if err != nil {
 		return "", err
 	}
 	defer e.Close()
 	file, err := run.ExperimentOf(e, dir)
 	if errors.Is(err, run.ErrNoFile) {
-		return "", usagef("%w; name it: seer replay %s FILE", err, term.ShellQuoted(dir))
+		return "", cli.Usagef("%w; name it: seer replay %s FILE", err, term.ShellQuoted(dir))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: seer replay %s FILE", err, term.ShellQuoted(dir))
@@ -145,12 +146,12 @@ func (a *app) experimentOf(dir string) (string, error) {
 }
 
 // stage answers from a record until ctx ends.
-func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
+func (a app) stage(ctx context.Context, dir string, f replayFlags) error {
 	folder, err := openRecord(dir)
 	if err != nil {
 		return err
 	}
-	e, err := a.engine()
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
@@ -175,20 +176,20 @@ func (a *app) stage(ctx context.Context, dir string, f replayFlags) error {
 		if err != nil {
 			return err
 		}
-		w, err := writeSurface(ctx, f.out, made, v, records)
+		w, err := cli.WriteSurface(ctx, f.out, made, v, records)
 		if err != nil {
 			return err
 		}
 		files = append(files, w.Files...)
 	}
-	err = a.print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
+	err = a.Print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, sanitize.Text(strings.Join(files, "\n")))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a.ui.Tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
+	a.UI.Tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
 	<-ctx.Done()
 	return nil
 }

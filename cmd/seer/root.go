@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 // Groups of commands, in the order of the help.
@@ -34,24 +36,25 @@ const rootExample = `  seer init my-experiment && cd my-experiment
   seer call lab model_tools.get_model_info
   seer down lab`
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	cobra.EnableCommandSorting = false // the order of the groups is that of the work
 	root := &cobra.Command{
 		Use: "seer", Short: "Research environments for AI agents", Long: rootLong, Example: rootExample,
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setUp() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.SetUp() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
-	root.SetOut(a.ui.Stdout())
-	root.SetErr(a.ui.Stderr())
+	root.SetOut(a.UI.Stdout())
+	root.SetErr(a.UI.Stderr())
 	root.SetFlagErrorFunc(flagError)
-	a.globalFlags(root)
+	a.GlobalFlags(root)
 	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))
 	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), newSnapshot(a), newSnapshots(a), newFork(a), newDown(a), newGC(a))
 	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newShell(a), newCp(a), newForward(a), newOpen(a), newLogs(a), newUsage(a), newWatch(a))
 	addGroup(root, groupServe, "Functions for an agent:", newServe(a), newCall(a), newCalls(a), newToken(a), newMCP(a), newReplay(a))
-	addGroup(root, groupSetup, "Setting up:", newConfig(a), newPlugin(a), newDoctor(a), newVersion(a))
-	root.AddCommand(exitCodesTopic())
+	addGroup(root, groupSetup, "Setting up:", newConfig(a), newPlugin(a), newDoctor(a), newVersion(base))
+	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)
 	return root
@@ -77,7 +80,7 @@ func withoutFlagsInUsage(c *cobra.Command) {
 // flagError adds the one hint that people need with commands of their own.
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.Name() == "exec" {
-		return usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
+		return cli.Usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
 	}
 	return err
 }

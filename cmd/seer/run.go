@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/run"
 )
 
-func newRun(a *app) *cobra.Command {
+func newRun(a app) *cobra.Command {
 	var set []string
 	var keep bool
 	var check engine.CheckOptions
@@ -32,77 +33,77 @@ itself fails, and 15 when nobody has confirmed.`,
 		Example: `  seer run seer.yaml
   seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
   seer run seer.yaml --keep      # look around in it afterwards`,
-		Args: args(1, 1, "the experiment FILE"),
+		Args: cli.Args(1, 1, "the experiment FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.runExperiment(cmd.Context(), given[0], set, keep, check)
 		},
-		ValidArgsFunction: completeExperiment,
+		ValidArgsFunction: cli.CompleteExperiment,
 	}
-	addSet(c, &set)
-	addUnguarded(c, &check)
-	addTrust(c, a)
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &check)
+	a.AddTrust(c)
 	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
 	return c
 }
 
-func (a *app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
-	exp, err := a.loadExperiment(ctx, file, set)
+func (a app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
+	exp, err := a.LoadExperiment(ctx, file, set)
 	if err != nil {
 		return err
 	}
-	a.stop.cleans("asking the agent to end, collecting its results and ending the sandbox")
+	a.Stop.SetCleanup("asking the agent to end, collecting its results and ending the sandbox")
 	return a.agentWork(run.Options{Keep: keep, Check: check, AskKeep: a.askKeep}, func(e *engine.Engine, o run.Options) (run.Result, error) {
 		return run.Run(ctx, e, exp, o)
 	})
 }
 
 // askKeep asks whether a run that was stopped leaves its sandbox. Silence is no.
-func (a *app) askKeep(ctx context.Context, sandbox string) bool {
-	yes, err := a.ui.Confirm(ctx, "Keep the sandbox "+sandbox+"?")
+func (a app) askKeep(ctx context.Context, sandbox string) bool {
+	yes, err := a.UI.Confirm(ctx, "Keep the sandbox "+sandbox+"?")
 	return err == nil && yes
 }
 
 // agentWork lets an agent run, with its output as it comes, and tells what came of it.
-func (a *app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (run.Result, error)) error {
-	e, err := a.engine()
+func (a app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (run.Result, error)) error {
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
 	if o.Seer, err = os.Executable(); err != nil {
 		return err
 	}
-	stdout, stderr, end := a.streams()
-	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.ui.Progress
+	stdout, stderr, end := a.Streams()
+	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.UI.Progress
 	result, err := work(e, o)
 	if ferr := end(); err == nil {
 		err = ferr
 	}
 	if err != nil {
-		if result.Sandbox != "" && !a.jsonOut && kindOf(err) == engine.KindCancelled {
-			a.ui.Tell("Results so far: %s", result.Outputs)
+		if result.Sandbox != "" && !a.JSON && cli.KindOf(err) == engine.KindCancelled {
+			a.UI.Tell("Results so far: %s", result.Outputs)
 		}
 		return err
 	}
-	if a.jsonOut {
-		if err := a.printJSON(map[string]run.Result{"result": result}); err != nil {
+	if a.JSON {
+		if err := a.PrintJSON(map[string]run.Result{"result": result}); err != nil {
 			return err
 		}
 	}
-	if result.ExitCode != 0 && a.ui.ReaderGone() {
+	if result.ExitCode != 0 && a.UI.ReaderGone() {
 		return syscall.EPIPE // which is what ended the agent, too
 	}
 	if result.ExitCode != 0 {
 		a.account(result)
 		return agentFailed(result)
 	}
-	a.ui.Tell("Results: %s", result.Outputs)
+	a.UI.Tell("Results: %s", result.Outputs)
 	a.account(result)
 	return nil
 }
 
 // account says what a run was: its calls, its time, its cost and where its record is. A
 // replay has no sandbox, and is none of these.
-func (a *app) account(r run.Result) {
+func (a app) account(r run.Result) {
 	if r.Sandbox == "" {
 		return
 	}
@@ -117,9 +118,9 @@ func (a *app) account(r run.Result) {
 	if r.Record != "" {
 		text += "; record: " + r.Record
 	}
-	a.ui.Tell("%s", text)
+	a.UI.Tell("%s", text)
 }
 
 func agentFailed(r run.Result) error {
-	return &codeError{code: exitAgent, kind: "agent", err: fmt.Errorf("the agent ended with exit code %d; what it said is above, and what it left is in %s", r.ExitCode, r.Outputs)}
+	return &cli.ExitError{Code: cli.ExitAgent, Kind: "agent", Err: fmt.Errorf("the agent ended with exit code %d; what it said is above, and what it left is in %s", r.ExitCode, r.Outputs)}
 }

@@ -14,13 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/engine/surface"
 )
 
-func newServe(a *app) *cobra.Command {
+func newServe(a app) *cobra.Command {
 	var f serveFlags
 	var pairs []string
 	c := &cobra.Command{
@@ -52,7 +53,7 @@ plain text where that is no JSON.`,
   seer serve lab interface.py --as mcp --name model_tools --out .
   seer serve lab interface.py --as skill --option dir=.agents/skills
   seer serve lab interface.py --name model_tools --out workspace --watch`,
-		Args: args(2, 2, "a sandbox and the interface FILE"),
+		Args: cli.Args(2, 2, "a sandbox and the interface FILE"),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			var err error
 			if f.options, err = exposeOptions(pairs); err != nil {
@@ -60,14 +61,14 @@ plain text where that is no JSON.`,
 			}
 			return a.serve(cmd.Context(), f, given[0], given[1])
 		},
-		ValidArgsFunction: a.completeSandboxThenFile,
+		ValidArgsFunction: a.CompleteSandboxThenFile,
 	}
 	c.Flags().StringVar(&f.mode, "as", "library", "how the functions reach the agent: library, mcp, prompt, skill, or a plugin's `MODE`")
 	c.Flags().StringVar(&f.name, "name", "", "the `NAME` of the module, server and service (default: the file's)")
 	c.Flags().StringVar(&f.out, "out", ".", "the `DIR` to write to")
 	c.Flags().StringArrayVar(&pairs, "option", nil, "an option of the mode: `KEY=VALUE`, as in dir=.agents/skills; may be repeated")
 	c.Flags().BoolVarP(&f.watch, "watch", "w", false, "go on, and serve the file again when it changes")
-	_ = c.RegisterFlagCompletionFunc("as", a.completeMode)
+	_ = c.RegisterFlagCompletionFunc("as", a.CompleteMode)
 	return c
 }
 
@@ -92,10 +93,10 @@ func exposeOptions(pairs []string) (map[string]any, error) {
 	for _, pair := range pairs {
 		key, text, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, usagef("--option %s is not KEY=VALUE", pair)
+			return nil, cli.Usagef("--option %s is not KEY=VALUE", pair)
 		}
 		if _, twice := options[key]; twice {
-			return nil, usagef("--option %s is given twice", key)
+			return nil, cli.Usagef("--option %s is given twice", key)
 		}
 		options[key] = text
 		if json.Valid([]byte(text)) {
@@ -105,9 +106,9 @@ func exposeOptions(pairs []string) (map[string]any, error) {
 	return options, nil
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
-	a.lockDir = filepath.Dir(file)
-	s, err := a.open(ctx, ref)
+func (a app) serve(ctx context.Context, f serveFlags, ref, file string) error {
+	a.LockDir = filepath.Dir(file)
+	s, err := a.Open(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -136,8 +137,8 @@ func (a *app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 }
 
 // serveOnce serves the file and writes what the agent needs.
-func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, file string, again bool) (*engine.Service, surface.Written, error) {
-	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.ui.Progress})
+func (a app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, file string, again bool) (*engine.Service, surface.Written, error) {
+	v, err := s.Serve(ctx, engine.ServeOptions{File: file, Name: f.name, ExposeAs: f.mode, InPlace: again, Progress: a.UI.Progress})
 	if err != nil {
 		return nil, surface.Written{}, (&experiment.Experiment{}).Explain(err) // whose file nobody named here
 	}
@@ -145,7 +146,7 @@ func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, fi
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
-	e, err := a.engine()
+	e, err := a.Engine()
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
@@ -153,21 +154,21 @@ func (a *app) serveOnce(ctx context.Context, s *engine.Sandbox, f serveFlags, fi
 	if err != nil {
 		return nil, surface.Written{}, err
 	}
-	written, err := writeSurface(ctx, f.out, made, v, records)
+	written, err := cli.WriteSurface(ctx, f.out, made, v, records)
 	return v, written, err
 }
 
-func (a *app) printServed(s *engine.Sandbox, service *engine.Service, f serveFlags, written surface.Written) error {
+func (a app) printServed(s *engine.Sandbox, service *engine.Service, f serveFlags, written surface.Written) error {
 	result := served{Sandbox: s.ID(), Service: service.Name(), Mode: f.mode, Written: written, Functions: functionNames(service)}
-	return a.print(result, func(w io.Writer) error {
-		a.ui.Tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
+	return a.Print(result, func(w io.Writer) error {
+		a.UI.Tell("Serving %s: %s", result.Service, strings.Join(result.Functions, ", "))
 		for _, f := range written.Files {
 			if _, err := fmt.Fprintln(w, sanitize.Line(f)); err != nil {
 				return err
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(written.Env)) {
-			a.ui.Tell("The agent needs %s=%s", name, written.Env[name])
+			a.UI.Tell("The agent needs %s=%s", name, written.Env[name])
 		}
 		return nil
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
@@ -27,7 +28,7 @@ const settle = 150 * time.Millisecond
 
 // watcher serves a file again whenever it has changed.
 type watcher struct {
-	app   *app
+	app   app
 	file  string
 	serve func(ctx context.Context) (*engine.Service, error)
 	seen  [sha256.Size]byte // of the file that was last served, or tried to be
@@ -55,7 +56,7 @@ func (w *watcher) run(ctx context.Context) error {
 	if err := notify.Add(filepath.Dir(w.file)); err != nil {
 		return fmt.Errorf("watch the folder of %s: %w", w.file, err)
 	}
-	w.app.ui.Tell("Watching %s; Ctrl-C ends that, and the service stays", w.file)
+	w.app.UI.Tell("Watching %s; Ctrl-C ends that, and the service stays", w.file)
 	rest := time.NewTimer(settle) // also for what has changed until now
 	defer rest.Stop()
 	for {
@@ -63,7 +64,7 @@ func (w *watcher) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case err := <-notify.Errors:
-			w.app.ui.Note("warning", "a change may have been missed: "+err.Error())
+			w.app.UI.Note("warning", "a change may have been missed: "+err.Error())
 			rest.Reset(settle)
 		case e := <-notify.Events:
 			if filepath.Base(e.Name) == filepath.Base(w.file) {
@@ -99,8 +100,8 @@ func (w *watcher) look(ctx context.Context) error {
 	case w.gone(err):
 		return err
 	case err != nil:
-		w.app.report(err, exitCode(err, nil))
-		w.app.ui.Note("not loaded", "what was served before stays")
+		w.app.Report(err, cli.ExitCode(err, nil))
+		w.app.UI.Note("not loaded", "what was served before stays")
 		return nil
 	}
 	return w.tell(v)
@@ -108,7 +109,7 @@ func (w *watcher) look(ctx context.Context) error {
 
 // gone reports whether there is nothing left to serve in.
 func (w *watcher) gone(err error) bool {
-	k := kindOf(err)
+	k := cli.KindOf(err)
 	return err != nil && k != engine.KindService && k != engine.KindConfig
 }
 
@@ -119,8 +120,8 @@ func (w *watcher) tell(v *engine.Service) error {
 	if p := v.InPlace(); p != nil {
 		c.Kept, c.Reason = p.Kept, p.Reason
 	}
-	if w.app.jsonOut {
-		return w.app.printJSON(c)
+	if w.app.JSON {
+		return w.app.PrintJSON(c)
 	}
 	how := "loaded anew"
 	if c.Reason != "" {
@@ -129,7 +130,7 @@ func (w *watcher) tell(v *engine.Service) error {
 	if c.Kept {
 		how = "taken over, what was loaded is kept"
 	}
-	return w.app.println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), sanitize.Line(v.Name()), sanitize.Line(how), sanitize.Line(c.text())))
+	return w.app.Println(fmt.Sprintf("%s %s: %s%s", time.Now().Format("15:04:05"), sanitize.Line(v.Name()), sanitize.Line(how), sanitize.Line(c.text())))
 }
 
 func (c change) text() string {

@@ -8,11 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newShell(a *app) *cobra.Command {
+func newShell(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell ID [-- CMD…]",
 		Short: "Open a terminal in a sandbox",
@@ -20,21 +21,21 @@ func newShell(a *app) *cobra.Command {
 the command. It needs a terminal here; without one use seer exec. When the
 connection is lost for good, the shell and what it has started in the foreground end.`,
 		Example:           "  seer shell lab\n  seer shell lab -- htop",
-		Args:              args(1, -1, "a sandbox"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, -1, "a sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if a.jsonOut {
-				return usagef("seer shell is a terminal and has no --json; run a command with: seer exec %s --json -- CMD", given[0])
+			if a.JSON {
+				return cli.Usagef("seer shell is a terminal and has no --json; run a command with: seer exec %s --json -- CMD", given[0])
 			}
-			if !a.ui.InputIsTerminal() || !term.IsTerminal(int(os.Stdout.Fd())) {
-				return usagef("seer shell needs a terminal; run a command without one with: seer exec %s -- CMD", given[0])
+			if !a.UI.InputIsTerminal() || !term.IsTerminal(int(os.Stdout.Fd())) {
+				return cli.Usagef("seer shell needs a terminal; run a command without one with: seer exec %s -- CMD", given[0])
 			}
-			s, err := a.open(cmd.Context(), given[0])
+			s, err := a.Open(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			return failedItself(a.shell(cmd.Context(), s, given[1:]))
+			return cli.ExecFailure(a.shell(cmd.Context(), s, given[1:]))
 		},
 	}
 }
@@ -42,8 +43,8 @@ connection is lost for good, the shell and what it has started in the foreground
 const anyShell = `if command -v bash >/dev/null; then exec bash -i; fi; exec sh -i`
 
 // shell runs a command on a terminal of the sandbox that mirrors this one.
-func (a *app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error {
-	fd := int(a.ui.In.Fd())
+func (a app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error {
+	fd := int(a.UI.In.Fd())
 	cols, rows, err := term.GetSize(fd)
 	if err != nil {
 		return err
@@ -59,10 +60,10 @@ func (a *app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error
 	defer func() { _ = term.Restore(fd, before) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go a.ui.FollowSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
-	done, err := s.Exec(ctx, spec, a.ui.In, a.ui.Raw(a.ui.Out), io.Discard)
+	go a.UI.FollowSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
+	done, err := s.Exec(ctx, spec, a.UI.In, a.UI.Raw(a.UI.Out), io.Discard)
 	if err != nil {
 		return err
 	}
-	return passThrough(done.ExitCode)
+	return cli.PassThrough(done.ExitCode)
 }

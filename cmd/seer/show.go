@@ -9,12 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newShow(a *app) *cobra.Command {
+func newShow(a app) *cobra.Command {
 	var keys bool
 	c := &cobra.Command{
 		Use:   "show ID [--keys]",
@@ -23,10 +24,10 @@ func newShow(a *app) *cobra.Command {
 token of Jupyter and the password of VS Code, is told with --keys and under --json
 only, so that the text can be shown to anybody.`,
 		Example:           "  seer show lab\n  seer show lab --keys\n  seer show sb-4k --json | jq -r .environment.jupyter_url",
-		Args:              args(1, 1, "the ID or name of a sandbox"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 1, "the ID or name of a sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
@@ -34,7 +35,7 @@ only, so that the text can be shown to anybody.`,
 			if err != nil {
 				return err
 			}
-			return a.print(info, func(w io.Writer) error { return showText(w, info, keys) })
+			return a.Print(info, func(w io.Writer) error { return showText(w, info, keys) })
 		},
 	}
 	c.Flags().BoolVar(&keys, "keys", false, "tell the token of Jupyter and the password of VS Code, too")

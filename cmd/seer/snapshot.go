@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
-func newSnapshot(a *app) *cobra.Command {
+func newSnapshot(a app) *cobra.Command {
 	var o engine.SaveOptions
 	c := &cobra.Command{
 		Use:   "snapshot ID [NAME] [--description TEXT] [--live | --memory]",
@@ -29,25 +30,25 @@ image: {snapshot: ID}.
 
 All outlive the sandbox.`,
 		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
-		Args:              args(1, 2, "the sandbox, and a name"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 2, "the sandbox, and a name"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
 			if len(given) == 2 {
-				o.Name, o.Progress = given[1], a.ui.Progress
+				o.Name, o.Progress = given[1], a.UI.Progress
 				return a.save(cmd.Context(), e, given[0], o)
 			}
 			if o.Live || o.Memory || o.Description != "" {
-				return usagef("--live, --memory and --description need a NAME")
+				return cli.Usagef("--live, --memory and --description need a NAME")
 			}
-			image, err := e.Snapshot(cmd.Context(), given[0], a.ui.Progress)
+			image, err := e.Snapshot(cmd.Context(), given[0], a.UI.Progress)
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]string{"snapshot": image}, func(io.Writer) error { return a.println(image) })
+			return a.Print(map[string]string{"snapshot": image}, func(io.Writer) error { return a.Println(image) })
 		},
 	}
 	c.Flags().StringVar(&o.Description, "description", "", "a `TEXT` to remember it by")
@@ -56,12 +57,12 @@ All outlive the sandbox.`,
 	return c
 }
 
-func (a *app) save(ctx context.Context, e *engine.Engine, ref string, o engine.SaveOptions) error {
+func (a app) save(ctx context.Context, e *engine.Engine, ref string, o engine.SaveOptions) error {
 	saved, err := e.Save(ctx, ref, o)
 	if err != nil {
 		return err
 	}
-	return a.print(a.describeSnapshot(ctx, saved), func(io.Writer) error { return a.println(saved.Name) })
+	return a.Print(a.describeSnapshot(ctx, saved), func(io.Writer) error { return a.Println(saved.Name) })
 }
 
 // snapshotInfo is a snapshot as the commands tell it.
@@ -75,9 +76,9 @@ type snapshotInfo struct {
 	Damaged string          `json:"damaged,omitempty"`
 }
 
-func (a *app) describeSnapshot(ctx context.Context, s snapshot.Snapshot) snapshotInfo {
+func (a app) describeSnapshot(ctx context.Context, s snapshot.Snapshot) snapshotInfo {
 	info := snapshotInfo{Name: s.Name, ID: s.ID, Meta: s.Meta, Trees: s.Trees, Bytes: s.Bytes, Damaged: s.Damaged}
-	if e, err := a.engine(); err == nil {
+	if e, err := a.Engine(); err == nil {
 		info.Signer = e.SignerOf(ctx, s)
 	}
 	return info

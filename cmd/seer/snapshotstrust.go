@@ -6,10 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 )
 
-func newSnapshotsTrust(a *app) *cobra.Command {
+func newSnapshotsTrust(a app) *cobra.Command {
 	var signer, forget string
 	c := &cobra.Command{
 		Use:   "trust [NAME] [--signer FINGERPRINT | --forget FINGERPRINT]",
@@ -28,15 +29,15 @@ Without either: show your key's fingerprint and the signers that you trust.`,
 		Example: `  seer snapshots trust
   seer snapshots trust after-setup
   seer snapshots trust --signer SHA256:uNiVztksCsDhcc0u9e8BrMQkgKN7wSVo7RjAmTFI6Qw`,
-		Args: args(0, 1, "at most a snapshot"), ValidArgsFunction: a.completeSnapshot,
+		Args: cli.Args(0, 1, "at most a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.engine()
+			e, err := a.Engine()
 			if err != nil {
 				return err
 			}
 			switch {
 			case signer != "" && forget != "" || len(given) == 1 && signer+forget != "":
-				return usagef("give one of NAME, --signer and --forget")
+				return cli.Usagef("give one of NAME, --signer and --forget")
 			case len(given) == 1:
 				return a.signSnapshot(cmd, e, given[0])
 			case signer != "":
@@ -55,24 +56,24 @@ Without either: show your key's fingerprint and the signers that you trust.`,
 	return c
 }
 
-func (a *app) signSnapshot(cmd *cobra.Command, e *engine.Engine, name string) error {
-	done := a.ui.Working("snapshot", "reading "+name)
+func (a app) signSnapshot(cmd *cobra.Command, e *engine.Engine, name string) error {
+	done := a.UI.Working("snapshot", "reading "+name)
 	signed, err := e.SignSnapshot(cmd.Context(), name)
 	done()
 	if err != nil {
 		return importError(err)
 	}
-	return a.print(a.describeSnapshot(cmd.Context(), signed), func(io.Writer) error {
-		return a.println("signed " + signed.Name + ", " + signed.ID)
+	return a.Print(a.describeSnapshot(cmd.Context(), signed), func(io.Writer) error {
+		return a.Println("signed " + signed.Name + ", " + signed.ID)
 	})
 }
 
-func (a *app) printSigners(cmd *cobra.Command, e *engine.Engine) error {
+func (a app) printSigners(cmd *cobra.Command, e *engine.Engine) error {
 	signers, err := e.Signers(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return a.print(signers, func(w io.Writer) error {
+	return a.Print(signers, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "yours   ", signers.Own)
 		for _, fingerprint := range signers.Trusted {
 			if err == nil {

@@ -16,14 +16,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newToken(a *app) *cobra.Command {
-	return family("token", "Let others call a service, within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
+func newToken(a app) *cobra.Command {
+	return cli.Family("token", "Let others call a service, within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
 }
 
 type tokenFlags struct {
@@ -33,7 +34,7 @@ type tokenFlags struct {
 	out       string
 }
 
-func newTokenNew(a *app) *cobra.Command {
+func newTokenNew(a app) *cobra.Command {
 	var f tokenFlags
 	c := &cobra.Command{
 		Use:   "new ID SERVICE [--function NAME]… --out FILE",
@@ -45,7 +46,7 @@ a limit does not run, and its error says why. Whoever reads the file can call.
 A bound of an argument is JSON Schema: --argument 'generate.max_tokens={"maximum": 512}'.`,
 		Example: `  seer token new lab model_tools --function next_words --calls 100 --expires 2h --out guest.json
   seer token new lab model_tools --rate 60/min --spend 1.50 --argument 'layer.index={"maximum": 11}'`,
-		Args:              args(2, 2, "a sandbox and a SERVICE"),
+		Args:              cli.Args(2, 2, "a sandbox and a SERVICE"),
 		ValidArgsFunction: a.completeSandboxThenService,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.tokenNew(cmd.Context(), f, given[0], given[1])
@@ -65,7 +66,7 @@ A bound of an argument is JSON Schema: --argument 'generate.max_tokens={"maximum
 // limits are the flags as a token has them.
 func (f *tokenFlags) limits(now time.Time) (protocol.Token, error) {
 	if f.access.Calls < 0 || f.access.Spend < 0 || f.access.Expires < 0 {
-		return protocol.Token{}, usagef("a limit is above zero; leave it out where there is none")
+		return protocol.Token{}, cli.Usagef("a limit is above zero; leave it out where there is none")
 	}
 	f.access.Arguments = map[string]map[string]any{}
 	for _, bound := range f.arguments {
@@ -73,7 +74,7 @@ func (f *tokenFlags) limits(now time.Time) (protocol.Token, error) {
 		fn, param, dotted := strings.Cut(place, ".")
 		var schema map[string]any
 		if !ok || !dotted || json.Unmarshal([]byte(text), &schema) != nil || schema == nil {
-			return protocol.Token{}, usagef("%q is no bound; write FUNCTION.PARAMETER=SCHEMA, as in 'generate.max_tokens={\"maximum\": 512}'", bound)
+			return protocol.Token{}, cli.Usagef("%q is no bound; write FUNCTION.PARAMETER=SCHEMA, as in 'generate.max_tokens={\"maximum\": 512}'", bound)
 		}
 		if f.access.Arguments[fn] == nil {
 			f.access.Arguments[fn] = map[string]any{}
@@ -82,7 +83,7 @@ func (f *tokenFlags) limits(now time.Time) (protocol.Token, error) {
 	}
 	t, err := engine.TokenOf(f.access, now)
 	if err != nil {
-		return t, usagef("--rate: %w; write it as 60/min, 5/s or 100/12h", err)
+		return t, cli.Usagef("--rate: %w; write it as 60/min, 5/s or 100/12h", err)
 	}
 	t.Name = f.name
 	return t, nil
@@ -95,7 +96,7 @@ type madeToken struct {
 	Connection string `json:"connection"`
 }
 
-func (a *app) tokenNew(ctx context.Context, f tokenFlags, ref, name string) error {
+func (a app) tokenNew(ctx context.Context, f tokenFlags, ref, name string) error {
 	limits, err := f.limits(time.Now())
 	if err != nil {
 		return err
@@ -118,9 +119,9 @@ func (a *app) tokenNew(ctx context.Context, f tokenFlags, ref, name string) erro
 		if err != nil {
 			return err
 		}
-		return a.print(madeToken{ID: made.ID, Service: name, Connection: file}, func(io.Writer) error {
-			a.ui.Tell("The token %s of %s may call %s", made.ID, name, listText(functionNames(held)))
-			return a.println(file)
+		return a.Print(madeToken{ID: made.ID, Service: name, Connection: file}, func(io.Writer) error {
+			a.UI.Tell("The token %s of %s may call %s", made.ID, name, listText(functionNames(held)))
+			return a.Println(file)
 		})
 	})
 }
@@ -140,8 +141,8 @@ func listText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (a *app) withService(ctx context.Context, ref, name string, use func(*engine.Service) error) error {
-	s, err := a.open(ctx, ref)
+func (a app) withService(ctx context.Context, ref, name string, use func(*engine.Service) error) error {
+	s, err := a.Open(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -153,12 +154,12 @@ func (a *app) withService(ctx context.Context, ref, name string, use func(*engin
 	return use(v)
 }
 
-func newTokenLs(a *app) *cobra.Command {
+func newTokenLs(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls ID SERVICE", Aliases: []string{"list"}, Short: "List the tokens of a service, their limits and use",
 		Long:              "List the tokens of a service, what they may and what they have been used for. The one\nthat is called main is that of whoever serves it.",
 		Example:           "  seer token ls lab model_tools",
-		Args:              args(2, 2, "a sandbox and a SERVICE"),
+		Args:              cli.Args(2, 2, "a sandbox and a SERVICE"),
 		ValidArgsFunction: a.completeSandboxThenService,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.withService(cmd.Context(), given[0], given[1], func(v *engine.Service) error {
@@ -169,20 +170,20 @@ func newTokenLs(a *app) *cobra.Command {
 				if tokens == nil {
 					tokens = []protocol.Token{}
 				}
-				return a.print(tokens, func(w io.Writer) error {
-					return term.PrintTable(w, a.ui.Width(), tokenColumns(), tokenRows(tokens))
+				return a.Print(tokens, func(w io.Writer) error {
+					return term.PrintTable(w, a.UI.Width(), tokenColumns(), tokenRows(tokens))
 				})
 			})
 		},
 	}
 }
 
-func newTokenRevoke(a *app) *cobra.Command {
+func newTokenRevoke(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID SERVICE TOKEN…", Short: "End tokens",
 		Long:              "End tokens: what was made with them is closed, and nothing more can be called with them.",
 		Example:           "  seer token revoke lab model_tools t-0c1d2e3f4a5b6c7d",
-		Args:              args(3, -1, "a sandbox, a SERVICE and a TOKEN"),
+		Args:              cli.Args(3, -1, "a sandbox, a SERVICE and a TOKEN"),
 		ValidArgsFunction: a.completeTokens,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			return a.withService(cmd.Context(), given[0], given[1], func(v *engine.Service) error {
@@ -191,7 +192,7 @@ func newTokenRevoke(a *app) *cobra.Command {
 						return err
 					}
 				}
-				return a.print(given[2:], func(io.Writer) error { return nil })
+				return a.Print(given[2:], func(io.Writer) error { return nil })
 			})
 		},
 	}

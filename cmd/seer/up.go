@@ -7,13 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 )
 
-func newUp(a *app) *cobra.Command {
+func newUp(a app) *cobra.Command {
 	var set []string
 	var o engine.UpOptions
 	c := &cobra.Command{
@@ -28,46 +29,46 @@ Its ID is printed on stdout.`,
   seer up seer.yaml --snapshot after-setup
   id=$(seer up seer.yaml --quiet)
   seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
-		Args:              args(1, 1, "the experiment FILE"),
-		ValidArgsFunction: completeExperiment,
+		Args:              cli.Args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: cli.CompleteExperiment,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			for _, flag := range []string{"name", "snapshot"} {
 				if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
-					return usagef("--%s is empty; give a name, or leave the flag out", flag)
+					return cli.Usagef("--%s is empty; give a name, or leave the flag out", flag)
 				}
 			}
 			if err := machine.CheckName(o.Name); err != nil {
-				return usagef("--name: %w", err)
+				return cli.Usagef("--name: %w", err)
 			}
 			return a.up(cmd.Context(), given[0], set, o)
 		},
 	}
-	addSet(c, &set)
-	addUnguarded(c, &o.CheckOptions)
-	addTrust(c, a)
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &o.CheckOptions)
+	a.AddTrust(c)
 	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "`NAME` of a snapshot whose files the sandbox begins with")
-	_ = c.RegisterFlagCompletionFunc("snapshot", a.completeSnapshot)
+	_ = c.RegisterFlagCompletionFunc("snapshot", a.CompleteSnapshot)
 	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; no two live ones share one")
 	return c
 }
 
-func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOptions) error {
-	exp, err := a.loadExperiment(ctx, file, set)
+func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptions) error {
+	exp, err := a.LoadExperiment(ctx, file, set)
 	if err != nil {
 		return err
 	}
-	e, err := a.engine()
+	e, err := a.Engine()
 	if err != nil {
 		return err
 	}
-	a.stop.cleans("ending what was started")
-	o.Progress = a.ui.Progress
+	a.Stop.SetCleanup("ending what was started")
+	o.Progress = a.UI.Progress
 	s, err := e.Up(ctx, exp, o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	a.stop.cleans("")
+	a.Stop.SetCleanup("")
 	info, err := s.Info(ctx)
 	if err != nil {
 		return err
@@ -76,15 +77,15 @@ func (a *app) up(ctx context.Context, file string, set []string, o engine.UpOpti
 	if err != nil {
 		return err
 	}
-	return a.print(info, func(io.Writer) error {
+	return a.Print(info, func(io.Writer) error {
 		ref := info.ID
 		if info.Name != "" {
 			ref = info.Name
 		}
-		if err := a.println(info.ID); err != nil {
+		if err := a.Println(info.ID); err != nil {
 			return err
 		}
-		a.ui.Tell("%s until %s. Now: %s, or: seer down %s", where(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
+		a.UI.Tell("%s until %s. Now: %s, or: seer down %s", where(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
 		return nil
 	})
 }

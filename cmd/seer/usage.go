@@ -6,20 +6,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newUsage(a *app) *cobra.Command {
+func newUsage(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "usage ID",
 		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",
 		Long:              "Tell what a sandbox uses now: processor time, memory, disks, GPUs and processes.",
 		Example:           "  seer usage lab\n  watch seer usage lab",
-		Args:              args(1, 1, "a sandbox"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 1, "a sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.open(cmd.Context(), given[0])
+			s, err := a.Open(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
@@ -28,7 +29,7 @@ func newUsage(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(u, func(w io.Writer) error {
+			return a.Print(u, func(w io.Writer) error {
 				fmt.Fprintf(w, "%-10s %.1f s of %g cores, load %.2f\n", "processor", u.CPUSeconds, u.CPUCount, first(u.Load))
 				limit := ""
 				if u.MemoryLimit > 0 {

@@ -6,11 +6,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newWatch(a *app) *cobra.Command {
+func newWatch(a app) *cobra.Command {
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "watch ID [PATH] [-r]",
@@ -18,21 +19,21 @@ func newWatch(a *app) *cobra.Command {
 		Long: `Tell what changes in a folder of a sandbox (default /workspace), as it happens, until
 Ctrl-C. "lost" means that there was more than could be told.`,
 		Example:           "  seer watch lab -r\n  seer watch lab /workspace/outputs --json",
-		Args:              args(1, 2, "a sandbox, and a folder"),
-		ValidArgsFunction: a.completeSandbox,
+		Args:              cli.Args(1, 2, "a sandbox, and a folder"),
+		ValidArgsFunction: a.CompleteSandbox,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			path := "/workspace"
 			if len(given) > 1 {
 				path = given[1]
 			}
-			s, err := a.open(cmd.Context(), given[0])
+			s, err := a.Open(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
 			defer s.Close()
 			for event, err := range s.Watch(cmd.Context(), path, recursive) {
 				if err != nil {
-					if a.stop.signal() != nil {
+					if a.Stop.Signal() != nil {
 						return nil
 					}
 					return err
@@ -40,10 +41,10 @@ Ctrl-C. "lost" means that there was more than could be told.`,
 				if event.Type == protocol.WatchReady {
 					continue
 				}
-				if a.jsonOut {
-					err = a.printJSON(event)
+				if a.JSON {
+					err = a.PrintJSON(event)
 				} else {
-					err = a.println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), sanitize.Line(string(event.Type)), sanitize.Line(event.Path)))
+					err = a.Println(fmt.Sprintf("%s %-10s %s", time.Now().Format("15:04:05"), sanitize.Line(string(event.Type)), sanitize.Line(event.Path)))
 				}
 				if err != nil {
 					return err

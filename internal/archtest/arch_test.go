@@ -95,6 +95,7 @@ var allowed = map[string][]string{
 	"e2e/...":              {"engine/enginetest/..."},
 	"bench/...":            {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
 
+	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine", "engine/experiment", "engine/image/registry", "engine/machine", "engine/protocol", "engine/sanitize", "engine/snapshot", "engine/surface", "engine/trust", "sdk"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
 }

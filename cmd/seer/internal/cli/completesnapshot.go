@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"slices"
@@ -11,10 +11,11 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func (a *app) completeSnapshot(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
-	store, err := a.snapshotStore()
+// CompleteSnapshot offers the snapshots that are not named yet.
+func (a *App) CompleteSnapshot(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	store, err := a.SnapshotStore()
 	if err != nil {
-		return nil, noFiles
+		return nil, NoFiles
 	}
 	all, _ := store.List(cmd.Context())
 	var names []string
@@ -23,23 +24,23 @@ func (a *app) completeSnapshot(cmd *cobra.Command, given []string, _ string) ([]
 			names = append(names, strings.TrimRight(s.Name+"\t"+sanitize.Line(s.Description), "\t"))
 		}
 	}
-	return names, noFiles
+	return names, NoFiles
 }
 
-// completeProvider offers this computer and what plugins provide.
-func (a *app) completeProvider(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteProvider offers this computer and what plugins provide.
+func (a *App) CompleteProvider(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	names := []string{"local\tthis computer"}
-	a.eachManifest(cmd.Context(), func(m sdk.Manifest) {
+	a.EachManifest(cmd.Context(), func(m sdk.Manifest) {
 		if slices.ContainsFunc(m.Implements, func(c string) bool { return strings.HasPrefix(c, "provider/") }) {
 			names = append(names, m.Provides...)
 		}
 	})
-	return names, noFiles
+	return names, NoFiles
 }
 
-// snapshotStore is that of this computer.
-func (a *app) snapshotStore() (*snapshot.Store, error) {
-	e, err := a.engine()
+// SnapshotStore is that of this computer.
+func (a *App) SnapshotStore() (*snapshot.Store, error) {
+	e, err := a.Engine()
 	if err != nil {
 		return nil, err
 	}

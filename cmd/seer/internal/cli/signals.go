@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 )
 
-// stopper turns signals into a clean stop: the first one cancels the work's
+// Stopper turns signals into a clean stop: the first one cancels the work's
 // context, the second one ends the program at once. What then still runs ends with
 // its lease.
-type stopper struct {
+type Stopper struct {
 	ui *term.Terminal
 
 	mu       sync.Mutex
@@ -25,11 +25,11 @@ type stopper struct {
 	at       time.Time // when it came
 }
 
-func newStopper(ui *term.Terminal) *stopper { return &stopper{ui: ui} }
+func newStopper(ui *term.Terminal) *Stopper { return &Stopper{ui: ui} }
 
 // watch returns a context that ends with the first signal. release ends the
 // watching.
-func (s *stopper) watch(ctx context.Context) (_ context.Context, release func()) {
+func (s *Stopper) watch(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 4)
 	// With SIGPIPE among them, a write to a closed pipe is an error like others, so
@@ -59,7 +59,7 @@ func (s *stopper) watch(ctx context.Context) (_ context.Context, release func())
 // program and to its group.
 const oneSignal = 100 * time.Millisecond
 
-func (s *stopper) handle(sig os.Signal, cancel func()) {
+func (s *Stopper) handle(sig os.Signal, cancel func()) {
 	s.mu.Lock()
 	before, cleaning, first := s.got, s.cleaning, s.first
 	s.first = nil
@@ -86,22 +86,22 @@ func (s *stopper) handle(sig os.Signal, cancel func()) {
 	}
 }
 
-// signal is what stopped the program, or nil.
-func (s *stopper) signal() os.Signal {
+// Signal is what stopped the program, or nil.
+func (s *Stopper) Signal() os.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.got
 }
 
-// cleans says what a stop would have to do now; empty = nothing.
-func (s *stopper) cleans(what string) {
+// SetCleanup says what a stop would have to do now; empty = nothing.
+func (s *Stopper) SetCleanup(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cleaning = what
 }
 
-// intercept gives the first Ctrl-C to f, which reports whether it took it.
-func (s *stopper) intercept(f func() bool) {
+// Intercept gives the first Ctrl-C to f, which reports whether it took it.
+func (s *Stopper) Intercept(f func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.first = f

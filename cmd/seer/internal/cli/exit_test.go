@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		engine.KindService, engine.KindCall, engine.KindInterrupted, engine.KindUnauthorized, engine.KindUnsupported, engine.KindNoSpace,
 		engine.KindCancelled, engine.KindTimeout,
 	}
-	manual, err := os.ReadFile("../../docs/cli.md")
+	manual, err := os.ReadFile("../../../../docs/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +42,10 @@ func TestASignalCountsMoreThanWhatItLedTo(t *testing.T) {
 		want int
 	}{
 		{nil, nil, 0}, {failed, nil, exitProvider}, {failed, syscall.SIGINT, 130}, {nil, syscall.SIGTERM, 143},
-		{passThrough(9), syscall.SIGINT, 9}, {failedItself(failed), nil, exitExec}, {failedItself(failed), syscall.SIGINT, 130},
-		{usagef("no"), nil, exitUsage}, {syscall.EPIPE, nil, 141}, {passThrough(0), nil, 0},
+		{PassThrough(9), syscall.SIGINT, 9}, {ExecFailure(failed), nil, exitExec}, {ExecFailure(failed), syscall.SIGINT, 130},
+		{Usagef("no"), nil, ExitUsage}, {syscall.EPIPE, nil, 141}, {PassThrough(0), nil, 0},
 	} {
-		if got := exitCode(c.err, c.sig); got != c.want {
+		if got := ExitCode(c.err, c.sig); got != c.want {
 			t.Errorf("%v after %v is %d, want %d", c.err, c.sig, got, c.want)
 		}
 	}

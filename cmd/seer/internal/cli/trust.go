@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -15,13 +15,14 @@ import (
 // trustFlags answer the question for an experiment's effects in advance.
 type trustFlags struct{ always, once bool }
 
-func addTrust(c *cobra.Command, a *app) {
+// AddTrust adds the flags that answer the question for an experiment's effects.
+func (a *App) AddTrust(c *cobra.Command) {
 	c.Flags().BoolVar(&a.trust.always, "trust", false, "confirm what the experiment does beyond its folder and its\nconfinement, for good")
 	c.Flags().BoolVarP(&a.trust.once, "yes", "y", false, "confirm it this once, as scripts do")
 }
 
 // askTrust shows the effects and asks for them, unless a flag has answered.
-func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, error) {
+func (a *App) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, error) {
 	switch {
 	case a.trust.always:
 		a.tellEffects(e, "confirmed with --trust")
@@ -30,14 +31,14 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 		a.tellEffects(e, "confirmed with --yes")
 		return trust.Once, nil
 	}
-	if !a.ui.CanAsk() {
+	if !a.UI.CanAsk() {
 		return trust.No, nil
 	}
 	a.tellEffects(e, "")
 	if e.Unconfined {
-		fmt.Fprintln(a.ui.Stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
+		fmt.Fprintln(a.UI.Stderr(), "Unconfined code can read and change everything that you can. If the experiment is not\nyour own, confine it: --set agent.isolation=gvisor, --set sandbox.isolation=gvisor.")
 	}
-	yes, err := a.ui.Confirm(ctx, "Allow this now and from now on?")
+	yes, err := a.UI.Confirm(ctx, "Allow this now and from now on?")
 	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
 		return trust.No, nil
 	}
@@ -48,18 +49,18 @@ func (a *app) askTrust(ctx context.Context, e trust.Effects) (trust.Answer, erro
 }
 
 // tellEffects prints the lines, which the experiment's author has a part in.
-func (a *app) tellEffects(e trust.Effects, how string) {
+func (a *App) tellEffects(e trust.Effects, how string) {
 	if how != "" {
-		a.ui.Tell("%s reaches beyond its folder and its confinement (%s):", sanitize.Text(e.Subject), how)
+		a.UI.Tell("%s reaches beyond its folder and its confinement (%s):", sanitize.Text(e.Subject), how)
 	} else {
-		fmt.Fprintf(a.ui.Stderr(), "%s reaches beyond its folder and its confinement:\n", sanitize.Text(e.Subject))
+		fmt.Fprintf(a.UI.Stderr(), "%s reaches beyond its folder and its confinement:\n", sanitize.Text(e.Subject))
 	}
 	for _, line := range e.Outside {
 		if how != "" {
-			a.ui.Tell("  %s", sanitize.Text(line))
+			a.UI.Tell("  %s", sanitize.Text(line))
 			continue
 		}
-		fmt.Fprintf(a.ui.Stderr(), "  %s\n", sanitize.Text(line))
+		fmt.Fprintf(a.UI.Stderr(), "  %s\n", sanitize.Text(line))
 	}
 }
 

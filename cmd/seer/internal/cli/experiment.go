@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-// loadExperiment reads an experiment. The plugins of this program are from then on
+// LoadExperiment reads an experiment. The plugins of this program are from then on
 // those of the seer.lock beside it.
-func (a *app) loadExperiment(ctx context.Context, file string, set []string) (*experiment.Experiment, error) {
+func (a *App) LoadExperiment(ctx context.Context, file string, set []string) (*experiment.Experiment, error) {
 	if file == "" {
-		return nil, usagef("the name of the experiment FILE is empty; seer init writes one, seer.yaml")
+		return nil, Usagef("the name of the experiment FILE is empty; seer init writes one, seer.yaml")
 	}
-	a.lockDir = filepath.Dir(file)
+	a.LockDir = filepath.Dir(file)
 	exp, err := experiment.Load(ctx, file, experiment.LoadOptions{Set: set, Partial: true})
 	if err == nil && len(exp.Mistakes()) > 0 {
 		return nil, a.mistakes(ctx, exp)
@@ -30,8 +30,8 @@ func (a *app) loadExperiment(ctx context.Context, file string, set []string) (*e
 
 // mistakes are all that can be found in an experiment that has some already, so that nobody
 // mends a file in two rounds.
-func (a *app) mistakes(ctx context.Context, exp *experiment.Experiment) error {
-	e, err := a.engine()
+func (a *App) mistakes(ctx context.Context, exp *experiment.Experiment) error {
+	e, err := a.Engine()
 	if err != nil {
 		return exp.Mistakes()
 	}
@@ -42,7 +42,8 @@ func (a *app) mistakes(ctx context.Context, exp *experiment.Experiment) error {
 	return report.Err()
 }
 
-func addSet(c *cobra.Command, set *[]string) {
+// AddSet adds the flags that override fields of the experiment.
+func AddSet(c *cobra.Command, set *[]string) {
 	c.Flags().Var(&overrides{to: set}, "set", "override a field: `KEY=VALUE`, as in sandbox.timeout=2h; may be repeated")
 	c.Flags().Var(&overrides{to: set, text: true}, "set-string", "override a field with a text that is not read as YAML: `KEY=TEXT`; may be repeated")
 }
@@ -75,11 +76,13 @@ func (o *overrides) String() string { return "" }
 // Type implements [pflag.Value].
 func (o *overrides) Type() string { return "stringArray" }
 
-func addUnguarded(c *cobra.Command, o *engine.CheckOptions) {
+// AddUnguarded adds the flag for providers that cannot end their machines.
+func AddUnguarded(c *cobra.Command, o *engine.CheckOptions) {
 	c.Flags().BoolVar(&o.Unguarded, "unguarded", false, "also on a provider that cannot end its machines by itself:\none that loses its seer then costs money until you end it")
 }
 
-func completeExperiment(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+// CompleteExperiment offers YAML files as the first argument.
+func CompleteExperiment(_ *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

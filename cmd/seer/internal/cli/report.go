@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -20,28 +20,28 @@ type errorJSON struct {
 	Details  any    `json:"details,omitempty"` // config: the mistakes; call, service: the remote error; untrusted: the effects
 }
 
-// report tells the user why the program failed, on stderr.
-func (a *app) report(err error, code int) {
+// Report tells the user why the program failed, on stderr.
+func (a *App) Report(err error, code int) {
 	if err == nil || err.Error() == "" || isBrokenPipe(err) {
 		return
 	}
-	if a.jsonOut {
+	if a.JSON {
 		shown := errorJSON{Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}
-		_ = term.WriteJSON(a.ui.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
+		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
 	if kindText(err) != string(engine.KindCancelled) {
-		a.ui.Reveal()
+		a.UI.Reveal()
 	}
-	a.ui.Fail(message(err))
+	a.UI.Fail(message(err))
 }
 
 func kindText(err error) string {
-	var own *codeError
-	if errors.As(err, &own) && own.kind != "" {
-		return own.kind
+	var own *ExitError
+	if errors.As(err, &own) && own.Kind != "" {
+		return own.Kind
 	}
-	return string(kindOf(err))
+	return string(KindOf(err))
 }
 
 // message is the error as a person should read it: one sentence, then the list of

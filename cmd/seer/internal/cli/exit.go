@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 const (
 	exitOK           = 0
 	exitInternal     = 1
-	exitUsage        = 2
-	exitConfig       = 3
-	exitNotFound     = 4
-	exitPlugin       = 5
+	ExitUsage        = 2
+	ExitConfig       = 3
+	ExitNotFound     = 4
+	ExitPlugin       = 5
 	exitProvider     = 6
 	exitService      = 7
 	exitCall         = 8
 	exitInterrupted  = 9
 	exitUnauthorized = 10
-	exitAgent        = 11
+	ExitAgent        = 11
 	exitConflict     = 12
 	exitUnsupported  = 13
 	exitNoSpace      = 14
@@ -62,18 +62,19 @@ const exitCodesText = `seer ends with one of these codes:
 exec and python end with the code of the command that they ran, and with 125 when
 Seer itself failed; a command line that cannot be meant is 2 there too.`
 
-func exitCodesTopic() *cobra.Command {
+// ExitCodesTopic is the help about exit codes.
+func ExitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesText}
 }
 
 func codeOfKind(k engine.Kind) int {
 	switch k {
 	case engine.KindConfig:
-		return exitConfig
+		return ExitConfig
 	case engine.KindNotFound:
-		return exitNotFound
+		return ExitNotFound
 	case engine.KindPlugin:
-		return exitPlugin
+		return ExitPlugin
 	case engine.KindProvider:
 		return exitProvider
 	case engine.KindService:
@@ -100,14 +101,14 @@ func codeOfKind(k engine.Kind) int {
 	return exitInternal
 }
 
-// exitCode is what err means to a shell. A signal that stopped the work counts
+// ExitCode is what err means to a shell. A signal that stopped the work counts
 // more than the error that stopping led to.
-func exitCode(err error, stopped os.Signal) int {
-	var own *codeError
+func ExitCode(err error, stopped os.Signal) int {
+	var own *ExitError
 	number, signalled := stopped.(syscall.Signal)
 	switch {
 	case errors.As(err, &own) && (own.final || !signalled):
-		return own.code
+		return own.Code
 	case signalled:
 		return exitSignal + int(number)
 	case err == nil:
@@ -115,13 +116,13 @@ func exitCode(err error, stopped os.Signal) int {
 	case isBrokenPipe(err):
 		return exitSignal + int(syscall.SIGPIPE)
 	}
-	return codeOfKind(kindOf(err))
+	return codeOfKind(KindOf(err))
 }
 
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
 
-// kindOf is [engine.KindOf], with what only a command line knows.
-func kindOf(err error) engine.Kind {
+// KindOf is [engine.KindOf], with what only a command line knows.
+func KindOf(err error) engine.Kind {
 	var ambiguous *machine.AmbiguousError
 	var conflict *machine.ConflictError
 	switch {
@@ -135,36 +136,38 @@ func kindOf(err error) engine.Kind {
 	return engine.KindOf(err)
 }
 
-// codeError ends the program with a code of its own.
-type codeError struct {
-	code  int
-	kind  string // for --json
+// ExitError ends the program with a code of its own.
+type ExitError struct {
+	Code  int
+	Kind  string // for --json
 	final bool   // the code stands also after a signal
-	err   error  // nil = there is nothing to say
+	Err   error  // nil = there is nothing to say
 }
 
-func (e *codeError) Error() string {
-	if e.err == nil {
+// Error is empty where there is nothing to say.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
 		return ""
 	}
-	return e.err.Error()
+	return e.Err.Error()
 }
 
-func (e *codeError) Unwrap() error { return e.err }
+// Unwrap gives the error behind the code.
+func (e *ExitError) Unwrap() error { return e.Err }
 
-// passThrough ends the program with the code of a command that was run.
-func passThrough(code int) error {
+// PassThrough ends the program with the code of a command that was run.
+func PassThrough(code int) error {
 	if code == 0 {
 		return nil
 	}
-	return &codeError{code: code, final: true}
+	return &ExitError{Code: code, final: true}
 }
 
-// failedItself marks an error of exec and python, whose codes are the command's.
-func failedItself(err error) error {
-	var own *codeError
+// ExecFailure marks an error of exec and python, whose codes are the command's.
+func ExecFailure(err error) error {
+	var own *ExitError
 	if err == nil || errors.As(err, &own) || isBrokenPipe(err) {
 		return err
 	}
-	return &codeError{code: exitExec, kind: string(kindOf(err)), err: err}
+	return &ExitError{Code: exitExec, Kind: string(KindOf(err)), Err: err}
 }

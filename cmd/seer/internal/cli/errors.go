@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -17,14 +17,14 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usagef is the error of a command line that cannot be meant.
-func usagef(format string, args ...any) error {
-	return &codeError{code: exitUsage, kind: "usage", err: &usageError{fmt.Errorf(format, args...)}}
+// Usagef is the error of a command line that cannot be meant.
+func Usagef(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Kind: "usage", Err: &usageError{fmt.Errorf(format, args...)}}
 }
 
 // asUsage is for errors of the parser, which come before any command runs.
 func asUsage(cmd *cobra.Command, err error) error {
-	var own *codeError
+	var own *ExitError
 	if errors.As(err, &own) {
 		return err
 	}
@@ -34,27 +34,27 @@ func asUsage(cmd *cobra.Command, err error) error {
 	if strings.Contains(text, "did you mean") {
 		end = "?"
 	}
-	return usagef("%s%s See: %s --help", text, end, cmd.CommandPath())
+	return Usagef("%s%s See: %s --help", text, end, cmd.CommandPath())
 }
 
-// checkTimeout refuses a limit that is over before anything begins.
-func checkTimeout(timeout time.Duration) error {
+// CheckTimeout refuses a limit that is over before anything begins.
+func CheckTimeout(timeout time.Duration) error {
 	if timeout < 0 {
-		return usagef("--timeout %s is over before it begins; give a time such as 90s or 5m", timeout)
+		return Usagef("--timeout %s is over before it begins; give a time such as 90s or 5m", timeout)
 	}
 	return nil
 }
 
-// providerError is for errors of the way to a sandbox, which have no kind yet.
-func providerError(err error) error {
+// ProviderError is for errors of the way to a sandbox, which have no kind yet.
+func ProviderError(err error) error {
 	if err == nil || engine.KindOf(err) != engine.KindInternal {
 		return err
 	}
 	return &engine.Error{Kind: engine.KindProvider, Err: err}
 }
 
-// connectionError is for a connection file that cannot be used.
-func connectionError(err error) error {
+// ConnectionError is for a connection file that cannot be used.
+func ConnectionError(err error) error {
 	if engine.KindOf(err) == engine.KindNotFound {
 		return err
 	}

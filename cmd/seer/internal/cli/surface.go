@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 // Files beside a surface for agents that read them; seer run uses the same names.
 const (
-	mcpFile    = "mcp.json"
-	promptFile = "prompt.md"
+	MCPConfigFile = "mcp.json"
+	promptFile    = "prompt.md"
 )
 
-// writeSurface writes the files of a surface, and for the parts that are no files
+// WriteSurface writes the files of a surface, and for the parts that are no files
 // those that agents usually read.
-func writeSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() protocol.Connection }, records surface.Records) (surface.Written, error) {
+func WriteSurface(ctx context.Context, out string, made sdk.Surface, service interface{ Connection() protocol.Connection }, records surface.Records) (surface.Written, error) {
 	seer, err := os.Executable()
 	if err != nil {
 		return surface.Written{}, err
@@ -31,7 +31,7 @@ func writeSurface(ctx context.Context, out string, made sdk.Surface, service int
 	if err != nil {
 		return w, err
 	}
-	path := filepath.Join(dir, mcpFile)
+	path := filepath.Join(dir, MCPConfigFile)
 	if err := surface.WriteMCPConfig(ctx, path, w.MCPServers, records); err != nil {
 		return w, err
 	}
