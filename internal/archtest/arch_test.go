@@ -96,6 +96,7 @@ var allowed = map[string][]string{
 	"bench/...":            {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
 
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine", "engine/experiment", "engine/image/registry", "engine/machine", "engine/protocol", "engine/sanitize", "engine/snapshot", "engine/surface", "engine/trust", "sdk"},
+	"cmd/seer/internal/snapshotcmd":   {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/snapshot", "engine/trust"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
 }

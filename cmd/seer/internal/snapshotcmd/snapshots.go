@@ -1,4 +1,4 @@
-package main
+package snapshotcmd
 
 import (
 	"errors"
@@ -16,7 +16,9 @@ import (
 	"github.com/seer-engine/seer/engine/trust"
 )
 
-func newSnapshots(a app) *cobra.Command {
+// NewSnapshots makes the command seer snapshots.
+func NewSnapshots(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return cli.Family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
 }
 

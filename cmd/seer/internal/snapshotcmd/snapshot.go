@@ -1,4 +1,4 @@
-package main
+package snapshotcmd
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
-func newSnapshot(a app) *cobra.Command {
+// NewSnapshot makes the command seer snapshot.
+func NewSnapshot(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var o engine.SaveOptions
 	c := &cobra.Command{
 		Use:   "snapshot ID [NAME] [--description TEXT] [--live | --memory]",
