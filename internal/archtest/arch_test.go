@@ -97,6 +97,7 @@ var allowed = map[string][]string{
 
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine", "engine/experiment", "engine/image/registry", "engine/machine", "engine/protocol", "engine/sanitize", "engine/snapshot", "engine/surface", "engine/trust", "sdk"},
 	"cmd/seer/internal/snapshotcmd":   {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/snapshot", "engine/trust"},
+	"cmd/seer/internal/plugincmd":     {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/enginetest/plugintest", "engine/host", "engine/host/access", "engine/plugin/bundle", "engine/plugin/bundle/transfer", "engine/plugin/install", "engine/plugin/oci", "engine/plugin/scaffold", "engine/plugin/sign", "engine/plugin/store", "engine/sanitize", "engine/state", "sdk", "sdk/schema", "sdk/sdktest"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
 }

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"context"
@@ -16,7 +16,9 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func newPlugin(a app) *cobra.Command {
+// NewPlugin makes the command seer plugin.
+func NewPlugin(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return cli.Family("plugin", "Install, allow and write plugins",
 		newPluginLs(a), newPluginInfo(a), newPluginInstall(a), newPluginUninstall(a),
 		newPluginGrant(a), newPluginRevoke(a), newPluginAudit(a), newPluginPolicy(a), newPluginRepin(a),
