@@ -98,6 +98,7 @@ var allowed = map[string][]string{
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine", "engine/experiment", "engine/image/registry", "engine/machine", "engine/protocol", "engine/sanitize", "engine/snapshot", "engine/surface", "engine/trust", "sdk"},
 	"cmd/seer/internal/snapshotcmd":   {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/snapshot", "engine/trust"},
 	"cmd/seer/internal/plugincmd":     {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/enginetest/plugintest", "engine/host", "engine/host/access", "engine/plugin/bundle", "engine/plugin/bundle/transfer", "engine/plugin/install", "engine/plugin/oci", "engine/plugin/scaffold", "engine/plugin/sign", "engine/plugin/store", "engine/sanitize", "engine/state", "sdk", "sdk/schema", "sdk/sdktest"},
+	"cmd/seer/internal/mcpcmd":        {"cmd/seer/internal/cli", "engine", "engine/mcp", "engine/mcp/notebook", "engine/mcp/shell", "engine/notebook", "engine/protocol"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
 }
@@ -107,7 +108,7 @@ var onlyImporters = map[string][]string{
 	"github.com/extism/go-sdk":               {"engine/host"},
 	"github.com/tetratelabs/wazero":          {"engine/host"},
 	"github.com/extism/go-pdk":               {"sdk/guest"},
-	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer"},
+	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer/internal/mcpcmd"},
 	"github.com/modal-labs/modal-client":     {"plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"google.golang.org/grpc":                 {"bench/helper", "engine/host", "sdk/guest/guestgrpc", "plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"github.com/spf13/cobra":                 {"cmd/seer"},

@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newMCP(a app) *cobra.Command {
+// NewMCP makes the command seer mcp.
+func NewMCP(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	m := &mcpCommand{app: a}
 	c := &cobra.Command{
 		Use:   "mcp --connection FILE | --notebook ID|URL | --shell ID|FILE",
