@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/callcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/mcpcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
@@ -55,7 +56,7 @@ func newRoot(base *cli.App) *cobra.Command {
 	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))
 	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), snapshotcmd.NewSnapshot(base), snapshotcmd.NewSnapshots(base), newFork(a), newDown(a), newGC(a))
 	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newShell(a), newCp(a), newForward(a), newOpen(a), newLogs(a), newUsage(a), newWatch(a))
-	addGroup(root, groupServe, "Functions for an agent:", newServe(a), newCall(a), newCalls(a), newToken(a), mcpcmd.NewMCP(base), newReplay(a))
+	addGroup(root, groupServe, "Functions for an agent:", callcmd.NewServe(base), callcmd.NewCall(base), callcmd.NewCalls(base), callcmd.NewToken(base), mcpcmd.NewMCP(base), newReplay(a))
 	addGroup(root, groupSetup, "Setting up:", newConfig(a), plugincmd.NewPlugin(base), newDoctor(a), newVersion(base))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)

@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"cmp"
@@ -23,7 +23,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newToken(a app) *cobra.Command {
+// NewToken makes the command seer token.
+func NewToken(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return cli.Family("token", "Let others call a service, within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
 }
 

@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-func newCalls(a app) *cobra.Command {
+// NewCalls makes the command seer calls.
+func NewCalls(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return cli.Family("calls", "List, wait for and cancel calls of served functions", newCallsLs(a), newCallsWait(a), newCallsCancel(a))
 }
 

@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"context"
@@ -21,7 +21,9 @@ import (
 	"github.com/seer-engine/seer/engine/surface"
 )
 
-func newServe(a app) *cobra.Command {
+// NewServe makes the command seer serve.
+func NewServe(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var f serveFlags
 	var pairs []string
 	c := &cobra.Command{

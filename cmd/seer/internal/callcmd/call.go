@@ -1,4 +1,4 @@
-package main
+package callcmd
 
 import (
 	"context"
@@ -26,7 +26,9 @@ type callFlags struct {
 	show       showFlags
 }
 
-func newCall(a app) *cobra.Command {
+// NewCall makes the command seer call.
+func NewCall(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var f callFlags
 	c := &cobra.Command{
 		Use:   "call ID SERVICE.FUNCTION [key=value…]",
