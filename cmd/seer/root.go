@@ -5,6 +5,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/callcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/experimentcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/mcpcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
@@ -53,11 +54,11 @@ func newRoot(base *cli.App) *cobra.Command {
 	root.SetErr(a.UI.Stderr())
 	root.SetFlagErrorFunc(flagError)
 	a.GlobalFlags(root)
-	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))
+	addGroup(root, groupStart, "Start here:", experimentcmd.NewInit(base), experimentcmd.NewRun(base), experimentcmd.NewPlan(base), experimentcmd.NewOffers(base))
 	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), snapshotcmd.NewSnapshot(base), snapshotcmd.NewSnapshots(base), newFork(a), newDown(a), newGC(a))
 	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newShell(a), newCp(a), newForward(a), newOpen(a), newLogs(a), newUsage(a), newWatch(a))
-	addGroup(root, groupServe, "Functions for an agent:", callcmd.NewServe(base), callcmd.NewCall(base), callcmd.NewCalls(base), callcmd.NewToken(base), mcpcmd.NewMCP(base), newReplay(a))
-	addGroup(root, groupSetup, "Setting up:", newConfig(a), plugincmd.NewPlugin(base), newDoctor(a), newVersion(base))
+	addGroup(root, groupServe, "Functions for an agent:", callcmd.NewServe(base), callcmd.NewCall(base), callcmd.NewCalls(base), callcmd.NewToken(base), mcpcmd.NewMCP(base), experimentcmd.NewReplay(base))
+	addGroup(root, groupSetup, "Setting up:", experimentcmd.NewConfig(base), plugincmd.NewPlugin(base), experimentcmd.NewDoctor(base), newVersion(base))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)

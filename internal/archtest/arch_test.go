@@ -100,6 +100,7 @@ var allowed = map[string][]string{
 	"cmd/seer/internal/plugincmd":     {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/enginetest/plugintest", "engine/host", "engine/host/access", "engine/plugin/bundle", "engine/plugin/bundle/transfer", "engine/plugin/install", "engine/plugin/oci", "engine/plugin/scaffold", "engine/plugin/sign", "engine/plugin/store", "engine/sanitize", "engine/state", "sdk", "sdk/schema", "sdk/sdktest"},
 	"cmd/seer/internal/mcpcmd":        {"cmd/seer/internal/cli", "engine", "engine/mcp", "engine/mcp/notebook", "engine/mcp/shell", "engine/notebook", "engine/protocol"},
 	"cmd/seer/internal/callcmd":       {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/experiment", "engine/protocol", "engine/protocol/value", "engine/sanitize", "engine/surface", "sdk"},
+	"cmd/seer/internal/experimentcmd": {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine", "engine/experiment", "engine/preflight", "engine/record", "engine/run", "engine/sanitize", "sdk", "sdk/gpu"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
 }

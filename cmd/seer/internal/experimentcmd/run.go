@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine/run"
 )
 
-func newRun(a app) *cobra.Command {
+// NewRun makes the command seer run.
+func NewRun(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var set []string
 	var keep bool
 	var check engine.CheckOptions

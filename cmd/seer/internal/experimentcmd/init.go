@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"errors"
@@ -20,7 +20,9 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-func newInit(a app) *cobra.Command {
+// NewInit makes the command seer init.
+func NewInit(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var mode string
 	kinds := experiment.TemplateKinds()
 	c := &cobra.Command{

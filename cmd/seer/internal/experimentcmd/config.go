@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"fmt"
@@ -12,7 +12,9 @@ import (
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
-func newConfig(a app) *cobra.Command {
+// NewConfig makes the command seer config.
+func NewConfig(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return cli.Family("config", "Check experiment files, print their schema", newConfigCheck(a), newConfigSchema(a))
 }
 

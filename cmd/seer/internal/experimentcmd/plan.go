@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"fmt"
@@ -11,7 +11,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newPlan(a app) *cobra.Command {
+// NewPlan makes the command seer plan.
+func NewPlan(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var set []string
 	var check engine.CheckOptions
 	c := &cobra.Command{

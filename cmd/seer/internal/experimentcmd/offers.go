@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"cmp"
@@ -15,7 +15,9 @@ import (
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
-func newOffers(a app) *cobra.Command {
+// NewOffers makes the command seer offers.
+func NewOffers(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var q sdk.OfferQuery
 	var providers []string
 	var most float64

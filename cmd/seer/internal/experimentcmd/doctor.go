@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"errors"
@@ -12,7 +12,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newDoctor(a app) *cobra.Command {
+// NewDoctor makes the command seer doctor.
+func NewDoctor(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor [--fix]",

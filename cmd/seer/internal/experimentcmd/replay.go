@@ -1,4 +1,4 @@
-package main
+package experimentcmd
 
 import (
 	"context"
@@ -26,7 +26,9 @@ type replayFlags struct {
 	isolation          string
 }
 
-func newReplay(a app) *cobra.Command {
+// NewReplay makes the command seer replay.
+func NewReplay(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay RUN [FILE] [-- COMMAND…]",
