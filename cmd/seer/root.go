@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/experimentcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/mcpcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/sandboxcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
 )
 
@@ -41,8 +42,7 @@ const rootExample = `  seer init my-experiment && cd my-experiment
   seer call lab model_tools.get_model_info
   seer down lab`
 
-func newRoot(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newRoot(a *cli.App) *cobra.Command {
 	cobra.EnableCommandSorting = false // the order of the groups is that of the work
 	root := &cobra.Command{
 		Use: "seer", Short: "Research environments for AI agents", Long: rootLong, Example: rootExample,
@@ -54,11 +54,20 @@ func newRoot(base *cli.App) *cobra.Command {
 	root.SetErr(a.UI.Stderr())
 	root.SetFlagErrorFunc(flagError)
 	a.GlobalFlags(root)
-	addGroup(root, groupStart, "Start here:", experimentcmd.NewInit(base), experimentcmd.NewRun(base), experimentcmd.NewPlan(base), experimentcmd.NewOffers(base))
-	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), snapshotcmd.NewSnapshot(base), snapshotcmd.NewSnapshots(base), newFork(a), newDown(a), newGC(a))
-	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newShell(a), newCp(a), newForward(a), newOpen(a), newLogs(a), newUsage(a), newWatch(a))
-	addGroup(root, groupServe, "Functions for an agent:", callcmd.NewServe(base), callcmd.NewCall(base), callcmd.NewCalls(base), callcmd.NewToken(base), mcpcmd.NewMCP(base), experimentcmd.NewReplay(base))
-	addGroup(root, groupSetup, "Setting up:", experimentcmd.NewConfig(base), plugincmd.NewPlugin(base), experimentcmd.NewDoctor(base), newVersion(base))
+	addGroup(root, groupStart, "Start here:",
+		experimentcmd.NewInit(a), experimentcmd.NewRun(a), experimentcmd.NewPlan(a), experimentcmd.NewOffers(a))
+	addGroup(root, groupSandbox, "Sandboxes:",
+		sandboxcmd.NewUp(a), sandboxcmd.NewLs(a), sandboxcmd.NewShow(a), snapshotcmd.NewSnapshot(a),
+		snapshotcmd.NewSnapshots(a), sandboxcmd.NewFork(a), sandboxcmd.NewDown(a), sandboxcmd.NewGC(a))
+	addGroup(root, groupInside, "In a sandbox:",
+		sandboxcmd.NewExec(a), sandboxcmd.NewPython(a), sandboxcmd.NewShell(a), sandboxcmd.NewCp(a),
+		sandboxcmd.NewForward(a), sandboxcmd.NewOpen(a), sandboxcmd.NewLogs(a), sandboxcmd.NewUsage(a),
+		sandboxcmd.NewWatch(a))
+	addGroup(root, groupServe, "Functions for an agent:",
+		callcmd.NewServe(a), callcmd.NewCall(a), callcmd.NewCalls(a), callcmd.NewToken(a), mcpcmd.NewMCP(a),
+		experimentcmd.NewReplay(a))
+	addGroup(root, groupSetup, "Setting up:",
+		experimentcmd.NewConfig(a), plugincmd.NewPlugin(a), experimentcmd.NewDoctor(a), newVersion(a))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)

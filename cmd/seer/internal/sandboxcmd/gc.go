@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"cmp"
@@ -22,7 +22,9 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func newGC(a app) *cobra.Command {
+// NewGC makes the command seer gc.
+func NewGC(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var providers []string
 	var disk diskFlags
 	c := &cobra.Command{

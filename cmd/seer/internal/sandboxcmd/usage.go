@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"fmt"
@@ -11,7 +11,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newUsage(a app) *cobra.Command {
+// NewUsage makes the command seer usage.
+func NewUsage(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return &cobra.Command{
 		Use:               "usage ID",
 		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",

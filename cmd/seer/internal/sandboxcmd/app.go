@@ -1,4 +1,5 @@
-package main
+// Package sandboxcmd has the commands about sandboxes: their life, and what is done in them.
+package sandboxcmd
 
 import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"

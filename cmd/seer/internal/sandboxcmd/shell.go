@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -13,7 +13,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newShell(a app) *cobra.Command {
+// NewShell makes the command seer shell.
+func NewShell(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return &cobra.Command{
 		Use:   "shell ID [-- CMD…]",
 		Short: "Open a terminal in a sandbox",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"cmp"
@@ -15,7 +15,9 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-func newLs(a app) *cobra.Command {
+// NewLs makes the command seer ls.
+func NewLs(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var refresh, all bool
 	c := &cobra.Command{
 		Use:     "ls",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-func newDown(a app) *cobra.Command {
+// NewDown makes the command seer down.
+func NewDown(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var all bool
 	var save string
 	c := &cobra.Command{

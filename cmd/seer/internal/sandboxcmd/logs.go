@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newLogs(a app) *cobra.Command {
+// NewLogs makes the command seer logs.
+func NewLogs(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var service string
 	var follow bool
 	c := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"cmp"
@@ -15,7 +15,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newShow(a app) *cobra.Command {
+// NewShow makes the command seer show.
+func NewShow(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var keys bool
 	c := &cobra.Command{
 		Use:   "show ID [--keys]",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"errors"
@@ -10,7 +10,9 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-func newFork(a app) *cobra.Command {
+// NewFork makes the command seer fork.
+func NewFork(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var n int
 	var o engine.ForkOptions
 	c := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -22,7 +22,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newCp(a app) *cobra.Command {
+// NewCp makes the command seer cp.
+func NewCp(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "cp [-r] SRC DST",

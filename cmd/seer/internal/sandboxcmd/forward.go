@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"cmp"
@@ -19,7 +19,9 @@ import (
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
-func newForward(a app) *cobra.Command {
+// NewForward makes the command seer forward.
+func NewForward(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	return &cobra.Command{
 		Use:   "forward ID PORT[:LOCAL]…",
 		Short: "Reach ports of a sandbox from this computer",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 )
 
-func newUp(a app) *cobra.Command {
+// NewUp makes the command seer up.
+func NewUp(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var set []string
 	var o engine.UpOptions
 	c := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -19,7 +19,9 @@ import (
 	"github.com/seer-engine/seer/engine/state"
 )
 
-func newOpen(a app) *cobra.Command {
+// NewOpen makes the command seer open.
+func NewOpen(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var show bool
 	c := &cobra.Command{
 		Use:   "open ID jupyter|code [--print]",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"fmt"
@@ -11,7 +11,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-func newWatch(a app) *cobra.Command {
+// NewWatch makes the command seer watch.
+func NewWatch(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "watch ID [PATH] [-r]",

@@ -1,4 +1,4 @@
-package main
+package sandboxcmd
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-func newPython(a app) *cobra.Command {
+// NewPython makes the command seer python.
+func NewPython(base *cli.App) *cobra.Command {
+	a := app{App: base}
 	var code string
 	var timeout time.Duration
 	var session bool
