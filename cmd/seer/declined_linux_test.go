@@ -7,12 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
 // answering runs seer with somebody at the keyboard, who answers a question.
 func (p *program) answering(answer string, args ...string) (said string, code int) {
 	p.t.Helper()
-	keyboard, tty := terminalPair(p.t)
+	keyboard, tty := termtest.Open(p.t, 80)
 	out := &heard{}
 	c := p.command(args...)
 	c.Stdin, c.Stderr = tty, out
@@ -59,7 +62,7 @@ func TestNoIsNoMistake(t *testing.T) {
 	}
 	for _, c := range []struct{ command, want string }{{"install", "Nothing was installed."}, {"grant", "Nothing was granted."}} {
 		said, code := p.answering("n", "plugin", c.command, wasm)
-		if _, last, _ := strings.Cut(said, "[y/N] "); strings.TrimSpace(last) != c.want || code != exitPlugin {
+		if _, last, _ := strings.Cut(said, "[y/N] "); strings.TrimSpace(last) != c.want || code != cli.ExitPlugin {
 			t.Errorf("%s: code %d, %q", c.command, code, last)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
 // noise is what an installer may print, and what it does then.
@@ -55,9 +57,9 @@ func (p *program) touch(folder string, names ...string) {
 
 // wider are the live lines of a screen that have more columns than the terminal.
 func wider(screen string, columns int) (lines []string) {
-	for _, frame := range strings.Split(screen, erase) {
+	for _, frame := range strings.Split(screen, termtest.Erase) {
 		line := strings.SplitN(frame, "\r", 2)[0]
-		if strings.ContainsAny(line, frames) && text.StringWidthWithoutEscSequences(line) >= columns {
+		if strings.ContainsAny(line, termtest.Frames) && text.StringWidthWithoutEscSequences(line) >= columns {
 			lines = append(lines, line)
 		}
 	}
@@ -82,15 +84,15 @@ func TestInstallersAtATerminal(t *testing.T) {
 	p.touch(folder, "on")
 	y.ends(0)
 	after := y.all()[len(before):]
-	if got := wider(after[strings.Index(after, erase)+len(erase):], 70); len(got) > 0 {
+	if got := wider(after[strings.Index(after, termtest.Erase)+len(termtest.Erase):], 70); len(got) > 0 {
 		t.Errorf("wider than the terminal: %q", got)
 	}
 	last := after[strings.LastIndex(after, "again"):]
 	if got := wider(last, 35); len(got) > 0 {
 		t.Errorf("wider than the smaller terminal: %q", got)
 	}
-	left := visible(y.all())
-	if n := len(left); n > 8 || strings.Contains(strings.Join(left, "\n"), "noise") || strings.ContainsAny(strings.Join(left, ""), frames) {
+	left := termtest.Visible(y.all())
+	if n := len(left); n > 8 || strings.Contains(strings.Join(left, "\n"), "noise") || strings.ContainsAny(strings.Join(left, ""), termtest.Frames) {
 		t.Errorf("%d lines stay on the screen: %q", n, left)
 	}
 	if !slices.ContainsFunc(left, regexp.MustCompile(`^✓ 1 repository: installed in \d+ s$`).MatchString) {
@@ -105,14 +107,14 @@ func TestInstallersThatFail(t *testing.T) {
 	p.touch(p.noisy("failing", "echo it went wrong here >&2; exit 7"), "go", "on")
 	y := p.atTerminal(70, "up", "failing.yaml")
 	y.ends(3)
-	left := visible(y.all())
+	left := termtest.Visible(y.all())
 	all := strings.Join(left, "\n")
 	for _, want := range []string{"  noise 40 of many", "  green " + strings.Repeat("漢字", 15) + " to the very end", "  held up", "  it went wrong here"} {
 		if !slices.Contains(left, want) {
 			t.Errorf("%q is not on the screen: %q", want, left)
 		}
 	}
-	if strings.Contains(all, "noise 1 of") || strings.ContainsAny(all, frames) {
+	if strings.Contains(all, "noise 1 of") || strings.ContainsAny(all, termtest.Frames) {
 		t.Errorf("too much is on the screen: %q", left)
 	}
 	named := regexp.MustCompile(`all that was printed is in (\S+\.log)`).FindStringSubmatch(all)
@@ -133,11 +135,11 @@ func TestInstallersThatAreStopped(t *testing.T) {
 	y.sees("  held up")
 	y.types("\x03")
 	y.ends(130)
-	left := visible(y.all())
+	left := termtest.Visible(y.all())
 	if !slices.Contains(left, "  noise 1 of many") || !slices.Contains(left, "  noise 40 of many") {
 		t.Errorf("lines are missing: %q", left)
 	}
-	if strings.ContainsAny(strings.Join(left, ""), frames) || !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "seer: interrupt") }) {
+	if strings.ContainsAny(strings.Join(left, ""), termtest.Frames) || !slices.ContainsFunc(left, func(l string) bool { return strings.HasPrefix(l, "seer: interrupt") }) {
 		t.Errorf("what stays: %q", left)
 	}
 }
@@ -161,7 +163,7 @@ func (y *typed) seesAgain(text string, from int) {
 	y.t.Helper()
 	for end := time.Now().Add(patience); !strings.Contains(y.screen()[from:], text+" again"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			y.t.Fatalf("%q does not come; the screen has %q", text, visible(y.screen()[from:]))
+			y.t.Fatalf("%q does not come; the screen has %q", text, termtest.Visible(y.screen()[from:]))
 		}
 	}
 }
@@ -185,7 +187,7 @@ func TestCopiesAtATerminal(t *testing.T) {
 		{"lab:tree", "got", `lab:tree → got`, `5.0 MB`},
 	} {
 		raw := p.onTerminal(80, term, "cp", "-r", c.src, c.dst)
-		left := strings.Join(visible(raw), "\n")
+		left := strings.Join(termtest.Visible(raw), "\n")
 		if !regexp.MustCompile(`^✓ ` + c.what + `: ` + c.bytes + ` in \d+\.\d s(, \d+\.\d [kM]B/s)?$`).MatchString(left) {
 			t.Errorf("%s: what stays: %q", c.what, left)
 		}

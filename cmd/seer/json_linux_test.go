@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 // shape is what a command prints under --json.
@@ -125,7 +127,7 @@ func leaves(c *cobra.Command) []string {
 // nothing else, also of nothing; a failure has an empty stdout, or chunks, and its last
 // line on stderr is the error, with the code that the program ends with.
 func TestJSON(t *testing.T) {
-	root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
+	root := newRoot(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{}))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	server := httptest.NewServer(&tinyRegistry{puts: map[string][]byte{}})

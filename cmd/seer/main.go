@@ -5,12 +5,18 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 // version is set by the linker; see the Makefile.
 var version = "dev"
 
+// builtins are the digests of the plugins that come with seer, id=sha256:…,…, set by
+// the linker; see scripts/builtins.
+var builtins string
+
 func main() {
 	keepInherited()
-	os.Exit(newApp(os.Stdin, os.Stdout, os.Stderr).run(context.Background(), os.Args[1:]))
+	os.Exit(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{Version: version, Builtins: builtins}).Run(context.Background(), os.Args[1:], newRoot))
 }

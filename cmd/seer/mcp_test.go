@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 const mcpInterface = `
@@ -99,7 +101,7 @@ func (p *program) write(name, text string) {
 // server is an entry of the configuration that serve wrote, as a client reads it.
 func (p *program) server(dir, name string) *exec.Cmd {
 	p.t.Helper()
-	data, err := os.ReadFile(filepath.Join(p.dir, dir, mcpFile))
+	data, err := os.ReadFile(filepath.Join(p.dir, dir, cli.MCPConfigFile))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -236,7 +238,7 @@ func TestMCPRefusesAFileThatIsNoConnection(t *testing.T) {
 	p.write("bad.json", "{}")
 	cmd := p.command("mcp", "--connection", "bad.json")
 	out, err := cmd.Output()
-	if code := cmd.ProcessState.ExitCode(); err == nil || code != exitConfig || len(out) > 0 {
+	if code := cmd.ProcessState.ExitCode(); err == nil || code != cli.ExitConfig || len(out) > 0 {
 		t.Errorf("exit code %d, stdout %q", code, out)
 	}
 }
@@ -248,17 +250,17 @@ func TestMCPSaysThatAFileIsMissing(t *testing.T) {
 		flag, given, want string
 		code              int
 	}{
-		{"--shell", "nope.json", "there is no session file nope.json", exitNotFound},
-		{"--shell", "no/where", "there is no session file no/where", exitNotFound},
-		{"--shell", "./", "is a directory", exitConfig},
-		{"--shell", "lab", "there is no sandbox", exitNotFound},
-		{"--notebook", "nope.json", "--notebook nope.json: that looks like a file, and is not there", exitUsage},
-		{"--notebook", "localhost:8888/lab?token=secret", "--notebook localhost:8888/lab: ", exitUsage},
-		{"--notebook", "localhost:8888?token=secret", "--notebook localhost:8888: that is neither a sandbox nor a URL", exitUsage},
-		{"--notebook", "lab?token=secret", "--notebook lab: ", exitUsage},
-		{"--notebook", "env:NO_SCHEME", "--notebook env:NO_SCHEME: the variable holds neither", exitUsage},
-		{"--notebook", "env:ONLY_TOKEN", "--notebook env:ONLY_TOKEN: ", exitUsage},
-		{"--notebook", "lab", "there is no sandbox", exitNotFound},
+		{"--shell", "nope.json", "there is no session file nope.json", cli.ExitNotFound},
+		{"--shell", "no/where", "there is no session file no/where", cli.ExitNotFound},
+		{"--shell", "./", "is a directory", cli.ExitConfig},
+		{"--shell", "lab", "there is no sandbox", cli.ExitNotFound},
+		{"--notebook", "nope.json", "--notebook nope.json: that looks like a file, and is not there", cli.ExitUsage},
+		{"--notebook", "localhost:8888/lab?token=secret", "--notebook localhost:8888/lab: ", cli.ExitUsage},
+		{"--notebook", "localhost:8888?token=secret", "--notebook localhost:8888: that is neither a sandbox nor a URL", cli.ExitUsage},
+		{"--notebook", "lab?token=secret", "--notebook lab: ", cli.ExitUsage},
+		{"--notebook", "env:NO_SCHEME", "--notebook env:NO_SCHEME: the variable holds neither", cli.ExitUsage},
+		{"--notebook", "env:ONLY_TOKEN", "--notebook env:ONLY_TOKEN: ", cli.ExitUsage},
+		{"--notebook", "lab", "there is no sandbox", cli.ExitNotFound},
 	} {
 		cmd := p.command("mcp", c.flag, c.given)
 		cmd.Env = append(cmd.Env, "NO_SCHEME=127.0.0.1:8888?token=secret", "ONLY_TOKEN=secret")

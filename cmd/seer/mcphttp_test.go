@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 const mcpLongInterface = `
@@ -132,7 +134,7 @@ func TestMCPKeepsToThisMachine(t *testing.T) {
 	} {
 		cmd := p.command(append([]string{"mcp", "--connection", "f"}, args...)...)
 		_ = cmd.Run() // its code is looked at
-		if code := cmd.ProcessState.ExitCode(); code != exitUsage {
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage {
 			t.Errorf("%q ended with %d", args, code)
 		}
 	}
@@ -140,7 +142,7 @@ func TestMCPKeepsToThisMachine(t *testing.T) {
 	p.write("c.json", `{"version":1,"sandbox":"sb-x","service":"s","endpoint":"unix:/nowhere","token":"t"}`)
 	cmd := p.command("mcp", "--connection", "c.json", "--http", "127.0.0.1:0", "--http-token-file", "short")
 	_ = cmd.Run() // its code is looked at
-	if code := cmd.ProcessState.ExitCode(); code != exitConfig {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitConfig {
 		t.Errorf("a short token ended with %d", code)
 	}
 }

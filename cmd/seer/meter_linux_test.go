@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
 // At a terminal copying a folder says first that it counts; exporting, importing and gc say
@@ -41,8 +43,8 @@ func TestCopyingOnATerminal(t *testing.T) {
 		if !regexp.MustCompile(c.shows).MatchString(raw) {
 			t.Errorf("%v never shows %s: %q", c.args, c.shows, raw)
 		}
-		left := strings.Join(visible(raw), "\n")
-		if !regexp.MustCompile(c.stays).MatchString(left) || strings.ContainsAny(left, frames) {
+		left := strings.Join(termtest.Visible(raw), "\n")
+		if !regexp.MustCompile(c.stays).MatchString(left) || strings.ContainsAny(left, termtest.Frames) {
 			t.Errorf("%v leaves %q, not %s", c.args, left, c.stays)
 		}
 	}
@@ -61,8 +63,8 @@ func (p *program) exportsOnATerminal() {
 	} {
 		args := strings.Fields(c.args)
 		raw := p.onTerminal(100, []string{"TERM=xterm", "NO_COLOR=1"}, args...)
-		left := strings.Join(visible(raw), "\n")
-		if !regexp.MustCompile(c.shows).MatchString(raw) || !regexp.MustCompile(c.stays).MatchString(left) || strings.ContainsAny(left, frames) {
+		left := strings.Join(termtest.Visible(raw), "\n")
+		if !regexp.MustCompile(c.shows).MatchString(raw) || !regexp.MustCompile(c.stays).MatchString(left) || strings.ContainsAny(left, termtest.Frames) {
 			p.t.Errorf("%s shows %q and leaves %q", c.args, raw, left)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 )
 
 // What the README of a new plugin names is there: commands of Seer, files of the folder.
@@ -24,7 +26,7 @@ func TestTheReadmeOfANewPluginIsTrue(t *testing.T) {
 				t.Errorf("%s %s: %d commands and %d files in:\n%s", lang, kind, len(named), len(listed), text)
 			}
 			for _, m := range named {
-				root := newRoot(newApp(os.Stdin, os.Stdout, os.Stderr))
+				root := newRoot(cli.New(os.Stdin, os.Stdout, os.Stderr, cli.Build{}))
 				if c, _, err := root.Find([]string{"plugin", string(m[1])}); err != nil || c.Name() != string(m[1]) {
 					t.Errorf("%s %s: there is no command seer plugin %s", lang, kind, m[1])
 				}

@@ -1,10 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/callcmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/experimentcmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/mcpcmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/sandboxcmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
 )
 
 // Groups of commands, in the order of the help.
@@ -37,24 +42,33 @@ const rootExample = `  seer init my-experiment && cd my-experiment
   seer call lab model_tools.get_model_info
   seer down lab`
 
-func newRoot(a *app) *cobra.Command {
+func newRoot(a *cli.App) *cobra.Command {
 	cobra.EnableCommandSorting = false // the order of the groups is that of the work
 	root := &cobra.Command{
 		Use: "seer", Short: "Research environments for AI agents", Long: rootLong, Example: rootExample,
 		SilenceErrors: true, SilenceUsage: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.setUp() },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.SetUp() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 	}
-	root.SetOut(a.ui.stdout())
-	root.SetErr(a.ui.stderr())
+	root.SetOut(a.UI.Stdout())
+	root.SetErr(a.UI.Stderr())
 	root.SetFlagErrorFunc(flagError)
-	a.globalFlags(root)
-	addGroup(root, groupStart, "Start here:", newInit(a), newRun(a), newPlan(a), newOffers(a))
-	addGroup(root, groupSandbox, "Sandboxes:", newUp(a), newLs(a), newShow(a), newSnapshot(a), newSnapshots(a), newFork(a), newDown(a), newGC(a))
-	addGroup(root, groupInside, "In a sandbox:", newExec(a), newPython(a), newShell(a), newCp(a), newForward(a), newOpen(a), newLogs(a), newUsage(a), newWatch(a))
-	addGroup(root, groupServe, "Functions for an agent:", newServe(a), newCall(a), newCalls(a), newToken(a), newMCP(a), newReplay(a))
-	addGroup(root, groupSetup, "Setting up:", newConfig(a), newPlugin(a), newDoctor(a), newVersion(a))
-	root.AddCommand(exitCodesTopic())
+	a.GlobalFlags(root)
+	addGroup(root, groupStart, "Start here:",
+		experimentcmd.NewInit(a), experimentcmd.NewRun(a), experimentcmd.NewPlan(a), experimentcmd.NewOffers(a))
+	addGroup(root, groupSandbox, "Sandboxes:",
+		sandboxcmd.NewUp(a), sandboxcmd.NewLs(a), sandboxcmd.NewShow(a), snapshotcmd.NewSnapshot(a),
+		snapshotcmd.NewSnapshots(a), sandboxcmd.NewFork(a), sandboxcmd.NewDown(a), sandboxcmd.NewGC(a))
+	addGroup(root, groupInside, "In a sandbox:",
+		sandboxcmd.NewExec(a), sandboxcmd.NewPython(a), sandboxcmd.NewShell(a), sandboxcmd.NewCp(a),
+		sandboxcmd.NewForward(a), sandboxcmd.NewOpen(a), sandboxcmd.NewLogs(a), sandboxcmd.NewUsage(a),
+		sandboxcmd.NewWatch(a))
+	addGroup(root, groupServe, "Functions for an agent:",
+		callcmd.NewServe(a), callcmd.NewCall(a), callcmd.NewCalls(a), callcmd.NewToken(a), mcpcmd.NewMCP(a),
+		experimentcmd.NewReplay(a))
+	addGroup(root, groupSetup, "Setting up:",
+		experimentcmd.NewConfig(a), plugincmd.NewPlugin(a), experimentcmd.NewDoctor(a), newVersion(a))
+	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)
 	return root
@@ -77,57 +91,10 @@ func withoutFlagsInUsage(c *cobra.Command) {
 	}
 }
 
-func (a *app) globalFlags(root *cobra.Command) {
-	f := root.PersistentFlags()
-	f.SortFlags = false
-	f.BoolVar(&a.jsonOut, "json", false, "print one JSON value, or JSON lines where output streams")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress; warnings and results only")
-	f.BoolVar(&a.verbose, "verbose", false, "at a terminal, too, print each line of what installers say")
-	f.BoolVar(&a.noColor, "no-color", false, "no colours (also: NO_COLOR in the environment)")
-	f.StringVar(&a.logLevel, "log-level", "warn", "trace, debug, info, warn, error or off; logs go to stderr")
-	f.StringVar(&a.stateDir, "state-dir", "", "`folder` of Seer's records (default $XDG_STATE_HOME/seer)")
-	f.StringArrayVar(&a.pluginDirs, "plugin-dir", nil, "`folder` to look for plugins in first; may be repeated")
-	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(
-		[]string{"trace", "debug", "info", "warn", "error", "off"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
 // flagError adds the one hint that people need with commands of their own.
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.Name() == "exec" {
-		return usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
+		return cli.Usagef("%w; write -- before a command that has flags: %s", err, cmd.UseLine())
 	}
 	return err
-}
-
-// args checks the number of arguments; what names them for the message.
-func args(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, given []string) error {
-		switch {
-		case len(given) < least:
-			return usagef("%s needs %s: %s", cmd.CommandPath(), what, cmd.UseLine())
-		case most >= 0 && len(given) > most:
-			return usagef("%s takes no %q: %s", cmd.CommandPath(), given[most], cmd.UseLine())
-		}
-		return nil
-	}
-}
-
-// family is a command that only has others below it.
-func family(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, given []string) error {
-		if len(given) > 0 {
-			return usagef("unknown command %q for %q%s", given[0], cmd.CommandPath(), suggest(cmd, given[0]))
-		}
-		return cmd.Help()
-	}}
-	c.AddCommand(commands...)
-	return c
-}
-
-func suggest(cmd *cobra.Command, typed string) string {
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(typed); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
-	}
-	return ""
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
 )
 
 // typed is a program on a terminal at which somebody types.
@@ -27,7 +29,7 @@ type typed struct {
 // atTerminal starts seer with a terminal of its own, as a shell would.
 func (p *program) atTerminal(columns uint16, args ...string) *typed {
 	p.t.Helper()
-	keyboard, tty := openTerminal(p.t, columns)
+	keyboard, tty := termtest.Open(p.t, columns)
 	y := &typed{t: p.t, cmd: p.command(args...), keyboard: keyboard, tty: tty, over: make(chan error, 1)}
 	y.cmd.Env = append(y.cmd.Env, "TERM=xterm", "NO_COLOR=1")
 	y.cmd.Stdin, y.cmd.Stdout, y.cmd.Stderr = tty, tty, tty

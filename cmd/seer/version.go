@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -17,13 +18,13 @@ type versionJSON struct {
 	System   string `json:"system"`
 }
 
-func newVersion(a *app) *cobra.Command {
+func newVersion(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Say which version this is", Example: "  seer version --json",
-		Args: args(0, 0, "no argument"),
+		Args: cli.Args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			v := versionJSON{version, protocol.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			return a.print(v, func(w io.Writer) error {
+			v := versionJSON{a.Version(), protocol.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			return a.Print(v, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "seer %s (protocol %d, %s, %s)\n", v.Version, v.Protocol, v.Go, v.System)
 				return err
 			})

@@ -104,6 +104,13 @@ var allowed = map[string][]string{
 	"internal/...":         {"..."},
 	"e2e/...":              {"engine/enginetest/..."},
 	"bench/...":            {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
+
+	// No family of commands imports another one.
+	"cmd/seer":                        {"cmd/seer/internal/...", "engine/protocol"},
+	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "sdk/..."},
+	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine/...", "sdk"},
+	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
+	"cmd/seer/internal/term/termtest": {},
 }
 
 // onlyImporters names outside packages that may be imported in one place only.
@@ -111,13 +118,13 @@ var onlyImporters = map[string][]string{
 	"github.com/extism/go-sdk":               {"engine/host"},
 	"github.com/tetratelabs/wazero":          {"engine/host"},
 	"github.com/extism/go-pdk":               {"sdk/guest"},
-	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer"},
+	"github.com/modelcontextprotocol/go-sdk": {"engine/mcp", "cmd/seer/internal/mcpcmd"},
 	"github.com/modal-labs/modal-client":     {"plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"google.golang.org/grpc":                 {"bench/helper", "engine/host", "sdk/guest/guestgrpc", "plugins/provider-modal", "engine/enginetest/modalcloud"},
 	"github.com/spf13/cobra":                 {"cmd/seer"},
 	"oras.land/oras-go":                      {"engine/ociclient", "engine/plugin/oci", "engine/image/registry"},
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
-	"github.com/jedib0t/go-pretty":           {"cmd/seer"},
+	"github.com/jedib0t/go-pretty":           {"cmd/seer/internal/term"},
 }
 
 // notInEngine must not be linked into a program that imports only the façade.

@@ -1,0 +1,85 @@
+package experimentcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
+)
+
+// NewDoctor makes the command seer doctor.
+func NewDoctor(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var fix bool
+	c := &cobra.Command{
+		Use:   "doctor [--fix]",
+		Short: "Look whether this computer has what Seer needs",
+		Long: `Look at Python, isolation, the runtime, VS Code, plugins and folders, and say what to
+do about what is missing. Nothing is changed.
+
+With --fix what is missing is installed, as far as Seer can: bubblewrap with apt-get, as
+root or with sudo; gVisor, which is built with Go, and code-server, which npm builds,
+into ~/.local/share/seer/tools.`,
+		Example: "  seer doctor\n  seer doctor --fix",
+		Args:    cli.Args(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e, err := a.Engine()
+			if err != nil {
+				return err
+			}
+			var findings []engine.Finding
+			var failed error
+			if fix {
+				findings, failed = e.Fix(cmd.Context(), a.UI.Progress)
+			} else {
+				findings = e.Doctor(cmd.Context())
+			}
+			if err := a.Print(findings, func(w io.Writer) error { return doctorText(w, findings) }); err != nil {
+				return err
+			}
+			if failed != nil {
+				return failed
+			}
+			return doctorFailure(findings)
+		},
+	}
+	c.Flags().BoolVar(&fix, "fix", false, "install what is missing")
+	return c
+}
+
+func doctorText(w io.Writer, findings []engine.Finding) error {
+	for _, f := range findings {
+		mark := "ok"
+		switch {
+		case !f.OK && f.Optional:
+			mark = "--"
+		case !f.OK:
+			mark = "!!"
+		}
+		detail := f.Detail
+		if f.Fixed {
+			detail += " (installed just now)"
+		}
+		if _, err := fmt.Fprintf(w, "%s  %-22s %s\n", mark, f.Name, sanitize.Line(detail)); err != nil {
+			return err
+		}
+		if !f.OK && f.Fix != "" {
+			fmt.Fprintf(w, "    %-22s %s\n", "", f.Fix)
+		}
+	}
+	return nil
+}
+
+func doctorFailure(findings []engine.Finding) error {
+	for _, f := range findings {
+		if !f.OK && f.Needed() {
+			return &engine.Error{Kind: engine.KindProvider, Err: errors.New("something that Seer needs is missing; see above")}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package experimentcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/gpu"
+)
+
+// NewOffers makes the command seer offers.
+func NewOffers(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var q sdk.OfferQuery
+	var providers []string
+	var most float64
+	c := &cobra.Command{
+		Use:   "offers",
+		Short: "List what can be had now, and at what price",
+		Long: `Ask providers, and this computer, for machines that can be had now, cheapest first.
+The price is that of the whole machine for an hour in US dollars. Nothing is rented.
+Without --gpu and --cpu it lists every GPU, and this computer also without one.
+
+GPUs have one set of names everywhere: H100, A100-80GB, L4, RTX-4090. A100 is any
+A100; H100-SXM is no other form.`,
+		Example: `  seer offers --gpu H100 --gpu A100-80GB
+  seer offers --provider runpod --gpu-count 8 --json`,
+		Args: cli.Args(0, 0, "no argument"),
+	}
+	var gpus []string
+	var cpu bool
+	f := c.Flags()
+	f.StringArrayVar(&providers, "provider", nil, "ask only this `provider`; may be repeated")
+	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)
+	f.StringArrayVar(&gpus, "gpu", nil, "only this `GPU`; may be repeated (default: every GPU)")
+	f.BoolVar(&cpu, "cpu", false, "machines without a GPU")
+	f.IntVar(&q.GPUCount, "gpu-count", 1, "`number` of GPUs in one machine")
+	f.StringArrayVar(&q.Regions, "region", nil, "only in this `region`; may be repeated")
+	f.Float64Var(&most, "max-price", 0, "at most so many `dollars` an hour")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if q.GPUCount < 1 {
+			return cli.Usagef("--gpu-count must be 1 or more")
+		}
+		if cpu && len(gpus) > 0 {
+			return cli.Usagef("--cpu and --gpu exclude each other")
+		}
+		here := !cpu && len(gpus) == 0 && len(q.Regions) == 0 && (len(providers) == 0 || slices.Contains(providers, localProvider))
+		if !cpu && len(gpus) == 0 {
+			gpus = []string{gpu.Any}
+		}
+		return a.offers(cmd.Context(), providers, gpus, q, most, here)
+	}
+	return c
+}
+
+// offers lists what there is, here also this computer without a GPU.
+func (a app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQuery, most float64, here bool) error {
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.UI.Progress)
+	if here && !slices.ContainsFunc(offers, func(o engine.ProviderOffer) bool { return o.Provider == localProvider }) {
+		own, err := e.Offers(ctx, []string{localProvider}, engine.OfferQueries(q, nil), nil)
+		if err != nil {
+			return err
+		}
+		offers = append(own, offers...) // it costs nothing
+	}
+	shown := []engine.ProviderOffer{}
+	for _, o := range offers {
+		if most <= 0 || o.CostPerHour <= most {
+			shown = append(shown, o)
+		}
+	}
+	err = a.Print(shown, func(w io.Writer) error {
+		if len(shown) == 0 {
+			a.UI.Tell("%s", nothingOffered(gpus, failure))
+			return nil
+		}
+		return term.PrintTable(w, a.UI.Width(), offerColumns(), offerRows(shown))
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// localProvider is this computer.
+const localProvider = "local"
+
+// nothingOffered says so, and which GPUs were probably meant.
+func nothingOffered(gpus []string, failure error) string {
+	said := "Nothing like that is offered."
+	if failure != nil {
+		said = "Nothing like that is offered by those that could be asked."
+	}
+	for _, name := range gpus {
+		if near := gpu.Mistaken(name); len(near) > 0 {
+			said += fmt.Sprintf(" There is no GPU %s; did you mean %s?", name, strings.Join(near, ", "))
+		}
+	}
+	return said
+}
+
+func offerColumns() []term.Column {
+	return []term.Column{{Title: "PROVIDER"}, {Title: "GPU"}, {Title: "COUNT"}, {Title: "GPU GB", Drop: 3}, {Title: "RAM GB", Drop: 4}, {Title: "REGION", Drop: 2}, {Title: "STOCK", Drop: 1}, {Title: "$/HOUR"}, {Title: "ID", Drop: 5}}
+}
+
+func offerRows(offers []engine.ProviderOffer) [][]string {
+	number := func(v float64) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%g", v)
+	}
+	rows := make([][]string, len(offers))
+	for n, o := range offers {
+		rows[n] = []string{
+			o.Provider, cmp.Or(o.GPU, "-"), number(float64(o.GPUCount)), number(o.GPUMemoryGB), number(o.MemoryGB), cmp.Or(o.Region, "-"),
+			cmp.Or(string(o.Stock), "-"), fmt.Sprintf("%.2f", o.CostPerHour), o.ID,
+		}
+	}
+	return rows
+}

@@ -1,0 +1,53 @@
+package experimentcmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/sanitize"
+)
+
+// NewPlan makes the command seer plan.
+func NewPlan(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var set []string
+	var check engine.CheckOptions
+	c := &cobra.Command{
+		Use:               "plan FILE",
+		Short:             "Say what an experiment would make, where and at what cost",
+		Long:              "Check everything that can be checked and say what would be made, where and at\nwhat cost. Nothing is started.",
+		Example:           "  seer plan seer.yaml\n  seer plan seer.yaml --json | jq .max_cost",
+		Args:              cli.Args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: cli.CompleteExperiment,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			exp, err := a.LoadExperiment(cmd.Context(), given[0], set)
+			if err != nil {
+				return err
+			}
+			e, err := a.Engine()
+			if err != nil {
+				return err
+			}
+			p, err := e.Plan(cmd.Context(), exp, check)
+			if err != nil {
+				return err
+			}
+			return a.Print(p, func(w io.Writer) error {
+				for _, line := range p.Lines() {
+					if _, err := fmt.Fprintln(w, sanitize.Line(line)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &check)
+	a.AddTrust(c)
+	return c
+}

@@ -1,0 +1,197 @@
+package experimentcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/engine/sanitize"
+)
+
+type replayFlags struct {
+	set                []string
+	outputs, out, mode string
+	isolation          string
+}
+
+// NewReplay makes the command seer replay.
+func NewReplay(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var f replayFlags
+	c := &cobra.Command{
+		Use:   "replay RUN [FILE] [-- COMMAND…]",
+		Short: "Run an agent again, with the recorded answers of a run",
+		Long: `Run the agent of a run once more. Its functions answer from the record that the run
+has left in RUN, its outputs folder: no machine, no GPU, no cost. A call gets the
+answer that the same call with exactly the same arguments got in the run, and fails
+if the run did not make it.
+
+The experiment is the run's own, or FILE; COMMAND replaces its agent, and sees the
+files of the workspace. Results go to replay/ in RUN. Of a record that is not from a run
+of yours on this computer, FILE must be named.
+
+The agent is confined. It runs as an ordinary process only with --isolation none,
+whatever the experiment says.
+
+With --out, no agent is run: what an agent needs to call the functions is written
+into a folder, as seer serve does, and they answer until Ctrl-C.`,
+		Example: `  seer replay outputs
+  seer replay outputs --set workspace.files='[analysis.py]' -- python3 analysis.py
+  seer replay outputs --out /tmp/tools --as mcp`,
+		Args: func(cmd *cobra.Command, given []string) error {
+			before := len(given)
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				before = dash
+			}
+			if before < 1 || before > 2 {
+				return cli.Usagef("seer replay needs the outputs folder of a run: %s", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, given []string) error {
+			var command []string
+			if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+				given, command = given[:dash], given[dash:]
+			}
+			if f.out != "" {
+				return a.stage(cmd.Context(), given[0], f)
+			}
+			file := ""
+			if len(given) > 1 {
+				file = given[1]
+			}
+			return a.replay(cmd.Context(), given[0], file, command, f)
+		},
+	}
+	cli.AddSet(c, &f.set)
+	a.AddTrust(c)
+	c.Flags().StringVar(&f.outputs, "outputs", "", "the `DIR` for the results (default RUN/replay)")
+	c.Flags().StringVar(&f.isolation, "isolation", "", "how the agent is confined, in place of agent.isolation: auto, bubblewrap,\ngvisor; none runs it as an ordinary process")
+	_ = c.RegisterFlagCompletionFunc("isolation", cobra.FixedCompletions([]string{"auto", "bubblewrap", "gvisor", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	c.Flags().StringVar(&f.out, "out", "", "run no agent; write what one needs into `DIR` and answer until Ctrl-C")
+	c.Flags().StringVar(&f.mode, "as", "library", "with --out: library, mcp, prompt, or a plugin's `MODE`")
+	_ = c.RegisterFlagCompletionFunc("as", a.CompleteMode)
+	return c
+}
+
+// openRecord finds the record in the outputs of a run.
+func openRecord(dir string) (*record.Folder, error) {
+	f, err := record.Open(filepath.Join(dir, record.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		if itself, err := record.Open(dir); err == nil {
+			return itself, nil
+		}
+	}
+	if err != nil {
+		return nil, &cli.ExitError{Code: cli.ExitNotFound, Kind: "not_found", Err: err}
+	}
+	return f, nil
+}
+
+func (a app) replay(ctx context.Context, dir, file string, command []string, f replayFlags) error {
+	folder, err := openRecord(dir)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		if file, err = a.experimentOf(dir); err != nil {
+			return err
+		}
+	}
+	exp, err := a.LoadExperiment(ctx, file, f.set)
+	if err != nil {
+		return err
+	}
+	if len(command) > 0 && exp.Agent != nil {
+		exp.Agent.Command = command
+	}
+	if f.outputs == "" {
+		f.outputs = filepath.Join(dir, "replay")
+	}
+	if exp.Outputs, err = filepath.Abs(f.outputs); err != nil {
+		return err
+	}
+	a.Stop.SetCleanup("asking the agent to end and collecting its results")
+	return a.agentWork(run.Options{Isolation: f.isolation}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+		return run.Replay(ctx, e, exp, folder, o)
+	})
+}
+
+// experimentOf is the file that a run was made from.
+func (a app) experimentOf(dir string) (string, error) {
+	// Not a.engine: which plugins that one has is decided by the experiment's folder.
+	e, err := engine.New(engine.Options{StateDir: a.StateDir, Version: a.Version()})
+	if err != nil {
+		return "", err
+	}
+	defer e.Close()
+	file, err := run.ExperimentOf(e, dir)
+	if errors.Is(err, run.ErrNoFile) {
+		return "", cli.Usagef("%w; name it: seer replay %s FILE", err, term.ShellQuoted(dir))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: seer replay %s FILE", err, term.ShellQuoted(dir))
+	}
+	return file, nil
+}
+
+// stage answers from a record until ctx ends.
+func (a app) stage(ctx context.Context, dir string, f replayFlags) error {
+	folder, err := openRecord(dir)
+	if err != nil {
+		return err
+	}
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	stage, err := run.OpenStage(e, folder)
+	if err != nil {
+		return err
+	}
+	defer stage.Close()
+	records, err := e.SurfaceRecords()
+	if err != nil {
+		return err
+	}
+	names := stage.Services()
+	slices.Sort(names)
+	files := []string{}
+	for _, name := range names {
+		v, err := stage.Service(name)
+		if err != nil {
+			return err
+		}
+		made, err := v.Expose(ctx, f.mode, nil)
+		if err != nil {
+			return err
+		}
+		w, err := cli.WriteSurface(ctx, f.out, made, v, records)
+		if err != nil {
+			return err
+		}
+		files = append(files, w.Files...)
+	}
+	err = a.Print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, sanitize.Text(strings.Join(files, "\n")))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a.UI.Tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
+	<-ctx.Done()
+	return nil
+}

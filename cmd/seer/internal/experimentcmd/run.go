@@ -1,0 +1,128 @@
+package experimentcmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/run"
+)
+
+// NewRun makes the command seer run.
+func NewRun(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var set []string
+	var keep bool
+	var check engine.CheckOptions
+	c := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run an experiment: sandbox, functions, agent, results",
+		Long: `Make the sandbox of an experiment, serve its interfaces, run its agent in a
+workspace that sees nothing else of this computer, collect what the agent left in
+outputs/, and end the sandbox.
+
+Ctrl-C once stops cleanly: the agent is asked to end, results are collected, and on
+a terminal you are asked whether to keep the sandbox; otherwise it ends. Twice stops at once; the sandbox then ends with its lease.
+What the experiment does beyond its folder and its confinement is shown and confirmed
+first, once; --trust and --yes answer in scripts. The exit code is 11 when the agent
+itself fails, and 15 when nobody has confirmed.`,
+		Example: `  seer run seer.yaml
+  seer run seer.yaml --set sandbox.timeout=2h --set sandbox.network=open
+  seer run seer.yaml --keep      # look around in it afterwards`,
+		Args: cli.Args(1, 1, "the experiment FILE"),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return a.runExperiment(cmd.Context(), given[0], set, keep, check)
+		},
+		ValidArgsFunction: cli.CompleteExperiment,
+	}
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &check)
+	a.AddTrust(c)
+	c.Flags().BoolVar(&keep, "keep", false, "leave the sandbox running when the agent has ended")
+	return c
+}
+
+func (a app) runExperiment(ctx context.Context, file string, set []string, keep bool, check engine.CheckOptions) error {
+	exp, err := a.LoadExperiment(ctx, file, set)
+	if err != nil {
+		return err
+	}
+	a.Stop.SetCleanup("asking the agent to end, collecting its results and ending the sandbox")
+	return a.agentWork(run.Options{Keep: keep, Check: check, AskKeep: a.askKeep}, func(e *engine.Engine, o run.Options) (run.Result, error) {
+		return run.Run(ctx, e, exp, o)
+	})
+}
+
+// askKeep asks whether a run that was stopped leaves its sandbox. Silence is no.
+func (a app) askKeep(ctx context.Context, sandbox string) bool {
+	yes, err := a.UI.Confirm(ctx, "Keep the sandbox "+sandbox+"?")
+	return err == nil && yes
+}
+
+// agentWork lets an agent run, with its output as it comes, and tells what came of it.
+func (a app) agentWork(o run.Options, work func(*engine.Engine, run.Options) (run.Result, error)) error {
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	if o.Seer, err = os.Executable(); err != nil {
+		return err
+	}
+	stdout, stderr, end := a.Streams()
+	o.Stdout, o.Stderr, o.Progress = stdout, stderr, a.UI.Progress
+	result, err := work(e, o)
+	if ferr := end(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		if result.Sandbox != "" && !a.JSON && cli.KindOf(err) == engine.KindCancelled {
+			a.UI.Tell("Results so far: %s", result.Outputs)
+			a.account(result)
+		}
+		return err
+	}
+	if a.JSON {
+		if err := a.PrintJSON(map[string]run.Result{"result": result}); err != nil {
+			return err
+		}
+	}
+	if result.ExitCode != 0 && a.UI.ReaderGone() {
+		return syscall.EPIPE // which is what ended the agent, too
+	}
+	if result.ExitCode != 0 {
+		a.account(result)
+		return agentFailed(result)
+	}
+	a.UI.Tell("Results: %s", result.Outputs)
+	a.account(result)
+	return nil
+}
+
+// account says what a run was: its calls, its time, its cost and where its record is. A
+// replay has no sandbox, and only takes time.
+func (a app) account(r run.Result) {
+	took := r.Duration.Round(time.Second)
+	if r.Sandbox == "" {
+		a.UI.Tell("Replayed in %s", took)
+		return
+	}
+	text := fmt.Sprintf("%s, $%.2f", took, r.Cost)
+	if r.Record != "" {
+		calls := "1 call"
+		if r.Calls != 1 {
+			calls = fmt.Sprintf("%d calls", r.Calls)
+		}
+		text = fmt.Sprintf("%s; %s; record: %s", calls, text, r.Record)
+	}
+	a.UI.Tell("%s", text)
+}
+
+func agentFailed(r run.Result) error {
+	return &cli.ExitError{Code: cli.ExitAgent, Kind: "agent", Err: fmt.Errorf("the agent ended with exit code %d; what it said is above, and what it left is in %s", r.ExitCode, r.Outputs)}
+}

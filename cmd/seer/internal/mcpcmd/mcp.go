@@ -1,0 +1,148 @@
+package mcpcmd
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/mcp"
+)
+
+// NewMCP makes the command seer mcp.
+func NewMCP(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	m := &mcpCommand{app: a}
+	c := &cobra.Command{
+		Use:   "mcp --connection FILE | --notebook ID|URL | --shell ID|FILE",
+		Short: "Serve functions, a notebook or a sandbox as MCP tools",
+		Long: `Serve the functions of a connection file as MCP tools, over standard input and
+output. MCP clients start this themselves: seer serve --as mcp writes the
+configuration for them. Logs go to stderr.
+
+A result is structured content that is always an object ({"result": …} around
+anything else), and the same JSON as text, which is cut after 100 KiB. A result
+above 16 KiB (--handle-above) stays in the sandbox as a handle, which the tool
+handle-read looks into and other tools take as an argument. A call that takes
+longer than its client waits (--wait) goes on, and call-result waits for it.
+
+With --notebook the tools are those of the notebooks of a sandbox with execution_mode:
+notebook: sessions, cells, outputs, images. It takes the sandbox, or its jupyter_url
+with the token, or env:NAME for a variable with that. The notebooks are saved in --out
+after every output. With --shell they are those of the whole sandbox: commands, a
+Python that keeps its variables, files, processes. It takes the sandbox or a session
+file; with --files, files are copied to and from that folder of this computer.
+
+With --http it serves the streamable HTTP transport instead, to clients that bring
+the token of --http-token-file. That file is made with a new token where there is
+none; without the flag a token is made for this run and shown on stderr.`,
+		Example: `  seer serve lab interface.py --as mcp --name model_tools --out .   # writes mcp.json
+  npx @modelcontextprotocol/inspector --cli --config mcp.json --server model_tools --method tools/list
+  seer mcp --connection model_tools.connection.json --http 127.0.0.1:8080 --http-token-file token`,
+		Args: func(_ *cobra.Command, given []string) error {
+			sources := 0
+			for _, s := range []string{m.connection, m.notebook, m.shell} {
+				if s != "" {
+					sources++
+				}
+			}
+			if len(given) > 0 || sources != 1 {
+				return cli.Usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
+			}
+			return m.check()
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return m.run(cmd.Context())
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&m.connection, "connection", "", "the connection `FILE` that seer serve wrote")
+	f.StringVar(&m.notebook, "notebook", "", "serve the notebooks of `ID|URL`: a sandbox, its jupyter_url with the token, or env:NAME")
+	f.StringVar(&m.out, "out", "", "`DIR` in which notebooks are saved (default $SEER_OUTPUTS or ./outputs); - for none")
+	f.StringVar(&m.session, "session", "", "`ID` of a session of the notebook service to be attached to from the start")
+	f.StringVar(&m.shell, "shell", "", "serve the whole sandbox `ID|FILE`: a sandbox, or a session file")
+	for _, flag := range []string{"notebook", "shell"} {
+		_ = c.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return m.app.SandboxRefs(cmd.Context(), nil), cobra.ShellCompDirectiveDefault
+		})
+	}
+	f.StringVar(&m.files, "files", "", "`DIR` of this computer that --shell copies files to and from; without it, it copies none")
+	f.DurationVar(&m.wait, "wait", 0, "how long a tool is waited for before its call goes on by itself (default: what the client is known to wait, otherwise 45s)")
+	f.Int64Var(&m.handleAbove, "handle-above", mcp.DefaultHandleAbove, "size in `BYTES` of a result that stays in the sandbox")
+	f.StringVar(&m.http, "http", "", "serve HTTP at `ADDRESS`, such as 127.0.0.1:8080, instead of standard input and output")
+	f.StringVar(&m.tokenFile, "http-token-file", "", "`FILE` with the token that clients bring; made where there is none")
+	f.BoolVar(&m.public, "http-public", false, "allow an address beyond this machine; TLS is left to a proxy")
+	f.StringSliceVar(&m.hosts, "http-host", nil, "`NAME` under which clients may reach it besides localhost")
+	f.StringSliceVar(&m.origins, "http-origin", nil, "`ORIGIN` whose pages may ask, such as https://app.example.org")
+	return c
+}
+
+// mcpCommand is the command line of seer mcp.
+type mcpCommand struct {
+	app         app
+	connection  string
+	notebook    string
+	shell       string
+	out         string
+	session     string
+	files       string
+	wait        time.Duration
+	handleAbove int64
+
+	http, tokenFile string
+	public          bool
+	hosts, origins  []string
+}
+
+func (m *mcpCommand) check() error {
+	switch {
+	case m.notebook == "" && (m.out != "" || m.session != ""):
+		return cli.Usagef("--out and --session go with --notebook")
+	case m.shell == "" && m.files != "":
+		return cli.Usagef("--files goes with --shell")
+	case m.wait < 0 || m.wait > 0 && m.wait < time.Second:
+		return cli.Usagef("--wait %s is too short; a second is the least", m.wait)
+	case m.handleAbove <= 0:
+		return cli.Usagef("--handle-above needs a number of bytes, at least 1")
+	case m.http == "" && (m.tokenFile != "" || m.public || m.hosts != nil || m.origins != nil):
+		return cli.Usagef("--http-token-file, --http-public, --http-host and --http-origin go with --http ADDRESS")
+	case m.http != "":
+		return m.checkAddress()
+	}
+	return nil
+}
+
+// run serves what was asked for until the client goes away.
+func (m *mcpCommand) run(ctx context.Context) error {
+	switch {
+	case m.notebook != "":
+		return m.runNotebook(ctx)
+	case m.shell != "":
+		return m.runShell(ctx)
+	}
+	// Read here first, so that a file that is no connection is said as such.
+	if _, err := client.ReadConnection(m.connection); err != nil {
+		return cli.ConnectionError(err)
+	}
+	o := mcp.Options{Version: m.app.Version(), Logger: m.app.mcpLogger(), Wait: m.wait, HandleAbove: m.handleAbove}
+	if m.http != "" {
+		return m.serveHTTP(ctx, func(g mcp.Guard) (http.Handler, func(), error) {
+			return mcp.Handler(ctx, mcp.FromFile(m.connection), g, o)
+		})
+	}
+	return cli.ProviderError(mcp.Serve(ctx, mcp.FromFile(m.connection), m.transport(), o))
+}
+
+// transport is standard input and output.
+func (m *mcpCommand) transport() sdkmcp.Transport {
+	return &sdkmcp.IOTransport{Reader: io.NopCloser(m.app.UI.In), Writer: m.app.UI.Out}
+}
+
+// mcpLogger keeps JSON off a client's screen, which shows stderr as it is.
+func (a app) mcpLogger() hclog.Logger { return a.Logger().Named("mcp") }

@@ -1,0 +1,126 @@
+package sandboxcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
+)
+
+// NewLs makes the command seer ls.
+func NewLs(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var refresh, all bool
+	c := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List sandboxes",
+		Long: `List the live sandboxes, with --all also those that have ended lately.
+Sandboxes of this computer are looked at; those of other providers are shown as
+they were last seen, unless --refresh asks their provider. What only builds a layer or
+system for other sandboxes is called (builds), and ends by itself.`,
+		Example: "  seer ls\n  seer ls --json | jq -r '.[].id'",
+		Args:    cli.Args(0, 0, "no argument"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.ls(cmd.Context(), refresh, all) },
+	}
+	c.Flags().BoolVar(&refresh, "refresh", false, "ask every provider how its sandboxes are")
+	c.Flags().BoolVarP(&all, "all", "a", false, "also sandboxes that have ended")
+	return c
+}
+
+func (a app) ls(ctx context.Context, refresh, all bool) error {
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	// Where one provider cannot be asked, the rest is listed nevertheless.
+	infos, failure := e.Sandboxes(ctx, refresh)
+	shown := []engine.Info{}
+	for _, i := range infos {
+		if all || i.State.Live() {
+			shown = append(shown, i)
+		}
+	}
+	err = a.Print(shown, func(w io.Writer) error {
+		if len(shown) == 0 {
+			a.UI.Tell("No sandboxes%s.", endedNote(len(infos)))
+			return nil
+		}
+		return term.PrintTable(w, a.UI.Width(), lsColumns(), lsRows(shown))
+	})
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+func endedNote(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %d ended lately: seer ls --all", n)
+}
+
+func lsColumns() []term.Column {
+	return []term.Column{
+		{Title: "ID"}, {Title: "NAME"}, {Title: "STATE"}, {Title: "PROVIDER", Drop: 2}, {Title: "ISOLATION", Drop: 5}, {Title: "GPU", Drop: 4}, {Title: "AGE", Drop: 3}, {Title: "ENDS", Drop: 1}, {Title: "COST", Drop: 2}, {Title: "SERVES", Drop: 6},
+	}
+}
+
+// cost is what a sandbox has cost, and costs.
+func cost(i engine.Info) string {
+	if i.CostPerHour == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f (%.2f/h)", i.Cost, i.CostPerHour)
+}
+
+func gpus(i engine.Info) string {
+	if i.GPU == "" || i.GPUCount < 2 {
+		return i.GPU
+	}
+	return fmt.Sprintf("%d×%s", i.GPUCount, i.GPU)
+}
+
+// nameOf is a sandbox's name; in brackets that it is none, but builds for others.
+func nameOf(i engine.Info) string {
+	if i.Builds != "" {
+		return "(builds)"
+	}
+	return cmp.Or(i.Name, "-")
+}
+
+func lsRows(infos []engine.Info) [][]string {
+	rows := make([][]string, len(infos))
+	for n, i := range infos {
+		rows[n] = []string{
+			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), term.Span(time.Since(i.Created)), ends(i),
+			cost(i),
+			cmp.Or(strings.Join(cli.ServiceNames(i), ","), "-"),
+		}
+	}
+	return rows
+}
+
+// ends says how long a live sandbox still has.
+func ends(i engine.Info) string {
+	if !i.State.Live() {
+		return "-"
+	}
+	if i.Lease.Overdue {
+		return "overdue"
+	}
+	left := time.Until(i.Lease.Ends)
+	if left <= 0 {
+		return "now"
+	}
+	return "in " + term.Span(left)
+}

@@ -1,0 +1,104 @@
+package sandboxcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
+)
+
+// NewUp makes the command seer up.
+func NewUp(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	var set []string
+	var o engine.UpOptions
+	c := &cobra.Command{
+		Use:   "up FILE",
+		Short: "Start a sandbox that stays",
+		Long: `Start the sandbox of an experiment: machine, models, files, variables, secrets.
+It serves nothing and runs no agent; see serve and run. It outlives this command
+and is found again from any terminal, until seer down or its timeout ends it.
+
+Its ID is printed on stdout.`,
+		Example: `  seer up seer.yaml --name lab
+  seer up seer.yaml --snapshot after-setup
+  id=$(seer up seer.yaml --quiet)
+  seer up seer.yaml --json | jq -r '.endpoints[0].url'`,
+		Args:              cli.Args(1, 1, "the experiment FILE"),
+		ValidArgsFunction: cli.CompleteExperiment,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			for _, flag := range []string{"name", "snapshot"} {
+				if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
+					return cli.Usagef("--%s is empty; give a name, or leave the flag out", flag)
+				}
+			}
+			if err := machine.CheckName(o.Name); err != nil {
+				return cli.Usagef("--name: %w", err)
+			}
+			return a.up(cmd.Context(), given[0], set, o)
+		},
+	}
+	cli.AddSet(c, &set)
+	cli.AddUnguarded(c, &o.CheckOptions)
+	a.AddTrust(c)
+	c.Flags().StringVar(&o.Snapshot, "snapshot", "", "`NAME` of a snapshot whose files the sandbox begins with")
+	_ = c.RegisterFlagCompletionFunc("snapshot", a.CompleteSnapshot)
+	c.Flags().StringVar(&o.Name, "name", "", "another `name` for the sandbox; no two live ones share one")
+	return c
+}
+
+func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptions) error {
+	exp, err := a.LoadExperiment(ctx, file, set)
+	if err != nil {
+		return err
+	}
+	e, err := a.Engine()
+	if err != nil {
+		return err
+	}
+	a.Stop.SetCleanup("ending what was started")
+	o.Progress = a.UI.Progress
+	s, err := e.Up(ctx, exp, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	a.Stop.SetCleanup("")
+	info, err := s.Info(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := s.Environment(ctx)
+	if err != nil {
+		return err
+	}
+	return a.Print(info, func(io.Writer) error {
+		ref := info.ID
+		if info.Name != "" {
+			ref = info.Name
+		}
+		if err := a.Println(info.ID); err != nil {
+			return err
+		}
+		a.UI.Tell("%s until %s. Now: %s, or: seer down %s", where(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
+		return nil
+	})
+}
+
+// nextStep is what one does with a sandbox of this kind, whose Jupyter is at url.
+func nextStep(mode, ref, url string) string {
+	switch mode {
+	case experiment.ModeNotebook:
+		return fmt.Sprintf("%s, an agent's tools: seer mcp --notebook %s", wayTo("jupyter", url, ref), ref)
+	case experiment.ModeCLI:
+		return fmt.Sprintf("seer shell %s, an agent's tools: seer mcp --shell %s", ref, ref)
+	}
+	return fmt.Sprintf("seer exec %s -- ls -la", ref)
+}

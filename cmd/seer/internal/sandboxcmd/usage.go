@@ -1,0 +1,59 @@
+package sandboxcmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine/sanitize"
+)
+
+// NewUsage makes the command seer usage.
+func NewUsage(base *cli.App) *cobra.Command {
+	a := app{App: base}
+	return &cobra.Command{
+		Use:               "usage ID",
+		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",
+		Long:              "Tell what a sandbox uses now: processor time, memory, disks, GPUs and processes.",
+		Example:           "  seer usage lab\n  watch seer usage lab",
+		Args:              cli.Args(1, 1, "a sandbox"),
+		ValidArgsFunction: a.CompleteSandbox,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			s, err := a.Open(cmd.Context(), given[0])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			u, err := s.Usage(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.Print(u, func(w io.Writer) error {
+				fmt.Fprintf(w, "%-10s %.1f s of %g cores, load %.2f\n", "processor", u.CPUSeconds, u.CPUCount, first(u.Load))
+				limit := ""
+				if u.MemoryLimit > 0 {
+					limit = " of " + term.Size(u.MemoryLimit)
+				}
+				fmt.Fprintf(w, "%-10s %s%s\n", "memory", term.Size(u.MemoryBytes), limit)
+				fmt.Fprintf(w, "%-10s %d\n", "processes", u.Processes)
+				for _, d := range u.Disks {
+					fmt.Fprintf(w, "%-10s %s free of %s\n", sanitize.Line(d.Path), term.Size(d.Free), term.Size(d.Bytes))
+				}
+				for _, g := range u.GPUs {
+					fmt.Fprintf(w, "gpu %-6d %s, %.0f %%, %s of %s\n", g.Index, sanitize.Line(g.Name), g.Utilization, term.Size(g.MemoryBytes), term.Size(g.MemoryTotal))
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func first(load []float64) float64 {
+	if len(load) == 0 {
+		return 0
+	}
+	return load[0]
+}

@@ -1,0 +1,85 @@
+package snapshotcmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/engine"
+)
+
+func newSnapshotsTrust(a app) *cobra.Command {
+	var signer, forget string
+	c := &cobra.Command{
+		Use:   "trust [NAME] [--signer FINGERPRINT | --forget FINGERPRINT]",
+		Short: "Say whose saved processes may go on",
+		Long: `Processes of a snapshot go on only if your key or that of a trusted signer has signed
+it. Seer makes your key at first use and signs what you save.
+
+With NAME: read the whole snapshot and sign it with your key, under this name. Do so for
+snapshots that you saved before they were signed, and for none that you were given by
+somebody you do not trust: the processes have whatever its author put into their memory.
+
+With --signer: trust all snapshots that this key signs. Its owner finds the fingerprint
+with seer snapshots trust, and tells you in another way than the file.
+
+Without either: show your key's fingerprint and the signers that you trust.`,
+		Example: `  seer snapshots trust
+  seer snapshots trust after-setup
+  seer snapshots trust --signer SHA256:uNiVztksCsDhcc0u9e8BrMQkgKN7wSVo7RjAmTFI6Qw`,
+		Args: cli.Args(0, 1, "at most a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			e, err := a.Engine()
+			if err != nil {
+				return err
+			}
+			switch {
+			case signer != "" && forget != "" || len(given) == 1 && signer+forget != "":
+				return cli.Usagef("give one of NAME, --signer and --forget")
+			case len(given) == 1:
+				return a.signSnapshot(cmd, e, given[0])
+			case signer != "":
+				err = e.TrustSigner(cmd.Context(), signer, true)
+			case forget != "":
+				err = e.TrustSigner(cmd.Context(), forget, false)
+			}
+			if err != nil {
+				return err
+			}
+			return a.printSigners(cmd, e)
+		},
+	}
+	c.Flags().StringVar(&signer, "signer", "", "trust what the key with this `FINGERPRINT` signs")
+	c.Flags().StringVar(&forget, "forget", "", "no longer trust the key with this `FINGERPRINT`")
+	return c
+}
+
+func (a app) signSnapshot(cmd *cobra.Command, e *engine.Engine, name string) error {
+	done := a.UI.Working("snapshot", "reading "+name)
+	signed, err := e.SignSnapshot(cmd.Context(), name)
+	done()
+	if err != nil {
+		return importError(err)
+	}
+	return a.Print(a.describeSnapshot(cmd.Context(), signed), func(io.Writer) error {
+		return a.Println("signed " + signed.Name + ", " + signed.ID)
+	})
+}
+
+func (a app) printSigners(cmd *cobra.Command, e *engine.Engine) error {
+	signers, err := e.Signers(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return a.Print(signers, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, "yours   ", signers.Own)
+		for _, fingerprint := range signers.Trusted {
+			if err == nil {
+				_, err = fmt.Fprintln(w, "trusted ", fingerprint)
+			}
+		}
+		return err
+	})
+}
