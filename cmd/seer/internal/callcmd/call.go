@@ -119,7 +119,7 @@ func (a app) call(ctx context.Context, f callFlags, given []string) error {
 		r.Timeout, r.Output = f.timeout.Seconds(), true
 		return a.detach(ctx, to, r)
 	}
-	p, err := newPrinter(a, f.show, func() bool { return to.streams(ctx, fn) })
+	p, err := newPrinter(a, f.show, func() bool { return to.isGenerator(ctx, fn) })
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,14 @@ func (a app) call(ctx context.Context, f callFlags, given []string) error {
 
 // ended is the error of a call that --timeout may have ended, also before it began.
 func (f *callFlags) ended(ctx context.Context, err error) error {
-	if isLate(ctx, err) {
+	if isTimeout(ctx, err) {
 		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call took longer than %s and was cancelled", f.timeout)}
 	}
 	return err
 }
 
-// isLate reports whether err is the end of ctx's time. What has come before it counts.
-func isLate(ctx context.Context, err error) bool {
+// isTimeout reports whether err is the end of ctx's time. What has come before it counts.
+func isTimeout(ctx context.Context, err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
@@ -231,17 +231,17 @@ func (c *callee) explain(err error) error {
 	return cli.ProviderError(err)
 }
 
-// streams reports whether a function is a generator. Only an empty one must be asked
+// isGenerator reports whether a function is a generator. Only an empty one must be asked
 // about.
-func (c *callee) streams(ctx context.Context, fn string) bool {
+func (c *callee) isGenerator(ctx context.Context, fn string) bool {
 	s, err := c.client.Service(ctx, c.service)
 	if err != nil || s.Interface == nil {
 		return false
 	}
-	return isStream(s.Interface.Functions, fn)
+	return isGenerator(s.Interface.Functions, fn)
 }
 
-func isStream(list []sdk.Function, name string) bool {
+func isGenerator(list []sdk.Function, name string) bool {
 	for _, f := range list {
 		if f.Name == name {
 			return f.Stream

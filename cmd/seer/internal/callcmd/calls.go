@@ -115,7 +115,7 @@ func (a app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeou
 	ctx, cancel := withTimeout(ctx, timeout, false)
 	defer cancel()
 	err = a.follow(ctx, list, show, ids[0])
-	if isLate(ctx, err) {
+	if isTimeout(ctx, err) {
 		return &engine.Error{Kind: engine.KindTimeout, Err: fmt.Errorf("the call %s has not ended within %s, and goes on", ids[0], timeout)}
 	}
 	return err
@@ -123,7 +123,7 @@ func (a app) callsWait(ctx context.Context, f callsFlags, show showFlags, timeou
 
 // follow prints what comes of a call that one of the services knows.
 func (a app) follow(ctx context.Context, list []*callee, show showFlags, id string) error {
-	to, err := find(ctx, list, id)
+	to, err := findCall(ctx, list, id)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a app) callsCancel(ctx context.Context, f callsFlags, given []string) erro
 	defer closeAll(list)
 	ended := []string{}
 	for _, id := range ids {
-		to, err := find(ctx, list, id)
+		to, err := findCall(ctx, list, id)
 		if err != nil {
 			return err
 		}

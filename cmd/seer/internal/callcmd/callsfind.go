@@ -49,8 +49,8 @@ func closeAll(list []*callee) {
 	}
 }
 
-// find is the service that knows a call.
-func find(ctx context.Context, list []*callee, id string) (*callee, error) {
+// findCall is the service that knows a call.
+func findCall(ctx context.Context, list []*callee, id string) (*callee, error) {
 	for _, to := range list {
 		_, err := to.client.CallState(ctx, to.service, id)
 		switch {

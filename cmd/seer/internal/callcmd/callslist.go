@@ -61,13 +61,13 @@ func callRows(calls []listedCall, now time.Time) [][]string {
 		if c.Error != nil {
 			failure = string(c.Error.Code)
 		}
-		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, term.Clock(unixTime(c.QueuedUnix)), ran(c.Call, now), cmp.Or(c.Token, "-"), kept, failure}
+		rows[i] = []string{c.ID, c.Service + "." + c.Function, state, term.Clock(unixTime(c.QueuedUnix)), runTime(c.Call, now), cmp.Or(c.Token, "-"), kept, failure}
 	}
 	return rows
 }
 
-// ran is how long a call has run.
-func ran(c protocol.Call, now time.Time) string {
+// runTime is how long a call has run.
+func runTime(c protocol.Call, now time.Time) string {
 	switch {
 	case c.Seconds > 0:
 		return seconds(c.Seconds)

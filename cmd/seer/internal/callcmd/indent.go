@@ -9,9 +9,9 @@ import (
 // lineWidth is how long a list or an object may be that stands on one line.
 const lineWidth = 100
 
-// indented is JSON for people: what is short stands on one line, and so do several
+// indentJSON is JSON for people: what is short stands on one line, and so do several
 // numbers of a long list, for a matrix is read by its rows.
-func indented(plain json.RawMessage) []byte {
+func indentJSON(plain json.RawMessage) []byte {
 	var out bytes.Buffer
 	indent(&out, plain, "")
 	return out.Bytes()

@@ -21,7 +21,7 @@ func TestIndented(t *testing.T) {
   "a": [[1, 2], [3, 4]]
 }`,
 	} {
-		if got := string(indented(json.RawMessage(given))); got != want {
+		if got := string(indentJSON(json.RawMessage(given))); got != want {
 			t.Errorf("%s became\n%s\nand not\n%s", given, got, want)
 		}
 	}
@@ -35,7 +35,7 @@ func FuzzIndented(f *testing.F) {
 		if json.Compact(&want, []byte(text)) != nil {
 			return
 		}
-		shown := indented(json.RawMessage(text))
+		shown := indentJSON(json.RawMessage(text))
 		if err := json.Compact(&got, shown); err != nil || got.String() != want.String() {
 			t.Errorf("%s became %s: %v", text, shown, err)
 		}

@@ -69,19 +69,19 @@ func writeNPY(w io.Writer, dtype string, shape []int64, r io.Reader) error {
 		return err
 	}
 	if dtype == "bfloat16" {
-		r = &widened{r: r}
+		r = &bfloat16Reader{r: r}
 	}
 	return copyLarge(w, r)
 }
 
-// widened makes float32 of bfloat16, which is its upper half.
-type widened struct {
+// bfloat16Reader makes float32 of bfloat16, which is its upper half.
+type bfloat16Reader struct {
 	r    io.Reader
 	rest []byte
 	buf  [16 << 10]byte
 }
 
-func (w *widened) Read(p []byte) (int, error) {
+func (w *bfloat16Reader) Read(p []byte) (int, error) {
 	if len(w.rest) == 0 {
 		n, err := io.ReadFull(w.r, w.buf[:])
 		if n == 0 || n%2 != 0 {
@@ -100,7 +100,7 @@ var npyHeader = regexp.MustCompile(`^\{'descr': '([<>|=][A-Za-z][0-9]+(?:\[[0-9A
 
 // readNPY reads a whole .npy file.
 func readNPY(data []byte) (value.Array, error) {
-	header, data, err := npyParts(data)
+	header, data, err := splitNPY(data)
 	if err != nil {
 		return value.Array{}, err
 	}
@@ -111,7 +111,7 @@ func readNPY(data []byte) (value.Array, error) {
 	if string(m[2]) == "True" {
 		return value.Array{}, errors.New("the array is in Fortran order; save it with numpy.ascontiguousarray")
 	}
-	dtype, size, err := npyMeaning(string(m[1]))
+	dtype, size, err := npyDType(string(m[1]))
 	if err != nil {
 		return value.Array{}, err
 	}
@@ -129,8 +129,8 @@ func readNPY(data []byte) (value.Array, error) {
 	return a, nil
 }
 
-// npyParts tells the header from the data, in the versions 1, 2 and 3 of the format.
-func npyParts(data []byte) (header, rest []byte, err error) {
+// splitNPY tells the header from the data, in the versions 1, 2 and 3 of the format.
+func splitNPY(data []byte) (header, rest []byte, err error) {
 	if len(data) < 12 || !bytes.HasPrefix(data, []byte(npyMagic[:6])) {
 		return nil, nil, errors.New("it is no .npy file")
 	}
@@ -144,8 +144,8 @@ func npyParts(data []byte) (header, rest []byte, err error) {
 	return data[at : at+n], data[at+n:], nil
 }
 
-// npyMeaning is our name of a type in a .npy file, and the size of an element.
-func npyMeaning(descr string) (dtype string, size int64, err error) {
+// npyDType is our name of a type in a .npy file, and the size of an element.
+func npyDType(descr string) (dtype string, size int64, err error) {
 	if descr[0] == '>' {
 		return "", 0, errors.New("the array is big-endian; save it with .astype(a.dtype.newbyteorder('<'))")
 	}

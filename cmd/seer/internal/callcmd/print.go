@@ -150,7 +150,7 @@ func (p *printer) print(v value.Value) error {
 		plain = sanitize.JSON(plain)
 	}
 	if !p.app.JSON {
-		plain = indented(plain)
+		plain = indentJSON(plain)
 	}
 	_, err = p.app.UI.Stdout().Write(append(plain, '\n'))
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
-// single is a result that is one thing with a buffer.
-type single struct {
+// taggedResult is a result that is one thing with a buffer.
+type taggedResult struct {
 	Array *struct {
 		DType  string  `json:"dtype"`
 		Shape  []int64 `json:"shape"`
@@ -31,7 +31,7 @@ func writeValue(w io.Writer, ext string, tagged bool, size int64, body io.Reader
 		return err
 	}
 	var one struct {
-		Tag single `json:"$seer"`
+		Tag taggedResult `json:"$seer"`
 	}
 	if tagged && ext != ".json" && len(s.Size) == 1 && json.Unmarshal(s.JSON, &one) == nil {
 		part, err := s.Next()
@@ -41,7 +41,7 @@ func writeValue(w io.Writer, ext string, tagged bool, size int64, body io.Reader
 		if done, err := writeSingle(w, ext, one.Tag, part); done || err != nil {
 			return err
 		}
-		return unfit(ext)
+		return formatError(ext)
 	}
 	v := value.Value{JSON: s.JSON, Tagged: tagged}
 	for range s.Size {
@@ -58,7 +58,7 @@ func writeValue(w io.Writer, ext string, tagged bool, size int64, body io.Reader
 	return writeWhole(w, ext, v)
 }
 
-func writeSingle(w io.Writer, ext string, one single, part io.Reader) (done bool, err error) {
+func writeSingle(w io.Writer, ext string, one taggedResult, part io.Reader) (done bool, err error) {
 	switch {
 	case one.Array != nil && ext == ".npy":
 		return true, writeNPY(w, one.Array.DType, one.Array.Shape, part)
@@ -80,7 +80,7 @@ func writeWhole(w io.Writer, ext string, v value.Value) error {
 		return err
 	}
 	if ext != ".json" && ext != ".raw" {
-		return unfit(ext)
+		return formatError(ext)
 	}
 	if err := v.WritePlain(w, value.PlainOptions{}); err != nil {
 		return err
@@ -89,7 +89,7 @@ func writeWhole(w io.Writer, ext string, v value.Value) error {
 	return err
 }
 
-func unfit(ext string) error {
+func formatError(ext string) error {
 	return &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("the result does not fit a file that ends with %q; .json takes anything, .npy and .raw an array, .raw bytes and images", ext)}
 }
 

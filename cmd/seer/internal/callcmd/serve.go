@@ -121,7 +121,7 @@ func (a app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 	}
 	w := &watcher{app: a, file: abs}
 	if data, err := os.ReadFile(abs); err == nil { // that it cannot be read, serving tells
-		w.seen = sha256.Sum256(data)
+		w.lastSum = sha256.Sum256(data)
 	}
 	service, written, err := a.serveOnce(ctx, s, f, abs, false)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a app) serve(ctx context.Context, f serveFlags, ref, file string) error {
 	if err := a.printServed(s, service, f, written); err != nil || !f.watch {
 		return err
 	}
-	w.face = service.Interface()
+	w.served = service.Interface()
 	w.serve = func(ctx context.Context) (*engine.Service, error) {
 		v, _, err := a.serveOnce(ctx, s, f, abs, true)
 		return v, err

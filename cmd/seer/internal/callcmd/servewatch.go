@@ -23,16 +23,16 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// settle is how long a file must rest before it is read: editors write in steps.
-const settle = 150 * time.Millisecond
+// debounce is how long a file must rest before it is read: editors write in steps.
+const debounce = 150 * time.Millisecond
 
 // watcher serves a file again whenever it has changed.
 type watcher struct {
-	app   app
-	file  string
-	serve func(ctx context.Context) (*engine.Service, error)
-	seen  [sha256.Size]byte // of the file that was last served, or tried to be
-	face  sdk.Interface     // that is served
+	app     app
+	file    string
+	serve   func(ctx context.Context) (*engine.Service, error)
+	lastSum [sha256.Size]byte // of the file that was last served, or tried to be
+	served  sdk.Interface     // that is served
 }
 
 // change is an edit that was served, as a JSON line.
@@ -57,7 +57,7 @@ func (w *watcher) run(ctx context.Context) error {
 		return fmt.Errorf("watch the folder of %s: %w", w.file, err)
 	}
 	w.app.UI.Tell("Watching %s; Ctrl-C ends that, and the service stays", w.file)
-	rest := time.NewTimer(settle) // also for what has changed until now
+	rest := time.NewTimer(debounce) // also for what has changed until now
 	defer rest.Stop()
 	for {
 		select {
@@ -65,22 +65,22 @@ func (w *watcher) run(ctx context.Context) error {
 			return ctx.Err()
 		case err := <-notify.Errors:
 			w.app.UI.Note("warning", "a change may have been missed: "+err.Error())
-			rest.Reset(settle)
+			rest.Reset(debounce)
 		case e := <-notify.Events:
 			if filepath.Base(e.Name) == filepath.Base(w.file) {
-				rest.Reset(settle)
+				rest.Reset(debounce)
 			}
 		case <-rest.C:
-			if err := w.look(ctx); err != nil {
+			if err := w.serveIfChanged(ctx); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// look serves the file if it is another one than before. What does not load is told,
+// serveIfChanged serves the file if it is another one than before. What does not load is told,
 // and what was served stays.
-func (w *watcher) look(ctx context.Context) error {
+func (w *watcher) serveIfChanged(ctx context.Context) error {
 	data, err := os.ReadFile(w.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it is being replaced
@@ -89,15 +89,15 @@ func (w *watcher) look(ctx context.Context) error {
 		return err
 	}
 	sum := sha256.Sum256(data)
-	if sum == w.seen {
+	if sum == w.lastSum {
 		return nil
 	}
-	w.seen = sum
+	w.lastSum = sum
 	v, err := w.serve(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case w.gone(err):
+	case w.isFatal(err):
 		return err
 	case err != nil:
 		w.app.Report(err, cli.ExitCode(err, nil))
@@ -107,15 +107,15 @@ func (w *watcher) look(ctx context.Context) error {
 	return w.tell(v)
 }
 
-// gone reports whether there is nothing left to serve in.
-func (w *watcher) gone(err error) bool {
+// isFatal reports whether there is nothing left to serve in.
+func (w *watcher) isFatal(err error) bool {
 	k := cli.KindOf(err)
 	return err != nil && k != engine.KindService && k != engine.KindConfig
 }
 
 func (w *watcher) tell(v *engine.Service) error {
-	c := compare(w.face, v.Interface())
-	w.face = v.Interface()
+	c := compare(w.served, v.Interface())
+	w.served = v.Interface()
 	c.File = w.file
 	if p := v.InPlace(); p != nil {
 		c.Kept, c.Reason = p.Kept, p.Reason
@@ -154,14 +154,14 @@ func compare(before, after sdk.Interface) change {
 	c := change{Added: []string{}, Changed: []string{}, Removed: []string{}}
 	old := map[string][]byte{}
 	for _, f := range before.Functions {
-		old[f.Name] = appearance(f)
+		old[f.Name] = signatureOf(f)
 	}
 	for _, f := range after.Functions {
 		was, ok := old[f.Name]
 		switch {
 		case !ok:
 			c.Added = append(c.Added, f.Name)
-		case !bytes.Equal(was, appearance(f)):
+		case !bytes.Equal(was, signatureOf(f)):
 			c.Changed = append(c.Changed, f.Name)
 		}
 		delete(old, f.Name)
@@ -171,7 +171,7 @@ func compare(before, after sdk.Interface) change {
 	return c
 }
 
-func appearance(f sdk.Function) []byte {
+func signatureOf(f sdk.Function) []byte {
 	f.Line = 0
 	text, err := json.Marshal(f)
 	if err != nil {

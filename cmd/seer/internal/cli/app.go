@@ -63,7 +63,7 @@ func (a *App) Run(ctx context.Context, args []string, newRoot func(*App) *cobra.
 	defer release()
 	root := newRoot(a)
 	root.SetArgs(args)
-	a.JSON = slices.Contains(beforeDash(args), "--json") // also for what cannot be parsed
+	a.JSON = slices.Contains(ownArguments(args), "--json") // also for what cannot be parsed
 	cmd, err := root.ExecuteContextC(ctx)
 	if a.opened != nil {
 		_ = a.opened.Close() // plugins only; there is nothing to save
@@ -73,9 +73,9 @@ func (a *App) Run(ctx context.Context, args []string, newRoot func(*App) *cobra.
 		err = asUsage(cmd, err)
 	}
 	if err == nil {
-		err = a.UI.Lost()
+		err = a.UI.WriteError()
 	}
-	err = inDeletedFolder(err)
+	err = explainDeletedFolder(err)
 	stopped := a.Stop.Signal()
 	code := ExitCode(err, stopped)
 	if stopped != nil && KindOf(err) == engine.KindCancelled {
@@ -85,8 +85,8 @@ func (a *App) Run(ctx context.Context, args []string, newRoot func(*App) *cobra.
 	return code
 }
 
-// inDeletedFolder explains why nothing is found in a folder that somebody has removed.
-func inDeletedFolder(err error) error {
+// explainDeletedFolder explains why nothing is found in a folder that somebody has removed.
+func explainDeletedFolder(err error) error {
 	if !errors.Is(err, syscall.ENOENT) {
 		return err
 	}
@@ -96,8 +96,8 @@ func inDeletedFolder(err error) error {
 	return &engine.Error{Kind: engine.KindNotFound, Err: errors.New("the folder in which you are no longer exists; go to another one")}
 }
 
-// beforeDash are the arguments that are seer's own.
-func beforeDash(args []string) []string {
+// ownArguments are the arguments that are seer's own.
+func ownArguments(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		return args[:i]
 	}
@@ -146,7 +146,7 @@ func (a *App) Logger() hclog.Logger {
 	})
 }
 
-// GlobalFlags are those of every command. They must be parsed before [app.setUp].
+// GlobalFlags are those of every command. They must be parsed before [App.SetUp].
 func (a *App) GlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.SortFlags = false

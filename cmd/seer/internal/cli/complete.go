@@ -19,8 +19,8 @@ const CompleteWithin = 2 * time.Second
 // NoFiles keeps the shell from offering files.
 const NoFiles = cobra.ShellCompDirectiveNoFileComp
 
-// liveInfos are the live sandboxes, for completion: an error means none.
-func (a *App) liveInfos(ctx context.Context) []engine.Info {
+// liveSandboxes are the live sandboxes, for completion: an error means none.
+func (a *App) liveSandboxes(ctx context.Context) []engine.Info {
 	ctx, cancel := context.WithTimeout(ctx, CompleteWithin)
 	defer cancel()
 	e, err := a.Engine()
@@ -34,7 +34,7 @@ func (a *App) liveInfos(ctx context.Context) []engine.Info {
 // SandboxRefs are the IDs and names of the live sandboxes but those that are given.
 func (a *App) SandboxRefs(ctx context.Context, but []string) []string {
 	var refs []string
-	for _, i := range a.liveInfos(ctx) {
+	for _, i := range a.liveSandboxes(ctx) {
 		if slices.Contains(but, i.ID) || slices.Contains(but, i.Name) {
 			continue
 		}
@@ -73,7 +73,7 @@ func (a *App) CompleteSandboxThenFile(cmd *cobra.Command, given []string, _ stri
 
 // ServicesOf are the services of a live sandbox.
 func (a *App) ServicesOf(ctx context.Context, ref string) []engine.ServiceInfo {
-	for _, i := range a.liveInfos(ctx) {
+	for _, i := range a.liveSandboxes(ctx) {
 		if i.ID == ref || i.Name == ref || strings.HasPrefix(i.ID, ref) {
 			return i.Services
 		}

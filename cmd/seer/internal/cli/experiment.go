@@ -23,14 +23,14 @@ func (a *App) LoadExperiment(ctx context.Context, file string, set []string) (*e
 	a.LockDir = filepath.Dir(file)
 	exp, err := experiment.Load(ctx, file, experiment.LoadOptions{Set: set, Partial: true})
 	if err == nil && len(exp.Mistakes()) > 0 {
-		return nil, a.mistakes(ctx, exp)
+		return nil, a.allMistakes(ctx, exp)
 	}
 	return exp, err
 }
 
-// mistakes are all that can be found in an experiment that has some already, so that nobody
+// allMistakes are all that can be found in an experiment that has some already, so that nobody
 // mends a file in two rounds.
-func (a *App) mistakes(ctx context.Context, exp *experiment.Experiment) error {
+func (a *App) allMistakes(ctx context.Context, exp *experiment.Experiment) error {
 	e, err := a.Engine()
 	if err != nil {
 		return exp.Mistakes()

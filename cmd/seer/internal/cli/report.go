@@ -26,7 +26,7 @@ func (a *App) Report(err error, code int) {
 		return
 	}
 	if a.JSON {
-		shown := errorJSON{Kind: kindText(err), Message: sentence(err), ExitCode: code, Details: details(err)}
+		shown := errorJSON{Kind: kindText(err), Message: summary(err), ExitCode: code, Details: details(err)}
 		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
@@ -61,8 +61,8 @@ func message(err error) string {
 	return text
 }
 
-// sentence is the error without what [details] has.
-func sentence(err error) string {
+// summary is the error without what [details] has.
+func summary(err error) string {
 	var mistakes experiment.Errors
 	var call *protocol.CallError
 	var hinted interface {

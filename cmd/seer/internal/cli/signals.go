@@ -55,15 +55,15 @@ func (s *Stopper) watch(ctx context.Context) (_ context.Context, release func())
 	}
 }
 
-// oneSignal is within which two signals are one: timeout(1) and shells send it to the
+// sameSignal is within which two signals are one: timeout(1) and shells send it to the
 // program and to its group.
-const oneSignal = 100 * time.Millisecond
+const sameSignal = 100 * time.Millisecond
 
 func (s *Stopper) handle(sig os.Signal, cancel func()) {
 	s.mu.Lock()
 	before, cleaning, first := s.got, s.cleaning, s.first
 	s.first = nil
-	together := before != nil && time.Since(s.at) < oneSignal
+	together := before != nil && time.Since(s.at) < sameSignal
 	if before == nil {
 		s.got, s.at = sig, time.Now()
 	}

@@ -88,7 +88,7 @@ func (a app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err := a.module(ctx, what, &t.Options); err != nil {
 		return err
 	}
-	if err := a.simulates(ctx, t); err != nil {
+	if err := a.confirmSimulator(ctx, t); err != nil {
 		return err
 	}
 	if err := t.limit(); err != nil {
@@ -110,7 +110,7 @@ func (a app) pluginTest(ctx context.Context, what string, t trial) error {
 	if err != nil {
 		return authorError(err)
 	}
-	if err := a.keepReport(t, report); err != nil {
+	if err := a.writeReport(t, report); err != nil {
 		return err
 	}
 	if err := a.Print(report, func(w io.Writer) error { return plugintest.Text(w, report) }); err != nil {
@@ -134,10 +134,10 @@ func (a app) module(ctx context.Context, what string, o *plugintest.Options) err
 	return err
 }
 
-// simulates asks before a program is run that came with somebody's module: trying a
+// confirmSimulator asks before a program is run that came with somebody's module: trying a
 // plugin should do no more than running it. In a source folder, the build runs programs
 // of the folder's anyway.
-func (a app) simulates(ctx context.Context, t trial) error {
+func (a app) confirmSimulator(ctx context.Context, t trial) error {
 	if t.Folder != "" || t.simulator || t.Replay != "" {
 		return nil
 	}
@@ -187,8 +187,8 @@ func (t *trial) limit() error {
 	return nil
 }
 
-// keepReport writes the report where it goes with the plugin. A quick one is no proof.
-func (a app) keepReport(t trial, report sdktest.Report) error {
+// writeReport writes the report where it goes with the plugin. A quick one is no proof.
+func (a app) writeReport(t trial, report sdktest.Report) error {
 	file := t.report
 	if file == "" {
 		if t.Quick {

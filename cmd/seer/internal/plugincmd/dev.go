@@ -119,14 +119,14 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 		lines, new = more.Lines, "+ "
 	}
 	if d.asked && more != nil {
-		return fmt.Errorf("this build asks for more than you have granted, and is not used:\n%s%s", askedFor(p, lines, new), allow)
+		return fmt.Errorf("this build asks for more than you have granted, and is not used:\n%s%s", permissionLines(p, lines, new), allow)
 	}
 	if d.asked {
 		return errors.New("not granted; " + allow)
 	}
 	d.asked = true
 	if !d.app.JSON {
-		fmt.Fprintf(d.app.UI.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], askedFor(p, lines, new))
+		fmt.Fprintf(d.app.UI.Stderr(), "%s %s asks for this%s:\n%s", p.Manifest.ID, p.Manifest.Version, map[bool]string{true: ", beyond what you have granted"}[more != nil], permissionLines(p, lines, new))
 	}
 	yes, err := d.app.UI.Confirm(ctx, "Allow this to whatever is built here?")
 	if errors.Is(err, term.ErrNobodyThere) || err == nil && !yes {
@@ -141,7 +141,7 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 // try runs the quick checks.
 func (d *development) try(ctx context.Context, built scaffold.Result, one *attempt) {
 	ui := d.app.UI
-	ui.Progress(trying("trying it …"))
+	ui.Progress(testEvent("trying it …"))
 	said := ui.Stderr()
 	if d.app.JSON {
 		said = io.Discard
@@ -154,7 +154,7 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 				ui.Note("failed", r.Check+": "+r.Detail)
 			}
 			if ui.HasLiveLine() { // in a log, every check would be a line
-				ui.Progress(trying("trying it: " + r.Check))
+				ui.Progress(testEvent("trying it: " + r.Check))
 			}
 		},
 	})
@@ -172,6 +172,6 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 	}
 }
 
-func trying(text string) engine.Event {
+func testEvent(text string) engine.Event {
 	return engine.Event{Time: time.Now(), Stage: engine.StagePlugin, Level: engine.LevelInfo, Message: text}
 }

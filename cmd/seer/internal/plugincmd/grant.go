@@ -77,7 +77,7 @@ func (a app) grant(ctx context.Context, what string, g granting) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.toGrant(ctx, s, what)
+	p, err := a.findGrantable(ctx, s, what)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (a app) grant(ctx context.Context, what string, g granting) error {
 	}
 	g.waiting = pending[what] != ""
 	g.inFile = strings.HasSuffix(what, ".wasm")
-	lines, err := a.agreed(ctx, p, g)
+	lines, err := a.confirmGrant(ctx, p, g)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (g granting) by() string {
 	return "you"
 }
 
-// toGrant finds the plugin: a file, the version that waits, or the one that is used.
-func (a app) toGrant(ctx context.Context, s *store.Store, what string) (host.Plugin, error) {
+// findGrantable finds the plugin: a file, the version that waits, or the one that is used.
+func (a app) findGrantable(ctx context.Context, s *store.Store, what string) (host.Plugin, error) {
 	if strings.HasSuffix(what, ".wasm") {
 		p, err := host.Inspect(what)
 		return p, pluginError(err)
@@ -151,8 +151,8 @@ func (a app) findPlugin(ctx context.Context, id string) (host.Plugin, error) {
 	return host.Plugin{}, &engine.Error{Kind: engine.KindNotFound, Err: fmt.Errorf("there is no usable plugin %q; there is %s", id, cmp.Or(strings.Join(have, ", "), "-"))}
 }
 
-// agreed asks for the yes and gives the lines that it is for.
-func (a app) agreed(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
+// confirmGrant asks for the yes and gives the lines that it is for.
+func (a app) confirmGrant(ctx context.Context, p host.Plugin, g granting) (access.Set, error) {
 	lines, info := p.Access, "seer plugin info "+p.Manifest.ID
 	if g.inFile {
 		info = "seer plugin info " + term.ShellQuoted(p.File)
@@ -192,16 +192,16 @@ func (a app) showAccess(p host.Plugin, lines access.Set) {
 		return
 	}
 	fmt.Fprintf(a.UI.Stderr(), "%s %s, %s\n", p.Manifest.ID, p.Manifest.Version, sanitize.Text(p.File))
-	fmt.Fprint(a.UI.Stderr(), askedFor(p, lines, ""))
+	fmt.Fprint(a.UI.Stderr(), permissionLines(p, lines, ""))
 	fmt.Fprintf(a.UI.Stderr(), "  permission hash %s\n", lines.Hash())
 }
 
-// askedFor has a line for each of these permissions, with its reason.
-func askedFor(p host.Plugin, lines access.Set, mark string) string {
+// permissionLines has a line for each of these permissions, with its reason.
+func permissionLines(p host.Plugin, lines access.Set, mark string) string {
 	var text strings.Builder
 	for _, line := range access.Lines(p.Manifest) {
 		if lines.Has(line.Text) {
-			fmt.Fprintf(&text, "  %s%s%s\n", mark, sanitize.Line(line.Text), sanitize.Line(because(line.Reason)))
+			fmt.Fprintf(&text, "  %s%s%s\n", mark, sanitize.Line(line.Text), sanitize.Line(reasonText(line.Reason)))
 		}
 	}
 	return text.String()

@@ -23,7 +23,7 @@ func (a app) grantFolder(ctx context.Context, g granting) error {
 	if err != nil {
 		return err
 	}
-	plugins, err := built(dir)
+	plugins, err := pluginsIn(dir)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a app) grantFolder(ctx context.Context, g granting) error {
 			continue
 		}
 		g.inFile = true
-		lines, err := a.agreed(ctx, p, g)
+		lines, err := a.confirmGrant(ctx, p, g)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,8 @@ func (a app) grantFolder(ctx context.Context, g granting) error {
 	})
 }
 
-// built are the plugins in a folder.
-func built(dir string) ([]host.Plugin, error) {
+// pluginsIn are the plugins in a folder.
+func pluginsIn(dir string) ([]host.Plugin, error) {
 	files, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.wasm"))
 	if err != nil {
 		return nil, err

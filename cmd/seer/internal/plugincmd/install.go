@@ -84,11 +84,11 @@ func (a app) installer(ctx context.Context, n installing) (plugins.Installer, er
 
 // registry is the way to registries, with progress.
 func (a app) registry(doing string, plainHTTP bool) oci.Client {
-	return oci.Client{PlainHTTP: plainHTTP, Transfer: transfer.Options{Progress: a.moving(doing)}}
+	return oci.Client{PlainHTTP: plainHTTP, Transfer: transfer.Options{Progress: a.transferProgress(doing)}}
 }
 
-// moving shows how far a transfer is.
-func (a app) moving(doing string) transfer.Progress {
+// transferProgress shows how far a transfer is.
+func (a app) transferProgress(doing string) transfer.Progress {
 	return func(done, total int64) {
 		a.UI.Show(string(engine.StagePlugin), doing)
 		a.UI.Moved(string(engine.StagePlugin), done, total)
@@ -127,12 +127,12 @@ func (a app) installPlugin(ctx context.Context, ref string, n installing) error 
 	if err != nil {
 		return err
 	}
-	a.moving("fetching "+ref)(0, 0)
+	a.transferProgress("fetching "+ref)(0, 0)
 	plan, err := i.Plan(ctx, plugins.Request{Ref: ref, LockDir: n.lockFolder()})
 	if err != nil {
 		return pluginError(err)
 	}
-	result, err := a.consented(ctx, i, plan, n)
+	result, err := a.confirmInstall(ctx, i, plan, n)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (a app) installLocked(ctx context.Context, n installing) error {
 	results := []plugins.Result{}
 	var refused, declined error
 	for _, plan := range plans {
-		result, err := a.consented(ctx, i, plan, n)
+		result, err := a.confirmInstall(ctx, i, plan, n)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -187,8 +187,8 @@ func (a app) installLocked(ctx context.Context, n installing) error {
 	return declined
 }
 
-// consented shows a plan, asks where that is needed, and makes it hold.
-func (a app) consented(ctx context.Context, i plugins.Installer, plan *plugins.Plan, n installing) (plugins.Result, error) {
+// confirmInstall shows a plan, asks where that is needed, and makes it hold.
+func (a app) confirmInstall(ctx context.Context, i plugins.Installer, plan *plugins.Plan, n installing) (plugins.Result, error) {
 	if !a.JSON {
 		a.showPlan(plan)
 	}

@@ -80,7 +80,7 @@ told you of the new key in another way.`,
 				return pluginError(err)
 			}
 			return a.Print(map[string]string{"id": given[0], "forgotten": old, "signer": signer}, func(io.Writer) error {
-				a.UI.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), orNext(signer))
+				a.UI.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), signerOrNext(signer))
 				return nil
 			})
 		},
@@ -89,7 +89,7 @@ told you of the new key in another way.`,
 	return c
 }
 
-func orNext(signer string) string {
+func signerOrNext(signer string) string {
 	if signer == "" {
 		return "whoever signed what is installed next"
 	}

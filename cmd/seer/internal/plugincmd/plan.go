@@ -19,13 +19,13 @@ func (a app) showPlan(p *plugins.Plan) {
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
 	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
 	say("from", "%s", p.Origin.Resolved)
-	say("signed by", "%s", signedBy(p))
-	say("tested", "%s", tested(p.Report))
+	say("signed by", "%s", signerText(p))
+	say("tested", "%s", reportText(p.Report))
 	for n, line := range p.Lines {
 		if n > 0 && p.Lines[n-1].Plain == line.Plain && p.Lines[n-1].Reason == line.Reason {
 			continue // one of several lines of one permission
 		}
-		say("may", "%s%s", line.Plain, because(line.Reason))
+		say("may", "%s%s", line.Plain, reasonText(line.Reason))
 	}
 	switch exposes := slices.ContainsFunc(p.Contract, func(c string) bool { return strings.HasPrefix(c, "expose/") }); {
 	case exposes:
@@ -58,24 +58,24 @@ func showDifference(say func(name, format string, args ...any), added, removed a
 	}
 }
 
-// because is a reason that leaves room for what it is about: a stranger wrote it.
-func because(reason string) string {
+// reasonText is a reason that leaves room for what it is about: a stranger wrote it.
+func reasonText(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + shortened(reason, longestReason)
+	return ": " + truncate(reason, maxReason)
 }
 
-const longestReason = 240
+const maxReason = 240
 
-func shortened(text string, most int) string {
+func truncate(text string, most int) string {
 	if letters := []rune(text); len(letters) > most {
 		return string(letters[:most]) + "…"
 	}
 	return text
 }
 
-func signedBy(p *plugins.Plan) string {
+func signerText(p *plugins.Plan) string {
 	switch {
 	case p.Signer == nil:
 		return "nobody"
@@ -85,8 +85,8 @@ func signedBy(p *plugins.Plan) string {
 	return p.Signer.Fingerprint + ", for the first time"
 }
 
-// tested tells what the author's report says.
-func tested(r *sdktest.Report) string {
+// reportText tells what the author's report says.
+func reportText(r *sdktest.Report) string {
 	if r == nil {
 		return "there is no report about this module"
 	}
@@ -99,7 +99,7 @@ func tested(r *sdktest.Report) string {
 		}
 	}
 	if len(failed) > 0 {
-		text += "; failed: " + shortened(strings.Join(failed, ", "), longestReason)
+		text += "; failed: " + truncate(strings.Join(failed, ", "), maxReason)
 	}
 	return text
 }

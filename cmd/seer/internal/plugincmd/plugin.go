@@ -81,7 +81,7 @@ func newPluginInfo(a app) *cobra.Command {
 		Args:              cli.Args(1, 1, "the ID of a plugin, or a module"),
 		ValidArgsFunction: a.completePlugin,
 		RunE: func(cmd *cobra.Command, given []string) error {
-			p, err := a.toShow(cmd.Context(), given[0])
+			p, err := a.inspect(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
@@ -103,8 +103,8 @@ func accessText(p host.Plugin) string {
 	return p.Grant.By
 }
 
-// toShow is an installed plugin or one in a file.
-func (a app) toShow(ctx context.Context, what string) (host.Plugin, error) {
+// inspect is an installed plugin or one in a file.
+func (a app) inspect(ctx context.Context, what string) (host.Plugin, error) {
 	if !strings.HasSuffix(what, ".wasm") {
 		return a.findPlugin(ctx, what)
 	}
@@ -147,7 +147,7 @@ func permissionText(p host.Plugin) [][2]string {
 	all := access.Lines(p.Manifest)
 	for n, line := range all {
 		if n == 0 || all[n-1].Plain != line.Plain || all[n-1].Reason != line.Reason {
-			out = append(out, [2]string{"may", line.Plain + because(line.Reason)})
+			out = append(out, [2]string{"may", line.Plain + reasonText(line.Reason)})
 		}
 		mark := ""
 		if p.Grant == nil || !p.Grant.Lines.Has(line.Text) {

@@ -62,7 +62,7 @@ func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 		return err
 	}
 	client := a.registry("pushing", p.plainHTTP)
-	if err := p.free(ctx, client, ref, place); err != nil {
+	if err := p.checkTag(ctx, client, ref, place); err != nil {
 		return err
 	}
 	if p.key != "" {
@@ -74,7 +74,7 @@ func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 	if err != nil {
 		return err
 	}
-	left, err := ofThisBuild(&b, plugin)
+	left, err := checkSidecars(&b, plugin)
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (a app) push(ctx context.Context, file, ref string, p pushing) error {
 	})
 }
 
-// ofThisBuild refuses a signature that lies beside the module and is not of it, and takes
+// checkSidecars refuses a signature that lies beside the module and is not of it, and takes
 // such a report away: what was left says so.
-func ofThisBuild(b *bundle.Bundle, p host.Plugin) (left string, err error) {
+func checkSidecars(b *bundle.Bundle, p host.Plugin) (left string, err error) {
 	if len(b.Signature) > 0 {
 		if _, err := sign.Verify(b.Statement(), b.Signature); err != nil {
 			return "", &engine.Error{Kind: engine.KindUnauthorized, Err: fmt.Errorf("%s.sig is no signature of this build: the module has changed since it was signed. Sign it again, with seer plugin sign or --key, or remove that file (%w)", p.File, err)}
@@ -122,8 +122,8 @@ func ofThisBuild(b *bundle.Bundle, p host.Plugin) (left string, err error) {
 	return left, nil
 }
 
-// free refuses to replace a tag without being told so.
-func (p pushing) free(ctx context.Context, client oci.Client, ref string, place oci.Place) error {
+// checkTag refuses to replace a tag without being told so.
+func (p pushing) checkTag(ctx context.Context, client oci.Client, ref string, place oci.Place) error {
 	_, tag, tagged := strings.Cut(place.Name[strings.LastIndex(place.Name, "/")+1:], ":")
 	if p.force || !tagged {
 		return nil

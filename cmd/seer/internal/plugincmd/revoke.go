@@ -36,15 +36,15 @@ either: end them first, with seer down.`,
 			}
 			return a.Print(map[string]any{"id": given[0], "revoked": n}, func(io.Writer) error {
 				a.UI.Tell("Revoked %s of %s", term.Plural(n, "grant"), given[0])
-				a.warnOfMachines(cmd.Context(), given[0])
+				a.warnAboutMachines(cmd.Context(), given[0])
 				return nil
 			})
 		},
 	}
 }
 
-// warnOfMachines tells which sandboxes a provider without a grant can no longer end.
-func (a app) warnOfMachines(ctx context.Context, id string) {
+// warnAboutMachines tells which sandboxes a provider without a grant can no longer end.
+func (a app) warnAboutMachines(ctx context.Context, id string) {
 	e, err := a.Engine()
 	if err != nil {
 		return

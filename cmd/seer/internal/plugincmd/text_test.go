@@ -28,7 +28,7 @@ func TestAPluginSpeaksOnItsOwnLines(t *testing.T) {
 	for range 1000 {
 		report.Results = append(report.Results, sdktest.Result{Check: "a check that failed", Status: sdktest.Failed})
 	}
-	for what, text := range map[string]string{"reason": because(strings.Repeat("sure ", 10000)), "report": tested(&report)} {
+	for what, text := range map[string]string{"reason": reasonText(strings.Repeat("sure ", 10000)), "report": reportText(&report)} {
 		if len(text) > 500 {
 			t.Errorf("a %s of %d bytes pushes the question off the screen", what, len(text))
 		}
@@ -48,7 +48,7 @@ func TestAReportReplacesALink(t *testing.T) {
 	var a app
 	tried := trial{}
 	tried.Wasm = filepath.Join(dir, "provider-tiny.wasm")
-	if err := a.keepReport(tried, sdktest.Report{Plugin: "provider-tiny"}); err != nil {
+	if err := a.writeReport(tried, sdktest.Report{Plugin: "provider-tiny"}); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(mine); err != nil || string(text) != "mine" {

@@ -238,5 +238,3 @@ func (c *copier) isFolder(ctx context.Context, remote string) bool {
 }
 
 func needsRecursive(p place) error { return cli.Usagef("%s is a folder; copy it with -r", p.text) }
-
-func asPath(err error, p **fs.PathError) bool { return errors.As(err, p) }

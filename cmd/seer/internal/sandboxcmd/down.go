@@ -64,7 +64,7 @@ func (a app) down(ctx context.Context, refs []string, all bool) error {
 		return err
 	}
 	if all {
-		if refs, err = live(ctx, e); err != nil {
+		if refs, err = liveRefs(ctx, e); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (a app) down(ctx context.Context, refs []string, all bool) error {
 	return errors.Join(err, perr)
 }
 
-func live(ctx context.Context, e *engine.Engine) ([]string, error) {
+func liveRefs(ctx context.Context, e *engine.Engine) ([]string, error) {
 	infos, err := e.Sandboxes(ctx, false)
 	var refs []string
 	for _, i := range infos {

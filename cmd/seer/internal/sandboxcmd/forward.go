@@ -52,7 +52,7 @@ in; without LOCAL a free port is taken where its own is not.`,
 				return err
 			}
 			defer s.Close()
-			if err := named(cmd.Context(), s, pairs); err != nil {
+			if err := resolvePages(cmd.Context(), s, pairs); err != nil {
 				return err
 			}
 			return a.forward(cmd.Context(), s, pairs)
@@ -73,8 +73,8 @@ type forwarding struct {
 	any  bool   // another local port will do
 }
 
-// named finds the ports of pages that were named.
-func named(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
+// resolvePages finds the ports of pages that were named.
+func resolvePages(ctx context.Context, s *engine.Sandbox, pairs []forwarding) error {
 	for i := range pairs {
 		f := &pairs[i]
 		if f.name == "" {
@@ -128,7 +128,7 @@ func (a app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding)
 			l, err = net.Listen("tcp", "127.0.0.1:0")
 		}
 		if err != nil {
-			return taken(pairs[i], err)
+			return portConflict(pairs[i], err)
 		}
 		listeners = append(listeners, l)
 		pairs[i].Local = l.Addr().(*net.TCPAddr).Port
@@ -153,7 +153,7 @@ func (a app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding)
 	for i, l := range listeners {
 		wg.Go(func() { a.accept(ctx, l, s, pairs[i].Port) })
 	}
-	err = whileThere(ctx, s)
+	err = waitForEnd(ctx, s)
 	for _, l := range listeners {
 		l.Close()
 	}
@@ -161,8 +161,8 @@ func (a app) forward(ctx context.Context, s *engine.Sandbox, pairs []forwarding)
 	return err
 }
 
-// taken says that a local port cannot be had, and what to write instead.
-func taken(f forwarding, err error) error {
+// portConflict says that a local port cannot be had, and what to write instead.
+func portConflict(f forwarding, err error) error {
 	what := f.name
 	if what == "" {
 		what = strconv.Itoa(f.Port)
@@ -173,8 +173,8 @@ func taken(f forwarding, err error) error {
 // lookEvery is how often a forward looks whether its sandbox is still there.
 const lookEvery = 5 * time.Second
 
-// whileThere waits until ctx ends, which is how a forward ends, or the sandbox does.
-func whileThere(ctx context.Context, s *engine.Sandbox) error {
+// waitForEnd waits until ctx ends, which is how a forward ends, or the sandbox does.
+func waitForEnd(ctx context.Context, s *engine.Sandbox) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -207,13 +207,13 @@ func (a app) accept(ctx context.Context, l net.Listener, s *engine.Sandbox, port
 				return
 			}
 			defer far.Close()
-			join(ctx, near, far)
+			pipe(ctx, near, far)
 		})
 	}
 }
 
-// join carries bytes both ways until both have ended, or ctx has.
-func join(ctx context.Context, near, far net.Conn) {
+// pipe carries bytes both ways until both have ended, or ctx has.
+func pipe(ctx context.Context, near, far net.Conn) {
 	stop := context.AfterFunc(ctx, func() {
 		near.Close()
 		far.Close()

@@ -56,10 +56,10 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 			done := a.UI.Working("gc", "looking for what has no right to live and what nobody uses")
 			report, err := disk.collect(cmd.Context(), e, providers)
 			done()
-			if err != nil && !told(report) {
+			if err != nil && !hasItems(report) {
 				return err
 			}
-			if err := a.Print(listed(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
+			if err := a.Print(withEmptyLists(report), func(w io.Writer) error { return gcText(a, w, report, disk.dryRun) }); err != nil {
 				return err
 			}
 			return cmp.Or(err, gcFailure(report, a.provides(cmd.Context())))
@@ -87,7 +87,7 @@ type listedReport struct {
 	Failed     []machine.GCItem `json:"failed"`
 }
 
-func listed(r machine.GCReport) listedReport {
+func withEmptyLists(r machine.GCReport) listedReport {
 	l := listedReport(r)
 	for _, items := range []*[]machine.GCItem{&l.Ended, &l.Cleaned, &l.Forgotten, &l.Unrecorded, &l.Failed} {
 		if *items == nil {
@@ -97,8 +97,8 @@ func listed(r machine.GCReport) listedReport {
 	return l
 }
 
-// told reports whether there is anything in a report.
-func told(r machine.GCReport) bool {
+// hasItems reports whether there is anything in a report.
+func hasItems(r machine.GCReport) bool {
 	return len(r.Ended)+len(r.Cleaned)+len(r.Forgotten)+len(r.Unrecorded)+len(r.Failed) > 0
 }
 

@@ -102,7 +102,7 @@ func lsRows(infos []engine.Info) [][]string {
 	rows := make([][]string, len(infos))
 	for n, i := range infos {
 		rows[n] = []string{
-			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), term.Span(time.Since(i.Created)), ends(i),
+			i.ID, nameOf(i), string(i.State), i.Provider, cmp.Or(i.Isolation, "-"), cmp.Or(gpus(i), "-"), term.Span(time.Since(i.Created)), endText(i),
 			cost(i),
 			cmp.Or(strings.Join(cli.ServiceNames(i), ","), "-"),
 		}
@@ -110,8 +110,8 @@ func lsRows(infos []engine.Info) [][]string {
 	return rows
 }
 
-// ends says how long a live sandbox still has.
-func ends(i engine.Info) string {
+// endText says how long a live sandbox still has.
+func endText(i engine.Info) string {
 	if !i.State.Live() {
 		return "-"
 	}

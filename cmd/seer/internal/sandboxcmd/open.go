@@ -34,7 +34,7 @@ is no browser; a browser that cannot read such files (as a snap) needs it. On th
 localhost, so that pages of sandboxes share no cookies; a browser that does not know
 such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no such port, use seer forward.`,
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
-		Args:              cobra.MatchAll(cli.Args(2, 2, "a sandbox, and jupyter or code"), openWhat),
+		Args:              cobra.MatchAll(cli.Args(2, 2, "a sandbox, and jupyter or code"), checkPage),
 		ValidArgsFunction: a.completeSandboxThenPage,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			s, err := a.Open(cmd.Context(), given[0])
@@ -78,7 +78,7 @@ func pageName(what string) string {
 	return "VS Code"
 }
 
-func openWhat(_ *cobra.Command, given []string) error {
+func checkPage(_ *cobra.Command, given []string) error {
 	if given[1] != "jupyter" && given[1] != "code" {
 		return cli.Usagef("%q cannot be opened; write jupyter or code", given[1])
 	}

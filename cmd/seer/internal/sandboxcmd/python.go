@@ -2,6 +2,7 @@ package sandboxcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -93,7 +94,7 @@ func pythonSpec(code string, given bool, timeout time.Duration) func(context.Con
 
 func readError(err error) error {
 	var p *fs.PathError
-	if ok := asPath(err, &p); ok {
+	if errors.As(err, &p) {
 		return fmt.Errorf("%s cannot be read: %w", p.Path, p.Err)
 	}
 	return err

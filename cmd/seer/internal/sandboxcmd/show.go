@@ -63,10 +63,10 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 	if i.GPU != "" {
 		line("gpu", "%s", gpus(i))
 	}
-	line("machine", "%s", strings.TrimPrefix(where(i), "On "))
+	line("machine", "%s", strings.TrimPrefix(location(i), "On "))
 	line("created", "%s, %s ago", term.Clock(i.Created), term.Span(time.Since(i.Created)))
 	if i.State.Live() {
-		line("ends", "%s (%s lease, %s)", term.Clock(i.Lease.Ends), i.Lease.Kind, ends(i))
+		line("ends", "%s (%s lease, %s)", term.Clock(i.Lease.Ends), i.Lease.Kind, endText(i))
 	}
 	if i.Ended != nil {
 		line("ended", "%s", term.Clock(*i.Ended))
@@ -112,25 +112,25 @@ func pages(line func(string, string, ...any), i engine.Info, h *engine.Environme
 	if h.JupyterURL != "" && keys {
 		line("jupyter", "%s", h.JupyterURL)
 	} else if h.JupyterPort != 0 {
-		line("jupyter", "port %d, open it with: %s", h.JupyterPort, wayTo("jupyter", h.JupyterURL, ref))
+		line("jupyter", "port %d, open it with: %s", h.JupyterPort, pageCommand("jupyter", h.JupyterURL, ref))
 	}
 	if h.CodeServerURL != "" && keys {
 		line("vs code", "%s (password %s)", h.CodeServerURL, h.CodeServerKey)
 	} else if h.CodeServerPort != 0 {
-		line("vs code", "port %d, open it with: %s", h.CodeServerPort, wayTo("code", h.CodeServerURL, ref))
+		line("vs code", "port %d, open it with: %s", h.CodeServerPort, pageCommand("code", h.CodeServerURL, ref))
 	}
 }
 
-// wayTo is the command that leads to a page: through the runtime, where no port leads to it.
-func wayTo(page, url, ref string) string {
+// pageCommand is the command that leads to a page: through the runtime, where no port leads to it.
+func pageCommand(page, url, ref string) string {
 	if url == "" {
 		return fmt.Sprintf("seer forward %s %s", ref, page)
 	}
 	return fmt.Sprintf("seer open %s %s", ref, page)
 }
 
-// where says on what a sandbox runs.
-func where(i engine.Info) string {
+// location says on what a sandbox runs.
+func location(i engine.Info) string {
 	parts := []string{"On " + i.Provider}
 	if i.Isolation != "" {
 		parts = append(parts, "isolation "+i.Isolation)

@@ -87,7 +87,7 @@ func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptio
 		if err := a.Println(info.ID); err != nil {
 			return err
 		}
-		a.UI.Tell("%s until %s. Now: %s, or: seer down %s", where(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
+		a.UI.Tell("%s until %s. Now: %s, or: seer down %s", location(info), term.Clock(info.Lease.Ends), nextStep(info.ExecutionMode, ref, h.JupyterURL), ref)
 		return nil
 	})
 }
@@ -96,7 +96,7 @@ func (a app) up(ctx context.Context, file string, set []string, o engine.UpOptio
 func nextStep(mode, ref, url string) string {
 	switch mode {
 	case experiment.ModeNotebook:
-		return fmt.Sprintf("%s, an agent's tools: seer mcp --notebook %s", wayTo("jupyter", url, ref), ref)
+		return fmt.Sprintf("%s, an agent's tools: seer mcp --notebook %s", pageCommand("jupyter", url, ref), ref)
 	case experiment.ModeCLI:
 		return fmt.Sprintf("seer shell %s, an agent's tools: seer mcp --shell %s", ref, ref)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// plain is a line as it stands there when all of it has been written: without orders to
+// plainLine is a line as it stands there when all of it has been written: without orders to
 // the terminal, and of what was written over only the last.
-func plain(line string) string {
+func plainLine(line string) string {
 	line = strings.TrimRight(sanitize.Strip(line), "\r\n")
 	line = line[strings.LastIndexByte(line, '\r')+1:]
 	line = strings.NewReplacer("\t", " ", "\n", " ", "\ufe0f", "").Replace(line) // U+FE0F makes some signs wider
@@ -27,13 +27,13 @@ func liveLine(step, detail string, took time.Duration, columns int) string {
 		since = fmt.Sprintf(" (%d s)", int(took.Seconds()))
 	}
 	if detail = strings.TrimSpace(detail); detail == "" {
-		return fit(fit(step, columns-len(since))+since, columns)
+		return truncate(truncate(step, columns-len(since))+since, columns)
 	}
 	detail = " · " + detail
 	if width(step+since+detail) > columns {
 		step = shortStep(step, columns/2-len(since))
 	}
-	return fit(step+since+detail, columns)
+	return truncate(step+since+detail, columns)
 }
 
 // width is how many columns of a terminal a text has.
@@ -44,11 +44,11 @@ func shortStep(step string, columns int) string {
 	if width(step) > columns {
 		step, _, _ = strings.Cut(step, "; ")
 	}
-	return fit(step, columns)
+	return truncate(step, columns)
 }
 
-// fit shortens a line to so many columns of the terminal.
-func fit(line string, columns int) string {
+// truncate shortens a line to so many columns of the terminal.
+func truncate(line string, columns int) string {
 	if width(line) <= columns {
 		return line
 	}

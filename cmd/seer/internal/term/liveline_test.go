@@ -27,7 +27,7 @@ func TestPlain(t *testing.T) {
 		"a\nb":                                            "a b",
 		"\x1b]0;a title without an end, and what follows": "",
 	} {
-		if got := plain(line); got != want {
+		if got := plainLine(line); got != want {
 			t.Errorf("%q became %q, not %q", line, got, want)
 		}
 	}
@@ -62,7 +62,7 @@ func FuzzLiveLine(f *testing.F) {
 	f.Add("boot: a", "\x1b[31mred\x1b[0m 漢字 e\u0301 👩\u200d👩\u200d👧 \r 90%", 40, 2)
 	f.Add("\x1b]0;x", "\xff\x9b2J\u009b2J", 3, 0)
 	f.Fuzz(func(t *testing.T, step, detail string, columns, seconds int) {
-		got := liveLine(plain(step), plain(detail), time.Duration(seconds)*time.Second, columns%300)
+		got := liveLine(plainLine(step), plainLine(detail), time.Duration(seconds)*time.Second, columns%300)
 		if n := width(got); n > max(columns%300, 0) || !utf8.ValidString(got) || sanitize.Text(got) != got || strings.ContainsAny(got, "\n\t") {
 			t.Errorf("%d columns of %d: %q", n, columns%300, got)
 		}

@@ -61,7 +61,7 @@ func (m *Meter) End(err error) {
 	m.ui.live.hide()
 	if err == nil {
 		took := time.Since(m.begun)
-		fmt.Fprintf(m.ui.Stderr(), "%s %s: %s in %.1f s%s\n", m.ui.done(), plain(m.what), Size(m.bytes), took.Seconds(), rate(m.bytes, took))
+		fmt.Fprintf(m.ui.Stderr(), "%s %s: %s in %.1f s%s\n", m.ui.done(), plainLine(m.what), Size(m.bytes), took.Seconds(), rate(m.bytes, took))
 	}
 }
 

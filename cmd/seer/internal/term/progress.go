@@ -25,11 +25,11 @@ func (t *Terminal) Progress(e engine.Event) {
 		t.Note("warning", e.Message)
 	case t.options.Quiet:
 	case e.Level == engine.LevelLog && t.live != nil && !t.options.Verbose:
-		t.live.printed(string(e.Stage), plain(e.Message))
+		t.live.addOutput(string(e.Stage), plainLine(e.Message))
 	case e.Level == engine.LevelLog:
 		fmt.Fprintln(t.Stderr(), t.paint(dim, "  "+sanitize.Text(e.Message)))
 	case t.live != nil && !e.Done:
-		t.live.begins(e)
+		t.live.begin(e)
 	case t.live != nil:
 		t.live.hide()
 		fmt.Fprintln(t.Stderr(), t.done(), sanitize.Text(e.Message))

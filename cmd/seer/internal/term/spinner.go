@@ -22,13 +22,13 @@ type spinner struct {
 	end    chan struct{}
 	once   sync.Once
 
-	said []string // the last lines of somebody else's in this stage, which are not on the screen
+	output []string // the last lines of somebody else's in this stage, which are not on the screen
 }
 
 const (
-	frames      = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-	asciiFrames = `|/-\`
-	mostSaid    = 25
+	frames         = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+	asciiFrames    = `|/-\`
+	maxOutputLines = 25
 
 	// The cursor stays at the beginning of the line: wherever a terminal that changes its
 	// width lets the line break, it is below the cursor.
@@ -37,15 +37,15 @@ const (
 
 func newSpinner(t *Terminal) *spinner { return &spinner{t: t} }
 
-// begins shows a step. What was said in another stage has nothing to do with it; how a
+// begin shows a step. What was said in another stage has nothing to do with it; how a
 // failure is cleaned up is no stage of its own.
-func (s *spinner) begins(e engine.Event) {
+func (s *spinner) begin(e engine.Event) {
 	if e.Stage == engine.StageFix {
 		s.t.Reveal() // the tool before could not be installed
 	}
 	s.t.mu.Lock()
 	if stage := string(e.Stage); e.Stage != engine.StageEnd && s.stage != stage {
-		s.said = nil
+		s.output = nil
 	}
 	s.t.mu.Unlock()
 	s.show(string(e.Stage), e.Message)
@@ -54,7 +54,7 @@ func (s *spinner) begins(e engine.Event) {
 func (s *spinner) show(stage, text string) {
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
-	if step := stage + ": " + plain(text); s.step != step {
+	if step := stage + ": " + plainLine(text); s.step != step {
 		s.open(stage, step)
 		s.draw()
 	}
@@ -69,12 +69,12 @@ func (s *spinner) open(stage, step string) {
 	}
 }
 
-// printed takes a line of somebody else's, for the live line and for a failure.
-func (s *spinner) printed(stage, line string) {
+// addOutput takes a line of somebody else's, for the live line and for a failure.
+func (s *spinner) addOutput(stage, line string) {
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
-	if s.said = append(s.said, line); len(s.said) > mostSaid {
-		s.said = s.said[1:]
+	if s.output = append(s.output, line); len(s.output) > maxOutputLines {
+		s.output = s.output[1:]
 	}
 	s.details(stage, line)
 }
@@ -122,7 +122,7 @@ func (s *spinner) hide() {
 	s.t.mu.Lock()
 	defer s.t.mu.Unlock()
 	s.clear()
-	s.step, s.said = "", nil
+	s.step, s.output = "", nil
 }
 
 func (s *spinner) stop() {

@@ -22,12 +22,12 @@ type Column struct {
 func PrintTable(w io.Writer, width int, columns []Column, rows [][]string) error {
 	rows = sanitizedRows(rows)
 	for width > 0 && tableWidth(columns, rows) > width {
-		i := widest(columns)
+		i := nextToDrop(columns)
 		if i < 0 {
 			break
 		}
 		columns = slices.Delete(slices.Clone(columns), i, i+1)
-		rows = without(rows, i)
+		rows = withoutColumn(rows, i)
 	}
 	t := table.NewWriter()
 	t.SetStyle(plainStyle())
@@ -52,7 +52,7 @@ func plainStyle() table.Style {
 	return s
 }
 
-func widest(columns []Column) int {
+func nextToDrop(columns []Column) int {
 	at, most := -1, 0
 	for i, c := range columns {
 		if c.Drop > most {
@@ -62,7 +62,7 @@ func widest(columns []Column) int {
 	return at
 }
 
-func without(rows [][]string, i int) [][]string {
+func withoutColumn(rows [][]string, i int) [][]string {
 	out := make([][]string, len(rows))
 	for n, r := range rows {
 		out[n] = slices.Delete(slices.Clone(r), i, i+1)

@@ -23,14 +23,14 @@ import (
 type Terminal struct {
 	In, Out, Err *os.File
 
-	mu      sync.Mutex
-	options Options
-	colors  bool
-	ascii   bool     // the terminal says that it shows no other characters
-	live    *spinner // nil = plain lines
-	gone    bool     // nobody reads stdout any more
-	unsaid  error    // why a result could not be written
-	unended bool     // a program has begun a line on the terminal
+	mu         sync.Mutex
+	options    Options
+	colors     bool
+	ascii      bool     // the terminal says that it shows no other characters
+	live       *spinner // nil = plain lines
+	readerGone bool     // nobody reads stdout any more
+	writeError error    // why a result could not be written
+	lineOpen   bool     // a program has begun a line on the terminal
 
 	Unsanitized bool // for tests of attacks only: programs' output passes as it is
 }
@@ -77,7 +77,7 @@ func (t *Terminal) Stderr() io.Writer { return t.guard(t.Err).clean(sanitize.New
 // it is. The live line stays away until there is news.
 func (t *Terminal) Raw(f *os.File) *Stream {
 	g := t.guard(f)
-	g.hides = true
+	g.program = true
 	return g
 }
 
@@ -103,7 +103,7 @@ type Stream struct {
 	to        io.Writer        // f, or what sanitizes for it
 	sanitizer *sanitize.Writer // nil = none
 	tty       bool
-	hides     bool // output of a program, which need not end with a line
+	program   bool // output of a program, which need not end with a line
 }
 
 func (g *Stream) clean(with func(io.Writer) *sanitize.Writer) *Stream {
@@ -118,22 +118,22 @@ func (g *Stream) Write(p []byte) (int, error) {
 	defer g.t.mu.Unlock()
 	if g.t.live != nil {
 		g.t.live.clear()
-		if g.hides {
+		if g.program {
 			g.t.live.step = ""
 		}
 	}
 	if g.tty && len(p) > 0 {
-		if !g.hides {
+		if !g.program {
 			g.t.endLine(g.f)
 		}
-		g.t.unended = g.hides && p[len(p)-1] != '\n'
+		g.t.lineOpen = g.program && p[len(p)-1] != '\n'
 	}
 	n, err := g.to.Write(p)
 	if g.f == g.t.Out && errors.Is(err, syscall.EPIPE) {
-		g.t.gone = true
+		g.t.readerGone = true
 	}
-	if g.f == g.t.Out && !g.hides && g.t.unsaid == nil {
-		g.t.unsaid = err
+	if g.f == g.t.Out && !g.program && g.t.writeError == nil {
+		g.t.writeError = err
 	}
 	return n, err
 }
@@ -151,8 +151,8 @@ func (g *Stream) Flush() error {
 // endLine ends a line that a program has begun, so that what Seer says is not taken for
 // the rest of it. The caller holds the lock.
 func (t *Terminal) endLine(f *os.File) {
-	if t.unended {
-		t.unended = false
+	if t.lineOpen {
+		t.lineOpen = false
 		_, _ = f.WriteString("\n") // the next write fails as well
 	}
 }
@@ -161,14 +161,14 @@ func (t *Terminal) endLine(f *os.File) {
 func (t *Terminal) ReaderGone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.gone
+	return t.readerGone
 }
 
-// Lost is why a result could not be written, if so. Texts of many lines do not look.
-func (t *Terminal) Lost() error {
+// WriteError is why a result could not be written, if so. Texts of many lines do not look.
+func (t *Terminal) WriteError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.unsaid
+	return t.writeError
 }
 
 // Finish ends the live line.
@@ -186,7 +186,7 @@ func (t *Terminal) Reveal() {
 	t.mu.Lock()
 	var said []string
 	if t.live != nil {
-		said, t.live.said = t.live.said, nil
+		said, t.live.output = t.live.output, nil
 	}
 	t.mu.Unlock()
 	for _, line := range said {
