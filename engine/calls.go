@@ -42,17 +42,17 @@ func decode(b client.Body, out any) error {
 	return got.Decode(out)
 }
 
-// Do makes a call of the service and follows it to its end; see [client.Client.Do].
+// Do makes a call of the service and follows it to its end; see [client.Calls.Do].
 func (v *Service) Do(ctx context.Context, r client.CallRequest, on client.CallHandler) (client.Answer, error) {
 	r.Service = v.Name()
-	answer, err := v.client.Do(ctx, r, on)
+	answer, err := v.client.Calls().Do(ctx, r, on)
 	return answer, as(KindProvider, err)
 }
 
 // Start makes a call and follows it in the background.
 func (v *Service) Start(ctx context.Context, r client.CallRequest, on client.CallHandler) (*client.PendingCall, error) {
 	r.Service = v.Name()
-	p, err := v.client.Start(ctx, r, on)
+	p, err := v.client.Calls().Start(ctx, r, on)
 	return p, as(KindProvider, err)
 }
 
@@ -60,23 +60,23 @@ func (v *Service) Start(ctx context.Context, r client.CallRequest, on client.Cal
 // sandbox has it.
 func (v *Service) Submit(ctx context.Context, r client.CallRequest) (protocol.Call, error) {
 	r.Service = v.Name()
-	call, err := v.client.Submit(ctx, r)
+	call, err := v.client.Calls().Submit(ctx, r)
 	return call, as(KindProvider, err)
 }
 
 // Attach follows a call of the service that somebody has made, whoever that was, from
 // event number from on.
 func (v *Service) Attach(ctx context.Context, id string, from int, on client.CallHandler) *client.PendingCall {
-	return v.sandbox.runtime.Attach(ctx, v.Name(), id, from, on)
+	return v.sandbox.runtime.Calls().Attach(ctx, v.Name(), id, from, on)
 }
 
 // Calls lists the calls of the service that are remembered, whoever made them.
 func (v *Service) Calls(ctx context.Context) ([]protocol.Call, error) {
-	calls, err := v.sandbox.runtime.Calls(ctx, v.Name())
+	calls, err := v.sandbox.runtime.Calls().List(ctx, v.Name())
 	return calls, as(KindProvider, err)
 }
 
 // Cancel ends a call of the service wherever it is, whoever made it.
 func (v *Service) Cancel(ctx context.Context, id string) error {
-	return as(KindProvider, v.sandbox.runtime.CancelCall(ctx, v.Name(), id))
+	return as(KindProvider, v.sandbox.runtime.Calls().Cancel(ctx, v.Name(), id))
 }

@@ -78,7 +78,7 @@ func (s *Sandbox) WriteFrom(ctx context.Context, path string, r io.Reader, mode 
 		return err
 	}
 	if names.Empty() {
-		return as(KindProvider, s.runtime.WriteFile(ctx, path, r, mode))
+		return as(KindProvider, s.runtime.Files().Write(ctx, path, r, mode))
 	}
 	f, err := os.CreateTemp("", "seer-*")
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Sandbox) WriteFrom(ctx context.Context, path string, r io.Reader, mode 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return as(KindProvider, s.runtime.WriteFile(ctx, path, f, mode))
+	return as(KindProvider, s.runtime.Files().Write(ctx, path, f, mode))
 }
 
 // checkServed looks at an interface file before the sandbox has it.

@@ -179,7 +179,7 @@ func TestHiddenModelInNotebook(t *testing.T) {
 	}
 
 	// Whoever has the port of a Jupyter that has ended for good gets no token.
-	if err := s.Runtime().DeleteProcess(t.Context(), notebook.ProcessID); err != nil {
+	if err := s.Runtime().Processes().Delete(t.Context(), notebook.ProcessID); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {

@@ -52,7 +52,7 @@ func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show
 // the command and everything it started are killed.
 func (s *Sandbox) Exec(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
 	spec.Stdin = stdin != nil
-	p, err := s.runtime.Run(ctx, spec, stdin, stdout, stderr)
+	p, err := s.runtime.Processes().Run(ctx, spec, stdin, stdout, stderr)
 	return p, as(KindProvider, err)
 }
 
@@ -71,29 +71,29 @@ func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode 
 	if err := s.checkHidden(ctx, path, "", data); err != nil {
 		return err
 	}
-	return as(KindProvider, s.runtime.WriteFile(ctx, path, bytes.NewReader(data), mode))
+	return as(KindProvider, s.runtime.Files().Write(ctx, path, bytes.NewReader(data), mode))
 }
 
-// ReadFile reads a file of the sandbox into memory; see [client.Client.ReadFile]
+// ReadFile reads a file of the sandbox into memory; see [client.Files.Read]
 // for a large one.
 func (s *Sandbox) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	var b bytes.Buffer
-	_, err := s.runtime.ReadFile(ctx, path, &b)
+	_, err := s.runtime.Files().Read(ctx, path, &b)
 	return b.Bytes(), as(KindProvider, err)
 }
 
 // List lists a folder of the sandbox, sorted by name.
 func (s *Sandbox) List(ctx context.Context, path string) ([]protocol.Entry, error) {
-	entries, err := s.runtime.List(ctx, path)
+	entries, err := s.runtime.Files().List(ctx, path)
 	return entries, as(KindProvider, err)
 }
 
 // Watch tells what happens in a folder of the sandbox, with recursive also in all below
-// it, until ctx ends or the caller has enough; see [client.Client.Watch]. The first
+// it, until ctx ends or the caller has enough; see [client.Files.Watch]. The first
 // event is [protocol.WatchReady]: what is changed from then on is told.
 func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
 	return func(yield func(protocol.WatchEvent, error) bool) {
-		for event, err := range s.runtime.Watch(ctx, path, recursive) {
+		for event, err := range s.runtime.Files().Watch(ctx, path, recursive) {
 			if !yield(event, as(KindProvider, err)) {
 				return
 			}
@@ -103,7 +103,7 @@ func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.S
 
 // EnsureDir makes a folder and its parents.
 func (s *Sandbox) EnsureDir(ctx context.Context, path string) error {
-	return as(KindProvider, s.runtime.Mkdir(ctx, path, 0o755))
+	return as(KindProvider, s.runtime.Files().Mkdir(ctx, path, 0o755))
 }
 
 // Upload copies a file or folder of this computer into the sandbox. It is a
@@ -112,7 +112,7 @@ func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
 	if err := s.checkHidden(ctx, remote, local, nil); err != nil {
 		return err
 	}
-	return as(KindProvider, s.runtime.Upload(ctx, local, remote))
+	return as(KindProvider, s.runtime.Files().Upload(ctx, local, remote))
 }
 
 // Download copies a file or folder of the sandbox to this computer. In a folder, what
@@ -122,7 +122,7 @@ func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
 	if !client.IsRenaming(ctx) {
 		ctx = client.Renaming(ctx, collect.Safe)
 	}
-	return as(KindProvider, s.runtime.Download(ctx, remote, local))
+	return as(KindProvider, s.runtime.Files().Download(ctx, remote, local))
 }
 
 // Terminate ends the sandbox and everything in it. It is idempotent.

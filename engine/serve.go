@@ -18,7 +18,7 @@ type ServeOptions struct {
 	ExposeAs    string // noted in the ledger; see [Service.Expose]
 	LoadTimeout int64  // seconds; 0 = 1800
 	Limits      protocol.Limits
-	Record      bool // every call stays in the journal until it has been read; see [client.Client.Journal]
+	Record      bool // every call stays in the journal until it has been read; see [client.Services.Journal]
 	InPlace     bool // a worker that runs takes the edited file over, if that is safe; see [Service.InPlace]
 	Progress    Progress
 }

@@ -60,13 +60,13 @@ func (v *Service) Expose(ctx context.Context, mode string, options map[string]an
 // Logs copies what the service has printed to w; with follow until ctx ends or
 // the service stops.
 func (v *Service) Logs(ctx context.Context, follow bool, w io.Writer) error {
-	_, err := v.sandbox.runtime.ServiceLogs(ctx, v.Name(), 0, follow, w, w)
+	_, err := v.sandbox.runtime.Services().Logs(ctx, v.Name(), 0, follow, w, w)
 	return as(KindProvider, err)
 }
 
 // Stop ends the service and its worker.
 func (v *Service) Stop(ctx context.Context) error {
-	if err := v.sandbox.runtime.DeleteService(ctx, v.Name()); err != nil {
+	if err := v.sandbox.runtime.Services().Delete(ctx, v.Name()); err != nil {
 		return as(KindProvider, err)
 	}
 	_, err := v.sandbox.engine.ledger.Update(ctx, v.sandbox.ID(), func(r *machine.Record) error {

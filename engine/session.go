@@ -213,7 +213,7 @@ func (s *Sandbox) JupyterDialer(port int) func(context.Context) (net.Conn, error
 // jupyterRuns is asked before the token goes to whoever listens at the port: another
 // program may, once Jupyter has ended.
 func (s *Sandbox) jupyterRuns(ctx context.Context) error {
-	p, err := s.runtime.Process(ctx, notebook.ProcessID)
+	p, err := s.runtime.Processes().Get(ctx, notebook.ProcessID)
 	if protocol.CodeOf(err) == protocol.NotFound || (err == nil && p.State != protocol.ProcessRunning) {
 		return &notebook.EndedError{Why: protocol.Errorf(protocol.Unavailable,
 			"Jupyter of %s has ended and does not come back; its files are there: keep them with `seer snapshot %s NAME` and go on with `seer up FILE --snapshot NAME`", s.id, s.id)}
@@ -247,7 +247,7 @@ func (s *Sandbox) Shell(ctx context.Context, name string) (client.Session, error
 		name = shellSession
 	}
 	key := client.Session{Version: client.SessionVersion, Kind: protocol.SessionShell, Endpoint: s.runtime.Endpoint(), Token: protocol.NewToken(), Sandbox: s.id}
-	return key, as(KindProvider, s.runtime.PutSession(ctx, name, key.Token))
+	return key, as(KindProvider, s.runtime.Sessions().Put(ctx, name, key.Token))
 }
 
 // EndShell revokes the key of a session. What it has started goes on.
@@ -255,5 +255,5 @@ func (s *Sandbox) EndShell(ctx context.Context, name string) error {
 	if name == "" {
 		name = shellSession
 	}
-	return as(KindProvider, s.runtime.DeleteSession(ctx, name))
+	return as(KindProvider, s.runtime.Sessions().Delete(ctx, name))
 }

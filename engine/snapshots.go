@@ -130,7 +130,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 	defer end()
 	for _, t := range trees {
 		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
-			return s.runtime.ReadTree(client.Counted(ctx, count), t.path)
+			return s.runtime.Files().ReadTree(client.Counted(ctx, count), t.path)
 		}})
 	}
 	meta := snapshotMeta(r, note, o)

@@ -117,7 +117,7 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report progress.Re
 	}
 	if note.CodeServer != nil { // it has sockets that lead out
 		report.Info(StageSnapshot, "VS Code is started again meanwhile")
-		if err := s.runtime.DeleteProcess(ctx, codeServerProcess); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+		if err := s.runtime.Processes().Delete(ctx, codeServerProcess); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.startCodeServer(context.WithoutCancel(ctx), *note.CodeServer)) }()

@@ -50,7 +50,7 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 		u.report.Warn(StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
 	}
 	for _, file := range renewed {
-		if err := s.runtime.Remove(ctx, file, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+		if err := s.runtime.Files().Remove(ctx, file, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (u *up) clear(ctx context.Context, s *Sandbox) error {
 	if !u.clears() {
 		return nil
 	}
-	p, err := s.runtime.Run(ctx, protocol.ProcessSpec{Shell: "find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +", Cwd: workspace.Folder}, nil, nil, nil)
+	p, err := s.runtime.Processes().Run(ctx, protocol.ProcessSpec{Shell: "find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} +", Cwd: workspace.Folder}, nil, nil, nil)
 	if err == nil && p.ExitCode != 0 {
 		err = fmt.Errorf("empty the working folder: exit code %d", p.ExitCode)
 	}
@@ -100,7 +100,7 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 			return err
 		}
 		counted, end := u.report.Counted(ctx, StageSnapshot, t.Bytes)
-		err = s.runtime.RestoreTree(counted, dir, r)
+		err = s.runtime.Files().RestoreTree(counted, dir, r)
 		end()
 		return errors.Join(err, r.Close())
 	}

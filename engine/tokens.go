@@ -12,7 +12,7 @@ import (
 
 // Tokens lists the tokens of the service and what they have been used for.
 func (v *Service) Tokens(ctx context.Context) ([]protocol.Token, error) {
-	list, err := v.sandbox.runtime.Tokens(ctx, v.Name())
+	list, err := v.sandbox.runtime.Tokens().List(ctx, v.Name())
 	return list, as(KindProvider, err)
 }
 
@@ -25,7 +25,7 @@ func (v *Service) NewToken(ctx context.Context, limits protocol.Token) (*Service
 	}
 	secret := protocol.NewToken()
 	limits.ID, limits.SHA256 = protocol.NewTokenID(), protocol.HashToken(secret)
-	if err := v.sandbox.runtime.PutToken(ctx, v.Name(), limits); err != nil {
+	if err := v.sandbox.runtime.Tokens().Put(ctx, v.Name(), limits); err != nil {
 		return nil, limits, as(KindProvider, err)
 	}
 	c := v.connection
@@ -39,7 +39,7 @@ func (v *Service) RevokeToken(ctx context.Context, id string) error {
 	if id == protocol.MainToken {
 		return &Error{Kind: KindConfig, Err: fmt.Errorf("the token %s is that of whoever serves %s; it ends with the service", id, v.Name())}
 	}
-	return as(KindProvider, v.sandbox.runtime.DeleteToken(ctx, v.Name(), id))
+	return as(KindProvider, v.sandbox.runtime.Tokens().Delete(ctx, v.Name(), id))
 }
 
 // checkToken finds limits that could never be meant.

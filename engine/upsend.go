@@ -9,9 +9,9 @@ import (
 // send uploads a file or folder and tells how far that is.
 func (u *up) send(ctx context.Context, s *Sandbox, local, remote string) error {
 	if u.report.To == nil {
-		return s.runtime.Upload(ctx, local, remote)
+		return s.runtime.Files().Upload(ctx, local, remote)
 	}
 	counted, end := u.report.Counted(ctx, StageUpload, tartree.SizeOf(ctx, local))
 	defer end()
-	return s.runtime.Upload(counted, local, remote)
+	return s.runtime.Files().Upload(counted, local, remote)
 }

@@ -53,7 +53,7 @@ func (u *up) workspace(ctx context.Context, s *Sandbox) error {
 		return nil
 	}
 	var out bytes.Buffer
-	if _, err := s.runtime.Run(ctx, protocol.ProcessSpec{Shell: importable, Cwd: workspace.Folder}, nil, &out, nil); err != nil {
+	if _, err := s.runtime.Processes().Run(ctx, protocol.ProcessSpec{Shell: importable, Cwd: workspace.Folder}, nil, &out, nil); err != nil {
 		return err
 	}
 	u.space = strings.TrimSpace(out.String())
@@ -70,7 +70,7 @@ func writeFiles(ctx context.Context, rt *client.Client, files []workspace.File) 
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(packFiles(w, files)) }()
 	defer r.Close()
-	return rt.WriteTree(ctx, workspace.Folder, r)
+	return rt.Files().WriteTree(ctx, workspace.Folder, r)
 }
 
 func packFiles(w io.Writer, files []workspace.File) error {

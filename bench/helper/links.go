@@ -56,7 +56,7 @@ func (h *helper) machine(ctx context.Context, r request) (any, error) {
 		if _, err := service.Serve(ctx, machine, service.Spec{Endpoint: machine.Endpoint(), Name: "bench_tools", File: r.Interface}); err != nil {
 			return nil, err
 		}
-		if _, err := machine.Call(ctx, "bench_tools", "echo", []any{"x"}, nil); err != nil {
+		if _, err := machine.Calls().Call(ctx, "bench_tools", "echo", []any{"x"}, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +100,7 @@ func (h *helper) newCaller(ctx context.Context, r request) (caller, error) {
 			return v.Call(ctx, fn, args, nil, out)
 		}, err
 	}
-	conn, err := s.Runtime().Connect(ctx, r.Service) // until this program ends
+	conn, err := s.Runtime().Calls().Connect(ctx, r.Service) // until this program ends
 	return func(ctx context.Context, fn string, args []any, out *string) error {
 		result, err := conn.Call(ctx, fn, args, nil)
 		if err != nil {

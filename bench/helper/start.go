@@ -68,7 +68,7 @@ func (h *helper) exec(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	begin := time.Now()
-	p, err := s.Runtime().Run(ctx, protocol.ProcessSpec{Argv: r.Argv}, nil, nil, nil)
+	p, err := s.Runtime().Processes().Run(ctx, protocol.ProcessSpec{Argv: r.Argv}, nil, nil, nil)
 	if err == nil && p.ExitCode != 0 {
 		err = fmt.Errorf("%q ended with %d", r.Argv, p.ExitCode)
 	}

@@ -77,7 +77,7 @@ func (f *follower) cancelElsewhere(ctx context.Context) {
 	}
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_ = f.c.CancelCall(short, f.service, f.head.ID)
+	_ = f.c.Cancel(short, f.service, f.head.ID)
 }
 
 func interrupted(what string, cause error) *protocol.CallError {

@@ -45,7 +45,7 @@ func (c *Client) Boot(ctx context.Context, o BootOptions) (protocol.Health, erro
 
 func (c *Client) boot(ctx context.Context, o BootOptions) error {
 	var info protocol.LoaderInfo
-	if err := c.loader(ctx, http.MethodGet, "", nil, nil, &info); err != nil {
+	if err := (loader{c.transport}).ask(ctx, http.MethodGet, "", nil, nil, &info); err != nil {
 		return err
 	}
 	if info.Started {
@@ -59,7 +59,7 @@ func (c *Client) boot(ctx context.Context, o BootOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.startRuntime(ctx, path, info.Have, o.Progress)
+	return loader{c.transport}.start(ctx, path, info.Have, o.Progress)
 }
 
 func platformOf(i protocol.LoaderInfo) (goos, goarch string, err error) {
@@ -71,8 +71,11 @@ func platformOf(i protocol.LoaderInfo) (goos, goarch string, err error) {
 	return goos, goarch, nil
 }
 
-// startRuntime brings the binary to a machine that does not have it.
-func (c *Client) startRuntime(ctx context.Context, path string, have []string, progress func(sent, total int64)) error {
+// loader is the client of the program that waits on a machine for its runtime.
+type loader struct{ *transport }
+
+// start brings the binary to a machine that does not have it.
+func (c loader) start(ctx context.Context, path string, have []string, progress func(sent, total int64)) error {
 	p, err := openPush(path, progress)
 	if err != nil {
 		return err
@@ -80,7 +83,7 @@ func (c *Client) startRuntime(ctx context.Context, path string, have []string, p
 	defer p.file.Close()
 	start := http.Header{headerDigest: {p.digest}}
 	if slices.Contains(have, p.digest) {
-		err := c.loader(ctx, http.MethodPost, "/start", start, nil, nil)
+		err := c.ask(ctx, http.MethodPost, "/start", start, nil, nil)
 		if !errors.Is(err, &protocol.Error{Code: protocol.Conflict}) {
 			return err
 		}
@@ -88,11 +91,11 @@ func (c *Client) startRuntime(ctx context.Context, path string, have []string, p
 	if err := c.push(ctx, p); err != nil {
 		return err
 	}
-	return c.loader(ctx, http.MethodPost, "/start", start, nil, nil)
+	return c.ask(ctx, http.MethodPost, "/start", start, nil, nil)
 }
 
-// loader makes one short request of the loader, through whatever is before it.
-func (c *Client) loader(ctx context.Context, method, action string, header http.Header, body *bytes.Reader, out any) error {
+// ask makes one short request of the loader, through whatever is before it.
+func (c loader) ask(ctx context.Context, method, action string, header http.Header, body *bytes.Reader, out any) error {
 	var r io.Reader = http.NoBody
 	if body != nil {
 		r = body

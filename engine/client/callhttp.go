@@ -13,17 +13,17 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
-// Calls lists the calls of a service that the client's token may see, oldest first.
-func (c *Client) Calls(ctx context.Context, service string) ([]protocol.Call, error) {
+// List lists the calls of a service that the client's token may see, oldest first.
+func (c *Calls) List(ctx context.Context, service string) ([]protocol.Call, error) {
 	var list struct {
 		Calls []protocol.Call `json:"calls"`
 	}
 	return list.Calls, c.json(ctx, http.MethodGet, servicePath(service)+"/calls", nil, nil, &list)
 }
 
-// CallState reads the state of one call. One that is not known is a [*protocol.CallError] with
+// Get reads the state of one call. One that is not known is a [*protocol.CallError] with
 // code [protocol.CallUnknown].
-func (c *Client) CallState(ctx context.Context, service, id string) (protocol.Call, error) {
+func (c *Calls) Get(ctx context.Context, service, id string) (protocol.Call, error) {
 	var list struct {
 		Calls []protocol.Call `json:"calls"`
 	}
@@ -39,9 +39,9 @@ func (c *Client) CallState(ctx context.Context, service, id string) (protocol.Ca
 	return protocol.Call{}, &protocol.CallError{Code: protocol.CallUnknown, Message: fmt.Sprintf("the service %s knows no call %s: it has never been made, or its answer is not kept any more", service, id)}
 }
 
-// CancelCall ends a call wherever it is, and gives up the answer of one that has
+// Cancel ends a call wherever it is, and gives up the answer of one that has
 // ended. A call that nobody knows is no error.
-func (c *Client) CancelCall(ctx context.Context, service, id string) error {
+func (c *Calls) Cancel(ctx context.Context, service, id string) error {
 	err := c.json(ctx, http.MethodDelete, callPath(service, id), nil, nil, nil)
 	if errors.Is(err, &protocol.Error{Code: protocol.NotFound}) || errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
 		return nil

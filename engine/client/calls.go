@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
@@ -65,12 +66,21 @@ type CallHandler struct {
 	Event func(n int)
 }
 
+// Calls is the client of the functions that a machine serves. Its calls share turns in a
+// queue and a pool of connections.
+type Calls struct {
+	*transport
+	name string       // whose turns in a queue the calls share
+	made atomic.Int64 // that have been named
+	pool pool         // of connections to workers
+}
+
 // Do makes a call and follows it to its end. A connection that breaks is made
 // again and the call, which has a name, taken up where it was: the answer is the one
 // right answer, or an error. One that failed in the sandbox is a [*protocol.CallError], with code
 // [protocol.CallInterrupted] where nobody can know what became of it. When ctx ends, the
 // call is cancelled, unless it is detached.
-func (c *Client) Do(ctx context.Context, r CallRequest, on CallHandler) (Answer, error) {
+func (c *Calls) Do(ctx context.Context, r CallRequest, on CallHandler) (Answer, error) {
 	f, err := c.follower(r, on)
 	if err != nil {
 		return Answer{}, err
@@ -78,8 +88,8 @@ func (c *Client) Do(ctx context.Context, r CallRequest, on CallHandler) (Answer,
 	return f.run(ctx)
 }
 
-// Call is [Client.Do] for JSON: the result with its tags, see package value.
-func (c *Client) Call(ctx context.Context, service, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
+// Call is [Calls.Do] for JSON: the result with its tags, see package value.
+func (c *Calls) Call(ctx context.Context, service, fn string, args []any, kwargs map[string]any) (json.RawMessage, error) {
 	answer, err := c.Do(ctx, CallRequest{Service: service, Function: fn, Args: args, Kwargs: kwargs}, CallHandler{})
 	if err != nil {
 		return nil, err
@@ -89,7 +99,7 @@ func (c *Client) Call(ctx context.Context, service, fn string, args []any, kwarg
 
 // Items makes a call of a generator and yields its items as they come. Whoever stops
 // before the end cancels the call.
-func (c *Client) Items(ctx context.Context, r CallRequest, on CallHandler) iter.Seq2[Body, error] {
+func (c *Calls) Items(ctx context.Context, r CallRequest, on CallHandler) iter.Seq2[Body, error] {
 	return func(yield func(Body, error) bool) {
 		on.Item = func(b Body) error {
 			if !yield(b, nil) {
@@ -106,7 +116,7 @@ func (c *Client) Items(ctx context.Context, r CallRequest, on CallHandler) iter.
 // PendingCall is a call that is followed in the background. It is safe for concurrent
 // use.
 type PendingCall struct {
-	client   *Client
+	calls    *Calls
 	service  string
 	id       string
 	follower *follower
@@ -116,9 +126,9 @@ type PendingCall struct {
 	err      error
 }
 
-// Start makes a call and follows it in the background; see [Client.Do]. The functions of
+// Start makes a call and follows it in the background; see [Calls.Do]. The functions of
 // the handler are called by that.
-func (c *Client) Start(ctx context.Context, r CallRequest, on CallHandler) (*PendingCall, error) {
+func (c *Calls) Start(ctx context.Context, r CallRequest, on CallHandler) (*PendingCall, error) {
 	f, err := c.follower(r, on)
 	if err != nil {
 		return nil, err
@@ -129,7 +139,7 @@ func (c *Client) Start(ctx context.Context, r CallRequest, on CallHandler) (*Pen
 // Attach follows a call that somebody has made, from event number from on: 1 is the
 // first. A call that is not known is a [*protocol.CallError] with code [protocol.CallUnknown]. When
 // ctx ends, only the following does.
-func (c *Client) Attach(ctx context.Context, service, id string, from int, on CallHandler) *PendingCall {
+func (c *Calls) Attach(ctx context.Context, service, id string, from int, on CallHandler) *PendingCall {
 	f := &follower{
 		c: c, service: service, handler: on, next: max(from, 1),
 		head: protocol.FrameHeader{Kind: protocol.FrameAttach, ID: id},
@@ -138,9 +148,9 @@ func (c *Client) Attach(ctx context.Context, service, id string, from int, on Ca
 	return c.pending(ctx, f)
 }
 
-func (c *Client) pending(ctx context.Context, f *follower) *PendingCall {
+func (c *Calls) pending(ctx context.Context, f *follower) *PendingCall {
 	ctx, leave := context.WithCancelCause(ctx)
-	p := &PendingCall{client: c, service: f.service, id: f.head.ID, follower: f, leave: leave, done: make(chan struct{})}
+	p := &PendingCall{calls: c, service: f.service, id: f.head.ID, follower: f, leave: leave, done: make(chan struct{})}
 	go func() {
 		defer leave(nil)
 		defer close(p.done)
@@ -172,7 +182,7 @@ func (p *PendingCall) Wait(ctx context.Context) (Answer, error) {
 
 // Cancel ends the call wherever it is; [PendingCall.Wait] then tells how it ended.
 func (p *PendingCall) Cancel(ctx context.Context) error {
-	return p.client.CancelCall(ctx, p.service, p.id)
+	return p.calls.Cancel(ctx, p.service, p.id)
 }
 
 // Leave ends the following without cancelling the call, which goes on for as long as

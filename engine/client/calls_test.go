@@ -35,11 +35,11 @@ func TestCallsShareConnections(t *testing.T) {
 	s := newFake(t)
 	c := s.client(t)
 	for i := range 50 {
-		answer, err := c.Do(t.Context(), call("echo", i), client.CallHandler{})
+		answer, err := c.Calls().Do(t.Context(), call("echo", i), client.CallHandler{})
 		if err != nil || string(answer.Data) != fmt.Sprint(i) || answer.Seconds != 0.5 {
 			t.Fatalf("%s, %v", answer.Data, err)
 		}
-		if _, err := c.Call(t.Context(), "tools", "boom", nil, nil); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
+		if _, err := c.Calls().Call(t.Context(), "tools", "boom", nil, nil); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 200 {
 		wg.Go(func() {
-			if got, err := c.Call(t.Context(), "tools", "echo", []any{i}, nil); err != nil || string(got) != fmt.Sprint(i) {
+			if got, err := c.Calls().Call(t.Context(), "tools", "echo", []any{i}, nil); err != nil || string(got) != fmt.Sprint(i) {
 				t.Errorf("%s, %v", got, err)
 			}
 		})
@@ -84,7 +84,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		s.mu.Unlock()
 		var printed strings.Builder
 		on := client.CallHandler{Output: func(_ int, text string) { printed.WriteString(text) }}
-		if _, err := c.Do(t.Context(), call("talk", 3), on); err != nil {
+		if _, err := c.Calls().Do(t.Context(), call("talk", 3), on); err != nil {
 			t.Fatalf("cut at byte %d: %v", at, err)
 		}
 		if printed.String() != "line 0\nline 1\nline 2\n" {
@@ -110,7 +110,7 @@ func TestCutAgainAndAgain(t *testing.T) {
 	s.mu.Unlock()
 	var items []string
 	on := client.CallHandler{Item: func(b client.Body) error { items = append(items, string(b.Data)); return nil }}
-	if _, err := s.client(t).Do(t.Context(), call("count", 100), on); err != nil {
+	if _, err := s.client(t).Calls().Do(t.Context(), call("count", 100), on); err != nil {
 		t.Fatal(err)
 	}
 	for i, item := range items {
@@ -140,13 +140,13 @@ func TestStreamedResultBeginsAgain(t *testing.T) {
 		_, err := io.Copy(&got, body)
 		return err
 	}}
-	answer, err := s.client(t).Do(t.Context(), call("big", 3_000_000), on)
+	answer, err := s.client(t).Calls().Do(t.Context(), call("big", 3_000_000), on)
 	if err != nil || len(answer.Data) != 0 || got.Len() != 3_000_002 || begun != 2 {
 		t.Fatalf("%d bytes, begun %d times: %v", got.Len(), begun, err)
 	}
 	full := errors.New("the disk is full")
 	on.Result = func(bool, int64, io.Reader) error { return full }
-	if _, err := s.client(t).Do(t.Context(), call("big", 3_000_000), on); !errors.Is(err, full) {
+	if _, err := s.client(t).Calls().Do(t.Context(), call("big", 3_000_000), on); !errors.Is(err, full) {
 		t.Fatalf("the handler's error: %v", err)
 	}
 }
@@ -154,11 +154,11 @@ func TestStreamedResultBeginsAgain(t *testing.T) {
 func TestLargeAnswersAreAcknowledged(t *testing.T) {
 	s := newFake(t)
 	c := s.client(t)
-	big, err := c.Do(t.Context(), call("big", 200_000), client.CallHandler{})
+	big, err := c.Calls().Do(t.Context(), call("big", 200_000), client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := c.Do(t.Context(), call("echo", 1), client.CallHandler{})
+	small, err := c.Calls().Do(t.Context(), call("echo", 1), client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,11 +177,11 @@ func TestEndOfContextCancels(t *testing.T) {
 	defer cancel()
 	r := call("sleep")
 	r.ID = protocol.NewCallID()
-	if _, err := c.Do(ctx, r, client.CallHandler{}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Calls().Do(ctx, r, client.CallHandler{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	var failed *protocol.CallError
-	if _, err := c.Attach(t.Context(), "tools", r.ID, 1, client.CallHandler{}).Wait(t.Context()); !errors.As(err, &failed) || failed.Code != protocol.CallCancelled {
+	if _, err := c.Calls().Attach(t.Context(), "tools", r.ID, 1, client.CallHandler{}).Wait(t.Context()); !errors.As(err, &failed) || failed.Code != protocol.CallCancelled {
 		t.Fatalf("the call ended with %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestStoppingAStreamCancels(t *testing.T) {
 	s := newFake(t)
 	c := s.client(t)
 	n := 0
-	for item, err := range c.Items(t.Context(), call("count", 100000), client.CallHandler{}) {
+	for item, err := range c.Calls().Items(t.Context(), call("count", 100000), client.CallHandler{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func TestStoppingAStreamCancels(t *testing.T) {
 func TestPendingCall(t *testing.T) {
 	s := newFake(t)
 	c := s.client(t)
-	p, err := c.Start(t.Context(), call("sleep"), client.CallHandler{})
+	p, err := c.Calls().Start(t.Context(), call("sleep"), client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestPendingCall(t *testing.T) {
 	if _, err := p.Wait(t.Context()); !errors.Is(err, &protocol.CallError{Code: protocol.CallCancelled}) {
 		t.Fatalf("cancelled: %v", err)
 	}
-	p, err = c.Start(t.Context(), call("sleep"), client.CallHandler{})
+	p, err = c.Calls().Start(t.Context(), call("sleep"), client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestPendingCall(t *testing.T) {
 	if s.calls[p.ID()].stopped() {
 		t.Error("leaving has cancelled the call")
 	}
-	if _, err := c.Attach(t.Context(), "tools", "nobody-knows-1", 1, client.CallHandler{}).Wait(t.Context()); !errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
+	if _, err := c.Calls().Attach(t.Context(), "tools", "nobody-knows-1", 1, client.CallHandler{}).Wait(t.Context()); !errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
 		t.Errorf("an unknown call: %v", err)
 	}
 }
@@ -261,11 +261,11 @@ func TestSubmit(t *testing.T) {
 		s.mu.Lock()
 		s.cut = []int{at, at}
 		s.mu.Unlock()
-		got, err := s.client(t).Submit(t.Context(), call("echo", 7))
+		got, err := s.client(t).Calls().Submit(t.Context(), call("echo", 7))
 		if err != nil || got.State != protocol.CallRunning || !got.Detached {
 			t.Fatalf("cut at %d: %+v, %v", at, got, err)
 		}
-		answer, err := s.client(t).Attach(t.Context(), "tools", got.ID, 1, client.CallHandler{}).Wait(t.Context())
+		answer, err := s.client(t).Calls().Attach(t.Context(), "tools", got.ID, 1, client.CallHandler{}).Wait(t.Context())
 		if err != nil || string(answer.Data) != "7" {
 			t.Fatalf("cut at %d: %s, %v", at, answer.Data, err)
 		}
@@ -281,7 +281,7 @@ func TestDetach(t *testing.T) {
 		s := newFake(t)
 		c := s.client(t)
 		ctx, stop := context.WithCancel(t.Context())
-		p, err := c.Start(ctx, call("sleep"), client.CallHandler{})
+		p, err := c.Calls().Start(ctx, call("sleep"), client.CallHandler{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestDetach(t *testing.T) {
 		}
 	}
 	s := newFake(t)
-	unknown := s.client(t).Attach(t.Context(), "tools", "nobody-knows-1", 1, client.CallHandler{})
+	unknown := s.client(t).Calls().Attach(t.Context(), "tools", "nobody-knows-1", 1, client.CallHandler{})
 	if err := unknown.Detach(t.Context()); !errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
 		t.Errorf("an unknown call: %v", err)
 	}
@@ -324,7 +324,7 @@ func TestWorkerGone(t *testing.T) {
 		s.mu.Unlock()
 		return nil
 	}}
-	if _, err := s.client(t).Do(t.Context(), call("count", 100), on); err != nil || items != 100 {
+	if _, err := s.client(t).Calls().Do(t.Context(), call("count", 100), on); err != nil || items != 100 {
 		t.Fatalf("%d items: %v", items, err)
 	}
 	s.mu.Lock()
@@ -338,7 +338,7 @@ func TestWorkerGone(t *testing.T) {
 		clear(s.calls)
 		return nil
 	}
-	if _, err := s.client(t).Do(t.Context(), call("count", 100), on); !errors.Is(err, &protocol.CallError{Code: protocol.CallInterrupted}) {
+	if _, err := s.client(t).Calls().Do(t.Context(), call("count", 100), on); !errors.Is(err, &protocol.CallError{Code: protocol.CallInterrupted}) {
 		t.Fatalf("a call that nobody knows any more: %v", err)
 	}
 }
@@ -348,7 +348,7 @@ func TestNobodyListens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Call(t.Context(), "tools", "echo", []any{1}, nil); protocol.CodeOf(err) != protocol.Unavailable || !client.Ended(err) {
+	if _, err := c.Calls().Call(t.Context(), "tools", "echo", []any{1}, nil); protocol.CodeOf(err) != protocol.Unavailable || !client.Ended(err) {
 		t.Fatalf("%v", err)
 	}
 }
@@ -359,7 +359,7 @@ func BenchmarkCall(b *testing.B) {
 	defer c.Close()
 	text := strings.Repeat("x", 1024)
 	for b.Loop() {
-		if _, err := c.Call(context.Background(), "tools", "echo", []any{text}, nil); err != nil {
+		if _, err := c.Calls().Call(context.Background(), "tools", "echo", []any{text}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestClientErrors(t *testing.T) {
 	}
 	defer c.Close()
 	for id, code := range map[string]protocol.Code{"own": protocol.NotFound, "odd": protocol.Unavailable, "redirect": protocol.Internal} {
-		if _, err := c.Process(context.Background(), id); protocol.CodeOf(err) != code || Ended(err) {
+		if _, err := c.Processes().Get(context.Background(), id); protocol.CodeOf(err) != code || Ended(err) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

@@ -84,7 +84,7 @@ func (e *tunnelError) As(target any) bool {
 }
 
 // unreachable keeps the cause in the chain and drops the noise of *url.Error.
-func (c *Client) unreachable(err error) error {
+func (c *transport) unreachable(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

@@ -17,8 +17,11 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
-// ReadFile copies a file of the machine to w and returns how many bytes.
-func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64, error) {
+// Files is the client of the files of a machine.
+type Files struct{ *transport }
+
+// Read copies a file of the machine to w and returns how many bytes.
+func (c Files) Read(ctx context.Context, path string, w io.Writer) (int64, error) {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/files", pathQuery(path), nil)
 	if err != nil {
 		return 0, err
@@ -31,10 +34,10 @@ func (c *Client) ReadFile(ctx context.Context, path string, w io.Writer) (int64,
 	return n, nil
 }
 
-// WriteFile stores what r yields as a file of the machine. Its folders are
+// Write stores what r yields as a file of the machine. Its folders are
 // made. A reader on the machine sees the old content or the new one. It returns when ctx
 // ends, also while r has nothing to say: r may be read once more after that.
-func (c *Client) WriteFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+func (c Files) Write(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader: // never wait
 	default:
@@ -42,7 +45,7 @@ func (c *Client) WriteFile(ctx context.Context, path string, r io.Reader, mode f
 		defer end()
 		r = body
 	}
-	return c.writeFile(ctx, path, r, mode)
+	return c.write(ctx, path, r, mode)
 }
 
 // yielding is r, but a read of it ends with ctx: net/http waits for the body's reader even
@@ -60,13 +63,13 @@ func yielding(ctx context.Context, r io.Reader) (io.Reader, func()) {
 	}
 }
 
-func (c *Client) writeFile(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+func (c Files) write(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
 	q := pathQuery(path)
 	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
 	return c.put(ctx, "/v1/files", q, tartree.Counting(r, counter(ctx)))
 }
 
-func (c *Client) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
+func (c Files) put(ctx context.Context, path string, q url.Values, r io.Reader) error {
 	resp, err := c.do(ctx, http.MethodPut, path, q, r)
 	if err != nil {
 		return err
@@ -76,13 +79,13 @@ func (c *Client) put(ctx context.Context, path string, q url.Values, r io.Reader
 }
 
 // Stat describes a path of the machine. It does not follow a symlink.
-func (c *Client) Stat(ctx context.Context, path string) (protocol.Entry, error) {
+func (c Files) Stat(ctx context.Context, path string) (protocol.Entry, error) {
 	var e protocol.Entry
 	return e, c.json(ctx, http.MethodGet, "/v1/files/stat", pathQuery(path), nil, &e)
 }
 
 // List lists a folder of the machine, sorted by name.
-func (c *Client) List(ctx context.Context, path string) ([]protocol.Entry, error) {
+func (c Files) List(ctx context.Context, path string) ([]protocol.Entry, error) {
 	var list struct {
 		Entries []protocol.Entry `json:"entries"`
 	}
@@ -90,14 +93,14 @@ func (c *Client) List(ctx context.Context, path string) ([]protocol.Entry, error
 }
 
 // Mkdir makes a folder with its parents. It is fine if it exists.
-func (c *Client) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
+func (c Files) Mkdir(ctx context.Context, path string, mode fs.FileMode) error {
 	q := pathQuery(path)
 	q.Set("mode", fmt.Sprintf("%#o", mode.Perm()))
 	return c.json(ctx, http.MethodPost, "/v1/files/mkdir", q, nil, nil)
 }
 
 // Remove removes a file, an empty folder, or with recursive a whole tree.
-func (c *Client) Remove(ctx context.Context, path string, recursive bool) error {
+func (c Files) Remove(ctx context.Context, path string, recursive bool) error {
 	q := pathQuery(path)
 	if recursive {
 		q.Set("recursive", "1")
@@ -105,12 +108,12 @@ func (c *Client) Remove(ctx context.Context, path string, recursive bool) error 
 	return c.json(ctx, http.MethodDelete, "/v1/files", q, nil, nil)
 }
 
-// Download copies a file or the content of a folder of the machine to local.
-// Nothing is written outside local, whatever the machine sends: an entry that
-// would leave it is left out and reported as the error, after the rest has been
-// written; so is, as a [*tartree.PartialError], what vanishes or may not be read on the machine. A file
-// appears as a whole or not at all, and never in the place of a pipe, a socket or a device.
-func (c *Client) Download(ctx context.Context, remote, local string) error {
+// Download copies a file or the content of a folder of the machine to local. Nothing is
+// written outside local, whatever the machine sends: an entry that would leave it is left out
+// and reported as the error, after the rest has been written. So is what vanishes or may not
+// be read on the machine, as a [*tartree.PartialError]. A file appears as a whole or not at
+// all, and never in the place of a pipe, a socket or a device.
+func (c Files) Download(ctx context.Context, remote, local string) error {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(remote), nil)
 	if protocol.CodeOf(err) == protocol.Invalid { // not a folder
 		return c.downloadFile(ctx, remote, local)
@@ -125,7 +128,7 @@ func (c *Client) Download(ctx context.Context, remote, local string) error {
 	return nil
 }
 
-func (c *Client) downloadFile(ctx context.Context, remote, local string) (err error) {
+func (c Files) downloadFile(ctx context.Context, remote, local string) (err error) {
 	if info, err := os.Stat(local); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return protocol.Errorf(protocol.Invalid, "%s is there and no file but a pipe, a socket or a device, which no file replaces", local)
 	}

@@ -27,7 +27,7 @@ func TestWriteFileEndsWhileItsSourceIsSilent(t *testing.T) {
 	defer feed.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- c.WriteFile(ctx, "x", source, 0o644) }()
+	go func() { done <- c.Files().Write(ctx, "x", source, 0o644) }()
 	if _, err := io.WriteString(feed, "first"); err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +47,13 @@ func TestWriteFilePassesTheSourcesError(t *testing.T) {
 			_, _ = io.WriteString(w, "{}")
 		}
 	})
-	if err := c.WriteFile(t.Context(), "x", io.MultiReader(strings.NewReader("wh"), strings.NewReader("ole")), 0o644); err != nil {
+	if err := c.Files().Write(t.Context(), "x", io.MultiReader(strings.NewReader("wh"), strings.NewReader("ole")), 0o644); err != nil {
 		t.Error(err)
 	}
 	broken := errors.New("the disk is on fire")
 	source, feed := io.Pipe()
 	feed.CloseWithError(broken)
-	if err := c.WriteFile(t.Context(), "x", source, 0o644); err == nil || !strings.Contains(err.Error(), broken.Error()) {
+	if err := c.Files().Write(t.Context(), "x", source, 0o644); err == nil || !strings.Contains(err.Error(), broken.Error()) {
 		t.Errorf("got %v", err)
 	}
 }

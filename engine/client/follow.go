@@ -24,7 +24,7 @@ func (e *cutError) Unwrap() error { return e.err }
 
 // follower sees one call through to its end, over as many connections as it takes.
 type follower struct {
-	c       *Client
+	c       *Calls
 	service string
 	head    protocol.FrameHeader // of the call, or of the attach
 	body    []byte
@@ -42,14 +42,14 @@ type follower struct {
 }
 
 // follower names the call after the client, whose turns it shares.
-func (c *Client) follower(r CallRequest, on CallHandler) (*follower, error) {
+func (c *Calls) follower(r CallRequest, on CallHandler) (*follower, error) {
 	if r.ID == "" {
-		r.ID = callName(c.name, int(c.calls.Add(1)))
+		r.ID = callName(c.name, int(c.made.Add(1)))
 	}
 	return newFollower(c, r, on)
 }
 
-func newFollower(c *Client, r CallRequest, on CallHandler) (*follower, error) {
+func newFollower(c *Calls, r CallRequest, on CallHandler) (*follower, error) {
 	body, err := arguments(r)
 	if err != nil {
 		return nil, err

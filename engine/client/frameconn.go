@@ -15,7 +15,7 @@ import (
 )
 
 // FrameConn is a connection straight to the worker of a service. Calls on it
-// are made one after the other; it is not safe for concurrent use. [Client.Do] does
+// are made one after the other; it is not safe for concurrent use. [Calls.Do] does
 // all that is needed: this is for who must have the connection itself.
 type FrameConn struct {
 	conn   net.Conn
@@ -30,8 +30,8 @@ type FrameConn struct {
 // Connect makes a connection of its own to the worker of a service: calls on
 // it take one hop less. Where the machine cannot hand one over, the error has
 // code [protocol.Unsupported]. ctx limits the making alone.
-func (c *Client) Connect(ctx context.Context, service string) (*FrameConn, error) {
-	conn, err := c.Dial(ctx)
+func (c *Calls) Connect(ctx context.Context, service string) (*FrameConn, error) {
+	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (c *Client) Connect(ctx context.Context, service string) (*FrameConn, error
 	return f, nil
 }
 
-func (c *Client) upgrade(ctx context.Context, f *FrameConn, service string) error {
+func (c *Calls) upgrade(ctx context.Context, f *FrameConn, service string) error {
 	req, err := c.request(ctx, http.MethodGet, servicePath(service)+"/connect", nil, nil)
 	if err != nil {
 		return err

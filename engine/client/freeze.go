@@ -11,7 +11,7 @@ import (
 // Freeze is a frozen machine. It must be thawed.
 type Freeze struct {
 	protocol.Frozen
-	c    *Client
+	c    *transport
 	body interface{ Close() error }
 }
 
@@ -26,7 +26,7 @@ func (c *Client) Freeze(ctx context.Context) (*Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Freeze{c: c, body: resp.Body}
+	f := &Freeze{c: c.transport, body: resp.Body}
 	if err := json.NewDecoder(resp.Body).Decode(&f.Frozen); err != nil {
 		resp.Body.Close()
 		return nil, c.unreachable(protocol.NoEOF(err))

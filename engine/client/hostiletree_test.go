@@ -107,7 +107,7 @@ func TestHostileSandboxSendsAFolder(t *testing.T) {
 			}
 			c := hostile(t, func(rw http.ResponseWriter, _ *http.Request) { _, _ = rw.Write(b.Bytes()) })
 			place := filepath.Join(outer, "place")
-			_ = c.Download(t.Context(), "x", place) // most are refused; what counts is what is there
+			_ = c.Files().Download(t.Context(), "x", place) // most are refused; what counts is what is there
 			if got := before(); got != was {
 				t.Errorf("what lay beside it is %s, and was %s", got, was)
 			}
@@ -185,7 +185,7 @@ func TestHostileSandboxSendsAFile(t *testing.T) {
 			if err := os.WriteFile(place, []byte("old"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := c2.Download(t.Context(), "x", place)
+			err := c2.Files().Download(t.Context(), "x", place)
 			data, rerr := os.ReadFile(place)
 			want := map[bool]string{true: "content", false: "old"}[c.fine]
 			if (err == nil) != c.fine || rerr != nil || string(data) != want {

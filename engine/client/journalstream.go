@@ -35,7 +35,7 @@ func (s *JournalStream) Next() int {
 // Journal reads the journal of a service from a byte of a segment, and waits so long
 // for what is still to come. It takes the admin token. The segment and offset of the
 // answer are later than asked for where the older ones are gone.
-func (c *Client) Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*JournalStream, error) {
+func (c Services) Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*JournalStream, error) {
 	q := url.Values{"segment": {strconv.Itoa(segment)}, "offset": {strconv.FormatInt(offset, 10)}}
 	if wait > 0 {
 		q.Set("wait", strconv.FormatFloat(wait.Seconds(), 'f', -1, 64))

@@ -4,7 +4,7 @@ import "context"
 
 type renamingKey struct{}
 
-// Renaming makes [Client.Download] of a folder give each file and folder in it the name
+// Renaming makes [Files.Download] of a folder give each file and folder in it the name
 // that rename returns for its own. Different names must stay different.
 func Renaming(ctx context.Context, rename func(name string) string) context.Context {
 	return context.WithValue(ctx, renamingKey{}, rename)
@@ -20,10 +20,10 @@ func renamer(ctx context.Context) func(string) string {
 
 type countedKey struct{}
 
-// Counted is a context in which [Client.Upload], [Client.Download], [Client.WriteFile] and
-// [Client.ReadFile] tell told of each piece of a file's content how many bytes it has, one
-// piece at a time: what was sent, or what has come. Of [Client.ReadTree],
-// [Client.WriteTree] and [Client.RestoreTree] it is the stream as it is.
+// Counted is a context in which [Files.Upload], [Files.Download], [Files.Write] and
+// [Files.Read] tell told of each piece of a file's content how many bytes it has, one
+// piece at a time: what was sent, or what has come. Of [Files.ReadTree],
+// [Files.WriteTree] and [Files.RestoreTree] it is the stream as it is.
 func Counted(ctx context.Context, told func(bytes int64)) context.Context {
 	return context.WithValue(ctx, countedKey{}, told)
 }

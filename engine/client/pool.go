@@ -21,7 +21,7 @@ type pool struct {
 }
 
 // take finds a connection for a call; used = it may have been closed meanwhile.
-func (c *Client) take(ctx context.Context, service string) (conn *FrameConn, used bool, err error) {
+func (c *Calls) take(ctx context.Context, service string) (conn *FrameConn, used bool, err error) {
 	c.pool.mu.Lock()
 	if list := c.pool.idle[service]; len(list) > 0 {
 		conn = list[len(list)-1]
@@ -37,7 +37,7 @@ func (c *Client) take(ctx context.Context, service string) (conn *FrameConn, use
 }
 
 // give keeps a connection for the next call.
-func (c *Client) give(service string, conn *FrameConn) {
+func (c *Calls) give(service string, conn *FrameConn) {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	if len(c.pool.idle[service]) >= keepIdle {
@@ -56,7 +56,7 @@ func (c *Client) give(service string, conn *FrameConn) {
 }
 
 // expire closes a connection that has not been needed for long.
-func (c *Client) expire(service string, conn *FrameConn) {
+func (c *Calls) expire(service string, conn *FrameConn) {
 	c.pool.mu.Lock()
 	list := c.pool.idle[service]
 	found := false
@@ -74,7 +74,7 @@ func (c *Client) expire(service string, conn *FrameConn) {
 }
 
 // empty closes what is kept. The workers are told that the answers have arrived.
-func (c *Client) empty() {
+func (c *Calls) empty() {
 	c.pool.mu.Lock()
 	idle := c.pool.idle
 	c.pool.idle = nil

@@ -51,7 +51,7 @@ func openPush(path string, progress func(sent, total int64)) (*push, error) {
 }
 
 // push sends piece by piece and goes on after a cut with what the loader lacks.
-func (c *Client) push(ctx context.Context, p *push) error {
+func (c loader) push(ctx context.Context, p *push) error {
 	have, err := c.pushPiece(ctx, p, 0, 0)
 	for b, piece := (backoff{}), int64(firstPiece); err != nil || have < p.size; {
 		if err != nil {
@@ -85,7 +85,7 @@ func nextPiece(piece int64, took time.Duration) int64 {
 
 // pushPiece sends n bytes from offset and returns how much the loader has; with
 // n = 0 it only asks. The last piece also brings the loader's verdict.
-func (c *Client) pushPiece(ctx context.Context, p *push, offset, n int64) (int64, error) {
+func (c loader) pushPiece(ctx context.Context, p *push, offset, n int64) (int64, error) {
 	data := make([]byte, n)
 	if _, err := p.file.ReadAt(data, offset); err != nil {
 		return 0, fmt.Errorf("read the runtime: %w", err)
@@ -96,7 +96,7 @@ func (c *Client) pushPiece(ctx context.Context, p *push, offset, n int64) (int64
 	var answer struct {
 		Have int64 `json:"have"`
 	}
-	err := c.loader(ctx, http.MethodPost, "/push", header, bytes.NewReader(data), &answer)
+	err := c.ask(ctx, http.MethodPost, "/push", header, bytes.NewReader(data), &answer)
 	if err != nil && errors.Is(context.Cause(ctx), errPiece) {
 		err = errPiece
 	}

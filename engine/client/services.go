@@ -11,16 +11,19 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// PutService begins to serve an interface under a name. An interface that was
-// served under it stays until the new one is ready; see [Client.WaitService].
-func (c *Client) PutService(ctx context.Context, name string, spec protocol.ServiceSpec) (protocol.Service, error) {
+// Services is the client of the services of a machine.
+type Services struct{ *transport }
+
+// Put begins to serve an interface under a name. An interface that was
+// served under it stays until the new one is ready; see [Services.Wait].
+func (c Services) Put(ctx context.Context, name string, spec protocol.ServiceSpec) (protocol.Service, error) {
 	var s protocol.Service
 	return s, c.json(ctx, http.MethodPut, servicePath(name), nil, spec, &s)
 }
 
-// WaitService waits until a generation of a service is no longer loading. An
+// Wait waits until a generation of a service is no longer loading. An
 // interface that could not be loaded is a [*protocol.CallError].
-func (c *Client) WaitService(ctx context.Context, name string, generation int) (protocol.Service, error) {
+func (c Services) Wait(ctx context.Context, name string, generation int) (protocol.Service, error) {
 	q := url.Values{"wait": {strconv.Itoa(int(followWait / time.Second))}, "generation": {strconv.Itoa(generation)}}
 	var b backoff
 	for last := time.Now(); ; {
@@ -42,36 +45,36 @@ func (c *Client) WaitService(ctx context.Context, name string, generation int) (
 	}
 }
 
-// Service reads the state of a service. The service's own token is enough.
-func (c *Client) Service(ctx context.Context, name string) (protocol.Service, error) {
+// Get reads the state of a service. The service's own token is enough.
+func (c Services) Get(ctx context.Context, name string) (protocol.Service, error) {
 	var s protocol.Service
 	return s, c.json(ctx, http.MethodGet, servicePath(name), nil, nil, &s)
 }
 
-// Services lists the services of the machine, sorted by name.
-func (c *Client) Services(ctx context.Context) ([]protocol.Service, error) {
+// List lists the services of the machine, sorted by name.
+func (c Services) List(ctx context.Context) ([]protocol.Service, error) {
 	var list struct {
 		Services []protocol.Service `json:"services"`
 	}
 	return list.Services, c.json(ctx, http.MethodGet, "/v1/services", nil, nil, &list)
 }
 
-// DeleteService stops a service and forgets it.
-func (c *Client) DeleteService(ctx context.Context, name string) error {
+// Delete stops a service and forgets it.
+func (c Services) Delete(ctx context.Context, name string) error {
 	return c.json(ctx, http.MethodDelete, servicePath(name), nil, nil, nil)
 }
 
-// AbandonService gives up a generation that is still loading. What was served
+// Abandon gives up a generation that is still loading. What was served
 // before it stays.
-func (c *Client) AbandonService(ctx context.Context, name string, generation int) error {
+func (c Services) Abandon(ctx context.Context, name string, generation int) error {
 	q := url.Values{"generation": {strconv.Itoa(generation)}}
 	return c.json(ctx, http.MethodDelete, servicePath(name), q, nil, nil)
 }
 
-// ServiceLogs copies what the worker of a service has printed, from byte offset
+// Logs copies what the worker of a service has printed, from byte offset
 // of its log. With follow it goes on until ctx ends. It returns the offset to go
 // on with.
-func (c *Client) ServiceLogs(ctx context.Context, name string, offset int64, follow bool, stdout, stderr io.Writer) (int64, error) {
+func (c Services) Logs(ctx context.Context, name string, offset int64, follow bool, stdout, stderr io.Writer) (int64, error) {
 	next, _, err := c.records(ctx, servicePath(name)+"/logs", offset, follow, stdout, stderr)
 	return next, err
 }
@@ -79,7 +82,7 @@ func (c *Client) ServiceLogs(ctx context.Context, name string, offset int64, fol
 // WaitChange waits until a service has other functions than those of the interface
 // with the given code hash, and returns what it then is. The service's own token is
 // enough.
-func (c *Client) WaitChange(ctx context.Context, name, codeHash string) (protocol.Service, error) {
+func (c Services) WaitChange(ctx context.Context, name, codeHash string) (protocol.Service, error) {
 	q := url.Values{"wait": {strconv.Itoa(int(followWait / time.Second))}, "unless": {codeHash}}
 	for b, last := (backoff{}), time.Now(); ; {
 		var s protocol.Service

@@ -13,24 +13,28 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// PutSession makes token a key to processes, files, trees, watch, usage and ports of the
+// Sessions is the client of the session tokens of a machine. Its methods take the admin
+// token.
+type Sessions struct{ *transport }
+
+// Put makes token a key to processes, files, trees, watch, usage and ports of the
 // machine, under a name (1 to 100 letters, digits, _ . and -). A name that is there gets
 // the new token, and the old one opens nothing any more. It takes the admin token.
-func (c *Client) PutSession(ctx context.Context, id, token string) error {
+func (c Sessions) Put(ctx context.Context, id, token string) error {
 	return c.json(ctx, http.MethodPut, sessionPath(id), nil, protocol.SessionSpec{TokenSHA256: protocol.HashToken(token), Kind: protocol.SessionShell}, nil)
 }
 
-// Sessions lists the session tokens, sorted by name. It takes the admin token.
-func (c *Client) Sessions(ctx context.Context) ([]protocol.SessionInfo, error) {
+// List lists the session tokens, sorted by name. It takes the admin token.
+func (c Sessions) List(ctx context.Context) ([]protocol.SessionInfo, error) {
 	var list struct {
 		Sessions []protocol.SessionInfo `json:"sessions"`
 	}
 	return list.Sessions, c.json(ctx, http.MethodGet, "/v1/sessions", nil, nil, &list)
 }
 
-// DeleteSession revokes a session token; connections to ports and watches made with it
+// Delete revokes a session token; connections to ports and watches made with it
 // are closed. What it has started goes on. It takes the admin token.
-func (c *Client) DeleteSession(ctx context.Context, id string) error {
+func (c Sessions) Delete(ctx context.Context, id string) error {
 	return c.json(ctx, http.MethodDelete, sessionPath(id), nil, nil, nil)
 }
 

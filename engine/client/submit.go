@@ -12,9 +12,9 @@ import (
 )
 
 // Submit makes a call that goes on with nobody waiting, and returns once the worker
-// says that it has it. [Client.Attach] follows it, from anywhere. A connection that
+// says that it has it. [Calls.Attach] follows it, from anywhere. A connection that
 // breaks is made again, and the call, which has a name, not made twice.
-func (c *Client) Submit(ctx context.Context, r CallRequest) (protocol.Call, error) {
+func (c *Calls) Submit(ctx context.Context, r CallRequest) (protocol.Call, error) {
 	r.Detach = true
 	f, err := c.follower(r, CallHandler{})
 	if err != nil {
@@ -24,11 +24,11 @@ func (c *Client) Submit(ctx context.Context, r CallRequest) (protocol.Call, erro
 }
 
 // Detach has the call go on to its end with nobody waiting, as if it had been made with
-// [Client.Submit], and returns once the worker has noted that. For a call that has ended it
+// [Calls.Submit], and returns once the worker has noted that. For a call that has ended it
 // does nothing.
 func (p *PendingCall) Detach(ctx context.Context) error {
 	f := &follower{
-		c: p.client, service: p.service, next: noEvents,
+		c: p.calls, service: p.service, next: noEvents,
 		head: protocol.FrameHeader{Kind: protocol.FrameAttach, ID: p.id, CallOptions: protocol.CallOptions{Detach: true}},
 	}
 	f.keep.Store(true)

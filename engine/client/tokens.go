@@ -8,25 +8,29 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Tokens lists the tokens of a service and what they have been used for. It takes
+// Tokens is the client of the tokens that open the services of a machine. Its methods take
 // the admin token.
-func (c *Client) Tokens(ctx context.Context, service string) ([]protocol.Token, error) {
+type Tokens struct{ *transport }
+
+// List lists the tokens of a service and what they have been used for. It takes
+// the admin token.
+func (c Tokens) List(ctx context.Context, service string) ([]protocol.Token, error) {
 	var list struct {
 		Tokens []protocol.Token `json:"tokens"`
 	}
 	return list.Tokens, c.json(ctx, http.MethodGet, servicePath(service)+"/tokens", nil, nil, &list)
 }
 
-// PutToken adds a token to a service, or gives one new limits. It takes the admin
+// Put adds a token to a service, or gives one new limits. It takes the admin
 // token.
-func (c *Client) PutToken(ctx context.Context, service string, t protocol.Token) error {
+func (c Tokens) Put(ctx context.Context, service string, t protocol.Token) error {
 	t.Use = nil
 	return c.json(ctx, http.MethodPut, tokenPath(service, t.ID), nil, t, nil)
 }
 
-// DeleteToken revokes a token; connections made with it are closed. It takes the
+// Delete revokes a token; connections made with it are closed. It takes the
 // admin token.
-func (c *Client) DeleteToken(ctx context.Context, service, id string) error {
+func (c Tokens) Delete(ctx context.Context, service, id string) error {
 	return c.json(ctx, http.MethodDelete, tokenPath(service, id), nil, nil, nil)
 }
 

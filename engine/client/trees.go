@@ -11,7 +11,7 @@ import (
 // ReadTree gives out the content of a folder of the machine as a tar stream: files,
 // folders, links; modes and times kept. The caller closes it. A stream that breaks off
 // ends with an error, not with io.EOF.
-func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, error) {
+func (c Files) ReadTree(ctx context.Context, path string) (io.ReadCloser, error) {
 	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(path), nil)
 	if err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func (c *Client) ReadTree(ctx context.Context, path string) (io.ReadCloser, erro
 // WriteTree unpacks a tar stream into a folder of the machine, over what is there.
 // Entries that would leave the folder, hard links and devices are left out and are the
 // error, after the rest has been written.
-func (c *Client) WriteTree(ctx context.Context, path string, r io.Reader) error {
+func (c Files) WriteTree(ctx context.Context, path string, r io.Reader) error {
 	return c.put(ctx, "/v1/tree", pathQuery(path), tartree.Counting(r, counter(ctx)))
 }
 
-// RestoreTree is [Client.WriteTree] of a tree of a machine's own: symlinks lead wherever
+// RestoreTree is [Files.WriteTree] of a tree of a machine's own: symlinks lead wherever
 // they led when it was read.
-func (c *Client) RestoreTree(ctx context.Context, path string, r io.Reader) error {
+func (c Files) RestoreTree(ctx context.Context, path string, r io.Reader) error {
 	q := pathQuery(path)
 	q.Set("links", "1")
 	return c.put(ctx, "/v1/tree", q, tartree.Counting(r, counter(ctx)))

@@ -63,8 +63,8 @@ func TestPushGoesOn(t *testing.T) {
 	data := strings.Repeat("seer", 700_000)
 	path := t.TempDir() + "/runtime"
 	writeTestFile(t, path, data)
-	loader := &fakeLoader{faults: []string{"", "cut", "502", "", "half", "404", "cut"}}
-	srv := httptest.NewServer(loader)
+	fake := &fakeLoader{faults: []string{"", "cut", "502", "", "half", "404", "cut"}}
+	srv := httptest.NewServer(fake)
 	defer srv.Close()
 	client, err := New(srv.URL, "token")
 	if err != nil {
@@ -82,14 +82,14 @@ func TestPushGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.file.Close()
-	if err := client.push(context.Background(), p); err != nil {
+	if err := (loader{client.transport}).push(context.Background(), p); err != nil {
 		t.Fatal(err)
 	}
-	if string(loader.have) != data || last != int64(len(data)) {
-		t.Errorf("%d bytes arrived, the last report was %d", len(loader.have), last)
+	if string(fake.have) != data || last != int64(len(data)) {
+		t.Errorf("%d bytes arrived, the last report was %d", len(fake.have), last)
 	}
-	if len(loader.faults) > 0 {
-		t.Errorf("faults that were not met: %v", loader.faults)
+	if len(fake.faults) > 0 {
+		t.Errorf("faults that were not met: %v", fake.faults)
 	}
 }
 

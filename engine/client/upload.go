@@ -15,7 +15,7 @@ import (
 // Upload copies a file or the content of a folder to the machine. Modes, times
 // and symlinks that stay inside are kept. Files that vanish or may not be read while a
 // folder is copied are the error, a [*tartree.PartialError], after the rest has been written.
-func (c *Client) Upload(ctx context.Context, local, remote string) error {
+func (c Files) Upload(ctx context.Context, local, remote string) error {
 	info, err := os.Stat(local)
 	if err != nil {
 		return err
@@ -54,20 +54,20 @@ func openSoon(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// WriteOpen is [Client.WriteFile] of a file from where it stands, with its mode. One that
+// WriteOpen is [Files.Write] of a file from where it stands, with its mode. One that
 // grows meanwhile is stored as long as it was; one that becomes shorter is an error, and
 // nothing is stored. What is no plain file, or has no size though it has content, as in
 // /proc, is stored until it ends.
-func (c *Client) WriteOpen(ctx context.Context, path string, f fs.File) error {
+func (c Files) WriteOpen(ctx context.Context, path string, f fs.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() == 0 {
-		return c.WriteFile(ctx, path, f, info.Mode())
+		return c.Write(ctx, path, f, info.Mode())
 	}
 	whole := &wholeReader{f: f, size: info.Size(), left: info.Size()}
-	err = c.writeFile(ctx, path, whole, info.Mode())
+	err = c.write(ctx, path, whole, info.Mode())
 	if whole.short.Load() {
 		return fmt.Errorf("%s became shorter while it was read; nothing was stored", info.Name())
 	}
@@ -98,7 +98,7 @@ func (w *wholeReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *Client) uploadTree(ctx context.Context, local, remote string) error {
+func (c Files) uploadTree(ctx context.Context, local, remote string) error {
 	r, w := io.Pipe()
 	var left tartree.Unread
 	packed := make(chan error, 1)

@@ -42,7 +42,7 @@ func TestUploadNamesWhatVanishedItself(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "{}")
 	})
-	err := c.Upload(t.Context(), dir, "/workspace/d")
+	err := c.Files().Upload(t.Context(), dir, "/workspace/d")
 	var partial *tartree.PartialError
 	if !errors.As(err, &partial) || protocol.CodeOf(err) != protocol.NotFound || !strings.Contains(err.Error(), "z é; the rest was copied") {
 		t.Errorf("got %v", err)
@@ -101,7 +101,7 @@ func TestWriteOpenDoesNotBelieveSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = c.WriteOpen(t.Context(), "x", &lying{File: f, size: l.size, later: l.later})
+		err = c.Files().WriteOpen(t.Context(), "x", &lying{File: f, size: l.size, later: l.later})
 		if l.short {
 			if err == nil || !strings.Contains(err.Error(), "became shorter") {
 				t.Errorf("%s: %v", name, err)
@@ -131,7 +131,7 @@ func TestUploadOfASilentPipeEnds(t *testing.T) {
 	for _, opened := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- c.Upload(ctx, pipe, "x") }()
+		go func() { done <- c.Files().Upload(ctx, pipe, "x") }()
 		if opened { // by a writer, who then says nothing
 			w, err := os.OpenFile(pipe, os.O_RDWR, 0)
 			if err != nil {

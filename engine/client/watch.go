@@ -18,15 +18,15 @@ import (
 // told twice. An error is the last that is yielded.
 //
 // Symlinks are not followed. A recursive watch of more than 10,000 folders is [protocol.Invalid].
-func (c *Client) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
+func (c Files) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
 	return func(yield func(protocol.WatchEvent, error) bool) {
-		w := watcher{c: c, path: path, recursive: recursive, yield: yield, heard: time.Now()}
+		w := watcher{c: c.transport, path: path, recursive: recursive, yield: yield, heard: time.Now()}
 		w.run(ctx)
 	}
 }
 
 type watcher struct {
-	c         *Client
+	c         *transport
 	path      string
 	recursive bool
 	yield     func(protocol.WatchEvent, error) bool

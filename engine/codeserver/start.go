@@ -139,7 +139,7 @@ func install(ctx context.Context, rt *client.Client, pinned string, log func(str
 		return err
 	}
 	var out bytes.Buffer
-	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: installScript(releases, tags, pinned), Name: "install code-server"}, nil, &out, &out)
+	p, err := rt.Processes().Run(ctx, protocol.ProcessSpec{Shell: installScript(releases, tags, pinned), Name: "install code-server"}, nil, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if log != nil && out.Len() > 0 {
 		for _, line := range lines {
@@ -156,7 +156,7 @@ func install(ctx context.Context, rt *client.Client, pinned string, log func(str
 }
 
 func (s Spec) start(ctx context.Context, rt *client.Client, command []string, port int) error {
-	if err := rt.DeleteProcess(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	if err := rt.Processes().Delete(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return err
 	}
 	quoted := make([]string, len(command))
@@ -165,14 +165,14 @@ func (s Spec) start(ctx context.Context, rt *client.Client, command []string, po
 	}
 	line := `PATH="$PATH:$HOME/.local/bin" `
 	if s.Base != "/" {
-		if err := rt.WriteFile(ctx, "~/"+doorFile, bytes.NewReader(s.door(port)), 0o600); err != nil {
+		if err := rt.Files().Write(ctx, "~/"+doorFile, bytes.NewReader(s.door(port)), 0o600); err != nil {
 			return fmt.Errorf("write what code-server's path is: %w", err)
 		}
 		line += `NODE_OPTIONS="--require \"$HOME/` + doorFile + `\" $NODE_OPTIONS" `
 	}
 	line += "exec " + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
 		` --auth password --disable-telemetry --disable-update-check --disable-workspace-trust --disable-getting-started-override .`
-	p, err := rt.StartProcess(ctx, protocol.ProcessSpec{
+	p, err := rt.Processes().Start(ctx, protocol.ProcessSpec{
 		ID: processID, Name: "code-server", Shell: line, Background: true, Restart: true, Activity: "~/.local/share/code-server/heartbeat",
 		Env: map[string]string{"PASSWORD": s.Password, "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""},
 	})
@@ -182,7 +182,7 @@ func (s Spec) start(ctx context.Context, rt *client.Client, command []string, po
 	if err := wait(ctx, rt, p.ID, port, s.Base); err != nil {
 		clean, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer stop()
-		return errors.Join(err, ignoreGone(rt.DeleteProcess(clean, p.ID)))
+		return errors.Join(err, ignoreGone(rt.Processes().Delete(clean, p.ID)))
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func wait(ctx context.Context, rt *client.Client, process string, port int, base
 		if alive(ctx, web, base) {
 			return nil
 		}
-		p, err := rt.Process(ctx, process)
+		p, err := rt.Processes().Get(ctx, process)
 		switch {
 		case err != nil:
 			return err
@@ -259,7 +259,7 @@ func alive(ctx context.Context, web *http.Client, base string) bool {
 // with a stack.
 func said(ctx context.Context, rt *client.Client, process string) string {
 	var out bytes.Buffer
-	_, _, _ = rt.Output(ctx, process, 0, false, &out, &out)
+	_, _, _ = rt.Processes().Output(ctx, process, 0, false, &out, &out)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for _, line := range lines {
 		if strings.Contains(line, "Error: ") {

@@ -150,7 +150,7 @@ func TestInstall(t *testing.T) {
 func clonedFirst(t *testing.T, client *client.Client) {
 	var commit, said bytes.Buffer
 	const script = `git init -q /tmp/origin && cd /tmp/origin && git -c user.name=a -c user.email=a commit -q --allow-empty -m a && git rev-parse HEAD`
-	p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &commit, &said)
+	p, err := client.Processes().Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &commit, &said)
 	if err != nil || p.ExitCode != 0 {
 		t.Fatalf("%+v, %v\n%s", p, err, said.String())
 	}
@@ -169,7 +169,7 @@ func restored(t *testing.T, client *client.Client, python string) {
 	sh := func(script string) string {
 		t.Helper()
 		var out bytes.Buffer
-		p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &out, &out)
+		p, err := client.Processes().Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &out, &out)
 		if err != nil || p.ExitCode != 0 {
 			t.Fatalf("%s: %+v, %v\n%s", script, p, err, out.String())
 		}

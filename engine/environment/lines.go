@@ -21,7 +21,7 @@ const (
 func (i *installer) run(ctx context.Context, what string, program, args []string, env map[string]string) (string, error) {
 	out := &lines{emit: i.log, hidden: i.hidden}
 	spec := protocol.ProcessSpec{Argv: slices.Concat(oneStream, program, args), Env: env, Name: what}
-	p, err := i.runtime.Run(ctx, spec, nil, out, out)
+	p, err := i.runtime.Processes().Run(ctx, spec, nil, out, out)
 	out.flush()
 	if err != nil {
 		return "", err

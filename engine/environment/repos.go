@@ -30,7 +30,7 @@ type Repo struct {
 var cloneScript string
 
 func (i *installer) hasGit(ctx context.Context) (bool, error) {
-	p, err := i.runtime.Run(ctx, protocol.ProcessSpec{Argv: []string{"sh", "-c", "command -v git"}, Name: "looking for git"}, nil, nil, nil)
+	p, err := i.runtime.Processes().Run(ctx, protocol.ProcessSpec{Argv: []string{"sh", "-c", "command -v git"}, Name: "looking for git"}, nil, nil, nil)
 	return p.ExitCode == 0, err
 }
 

@@ -22,7 +22,7 @@ func stacked(t *testing.T, client *client.Client) {
 	sh := func(script string) (string, int) {
 		t.Helper()
 		var out bytes.Buffer
-		p, err := client.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &out, &out)
+		p, err := client.Processes().Run(t.Context(), protocol.ProcessSpec{Argv: []string{"sh", "-c", script}}, nil, &out, &out)
 		if err != nil {
 			t.Fatal(err)
 		}

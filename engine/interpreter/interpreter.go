@@ -57,7 +57,7 @@ func Prepare(ctx context.Context, c *client.Client, p Python) error {
 	if p.Setup == nil {
 		setup = []byte("[]")
 	}
-	if err := c.WriteFile(ctx, folder+"/setup.json", bytes.NewReader(setup), 0o600); err != nil {
+	if err := c.Files().Write(ctx, folder+"/setup.json", bytes.NewReader(setup), 0o600); err != nil {
 		return fmt.Errorf("prepare the interpreter: %w", err)
 	}
 	_, _, err = Ensure(ctx, c, p, true)
@@ -78,7 +78,7 @@ func (i Interpreter) Path(name string) string {
 // Ensure finds the interpreter or starts it; with again, anew. why tells what became of
 // the one before, where there was one.
 func Ensure(ctx context.Context, c *client.Client, p Python, again bool) (i Interpreter, why string, err error) {
-	all, err := c.Processes(ctx)
+	all, err := c.Processes().List(ctx)
 	if err != nil {
 		return i, "", err
 	}
@@ -137,7 +137,7 @@ func start(ctx context.Context, c *client.Client, p Python, id string) (Interpre
 	var out, errs Clip
 	o, e := run.Readers(&out, &errs)
 	var raw Clip // of one that does not come so far
-	_, end, err := c.Output(ctx, q.ID, 0, true, o, io.MultiWriter(&raw, e))
+	_, end, err := c.Processes().Output(ctx, q.ID, 0, true, o, io.MultiWriter(&raw, e))
 	switch {
 	case errors.Is(err, ErrEnough) && run.Status == OK:
 		return i, nil
@@ -162,13 +162,13 @@ func (i Interpreter) Submit(ctx context.Context, c *client.Client, id, code stri
 	if err != nil {
 		return err
 	}
-	if err := c.WriteFile(ctx, i.Path(id+".request"), bytes.NewReader(data), 0o600); err != nil {
+	if err := c.Files().Write(ctx, i.Path(id+".request"), bytes.NewReader(data), 0o600); err != nil {
 		return err
 	}
 	// Who has rung at the same time has rung for both.
-	offset, err := c.WriteStdin(ctx, i.Process.ID, 0, nil, false)
+	offset, err := c.Processes().WriteStdin(ctx, i.Process.ID, 0, nil, false)
 	if err == nil {
-		_, err = c.WriteStdin(ctx, i.Process.ID, offset, []byte("\n"), false)
+		_, err = c.Processes().WriteStdin(ctx, i.Process.ID, offset, []byte("\n"), false)
 	}
 	if protocol.CodeOf(err) == protocol.Conflict {
 		return nil // it has just ended, which its output tells
@@ -194,7 +194,7 @@ func Stream(ctx context.Context, c *client.Client, p Python, code string, stdout
 	if err != nil {
 		return err
 	}
-	now, err := c.Process(ctx, i.Process.ID)
+	now, err := c.Processes().Get(ctx, i.Process.ID)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func Stream(ctx context.Context, c *client.Client, p Python, code string, stdout
 		return err
 	}
 	out, errs := run.Readers(stdout, stderr)
-	_, end, err := c.Output(ctx, i.Process.ID, now.OutputBytes, true, out, errs)
+	_, end, err := c.Processes().Output(ctx, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
 		return fmt.Errorf("the interpreter has ended: %s", Fate(*end))
@@ -226,7 +226,7 @@ const interruptPatience = 5 * time.Second
 
 // Withdraw takes code back that has not begun, and reports whether it has.
 func (i Interpreter) Withdraw(ctx context.Context, c *client.Client, id string) (bool, error) {
-	err := c.Remove(ctx, i.Path(id+".request"), false)
+	err := c.Files().Remove(ctx, i.Path(id+".request"), false)
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return false, nil
 	}
@@ -235,10 +235,10 @@ func (i Interpreter) Withdraw(ctx context.Context, c *client.Client, id string) 
 
 // Interrupt raises KeyboardInterrupt in code that runs. It does not wait.
 func (i Interpreter) Interrupt(ctx context.Context, c *client.Client, id string) error {
-	if err := c.WriteFile(ctx, i.Path(id+".interrupt"), strings.NewReader(""), 0o600); err != nil {
+	if err := c.Files().Write(ctx, i.Path(id+".interrupt"), strings.NewReader(""), 0o600); err != nil {
 		return err
 	}
-	return c.Signal(ctx, i.Process.ID, "INT")
+	return c.Processes().Signal(ctx, i.Process.ID, "INT")
 }
 
 // Kill ends the interpreter with everything that it has started if that code runs in it, and
@@ -250,10 +250,10 @@ func (i Interpreter) Kill(ctx context.Context, c *client.Client, id string) (boo
 	}
 	// In this order: at the end of the code, the interpreter first takes away what says that it runs, then
 	// looks whether it is to be killed.
-	if err := c.WriteFile(ctx, i.Path(id+".kill"), strings.NewReader(""), 0o600); err != nil {
+	if err := c.Files().Write(ctx, i.Path(id+".kill"), strings.NewReader(""), 0o600); err != nil {
 		return false, err
 	}
-	_, err := c.Stat(ctx, i.Path(id+".running"))
+	_, err := c.Files().Stat(ctx, i.Path(id+".running"))
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return false, nil
 	}
@@ -267,11 +267,11 @@ func (i Interpreter) Kill(ctx context.Context, c *client.Client, id string) (boo
 func (i Interpreter) Fetch(ctx context.Context, c *client.Client, files []Image) (images [][]byte, err error) {
 	for _, f := range slices.Clone(files) {
 		var data limited
-		_, rerr := c.ReadFile(ctx, i.Path(f.Name), &data)
+		_, rerr := c.Files().Read(ctx, i.Path(f.Name), &data)
 		if errors.Is(rerr, ErrEnough) {
 			rerr, data = nil, nil // told by its absence
 		}
-		_ = c.Remove(ctx, i.Path(f.Name), false) // else it goes with the interpreter
+		_ = c.Files().Remove(ctx, i.Path(f.Name), false) // else it goes with the interpreter
 		images, err = append(images, data), errors.Join(err, rerr)
 	}
 	return images, err

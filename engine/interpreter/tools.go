@@ -35,7 +35,7 @@ func newID() string {
 // startOnce starts a process whose ID makes a repeat harmless.
 func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
 	for range 3 {
-		p, err = c.StartProcess(ctx, spec)
+		p, err = c.Processes().Start(ctx, spec)
 		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
 			break
 		}
@@ -45,13 +45,13 @@ func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec)
 
 // kill ends a process and waits until it is gone.
 func kill(ctx context.Context, c *client.Client, id string) error {
-	if err := c.Signal(ctx, id, "KILL"); err != nil {
+	if err := c.Processes().Signal(ctx, id, "KILL"); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, killPatience)
 	defer stop()
 	for {
-		p, err := c.Process(ctx, id)
+		p, err := c.Processes().Get(ctx, id)
 		if protocol.CodeOf(err) == protocol.NotFound || err == nil && p.State == protocol.ProcessExited {
 			return nil
 		}

@@ -52,7 +52,7 @@ func (s *server) begin(t *tool, body *client.Body, asker string) (*job, error) {
 		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.handleAbove(), Client: asker},
 	}
 	ready := make(chan struct{})
-	if j.pending, err = c.Start(s.ctx, req, waitFor(ready, j.handler())); err != nil {
+	if j.pending, err = c.Calls().Start(s.ctx, req, waitFor(ready, j.handler())); err != nil {
 		return nil, explain(s.ctx, service, err)
 	}
 	close(ready)
@@ -82,13 +82,13 @@ func (s *server) find(ctx context.Context, id string) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := c.CallState(ctx, service, id)
+	known, err := c.Calls().Get(ctx, service, id)
 	if err != nil {
 		return nil, explain(ctx, service, err)
 	}
 	j = newJob(s.tool(known.Function))
 	ready := make(chan struct{})
-	j.pending = c.Attach(s.ctx, service, id, 1, waitFor(ready, j.handler()))
+	j.pending = c.Calls().Attach(s.ctx, service, id, 1, waitFor(ready, j.handler()))
 	close(ready)
 	s.follow(j, service)
 	return j, nil

@@ -75,7 +75,7 @@ func (l *link) describe(ctx context.Context) (sdk.Interface, error) {
 	if err != nil {
 		return sdk.Interface{}, err
 	}
-	s, err := client.Service(ctx, name)
+	s, err := client.Services().Get(ctx, name)
 	if err != nil {
 		return sdk.Interface{}, explain(ctx, name, err)
 	}
@@ -98,7 +98,7 @@ func (l *link) logs(ctx context.Context, offset int64, w io.Writer) (int64, erro
 	if err != nil {
 		return offset, err
 	}
-	return client.ServiceLogs(ctx, name, offset, false, w, w)
+	return client.Services().Logs(ctx, name, offset, false, w, w)
 }
 
 // ask calls one of the functions that every service has.
@@ -107,7 +107,7 @@ func (l *link) ask(ctx context.Context, fn string, handleAbove *int64, args ...a
 	if err != nil {
 		return client.Body{}, err
 	}
-	answer, err := c.Do(ctx, client.CallRequest{
+	answer, err := c.Calls().Do(ctx, client.CallRequest{
 		Service: name, Function: fn, Args: args, CallOptions: protocol.CallOptions{HandleAbove: handleAbove},
 	}, client.CallHandler{})
 	return answer.Body, explain(ctx, name, err)

@@ -35,7 +35,7 @@ func (s *server) change(ctx context.Context) error {
 	s.mu.Lock()
 	hash := s.face.CodeHash
 	s.mu.Unlock()
-	service, err := client.WaitChange(ctx, name, hash)
+	service, err := client.Services().WaitChange(ctx, name, hash)
 	if err != nil {
 		return err
 	}

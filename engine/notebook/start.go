@@ -153,7 +153,7 @@ func start(ctx context.Context, rt *client.Client, s Spec, port int, log func(st
 		// Whatever is left of it must not go on trying; the machine may be gone as well.
 		clean, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer stop()
-		_ = rt.DeleteProcess(clean, p.ID)
+		_ = rt.Processes().Delete(clean, p.ID)
 		return Server{}, err
 	}
 	return server, nil
@@ -169,23 +169,23 @@ func (s Spec) launch(ctx context.Context, rt *client.Client, port int) (protocol
 	if err != nil {
 		return protocol.Process{}, err
 	}
-	if err := rt.WriteFile(ctx, folder+"/config.json", bytes.NewReader(data), 0o600); err != nil {
+	if err := rt.Files().Write(ctx, folder+"/config.json", bytes.NewReader(data), 0o600); err != nil {
 		return protocol.Process{}, fmt.Errorf("write the configuration of the notebook service: %w", err)
 	}
 	interpreter, err := s.interpreter(ctx, rt)
 	if err != nil {
 		return protocol.Process{}, err
 	}
-	if err := rt.DeleteProcess(ctx, ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	if err := rt.Processes().Delete(ctx, ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return protocol.Process{}, err
 	}
-	return rt.StartProcess(ctx, s.process(interpreter))
+	return rt.Processes().Start(ctx, s.process(interpreter))
 }
 
 // root is the folder as processes of the machine see it.
 func (s Spec) root(ctx context.Context, rt *client.Client) (string, error) {
 	var out, said bytes.Buffer
-	p, err := rt.Run(ctx, protocol.ProcessSpec{Shell: "pwd -P", Cwd: s.Root}, nil, &out, &said)
+	p, err := rt.Processes().Run(ctx, protocol.ProcessSpec{Shell: "pwd -P", Cwd: s.Root}, nil, &out, &said)
 	if err != nil {
 		return "", err
 	}

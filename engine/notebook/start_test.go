@@ -157,11 +157,11 @@ func TestStart(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(workspace, s.Path)); err != nil {
 		t.Error(err)
 	}
-	p, err := rt.Process(ctx, "jupyter")
+	p, err := rt.Processes().Get(ctx, "jupyter")
 	if err != nil || !p.Background {
 		t.Errorf("%+v, %v", p, err)
 	}
-	e, err := rt.Stat(ctx, "~/.seer/notebook/config.json")
+	e, err := rt.Files().Stat(ctx, "~/.seer/notebook/config.json")
 	if err != nil || e.Mode != "0600" {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -176,7 +176,7 @@ func TestStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		p, err := rt.Process(ctx, "jupyter")
+		p, err := rt.Processes().Get(ctx, "jupyter")
 		if err == nil && p.Restarts > 0 {
 			break
 		}

@@ -95,7 +95,7 @@ const (
 
 // died reports the end of the process.
 func (w *starting) died(ctx context.Context) error {
-	p, err := w.runtime.Process(ctx, w.process)
+	p, err := w.runtime.Processes().Get(ctx, w.process)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (w *starting) died(ctx context.Context) error {
 // read passes on what was printed since.
 func (w *starting) read(ctx context.Context) {
 	// What cannot be read now is read later, or told by the process's end.
-	w.offset, _, _ = w.runtime.Output(ctx, w.process, w.offset, false, &w.last, &w.last)
+	w.offset, _, _ = w.runtime.Processes().Output(ctx, w.process, w.offset, false, &w.last, &w.last)
 	for _, line := range w.last.news() {
 		w.listens = w.listens || strings.HasPrefix(line, listensAt)
 		if w.log != nil {

@@ -29,7 +29,7 @@ func (s Spec) upload(ctx context.Context, rt *client.Client) error {
 			return err
 		}
 	}
-	return rt.Upload(ctx, dir, folder+"/python")
+	return rt.Files().Upload(ctx, dir, folder+"/python")
 }
 
 func (s Spec) unpackCompiled(dir string) error {

@@ -134,7 +134,7 @@ func recorded(t *testing.T, s *journalServer) (*record.Folder, []record.Entry) {
 	if err := w.Service("tools", face); err != nil {
 		t.Fatal(err)
 	}
-	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
+	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin").Services(), "tools", w, t.Errorf)
 	if err := r.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	}
 	defer w.Close()
 	s := run()
-	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin"), "tools", w, t.Errorf)
+	r := record.NewRecorder(clientOf(t, onSocket(t, s), "admin").Services(), "tools", w, t.Errorf)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Follow(ctx) }()
@@ -283,20 +283,20 @@ func TestReplay(t *testing.T) {
 	c, _ := playing(t, f)
 	ctx := t.Context()
 
-	if s, err := c.Service(ctx, "tools"); err != nil || s.Interface.CodeHash != "sha256:abc" {
+	if s, err := c.Services().Get(ctx, "tools"); err != nil || s.Interface.CodeHash != "sha256:abc" {
 		t.Errorf("described as %+v, %v", s, err)
 	}
 	var said string
-	answer, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 1}, CallOptions: protocol.CallOptions{Output: true}},
+	answer, err := c.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 1}, CallOptions: protocol.CallOptions{Output: true}},
 		client.CallHandler{Output: func(stream int, text string) { said += fmt.Sprint(stream, text) }})
 	if err != nil || said != "2half " {
 		t.Errorf("answered %s, said %q, %v", answer.Data, said, err)
 	}
-	if _, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Args: []any{2, 7}}, client.CallHandler{}); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
+	if _, err := c.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "f", Args: []any{2, 7}}, client.CallHandler{}); !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) {
 		t.Errorf("a call that raised gives %v", err)
 	}
 	n := 0
-	for _, err := range c.Items(ctx, client.CallRequest{Service: "tools", Function: "gen"}, client.CallHandler{}) {
+	for _, err := range c.Calls().Items(ctx, client.CallRequest{Service: "tools", Function: "gen"}, client.CallHandler{}) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -305,11 +305,11 @@ func TestReplay(t *testing.T) {
 	if n != 2 {
 		t.Errorf("%d items", n)
 	}
-	_, err = c.Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 99}}, client.CallHandler{})
+	_, err = c.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "f", Kwargs: map[string]any{"x": 99}}, client.CallHandler{})
 	if !errors.Is(err, &protocol.CallError{Code: protocol.CallRaised}) || !strings.Contains(err.Error(), `"x":99`) {
 		t.Errorf("what was not recorded gives %v", err)
 	}
-	if _, err = c.Do(ctx, client.CallRequest{Service: "other", Function: "f"}, client.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err = c.Calls().Do(ctx, client.CallRequest{Service: "other", Function: "f"}, client.CallHandler{}); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("an unknown service gives %v", err)
 	}
 }
@@ -324,7 +324,7 @@ func TestReplayKeepsTheOrderOfKeys(t *testing.T) {
 	c, _ := playing(t, f)
 	for _, argument := range []string{`{"z":1,"a":2}`, `{"a":2,"z":1}`} { // for whom to answer, the order does not count
 		var item string
-		answer, err := c.Do(t.Context(), client.CallRequest{Service: "tools", Function: "f", Args: []any{json.RawMessage(argument)}},
+		answer, err := c.Calls().Do(t.Context(), client.CallRequest{Service: "tools", Function: "f", Args: []any{json.RawMessage(argument)}},
 			client.CallHandler{Item: func(b client.Body) error { item = string(b.JSON()); return nil }})
 		if want := `{"z":1,"a":[{"d":{"$seer":{"float":"nan"}},"c":3}]}`; err != nil || string(answer.JSON()) != want || item != `{"y":1,"b":2}` {
 			t.Errorf("%s is answered with the item %s and %s, %v", argument, item, answer.JSON(), err)
@@ -343,7 +343,7 @@ func TestReplayGivesAnswersInTheirOrder(t *testing.T) {
 	f, _ := recorded(t, s)
 	c, end := playing(t, f)
 	ask := func(fn string) string {
-		got, err := c.Call(t.Context(), "tools", fn, nil, nil)
+		got, err := c.Calls().Call(t.Context(), "tools", fn, nil, nil)
 		if err != nil {
 			return err.Error()
 		}
@@ -356,7 +356,7 @@ func TestReplayGivesAnswersInTheirOrder(t *testing.T) {
 		t.Errorf("%s, %s", a, b)
 	}
 	end()
-	if _, err := c.Call(t.Context(), "tools", "f", nil, nil); err == nil {
+	if _, err := c.Calls().Call(t.Context(), "tools", "f", nil, nil); err == nil {
 		t.Error("it answers after its end")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/journal"
 )
 
-// Source gives the journals of a machine's services: a [client.Client] with the
+// Source gives the journals of a machine's services: the [client.Services] of a client with the
 // admin token.
 type Source interface {
 	Journal(ctx context.Context, service string, segment int, offset int64, wait time.Duration) (*client.JournalStream, error)

@@ -36,7 +36,7 @@ func (c *recording) service(s *engine.Sandbox, v *engine.Service) error {
 	if err := c.writer.Service(v.Name(), v.Interface()); err != nil {
 		return err
 	}
-	r := record.NewRecorder(s.Runtime(), v.Name(), c.writer, c.warn)
+	r := record.NewRecorder(s.Runtime().Services(), v.Name(), c.writer, c.warn)
 	c.recorders = append(c.recorders, r)
 	c.wg.Go(func() {
 		if err := r.Follow(c.ctx); err != nil {

@@ -47,9 +47,9 @@ func upAlone(t *testing.T, code string) (address, token string) {
 	}
 	defer client.Close()
 	token = protocol.NewToken()
-	v, err := client.PutService(t.Context(), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(token)})
+	v, err := client.Services().Put(t.Context(), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(token)})
 	if err == nil {
-		_, err = client.WaitService(t.Context(), "tools", v.Generation)
+		_, err = client.Services().Wait(t.Context(), "tools", v.Generation)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRelayToNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Service(t.Context(), "tools"); protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "websockets") {
+	if _, err := c.Services().Get(t.Context(), "tools"); protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "websockets") {
 		t.Errorf("%v", err)
 	}
 }

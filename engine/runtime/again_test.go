@@ -18,17 +18,17 @@ func TestProcessIsStartedAgain(t *testing.T) {
 	m := up(t, nil)
 	ctx := testContext(t)
 	spec := protocol.ProcessSpec{ID: "p-again", Restart: true, Shell: `echo "run $$"; echo x >> runs; test $(wc -l < runs) -ge 2 && exec sleep 1000; exit 3`}
-	p, err := m.client.StartProcess(ctx, spec)
+	p, err := m.client.Processes().Start(ctx, spec)
 	if err != nil || !p.Background {
 		t.Fatalf("%+v %v", p, err)
 	}
 	eventually(t, "the second run", func() error {
-		p, err := m.client.Process(ctx, p.ID)
+		p, err := m.client.Processes().Get(ctx, p.ID)
 		if err != nil || p.Restarts != 1 || p.State != protocol.ProcessRunning {
 			return fmt.Errorf("%+v %v", p, err)
 		}
 		var out bytes.Buffer // it runs before it has said so
-		if _, _, err := m.client.Output(ctx, p.ID, 0, false, &out, nil); err != nil || strings.Count(out.String(), "run ") != 2 {
+		if _, _, err := m.client.Processes().Output(ctx, p.ID, 0, false, &out, nil); err != nil || strings.Count(out.String(), "run ") != 2 {
 			return fmt.Errorf("%q %v", out.String(), err)
 		}
 		return nil
@@ -36,11 +36,11 @@ func TestProcessIsStartedAgain(t *testing.T) {
 	if h, err := m.client.Health(ctx); err != nil || !h.Busy {
 		t.Errorf("%+v %v", h, err)
 	}
-	if err := m.client.Signal(ctx, p.ID, "TERM"); err != nil {
+	if err := m.client.Processes().Signal(ctx, p.ID, "TERM"); err != nil {
 		t.Fatal(err)
 	}
 	var out, errOut bytes.Buffer
-	_, end, err := m.client.Output(ctx, p.ID, 0, true, &out, &errOut)
+	_, end, err := m.client.Processes().Output(ctx, p.ID, 0, true, &out, &errOut)
 	if err != nil || end.Signal != "TERM" || end.Restarts != 1 || strings.Count(out.String(), "run ") != 2 {
 		t.Errorf("%+v %v %q", end, err, out.String())
 	}
@@ -48,19 +48,19 @@ func TestProcessIsStartedAgain(t *testing.T) {
 		t.Errorf("it was told %q", errOut.String())
 	}
 	// One that is killed while it waits for its next start.
-	if p, err = m.client.StartProcess(ctx, protocol.ProcessSpec{Restart: true, Shell: "exit 1"}); err != nil {
+	if p, err = m.client.Processes().Start(ctx, protocol.ProcessSpec{Restart: true, Shell: "exit 1"}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "its end", func() error {
-		if s, err := m.client.Process(ctx, p.ID); err != nil || s.OutputBytes == 0 {
+		if s, err := m.client.Processes().Get(ctx, p.ID); err != nil || s.OutputBytes == 0 {
 			return fmt.Errorf("%+v %v", s, err)
 		}
 		return nil
 	})
-	if err := m.client.DeleteProcess(ctx, p.ID); err != nil {
+	if err := m.client.Processes().Delete(ctx, p.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Restart: true, Stdin: true, Shell: "cat"}); protocol.CodeOf(err) != protocol.Invalid {
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Restart: true, Stdin: true, Shell: "cat"}); protocol.CodeOf(err) != protocol.Invalid {
 		t.Error(err)
 	}
 }
@@ -71,7 +71,7 @@ func TestActivity(t *testing.T) {
 	m := up(t, nil)
 	ctx := testContext(t)
 	beat := filepath.Join(m.boot.Roots["/workspace"], "beat")
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Activity: "/workspace/beat", Shell: "echo $SEER_ACTIVITY; exec sleep 1000"})
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Activity: "/workspace/beat", Shell: "echo $SEER_ACTIVITY; exec sleep 1000"})
 	if err != nil || !p.Background {
 		t.Fatalf("%+v %v", p, err)
 	}
@@ -106,7 +106,7 @@ func TestActivity(t *testing.T) {
 	var out bytes.Buffer
 	eventually(t, "the name of the file", func() error {
 		out.Reset()
-		if _, _, err := m.client.Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != beat+"\n" {
+		if _, _, err := m.client.Processes().Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != beat+"\n" {
 			return fmt.Errorf("%q %v", out.String(), err)
 		}
 		return nil

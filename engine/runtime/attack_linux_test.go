@@ -64,9 +64,9 @@ func (v *target) serve(t *testing.T) {
 	t.Helper()
 	spec := protocol.ServiceSpec{Filename: "interface.py", Code: "import sys\n@expose\ndef stolen(): return hasattr(sys, 'stolen')\n@expose\ndef die():\n  import os\n  os._exit(1)\n",
 		TokenSHA256: protocol.HashToken("guest")}
-	w, err := v.client.PutService(t.Context(), "tools", spec)
+	w, err := v.client.Services().Put(t.Context(), "tools", spec)
 	if err == nil {
-		_, err = v.client.WaitService(t.Context(), "tools", w.Generation)
+		_, err = v.client.Services().Wait(t.Context(), "tools", w.Generation)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func (v *target) stolen(t *testing.T) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for {
-		out, err := v.client.Call(ctx, "tools", "stolen", nil, nil)
+		out, err := v.client.Calls().Call(ctx, "tools", "stolen", nil, nil)
 		switch {
 		case ctx.Err() != nil:
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func changeWorker(t *testing.T, defended bool) error {
 	if _, err := f.WriteAt([]byte("import sys;sys.stolen=1#"), int64(first)); err != nil {
 		return err
 	}
-	if _, err := v.client.Call(t.Context(), "tools", "die", nil, nil); err == nil {
+	if _, err := v.client.Calls().Call(t.Context(), "tools", "die", nil, nil); err == nil {
 		t.Fatal("the worker lives")
 	}
 	return v.stolen(t)

@@ -53,7 +53,7 @@ func BenchmarkHandedOverCall(b *testing.B) {
 	m := upReal(b)
 	m.mustServe("tools", echoCode)
 	ctx := context.Background()
-	conn, err := m.client.Connect(ctx, "tools")
+	conn, err := m.client.Calls().Connect(ctx, "tools")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func BenchmarkProxiedCall(b *testing.B) {
 	m.mustServe("tools", echoCode)
 	ctx := context.Background()
 	for b.Loop() {
-		if _, err := m.client.Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
+		if _, err := m.client.Calls().Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func BenchmarkLinkedCall(b *testing.B) {
 	m := upLinked(b)
 	ctx := context.Background()
 	for b.Loop() {
-		if _, err := m.client.Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
+		if _, err := m.client.Calls().Call(ctx, "tools", "echo", kibibyte, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func BenchmarkLinkedCall(b *testing.B) {
 func BenchmarkLinkedHandedOverCall(b *testing.B) {
 	m := upLinked(b)
 	ctx := context.Background()
-	conn, err := m.client.Connect(ctx, "tools")
+	conn, err := m.client.Calls().Connect(ctx, "tools")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func upLinked(b *testing.B) *machine {
 func BenchmarkRun(b *testing.B) {
 	m := up(b, nil)
 	for b.Loop() {
-		if _, err := m.client.Run(context.Background(), protocol.ProcessSpec{Argv: []string{"true"}}, nil, nil, nil); err != nil {
+		if _, err := m.client.Processes().Run(context.Background(), protocol.ProcessSpec{Argv: []string{"true"}}, nil, nil, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestCallsOfTokens(t *testing.T) {
 	m.mustServe("tools", counter+"\n@expose\ndef told(): return TOKENS\n")
 	ctx := testContext(t)
 	other := protocol.Token{ID: "t-other", SHA256: protocol.HashToken("other secret"), Functions: []string{"add"}, Calls: 5}
-	if err := m.client.PutToken(ctx, "tools", other); err != nil {
+	if err := m.client.Tokens().Put(ctx, "tools", other); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []protocol.Token{
@@ -165,7 +165,7 @@ func TestCallsOfTokens(t *testing.T) {
 		{ID: "t-x", SHA256: protocol.HashToken("x"), Arguments: schema(`{"format":"email"}`)},
 		{ID: "t-x", SHA256: protocol.HashToken("x"), Arguments: schema(`{"items":{"minimum":"one"}}`)},
 	} {
-		if err := m.client.PutToken(ctx, "tools", bad); err == nil {
+		if err := m.client.Tokens().Put(ctx, "tools", bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}
@@ -173,7 +173,7 @@ func TestCallsOfTokens(t *testing.T) {
 		t.Errorf("%s %v", got, err)
 	}
 	c := newClient(t, m.boot.Listen, "other secret")
-	if v, err := c.Service(ctx, "tools"); err != nil || len(v.Interface.Functions) != 1 || v.Interface.Functions[0].Name != "add" {
+	if v, err := c.Services().Get(ctx, "tools"); err != nil || len(v.Interface.Functions) != 1 || v.Interface.Functions[0].Name != "add" {
 		t.Errorf("%+v %v", v, err)
 	}
 	_, _ = m.answerOf("POST", "call/add", noArguments, "Seer-Call-Id", "call-mine")
@@ -187,22 +187,22 @@ func TestCallsOfTokens(t *testing.T) {
 	} else if body, _ := io.ReadAll(resp.Body); strings.TrimSpace(string(body)) != `{"calls":[]}` {
 		t.Errorf("another's calls: %s", body)
 	}
-	list, err := m.client.Tokens(ctx, "tools")
+	list, err := m.client.Tokens().List(ctx, "tools")
 	if err != nil || len(list) != 2 || list[0].ID != protocol.MainToken || list[0].Use.Calls != 2 || list[1].Calls != 5 {
 		t.Errorf("%+v %v", list, err)
 	}
 	// An earlier end, after the fact; and none at all.
 	other.Expires = 1
-	if err := m.client.PutToken(ctx, "tools", other); err != nil {
+	if err := m.client.Tokens().Put(ctx, "tools", other); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Service(ctx, "tools"); protocol.CodeOf(err) != protocol.Unauthorized || !strings.Contains(err.Error(), "expired") {
+	if _, err := c.Services().Get(ctx, "tools"); protocol.CodeOf(err) != protocol.Unauthorized || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("%v", err)
 	}
-	if err := m.client.DeleteToken(ctx, "tools", "t-other"); err != nil {
+	if err := m.client.Tokens().Delete(ctx, "tools", "t-other"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Service(ctx, "tools"); protocol.CodeOf(err) != protocol.Unauthorized || strings.Contains(err.Error(), "expired") {
+	if _, err := c.Services().Get(ctx, "tools"); protocol.CodeOf(err) != protocol.Unauthorized || strings.Contains(err.Error(), "expired") {
 		t.Errorf("%v", err)
 	}
 }

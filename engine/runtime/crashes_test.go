@@ -43,15 +43,15 @@ func TestRevokedTokensStayRevoked(t *testing.T) {
 	m.mustServe("tools", realCode)
 	ctx := testContext(t)
 	guest, _ := m.guest(t, protocol.Token{ID: "t-guest"})
-	if _, err := guest.Call(ctx, "tools", "add", []any{1}, nil); err != nil {
+	if _, err := guest.Calls().Call(ctx, "tools", "add", []any{1}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.client.DeleteToken(ctx, "tools", "t-guest"); err != nil {
+	if err := m.client.Tokens().Delete(ctx, "tools", "t-guest"); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		m.killRuntime()
-		if _, err := guest.Call(ctx, "tools", "add", []any{1}, nil); protocol.CodeOf(err) != protocol.Unauthorized {
+		if _, err := guest.Calls().Call(ctx, "tools", "add", []any{1}, nil); protocol.CodeOf(err) != protocol.Unauthorized {
 			t.Errorf("a revoked token: %v", err)
 		}
 	}

@@ -54,7 +54,7 @@ func checkStreams(t *testing.T, m *machine) {
 	data := noise(1, 50<<20)
 	got := sha256.New()
 	var errOut bytes.Buffer
-	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "cat; echo done >&2; exit 3"}, bytes.NewReader(data), got, &errOut)
+	p, err := m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Shell: "cat; echo done >&2; exit 3"}, bytes.NewReader(data), got, &errOut)
 	if want := sha256.Sum256(data); err != nil || p.ExitCode != 3 || !bytes.Equal(got.Sum(nil), want[:]) || errOut.String() != "done\n" {
 		t.Errorf("%+v %v %q", p, err, errOut.String())
 	}
@@ -63,11 +63,11 @@ func checkStreams(t *testing.T, m *machine) {
 func checkFile(t *testing.T, m *machine) {
 	data := noise(2, 100<<20)
 	ctx := testContext(t)
-	if err := m.client.WriteFile(ctx, "/workspace/big", bytes.NewReader(data), 0o600); err != nil {
+	if err := m.client.Files().Write(ctx, "/workspace/big", bytes.NewReader(data), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got := sha256.New()
-	n, err := m.client.ReadFile(ctx, "/workspace/big", got)
+	n, err := m.client.Files().Read(ctx, "/workspace/big", got)
 	if want := sha256.Sum256(data); err != nil || n != int64(len(data)) || !bytes.Equal(got.Sum(nil), want[:]) {
 		t.Errorf("%d bytes came back, and not the same; %v", n, err)
 	}
@@ -79,10 +79,10 @@ func checkTree(t *testing.T, m *machine) {
 		writeFile(t, filepath.Join(local, strconv.Itoa(i)), string(noise(byte(i), 1<<20)))
 	}
 	ctx := testContext(t)
-	if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+	if err := m.client.Files().Upload(ctx, local, "/workspace/tree"); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.client.Download(ctx, "/workspace/tree", back); err != nil {
+	if err := m.client.Files().Download(ctx, "/workspace/tree", back); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command("diff", "-r", local, back).CombinedOutput(); err != nil {
@@ -92,11 +92,11 @@ func checkTree(t *testing.T, m *machine) {
 
 func checkCalls(t *testing.T, m *machine) {
 	ctx := testContext(t)
-	if got, err := m.client.Call(ctx, "tools", "nap", []any{2}, nil); err != nil || string(got) != `"slept"` {
+	if got, err := m.client.Calls().Call(ctx, "tools", "nap", []any{2}, nil); err != nil || string(got) != `"slept"` {
 		t.Errorf("a call longer than several cuts: %s %v", got, err)
 	}
 	for i := range 200 {
-		if got, err := m.client.Call(ctx, "tools", "add", []any{i, 1}, nil); err != nil || string(got) != strconv.Itoa(i+1) {
+		if got, err := m.client.Calls().Call(ctx, "tools", "add", []any{i, 1}, nil); err != nil || string(got) != strconv.Itoa(i+1) {
 			t.Fatalf("call %d: %s %v", i, got, err)
 		}
 	}
@@ -106,14 +106,14 @@ func checkFrames(t *testing.T, m *machine) {
 	v := m.mustServe("framed", realCode+"\nprint('loaded', flush=True)\n@expose\ndef say(i): print('line', i, flush=True)\n")
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
-	conn, err := m.client.Connect(ctx, v.Name)
+	conn, err := m.client.Calls().Connect(ctx, v.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	log := &safeBuffer{}
 	var wg sync.WaitGroup
-	wg.Go(func() { _, _ = m.client.ServiceLogs(ctx, v.Name, 0, true, log, nil) })
+	wg.Go(func() { _, _ = m.client.Services().Logs(ctx, v.Name, 0, true, log, nil) })
 	want := "loaded\n"
 	for i := range 200 {
 		if _, err := conn.Call(ctx, "say", []any{i}, nil); err != nil {
@@ -145,7 +145,7 @@ func TestTwoClientsAreNotMixed(t *testing.T) {
 		for range 3 {
 			wg.Go(func() {
 				for i := range 100 {
-					if got, err := client.Call(ctx, name, "f", []any{i + 1}, nil); err != nil || string(got) != strconv.Itoa(sign*(i+1)) {
+					if got, err := client.Calls().Call(ctx, name, "f", []any{i + 1}, nil); err != nil || string(got) != strconv.Itoa(sign*(i+1)) {
 						t.Errorf("%s %d: %s %v", name, i, got, err)
 						return
 					}
@@ -154,8 +154,8 @@ func TestTwoClientsAreNotMixed(t *testing.T) {
 		}
 		// Its link opens nothing that its token does not.
 		_, err := client.Health(ctx)
-		errs := []error{err, client.Shutdown(ctx), client.WriteFile(ctx, "/workspace/x", strings.NewReader("x"), 0o600)}
-		_, err = client.Call(ctx, map[string]string{"plus": "minus", "minus": "plus"}[name], "f", []any{1}, nil)
+		errs := []error{err, client.Shutdown(ctx), client.Files().Write(ctx, "/workspace/x", strings.NewReader("x"), 0o600)}
+		_, err = client.Calls().Call(ctx, map[string]string{"plus": "minus", "minus": "plus"}[name], "f", []any{1}, nil)
 		for i, err := range append(errs, err) {
 			if protocol.CodeOf(err) != protocol.Forbidden {
 				t.Errorf("%s, request %d: %v", name, i, err)
@@ -247,11 +247,11 @@ func TestRuntimeIsKilledWhileLinked(t *testing.T) {
 	}
 	called, ran, plain := make(chan answer, 1), make(chan error, 1), make(chan answer, 1)
 	go func() {
-		out, err := m.client.Call(ctx, "other", "hang", []any{"one"}, nil)
+		out, err := m.client.Calls().Call(ctx, "other", "hang", []any{"one"}, nil)
 		called <- answer{string(out), err}
 	}()
 	go func() {
-		_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "exec sleep 1000"}, nil, nil, nil)
+		_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "exec sleep 1000"}, nil, nil, nil)
 		ran <- err
 	}()
 	go func() {
@@ -262,15 +262,15 @@ func TestRuntimeIsKilledWhileLinked(t *testing.T) {
 		if len(marked("SEER_PROCESS=p-lost")) == 0 {
 			return errors.New("not yet")
 		}
-		_, one := m.client.Stat(ctx, "one")
-		_, two := m.client.Stat(ctx, "two")
+		_, one := m.client.Files().Stat(ctx, "one")
+		_, two := m.client.Files().Stat(ctx, "two")
 		return errors.Join(one, two)
 	})
 	m.killRuntime()
 	if err := <-ran; protocol.CodeOf(err) != protocol.Unavailable || !strings.Contains(err.Error(), "started again") {
 		t.Errorf("a command: %v", err)
 	}
-	if err := m.client.WriteFile(ctx, "go", strings.NewReader(""), 0o600); err != nil {
+	if err := m.client.Files().Write(ctx, "go", strings.NewReader(""), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if a := <-called; a.err != nil || a.text != `"one"` {
@@ -366,7 +366,7 @@ func TestCloseIsHeard(t *testing.T) {
 	client := newClient(t, c.URL, serviceToken+"tools")
 	done := make(chan error, 1)
 	go func() {
-		_, err := client.Call(ctx, "tools", "forever", nil, nil)
+		_, err := client.Calls().Call(ctx, "tools", "forever", nil, nil)
 		done <- err
 	}()
 	m.busy()

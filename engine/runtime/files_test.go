@@ -24,25 +24,25 @@ func TestFileRoundTrip(t *testing.T) {
 	m := up(t, nil)
 	ctx := testContext(t)
 	data := []byte("binary \x00\xff\r\n")
-	if err := m.client.WriteFile(ctx, "/workspace/a/b/c.bin", bytes.NewReader(data), 0o750); err != nil {
+	if err := m.client.Files().Write(ctx, "/workspace/a/b/c.bin", bytes.NewReader(data), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
-	if _, err := m.client.ReadFile(ctx, "a/b/c.bin", &got); err != nil || !bytes.Equal(got.Bytes(), data) {
+	if _, err := m.client.Files().Read(ctx, "a/b/c.bin", &got); err != nil || !bytes.Equal(got.Bytes(), data) {
 		t.Errorf("%q %v", got.Bytes(), err)
 	}
-	e, err := m.client.Stat(ctx, "/workspace/a/b/c.bin")
+	e, err := m.client.Files().Stat(ctx, "/workspace/a/b/c.bin")
 	if err != nil || e.Mode != "0750" || e.Size != int64(len(data)) || e.Type != protocol.EntryFile || e.Path != "/workspace/a/b/c.bin" {
 		t.Errorf("%+v %v", e, err)
 	}
-	list, err := m.client.List(ctx, "/workspace/a/b")
+	list, err := m.client.Files().List(ctx, "/workspace/a/b")
 	if err != nil || len(list) != 1 || list[0].Path != "/workspace/a/b/c.bin" {
 		t.Errorf("%+v %v", list, err)
 	}
-	if err := m.client.Mkdir(ctx, "/workspace/new/deep", 0o700); err != nil {
+	if err := m.client.Files().Mkdir(ctx, "/workspace/new/deep", 0o700); err != nil {
 		t.Error(err)
 	}
-	if err := m.client.Mkdir(ctx, "/workspace/new/deep", 0o755); err != nil {
+	if err := m.client.Files().Mkdir(ctx, "/workspace/new/deep", 0o755); err != nil {
 		t.Error(err)
 	}
 }
@@ -51,15 +51,15 @@ func TestFileErrors(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if err := m.client.WriteFile(ctx, "/workspace/f", strings.NewReader("x"), 0o644); err != nil {
+	if err := m.client.Files().Write(ctx, "/workspace/f", strings.NewReader("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_ = m.client.Mkdir(ctx, "/workspace/d/e", 0o755)
+	_ = m.client.Files().Mkdir(ctx, "/workspace/d/e", 0o755)
 	m.shell("mkfifo pipe")
-	_, missing := m.client.ReadFile(ctx, "/workspace/none", io.Discard)
-	_, folder := m.client.ReadFile(ctx, "/workspace/d", io.Discard)
-	_, pipe := m.client.ReadFile(ctx, "/workspace/pipe", io.Discard)
-	_, list := m.client.List(ctx, "/workspace/f")
+	_, missing := m.client.Files().Read(ctx, "/workspace/none", io.Discard)
+	_, folder := m.client.Files().Read(ctx, "/workspace/d", io.Discard)
+	_, pipe := m.client.Files().Read(ctx, "/workspace/pipe", io.Discard)
+	_, list := m.client.Files().List(ctx, "/workspace/f")
 	for name, c := range map[string]struct {
 		err  error
 		code protocol.Code
@@ -68,13 +68,13 @@ func TestFileErrors(t *testing.T) {
 		"folder":        {folder, protocol.Invalid},
 		"pipe":          {pipe, protocol.Invalid},
 		"list a file":   {list, protocol.Invalid},
-		"no path":       {m.client.Remove(ctx, "", false), protocol.Invalid},
-		"not empty":     {m.client.Remove(ctx, "/workspace/d", false), protocol.Conflict},
-		"remove none":   {m.client.Remove(ctx, "/workspace/none", true), protocol.NotFound},
-		"under a file":  {m.client.WriteFile(ctx, "/workspace/f/x", strings.NewReader(""), 0o644), protocol.Invalid},
-		"over a folder": {m.client.WriteFile(ctx, "/workspace/d", strings.NewReader(""), 0o644), protocol.Invalid},
-		"over a pipe":   {m.client.WriteFile(ctx, "/workspace/pipe", strings.NewReader(""), 0o644), protocol.Invalid},
-		"recursive":     {m.client.Remove(ctx, "/workspace/d", true), ""},
+		"no path":       {m.client.Files().Remove(ctx, "", false), protocol.Invalid},
+		"not empty":     {m.client.Files().Remove(ctx, "/workspace/d", false), protocol.Conflict},
+		"remove none":   {m.client.Files().Remove(ctx, "/workspace/none", true), protocol.NotFound},
+		"under a file":  {m.client.Files().Write(ctx, "/workspace/f/x", strings.NewReader(""), 0o644), protocol.Invalid},
+		"over a folder": {m.client.Files().Write(ctx, "/workspace/d", strings.NewReader(""), 0o644), protocol.Invalid},
+		"over a pipe":   {m.client.Files().Write(ctx, "/workspace/pipe", strings.NewReader(""), 0o644), protocol.Invalid},
+		"recursive":     {m.client.Files().Remove(ctx, "/workspace/d", true), ""},
 	} {
 		if protocol.CodeOf(c.err) != c.code {
 			t.Errorf("%s: %v, want %q", name, c.err, c.code)
@@ -90,12 +90,12 @@ func TestFileLarge(t *testing.T) {
 	ctx := testContext(t)
 	source := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
 	before := m.peakMemory()
-	if err := m.client.WriteFile(ctx, "/workspace/large", source(), 0o644); err != nil {
+	if err := m.client.Files().Write(ctx, "/workspace/large", source(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	sent, got := sha256.New(), sha256.New()
 	_, _ = io.Copy(sent, source())
-	if n, err := m.client.ReadFile(ctx, "/workspace/large", got); err != nil || n != size || !bytes.Equal(sent.Sum(nil), got.Sum(nil)) {
+	if n, err := m.client.Files().Read(ctx, "/workspace/large", got); err != nil || n != size || !bytes.Equal(sent.Sum(nil), got.Sum(nil)) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	if grown := m.peakMemory() - before; grown > 64<<20 {
@@ -123,10 +123,10 @@ func TestTreeRoundTrip(t *testing.T) {
 	ctx := testContext(t)
 	local := t.TempDir()
 	writeTree(t, local)
-	if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+	if err := m.client.Files().Upload(ctx, local, "/workspace/tree"); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+	if err := m.client.Files().Upload(ctx, local, "/workspace/tree"); err != nil {
 		t.Fatalf("again, over what is there: %v", err)
 	}
 	back := filepath.Join(t.TempDir(), "back")
@@ -134,20 +134,20 @@ func TestTreeRoundTrip(t *testing.T) {
 		_ = os.Chmod(filepath.Join(back, "locked"), 0o755)
 		_ = os.Chmod(filepath.Join(m.boot.Roots["/workspace"], "tree", "locked"), 0o755)
 	})
-	if err := m.client.Download(ctx, "/workspace/tree", back); err != nil {
+	if err := m.client.Files().Download(ctx, "/workspace/tree", back); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := describeTree(t, back), describeTree(t, local); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	single := filepath.Join(t.TempDir(), "x", "single")
-	if err := m.client.Download(ctx, "/workspace/tree/run.sh", single); err != nil {
+	if err := m.client.Files().Download(ctx, "/workspace/tree/run.sh", single); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(single); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v %v", info, err)
 	}
-	if err := m.client.Download(ctx, "/workspace/none", single); protocol.CodeOf(err) != protocol.NotFound {
+	if err := m.client.Files().Download(ctx, "/workspace/none", single); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("download of nothing: %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func TestFreeze(t *testing.T) {
 		{ID: "p-paused", Background: true, Shell: "kill -STOP $$; echo x >> paused"}, // stands still by itself
 		{ID: "p-shell", Background: true, Stdin: true, PTY: &protocol.PTY{}, Argv: []string{"bash", "--norc", "-i", "-c", "set -m; while :; do echo x >> job; /bin/true; done"}},
 	} {
-		if _, err := m.client.StartProcess(ctx, spec); err != nil {
+		if _, err := m.client.Processes().Start(ctx, spec); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,9 +109,9 @@ func TestFreeze(t *testing.T) {
 	}
 	// What changes files waits, what looks does not.
 	wrote := make(chan error, 2)
-	go func() { wrote <- m.client.WriteFile(ctx, "/workspace/late", strings.NewReader("x"), 0o644) }()
+	go func() { wrote <- m.client.Files().Write(ctx, "/workspace/late", strings.NewReader("x"), 0o644) }()
 	go func() {
-		_, err := m.client.Run(ctx, protocol.ProcessSpec{Shell: "echo x > later"}, nil, nil, nil)
+		_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{Shell: "echo x > later"}, nil, nil, nil)
 		wrote <- err
 	}()
 	called := make(chan error, 1)
@@ -133,7 +133,7 @@ func TestFreeze(t *testing.T) {
 	case <-time.After(300 * time.Millisecond):
 	}
 	for _, name := range []string{"late", "later"} {
-		if _, err := m.client.Stat(ctx, "/workspace/"+name); protocol.CodeOf(err) != protocol.NotFound {
+		if _, err := m.client.Files().Stat(ctx, "/workspace/"+name); protocol.CodeOf(err) != protocol.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestFreeze(t *testing.T) {
 	if err := <-called; err != nil {
 		t.Error(err)
 	}
-	if e, err := m.client.Stat(ctx, "/workspace/paused"); protocol.CodeOf(err) != protocol.NotFound {
+	if e, err := m.client.Files().Stat(ctx, "/workspace/paused"); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("what had been stopped before goes on: %+v %v", e, err)
 	}
 	if err := f.Thaw(ctx); protocol.CodeOf(err) != protocol.Conflict {
@@ -163,7 +163,7 @@ func TestFreezeEnds(t *testing.T) {
 	m := up(t, nil)
 	ctx := testContext(t)
 	m.mustServe("tools", counter)
-	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
@@ -219,7 +219,7 @@ func (m *machine) freezeUnderAFile(ctx context.Context) error {
 	}
 	defer slow.Close()
 	written := make(chan error, 1)
-	go func() { written <- m.client.WriteFile(ctx, "/workspace/slow", slow, 0o644) }()
+	go func() { written <- m.client.Files().Write(ctx, "/workspace/slow", slow, 0o644) }()
 	if _, err := send.WriteString("first "); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func (m *machine) freezeUnderAFile(ctx context.Context) error {
 // whileFrozen lists the processes of a machine and their states by its files alone.
 func (m *machine) whileFrozen(proc string) string {
 	m.t.Helper()
-	list, err := m.client.List(testContext(m.t), proc)
+	list, err := m.client.Files().List(testContext(m.t), proc)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func (m *machine) whileFrozen(proc string) string {
 			continue
 		}
 		var stat bytes.Buffer
-		if _, err := m.client.ReadFile(testContext(m.t), proc+"/"+e.Name+"/status", &stat); err != nil {
+		if _, err := m.client.Files().Read(testContext(m.t), proc+"/"+e.Name+"/status", &stat); err != nil {
 			continue
 		}
 		_, rest, _ := strings.Cut(stat.String(), "Name:\t")

@@ -22,7 +22,7 @@ func (m *machine) guest(t testing.TB, token protocol.Token) (*client.Client, str
 	t.Helper()
 	secret := "guest-" + token.ID + "-0123456789"
 	token.SHA256 = protocol.HashToken(secret)
-	if err := m.client.PutToken(testContext(t), "tools", token); err != nil {
+	if err := m.client.Tokens().Put(testContext(t), "tools", token); err != nil {
 		t.Fatal(err)
 	}
 	return newClient(t, m.boot.Listen, secret), secret
@@ -158,15 +158,15 @@ func TestTokensDoNotMeet(t *testing.T) {
 	ctx := testContext(t)
 	mine, _ := m.guest(t, protocol.Token{ID: "t-mine"})
 	theirs, _ := m.guest(t, protocol.Token{ID: "t-theirs"})
-	if _, err := mine.Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: "mine-0001", Keep: true, Args: []any{40}}, client.CallHandler{}); err != nil {
+	if _, err := mine.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: "mine-0001", Keep: true, Args: []any{40}}, client.CallHandler{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.Submit(ctx, client.CallRequest{Service: "tools", Function: "nap", ID: "mine-0002", Args: []any{60}}); err != nil {
+	if _, err := mine.Calls().Submit(ctx, client.CallRequest{Service: "tools", Function: "nap", ID: "mine-0002", Args: []any{60}}); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = mine.CancelCall(context.WithoutCancel(ctx), "tools", "mine-0002") }()
+	defer func() { _ = mine.Calls().Cancel(context.WithoutCancel(ctx), "tools", "mine-0002") }()
 	eventually(t, "the call runs", func() error {
-		calls, err := mine.Calls(ctx, "tools")
+		calls, err := mine.Calls().List(ctx, "tools")
 		for _, c := range calls {
 			if c.ID == "mine-0002" && c.State == protocol.CallRunning {
 				return err
@@ -175,18 +175,18 @@ func TestTokensDoNotMeet(t *testing.T) {
 		return fmt.Errorf("%v %v", calls, err)
 	})
 	for _, id := range []string{"mine-0001", "mine-0002"} {
-		if _, err := theirs.Attach(ctx, "tools", id, 1, client.CallHandler{}).Wait(ctx); err == nil {
+		if _, err := theirs.Calls().Attach(ctx, "tools", id, 1, client.CallHandler{}).Wait(ctx); err == nil {
 			t.Errorf("another token has the answer of %s", id)
 		}
-		_ = theirs.CancelCall(ctx, "tools", id) // what is not there need not be cancelled; below it goes on
-		if _, err := theirs.Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: id, Args: []any{1}}, client.CallHandler{}); err == nil {
+		_ = theirs.Calls().Cancel(ctx, "tools", id) // what is not there need not be cancelled; below it goes on
+		if _, err := theirs.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "add", ID: id, Args: []any{1}}, client.CallHandler{}); err == nil {
 			t.Errorf("another token could use the name %s", id)
 		}
 	}
-	if calls, err := theirs.Calls(ctx, "tools"); err != nil || len(calls) != 0 {
+	if calls, err := theirs.Calls().List(ctx, "tools"); err != nil || len(calls) != 0 {
 		t.Errorf("another token sees %v %v", calls, err)
 	}
-	if calls, err := mine.Calls(ctx, "tools"); err != nil || len(calls) != 2 || calls[1].State != protocol.CallRunning {
+	if calls, err := mine.Calls().List(ctx, "tools"); err != nil || len(calls) != 2 || calls[1].State != protocol.CallRunning {
 		t.Errorf("%v %v", calls, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestLimitsHoldInARace(t *testing.T) {
 	for i := range 40 {
 		wg.Go(func() {
 			if i%2 == 0 {
-				_, err := guest.Do(ctx, client.CallRequest{Service: "tools", Function: "add", Args: []any{i}}, client.CallHandler{})
+				_, err := guest.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "add", Args: []any{i}}, client.CallHandler{})
 				count(err)
 				return
 			}

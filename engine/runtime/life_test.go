@@ -32,7 +32,7 @@ func (m *machine) occupy() {
 	m.t.Helper()
 	m.mustServe("tools", counter)
 	mark := filepath.Join(m.dir, "pid")
-	_, err := m.client.StartProcess(testContext(m.t), protocol.ProcessSpec{Background: true, Shell: daemon + mark + "; sleep 1000 & exec sleep 1000"})
+	_, err := m.client.Processes().Start(testContext(m.t), protocol.ProcessSpec{Background: true, Shell: daemon + mark + "; sleep 1000 & exec sleep 1000"})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestLeaseIdle(t *testing.T) {
 	ctx := testContext(t)
 	m.mustServe("tools", counter)
 	// A call on a connection that the runtime does not see, and longer than the limit.
-	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
+	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Calls().Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestLeaseIdle(t *testing.T) {
 	}
 	time.Sleep(idle * 3 / 2)
 	// A process, which begins before the call ends: there is always one use of the machine.
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Shell: "until test -e process; do sleep 0.02; done", Background: true})
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Shell: "until test -e process; do sleep 0.02; done", Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestLeaseIdle(t *testing.T) {
 		t.Error(err)
 	}
 	time.Sleep(idle * 3 / 2)
-	if now, err := m.client.Process(ctx, p.ID); err != nil || now.State != protocol.ProcessRunning {
+	if now, err := m.client.Processes().Get(ctx, p.ID); err != nil || now.State != protocol.ProcessRunning {
 		t.Errorf("%+v %v", now, err)
 	}
 	m.goOn("process")
@@ -251,7 +251,7 @@ func TestRuntimeIsKilled(t *testing.T) {
 	}
 	lost := make(chan error, 1)
 	go func() {
-		_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "echo begun; exec sleep 1000"}, nil, nil, nil)
+		_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{ID: "p-lost", Shell: "echo begun; exec sleep 1000"}, nil, nil, nil)
 		lost <- err
 	}()
 	eventually(t, "the command to run", func() error {
@@ -352,15 +352,15 @@ func TestNoSpace(t *testing.T) {
 	m.push()
 	ctx := testContext(t)
 	big := strings.Repeat("x", 2<<20)
-	if err := m.client.WriteFile(ctx, "/workspace/f", strings.NewReader(big), 0o644); protocol.CodeOf(err) != protocol.NoSpace {
+	if err := m.client.Files().Write(ctx, "/workspace/f", strings.NewReader(big), 0o644); protocol.CodeOf(err) != protocol.NoSpace {
 		t.Errorf("a file: %v", err)
 	}
 	local := t.TempDir()
 	writeFile(t, filepath.Join(local, "f"), big)
-	if err := m.client.Upload(ctx, local, "/workspace/tree"); protocol.CodeOf(err) != protocol.NoSpace {
+	if err := m.client.Files().Upload(ctx, local, "/workspace/tree"); protocol.CodeOf(err) != protocol.NoSpace {
 		t.Errorf("a tree: %v", err)
 	}
-	if list, err := m.client.List(ctx, "/workspace"); err != nil || len(list) > 1 {
+	if list, err := m.client.Files().List(ctx, "/workspace"); err != nil || len(list) > 1 {
 		t.Errorf("left behind: %+v %v", list, err)
 	}
 }
@@ -380,7 +380,7 @@ func TestNoSpaceForOutput(t *testing.T) {
 	m.push()
 	var out countWriter
 	var errOut bytes.Buffer
-	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 3000000 /dev/zero; exit 5"}, nil, &out, &errOut)
+	p, err := m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 3000000 /dev/zero; exit 5"}, nil, &out, &errOut)
 	if err != nil || p.ExitCode != 5 || !strings.Contains(errOut.String(), "no space left") || out.n == 0 {
 		t.Errorf("%+v %v %d %q", p, err, out.n, errOut.String())
 	}

@@ -41,25 +41,25 @@ func lingers(t *testing.T, linger time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ctx, l) }()
 	c := newClient(t, "unix:"+l.Addr().String(), "admin")
-	abandoned, err := c.StartProcess(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000"})
+	abandoned, err := c.Processes().Start(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	background, err := c.StartProcess(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000", Background: true})
+	background, err := c.Processes().Start(ctx, protocol.ProcessSpec{Shell: "exec sleep 1000", Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.Run(ctx, protocol.ProcessSpec{Shell: fmt.Sprintf("sleep %g", 4*linger.Seconds())}, nil, nil, nil)
+	p, err := c.Processes().Run(ctx, protocol.ProcessSpec{Shell: fmt.Sprintf("sleep %g", 4*linger.Seconds())}, nil, nil, nil)
 	if err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the abandoned process to be killed", func() error {
-		if p, err := c.Process(ctx, abandoned.ID); err != nil || p.Signal != "KILL" {
+		if p, err := c.Processes().Get(ctx, abandoned.ID); err != nil || p.Signal != "KILL" {
 			return fmt.Errorf("%+v %v", p, err)
 		}
 		return nil
 	})
-	if p, err := c.Process(ctx, background.ID); err != nil || p.State != protocol.ProcessRunning {
+	if p, err := c.Processes().Get(ctx, background.ID); err != nil || p.State != protocol.ProcessRunning {
 		t.Errorf("the background process: %+v %v", p, err)
 	}
 	stop()

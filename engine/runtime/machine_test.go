@@ -276,7 +276,7 @@ func (m *machine) busy() {
 func (m *machine) run(spec protocol.ProcessSpec) (protocol.Process, string, string) {
 	m.t.Helper()
 	var stdout, stderr bytes.Buffer
-	p, err := m.client.Run(testContext(m.t), spec, nil, &stdout, &stderr)
+	p, err := m.client.Processes().Run(testContext(m.t), spec, nil, &stdout, &stderr)
 	if err != nil {
 		m.t.Fatalf("run %v: %v", spec, err)
 	}

@@ -51,7 +51,7 @@ func TestUploadWhileFilesChange(t *testing.T) {
 			writeFile(t, filepath.Join(local, "z é"), "z")
 			done := make(chan error, 1)
 			signalRuntime(t, m, syscall.SIGSTOP) // nothing is taken until all has been changed
-			go func() { done <- m.client.Upload(testContext(t), local, "/workspace/tree") }()
+			go func() { done <- m.client.Files().Upload(testContext(t), local, "/workspace/tree") }()
 			eventually(t, "the file is being read", func() error { return isOpen(filepath.Join(local, "big")) })
 			if err := c.change(local); err != nil {
 				t.Error(err)
@@ -68,7 +68,7 @@ func TestUploadWhileFilesChange(t *testing.T) {
 
 // onlyWhole reports whether the tree has no file but whole ones.
 func onlyWhole(m *machine, name string, size int64) error {
-	list, err := m.client.List(context.Background(), "/workspace/tree")
+	list, err := m.client.Files().List(context.Background(), "/workspace/tree")
 	if err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return err
 	}
@@ -116,7 +116,7 @@ func TestDownloadWhileFilesChange(t *testing.T) {
 		"grows":    {"truncate -s 64M %s/big", "", ""},
 	} {
 		m.shell(fmt.Sprintf("mkdir %[1]s; truncate -s 32M %[1]s/big; echo z > %[1]s/z", name))
-		stream, err := m.client.ReadTree(ctx, "/workspace/"+name)
+		stream, err := m.client.Files().ReadTree(ctx, "/workspace/"+name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,12 +182,12 @@ func TestFileThatChangesMeanwhile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = m.client.WriteOpen(ctx, "/workspace/f", &meddled{f, func() error { return os.Truncate(path, c.size) }})
+		err = m.client.Files().WriteOpen(ctx, "/workspace/f", &meddled{f, func() error { return os.Truncate(path, c.size) }})
 		f.Close()
 		if (err == nil) != (c.told == "") || (err != nil && !strings.Contains(err.Error(), c.told)) {
 			t.Errorf("%d bytes: %v", c.size, err)
 		}
-		e, err := m.client.Stat(ctx, "/workspace/f")
+		e, err := m.client.Files().Stat(ctx, "/workspace/f")
 		if c.told != "" && protocol.CodeOf(err) != protocol.NotFound || c.told == "" && (err != nil || e.Size != enough) {
 			t.Errorf("%+v %v", e, err)
 		}
@@ -195,7 +195,7 @@ func TestFileThatChangesMeanwhile(t *testing.T) {
 	for size, want := range map[string]bool{"1": false, "64M": true} {
 		m.shell("truncate -s 32M g")
 		w := &meddledWriter{change: func() { m.shell("truncate -s " + size + " g") }}
-		n, err := m.client.ReadFile(ctx, "/workspace/g", w)
+		n, err := m.client.Files().Read(ctx, "/workspace/g", w)
 		if (err == nil) != want || (want && n != enough) || (!want && !strings.Contains(err.Error(), "/workspace/g")) {
 			t.Errorf("%s: %d bytes, %v", size, n, err)
 		}

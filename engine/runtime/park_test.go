@@ -97,7 +97,7 @@ func TestPark(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
@@ -140,7 +140,7 @@ func TestProofAfterItWentOn(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")
@@ -233,11 +233,11 @@ def endless():
 	if got := callNamed(ctx, t, admin, "call-0001", "count"); got != "1" {
 		t.Fatal(got)
 	}
-	if err := admin.PutSession(ctx, "shell", "a-session-token"); err != nil {
+	if err := admin.Sessions().Put(ctx, "shell", "a-session-token"); err != nil {
 		t.Fatal(err)
 	}
 	endless := client.CallRequest{Service: "tools", Function: "endless", ID: "call-endless"}
-	if _, err := admin.Submit(ctx, endless); err != nil {
+	if _, err := admin.Calls().Submit(ctx, endless); err != nil {
 		t.Fatal(err)
 	}
 	draw := func(c *client.Client, id string) string { return callNamed(ctx, t, c, id, "draw") }
@@ -250,7 +250,7 @@ def endless():
 	renewed := newClient(t, m.boot.Listen, token)
 	m.answers(ctx, renewed)
 	for who, c := range map[string]*client.Client{"the owner before": admin, "a session": newClient(t, m.boot.Listen, "a-session-token")} {
-		if _, err := c.Processes(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
+		if _, err := c.Processes().List(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
 			t.Errorf("%s: %v", who, err)
 		}
 	}
@@ -265,13 +265,13 @@ def endless():
 	}
 	// What ran was interrupted, and what is drawn is not what the original draws: 0.323… with the seed 7.
 	eventually(t, "the call of the original to end", func() error {
-		call, err := renewed.CallState(ctx, "tools", "call-endless")
+		call, err := renewed.Calls().Get(ctx, "tools", "call-endless")
 		if err == nil && call.State == protocol.CallRunning {
 			err = errors.New("it runs")
 		}
 		return err
 	})
-	_, err = c.Attach(ctx, "tools", "call-endless", 1, client.CallHandler{}).Wait(ctx)
+	_, err = c.Calls().Attach(ctx, "tools", "call-endless", 1, client.CallHandler{}).Wait(ctx)
 	var failed *protocol.CallError
 	if !errors.As(err, &failed) || failed.Code != protocol.CallInterrupted {
 		t.Errorf("%v", err)
@@ -328,7 +328,7 @@ func forgedRenewal(t *testing.T, defended bool) error {
 // callNamed calls a function without arguments under a name.
 func callNamed(ctx context.Context, t *testing.T, c *client.Client, id, fn string) string {
 	t.Helper()
-	answer, err := c.Do(ctx, client.CallRequest{Service: "tools", Function: fn, ID: id}, client.CallHandler{})
+	answer, err := c.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: fn, ID: id}, client.CallHandler{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestParkedByNobody(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
+	if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: counting}); err != nil {
 		t.Fatal(err)
 	}
 	m.goesOn("daemon", "front")

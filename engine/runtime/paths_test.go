@@ -47,7 +47,7 @@ func TestNoNameIsAPath(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"../../planted", "/tmp/planted", "..", "a/b", "planted\x00", strings.Repeat("planted", 800)} {
-		if _, err := m.client.StartProcess(testContext(t), protocol.ProcessSpec{ID: id, Argv: []string{"true"}}); protocol.CodeOf(err) != protocol.Invalid {
+		if _, err := m.client.Processes().Start(testContext(t), protocol.ProcessSpec{ID: id, Argv: []string{"true"}}); protocol.CodeOf(err) != protocol.Invalid {
 			t.Errorf("a process named %.40q: %v", id, err)
 		}
 		resp := m.raw(http.MethodPost, "/v1/services/tools/call/add?wait=20", m.token, strings.NewReader(noArguments), "Seer-Call-Id", strings.ReplaceAll(id, "\x00", "%00"))
@@ -67,17 +67,17 @@ func TestNoNameIsAPath(t *testing.T) {
 	// What is asked for by a path that cannot be is refused in words.
 	ctx := testContext(t)
 	for _, path := range []string{"a\x00b", "/workspace/" + strings.Repeat("x", 5000), "file/below"} {
-		_, read := m.client.ReadTree(ctx, path)
+		_, read := m.client.Files().ReadTree(ctx, path)
 		for what, err := range map[string]error{
-			"write": m.client.WriteFile(ctx, path, strings.NewReader("x"), 0o644), "mkdir": m.client.Mkdir(ctx, path, 0o755),
-			"remove": m.client.Remove(ctx, path, true), "read": m.client.Download(ctx, path, filepath.Join(t.TempDir(), "x")), "tree": read,
-			"unpack": m.client.WriteTree(ctx, path, strings.NewReader("")),
+			"write": m.client.Files().Write(ctx, path, strings.NewReader("x"), 0o644), "mkdir": m.client.Files().Mkdir(ctx, path, 0o755),
+			"remove": m.client.Files().Remove(ctx, path, true), "read": m.client.Files().Download(ctx, path, filepath.Join(t.TempDir(), "x")), "tree": read,
+			"unpack": m.client.Files().WriteTree(ctx, path, strings.NewReader("")),
 		} {
 			if code := protocol.CodeOf(err); code != protocol.Invalid && code != protocol.NotFound && code != protocol.Conflict {
 				t.Errorf("%s of %.30q: %q %v", what, path, code, err)
 			}
 		}
-		for _, err := range m.client.Watch(ctx, path, true) {
+		for _, err := range m.client.Files().Watch(ctx, path, true) {
 			if code := protocol.CodeOf(err); code != protocol.Invalid && code != protocol.NotFound {
 				t.Errorf("watch of %.30q: %v", path, err)
 			}

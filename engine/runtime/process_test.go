@@ -37,7 +37,7 @@ func TestProcessStreamsAndExitCode(t *testing.T) {
 		"no folder":   {Argv: []string{"true"}, Cwd: "/no/such/folder"},
 		"not allowed": {Argv: []string{"/etc/hostname"}},
 	} {
-		_, err := m.client.StartProcess(testContext(t), spec)
+		_, err := m.client.Processes().Start(testContext(t), spec)
 		if code := protocol.CodeOf(err); code != protocol.Invalid && code != protocol.NotFound && code != protocol.Failed {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -90,18 +90,18 @@ func TestProcessStdin(t *testing.T) {
 	m := up(t, nil)
 	var out bytes.Buffer
 	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
-	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Argv: []string{"cat"}}, strings.NewReader(big), &out, nil)
+	p, err := m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Argv: []string{"cat"}}, strings.NewReader(big), &out, nil)
 	if err != nil || p.ExitCode != 0 || out.String() != big {
 		t.Errorf("%+v %v, %d bytes", p, err, out.Len())
 	}
 	// A process that does not read, and an input that never ends.
 	r, w := io.Pipe()
 	defer w.Close()
-	p, err = m.client.Run(testContext(t), protocol.ProcessSpec{Argv: []string{"true"}}, r, nil, nil)
+	p, err = m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Argv: []string{"true"}}, r, nil, nil)
 	if err != nil || p.ExitCode != 0 {
 		t.Errorf("%+v %v", p, err)
 	}
-	p, err = m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "exec 0<&-; sleep 0.1"}, strings.NewReader(big), nil, nil)
+	p, err = m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Shell: "exec 0<&-; sleep 0.1"}, strings.NewReader(big), nil, nil)
 	if err != nil || p.ExitCode != 0 {
 		t.Errorf("closed stdin: %+v %v", p, err)
 	}
@@ -111,7 +111,7 @@ func TestProcessStdinRepeats(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Argv: []string{"cat"}, Stdin: true})
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Argv: []string{"cat"}, Stdin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,16 +121,16 @@ func TestProcessStdinRepeats(t *testing.T) {
 		eof    bool
 		next   int64
 	}{{0, "abc", false, 3}, {0, "abcd", false, 4}, {1, "bcd", false, 4}, {4, "e", true, 5}} {
-		next, err := m.client.WriteStdin(ctx, p.ID, step.offset, []byte(step.data), step.eof)
+		next, err := m.client.Processes().WriteStdin(ctx, p.ID, step.offset, []byte(step.data), step.eof)
 		if err != nil || next != step.next {
 			t.Errorf("%+v: %d %v", step, next, err)
 		}
 	}
 	var out bytes.Buffer
-	if _, end, err := m.client.Output(ctx, p.ID, 0, true, &out, nil); err != nil || end.ExitCode != 0 || out.String() != "abcde" {
+	if _, end, err := m.client.Processes().Output(ctx, p.ID, 0, true, &out, nil); err != nil || end.ExitCode != 0 || out.String() != "abcde" {
 		t.Errorf("%+v %v %q", end, err, out.String())
 	}
-	if _, err := m.client.WriteStdin(ctx, p.ID, 5, []byte("f"), false); protocol.CodeOf(err) != protocol.Conflict {
+	if _, err := m.client.Processes().WriteStdin(ctx, p.ID, 5, []byte("f"), false); protocol.CodeOf(err) != protocol.Conflict {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -182,7 +182,7 @@ func TestProcessDoesNotWaitForGrandchildren(t *testing.T) {
 		}
 		return errors.New("it is not there")
 	})
-	if err := m.client.DeleteProcess(testContext(t), p.ID); err != nil {
+	if err := m.client.Processes().Delete(testContext(t), p.ID); err != nil {
 		t.Error(err)
 	}
 	if left := marked("SEER_PROCESS=" + p.ID); len(left) > 0 {
@@ -197,15 +197,15 @@ func TestSameIDOnTwoMachines(t *testing.T) {
 	one, other := up(t, nil), up(t, nil)
 	spec := protocol.ProcessSpec{ID: "jupyter", Shell: "exec sleep 1000", Background: true}
 	for _, m := range []*machine{one, other} {
-		if _, err := m.client.StartProcess(testContext(t), spec); err != nil {
+		if _, err := m.client.Processes().Start(testContext(t), spec); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := one.client.DeleteProcess(testContext(t), spec.ID); err != nil {
+	if err := one.client.Processes().Delete(testContext(t), spec.ID); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(200 * time.Millisecond) // what was killed has ended by then
-	if p, err := other.client.Process(testContext(t), spec.ID); err != nil || p.State != protocol.ProcessRunning {
+	if p, err := other.client.Processes().Get(testContext(t), spec.ID); err != nil || p.State != protocol.ProcessRunning {
 		t.Errorf("the other machine's: %+v, %v", p, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestProcessLargeOutputAtExit(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	var count countWriter
-	p, err := m.client.Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 50000000 /dev/zero"}, nil, &count, nil)
+	p, err := m.client.Processes().Run(testContext(t), protocol.ProcessSpec{Shell: "head -c 50000000 /dev/zero"}, nil, &count, nil)
 	if err != nil || p.ExitCode != 0 || count.n != 50000000 {
 		t.Errorf("%+v %v %d", p, err, count.n)
 	}
@@ -229,7 +229,7 @@ func TestProcessCancelKillsTree(t *testing.T) {
 	m := up(t, nil)
 	ctx, cancel := context.WithCancel(testContext(t))
 	first := &onWrite{do: cancel}
-	_, err := m.client.Run(ctx, protocol.ProcessSpec{ID: "p-cancel", Shell: "sleep 1000 & echo up; sleep 1000"}, nil, first, nil)
+	_, err := m.client.Processes().Run(ctx, protocol.ProcessSpec{ID: "p-cancel", Shell: "sleep 1000 & echo up; sleep 1000"}, nil, first, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -249,41 +249,41 @@ func TestProcessSignalAndBackground(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Name: "bg", Background: true,
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Name: "bg", Background: true,
 		Shell: `trap "echo caught; exit 3" TERM; echo ready; while :; do sleep 0.05; done`})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := m.client.StartProcess(ctx, protocol.ProcessSpec{ID: p.ID, Shell: "echo twice"})
+	same, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{ID: p.ID, Shell: "echo twice"})
 	if err != nil || same.Name != "bg" {
 		t.Errorf("a repeated start: %+v %v", same, err)
 	}
 	eventually(t, "output", func() error {
 		var out bytes.Buffer
-		if _, _, err := m.client.Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != "ready\n" {
+		if _, _, err := m.client.Processes().Output(ctx, p.ID, 0, false, &out, nil); err != nil || out.String() != "ready\n" {
 			return fmt.Errorf("%q %v", out.String(), err)
 		}
 		return nil
 	})
-	if err := m.client.Signal(ctx, p.ID, "HUP?"); protocol.CodeOf(err) != protocol.Invalid {
+	if err := m.client.Processes().Signal(ctx, p.ID, "HUP?"); protocol.CodeOf(err) != protocol.Invalid {
 		t.Errorf("an unknown signal: %v", err)
 	}
-	if err := m.client.Signal(ctx, p.ID, "TERM"); err != nil {
+	if err := m.client.Processes().Signal(ctx, p.ID, "TERM"); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	_, end, err := m.client.Output(ctx, p.ID, 0, true, &out, nil)
+	_, end, err := m.client.Processes().Output(ctx, p.ID, 0, true, &out, nil)
 	if err != nil || end.ExitCode != 3 || out.String() != "ready\ncaught\n" {
 		t.Errorf("%+v %v %q", end, err, out.String())
 	}
-	list, err := m.client.Processes(ctx)
+	list, err := m.client.Processes().List(ctx)
 	if err != nil || len(list) != 1 || list[0].ID != p.ID {
 		t.Errorf("%+v %v", list, err)
 	}
-	if err := m.client.DeleteProcess(ctx, p.ID); err != nil {
+	if err := m.client.Processes().Delete(ctx, p.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.client.Process(ctx, p.ID); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err := m.client.Processes().Get(ctx, p.ID); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("after the delete: %v", err)
 	}
 }
@@ -294,7 +294,7 @@ func TestProcessOutputResumes(t *testing.T) {
 	cut := newCuttingProxy(t, strings.TrimPrefix(m.boot.Listen, "unix:"))
 	c := newClient(t, "unix:"+cut.path, m.token)
 	out := &lines{then: m.goOn} // one after another, so that none waits for the others in one piece
-	p, err := c.Run(testContext(t), protocol.ProcessSpec{Argv: []string{"python3", "-uc", `
+	p, err := c.Processes().Run(testContext(t), protocol.ProcessSpec{Argv: []string{"python3", "-uc", `
 import os, time
 for i in range(100):
     print(i)

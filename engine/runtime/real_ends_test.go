@@ -55,11 +55,11 @@ func (m *machine) put(code string, change func(*protocol.ServiceSpec)) protocol.
 	ctx := testContext(m.t)
 	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + "tools"), LoadTimeoutSeconds: 300}
 	change(&spec)
-	put, err := m.client.PutService(ctx, "tools", spec)
+	put, err := m.client.Services().Put(ctx, "tools", spec)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	v, err := m.client.WaitService(ctx, "tools", put.Generation)
+	v, err := m.client.Services().Wait(ctx, "tools", put.Generation)
 	if err != nil || v.State != protocol.ServiceReady {
 		m.t.Fatalf("%+v %v", v, err)
 	}
@@ -79,7 +79,7 @@ func (m *machine) start(fn string, args ...any) protocol.Call {
 	m.t.Helper()
 	r := client.CallRequest{Service: "tools", Function: fn, Args: args}
 	r.ID = protocol.NewCallID()
-	call, err := m.client.Submit(testContext(m.t), r)
+	call, err := m.client.Calls().Submit(testContext(m.t), r)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (m *machine) start(fn string, args ...any) protocol.Call {
 func (m *machine) state(id, want string) {
 	m.t.Helper()
 	eventually(m.t, "the call to be "+want, func() error {
-		if call, err := m.client.CallState(testContext(m.t), "tools", id); err != nil || string(call.State) != want {
+		if call, err := m.client.Calls().Get(testContext(m.t), "tools", id); err != nil || string(call.State) != want {
 			return fmt.Errorf("%+v %v", call, err)
 		}
 		return nil
@@ -141,7 +141,7 @@ func TestRealTokensChangeWhileCallsRun(t *testing.T) {
 	token := protocol.Token{ID: "t-guest", SHA256: protocol.HashToken("guest"), Calls: 2}
 	set := func() {
 		t.Helper()
-		if err := m.client.PutToken(ctx, "tools", token); err != nil {
+		if err := m.client.Tokens().Put(ctx, "tools", token); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,11 +149,11 @@ func TestRealTokensChangeWhileCallsRun(t *testing.T) {
 	guest := newClient(t, m.boot.Listen, "guest")
 	called := make(chan error, 1)
 	go func() {
-		_, err := guest.Call(ctx, "tools", "wait", []any{"guest"}, nil)
+		_, err := guest.Calls().Call(ctx, "tools", "wait", []any{"guest"}, nil)
 		called <- err
 	}()
 	eventually(t, "the call", func() error {
-		if calls, err := m.client.Calls(ctx, "tools"); err != nil || len(calls) != 1 || calls[0].State != "running" {
+		if calls, err := m.client.Calls().List(ctx, "tools"); err != nil || len(calls) != 1 || calls[0].State != "running" {
 			return fmt.Errorf("%+v %v", calls, err)
 		}
 		return nil
@@ -164,13 +164,13 @@ func TestRealTokensChangeWhileCallsRun(t *testing.T) {
 	if err := <-called; err != nil {
 		t.Errorf("a call that ran: %v", err)
 	}
-	if _, err := guest.Call(ctx, "tools", "pid", nil, nil); !errors.Is(err, &protocol.CallError{Code: protocol.CallRefused}) {
+	if _, err := guest.Calls().Call(ctx, "tools", "pid", nil, nil); !errors.Is(err, &protocol.CallError{Code: protocol.CallRefused}) {
 		t.Errorf("beyond the new limit: %v", err)
 	}
-	if err := m.client.DeleteToken(ctx, "tools", "t-guest"); err != nil {
+	if err := m.client.Tokens().Delete(ctx, "tools", "t-guest"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := guest.Call(ctx, "tools", "pid", nil, nil); protocol.CodeOf(err) != protocol.Unauthorized {
+	if _, err := guest.Calls().Call(ctx, "tools", "pid", nil, nil); protocol.CodeOf(err) != protocol.Unauthorized {
 		t.Errorf("a token that was revoked: %v", err)
 	}
 }
@@ -182,13 +182,13 @@ func TestRealRecordIsTaken(t *testing.T) {
 	m.put(endsCode, func(s *protocol.ServiceSpec) { s.Record = true })
 	ctx := testContext(t)
 	for range 4 {
-		if _, err := m.client.Do(ctx, client.CallRequest{Service: "tools", Function: "zeros", Args: []any{20 << 20}}, client.CallHandler{}); err != nil {
+		if _, err := m.client.Calls().Do(ctx, client.CallRequest{Service: "tools", Function: "zeros", Args: []any{20 << 20}}, client.CallHandler{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read := func(segment int) (int64, int, int) {
 		t.Helper()
-		s, err := m.client.Journal(ctx, "tools", segment, 0, 0)
+		s, err := m.client.Services().Journal(ctx, "tools", segment, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestRealCallGoesOnInTheOldWorker(t *testing.T) {
 	if fmt.Sprintf("%.0f", a["result"]) == old {
 		t.Error("the worker was not replaced")
 	}
-	waiting := m.client.Attach(testContext(t), "tools", call.ID, 1, client.CallHandler{})
+	waiting := m.client.Calls().Attach(testContext(t), "tools", call.ID, 1, client.CallHandler{})
 	m.state(call.ID, "running")
 	m.goOn("old")
 	if _, err := waiting.Wait(testContext(t)); err != nil {
@@ -264,7 +264,7 @@ print(list(c.submit("count", (4,))), flush=True)
 	if want := "True\nTrue\n"; err != nil || !strings.HasPrefix(out, want) || !strings.HasSuffix(out, "[0, 1, 2, 3]\n") {
 		t.Errorf("%v %s", err, out)
 	}
-	calls, err := m.client.Calls(testContext(t), "tools")
+	calls, err := m.client.Calls().List(testContext(t), "tools")
 	if err != nil {
 		t.Fatal(err)
 	}

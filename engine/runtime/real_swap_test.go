@@ -40,7 +40,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			detached := m.detach("call-kept")
 			spec := protocol.ServiceSpec{Filename: "interface.py", Code: swapCode + "\n@expose\ndef second(): return 2\n",
 				TokenSHA256: protocol.HashToken(serviceToken + "tools")}
-			if _, err := m.client.PutService(testContext(t), "tools", spec); err != nil {
+			if _, err := m.client.Services().Put(testContext(t), "tools", spec); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the other worker", func() error {
@@ -51,7 +51,7 @@ func TestRealServiceIsReplacedWhileTheWorkerIsSuspended(t *testing.T) {
 			})
 			again := m.mark("call-once")
 			time.Sleep(6 * time.Second) // it is asked a second time by then
-			if v, err := m.client.Service(testContext(t), "tools"); err != nil || v.Generation != 1 {
+			if v, err := m.client.Services().Get(testContext(t), "tools"); err != nil || v.Generation != 1 {
 				t.Errorf("%+v %v", v, err)
 			}
 			if kill {

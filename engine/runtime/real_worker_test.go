@@ -80,7 +80,7 @@ func TestRealWorker(t *testing.T) {
 			t.Errorf("%s: %s %v", c.fn, got, err)
 		}
 	}
-	if got, err := m.client.Call(ctx, "tools", "add", []any{1}, map[string]any{"b": 5}); err != nil || string(got) != "6" {
+	if got, err := m.client.Calls().Call(ctx, "tools", "add", []any{1}, map[string]any{"b": 5}); err != nil || string(got) != "6" {
 		t.Errorf("%s %v", got, err)
 	}
 	if got, err := m.call("where"); err != nil || !strings.Contains(got, m.boot.Roots["/workspace"]+"/m") {
@@ -111,7 +111,7 @@ func TestRealWorkerCancels(t *testing.T) {
 	m.mustServe("tools", realCode)
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := m.client.Call(ctx, "tools", "forever", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := m.client.Calls().Call(ctx, "tools", "forever", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	if got, err := m.call("add", 1, 1); err != nil || got != "2" {
@@ -124,7 +124,7 @@ func TestRealWorkerHandOver(t *testing.T) {
 	m := upReal(t)
 	m.mustServe("tools", realCode)
 	ctx := testContext(t)
-	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
+	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Calls().Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,11 @@ func (m *machine) serve(name, code string) (protocol.Service, error) {
 	m.t.Helper()
 	ctx := testContext(m.t)
 	spec := protocol.ServiceSpec{Filename: "interface.py", Code: code, TokenSHA256: protocol.HashToken(serviceToken + name), LoadTimeoutSeconds: 300}
-	v, err := m.client.PutService(ctx, name, spec)
+	v, err := m.client.Services().Put(ctx, name, spec)
 	if err != nil {
 		return v, err
 	}
-	return m.client.WaitService(ctx, name, v.Generation)
+	return m.client.Services().Wait(ctx, name, v.Generation)
 }
 
 func (m *machine) mustServe(name, code string) protocol.Service {
@@ -72,7 +72,7 @@ func (m *machine) mustServe(name, code string) protocol.Service {
 
 func (m *machine) call(fn string, args ...any) (string, error) {
 	m.t.Helper()
-	out, err := m.client.Call(testContext(m.t), "tools", fn, args, nil)
+	out, err := m.client.Calls().Call(testContext(m.t), "tools", fn, args, nil)
 	return string(out), err
 }
 
@@ -94,16 +94,16 @@ func TestServiceCalls(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	var log bytes.Buffer
-	if _, err := m.client.ServiceLogs(testContext(t), "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\n" {
+	if _, err := m.client.Services().Logs(testContext(t), "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\n" {
 		t.Errorf("%q %v", log.String(), err)
 	}
-	if _, err := m.client.Call(testContext(t), "none", "add", nil, nil); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err := m.client.Calls().Call(testContext(t), "none", "add", nil, nil); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("an unknown service: %v", err)
 	}
-	if err := m.client.DeleteService(testContext(t), "tools"); err != nil {
+	if err := m.client.Services().Delete(testContext(t), "tools"); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.client.Service(testContext(t), "tools"); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err := m.client.Services().Get(testContext(t), "tools"); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("after the delete: %v", err)
 	}
 }
@@ -172,7 +172,7 @@ func TestServiceReplace(t *testing.T) {
 	if got, err := m.call("answer"); err != nil || got != "42" {
 		t.Errorf("%s %v", got, err)
 	}
-	if v, err := m.client.Service(testContext(t), "tools"); err != nil || v.Generation != 2 || v.State != protocol.ServiceReady {
+	if v, err := m.client.Services().Get(testContext(t), "tools"); err != nil || v.Generation != 2 || v.State != protocol.ServiceReady {
 		t.Errorf("%+v %v", v, err)
 	}
 }
@@ -190,11 +190,11 @@ func TestServiceLoadFailures(t *testing.T) {
 		"endless": {"while True: pass", "still loading", 2},
 	} {
 		spec := protocol.ServiceSpec{Filename: "interface.py", Code: c.code, TokenSHA256: protocol.HashToken("x"), LoadTimeoutSeconds: c.seconds}
-		v, err := m.client.PutService(testContext(t), "tools", spec)
+		v, err := m.client.Services().Put(testContext(t), "tools", spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = m.client.WaitService(testContext(t), "tools", v.Generation)
+		_, err = m.client.Services().Wait(testContext(t), "tools", v.Generation)
 		if !errors.Is(err, &protocol.CallError{Code: protocol.CallLoadFailed}) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -210,7 +210,7 @@ func TestServiceLoadFailures(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := m.client.PutService(testContext(t), "a b", protocol.ServiceSpec{Filename: "i.py", TokenSHA256: protocol.HashToken("x")})
+	_, err := m.client.Services().Put(testContext(t), "a b", protocol.ServiceSpec{Filename: "i.py", TokenSHA256: protocol.HashToken("x")})
 	if protocol.CodeOf(err) != protocol.Invalid {
 		t.Errorf("a bad name: %v", err)
 	}
@@ -238,7 +238,7 @@ func TestServiceCrash(t *testing.T) {
 	if got, err := m.call("add"); err != nil || got != "1" {
 		t.Errorf("%s %v", got, err)
 	}
-	if v, err := m.client.Service(testContext(t), "tools"); err != nil || v.Restarts != 2 || v.Generation != 1 {
+	if v, err := m.client.Services().Get(testContext(t), "tools"); err != nil || v.Restarts != 2 || v.Generation != 1 {
 		t.Errorf("%+v %v", v, err)
 	}
 	out, err := m.call("pid")
@@ -264,11 +264,11 @@ func TestServiceCrashesTooOften(t *testing.T) {
 	m.mustServe("tools", "import os\n@expose\ndef f(): return 1\nif os.path.exists('broken'): os._exit(1)\nopen('broken', 'w')\n@expose\ndef die(): os._exit(2)\n")
 	_, _ = m.call("die")
 	eventually(t, "the runtime to give up", func() error {
-		v, err := m.client.Service(ctx, "tools")
+		v, err := m.client.Services().Get(ctx, "tools")
 		if err != nil || v.State != protocol.ServiceCrashed || v.Error == nil || !strings.Contains(v.Error.Message, "exit code 1") {
 			return fmt.Errorf("%+v %v", v, err)
 		}
-		_, err = m.client.Call(ctx, "tools", "f", nil, nil)
+		_, err = m.client.Calls().Call(ctx, "tools", "f", nil, nil)
 		if !errors.Is(err, &protocol.CallError{Code: protocol.CallLoadFailed}) || !strings.Contains(err.Error(), "serve it again") {
 			return fmt.Errorf("%v", err)
 		}
@@ -286,7 +286,7 @@ func TestServiceHandOver(t *testing.T) {
 	m.mustServe("tools", counter)
 	ctx := testContext(t)
 	c := newClient(t, m.boot.Listen, serviceToken+"tools")
-	conn, err := c.Connect(ctx, "tools")
+	conn, err := c.Calls().Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestServiceHandOver(t *testing.T) {
 	if _, err := conn.Call(ctx, "die", nil, nil); !errors.Is(err, &protocol.CallError{Code: protocol.CallInterrupted}) {
 		t.Errorf("%v", err)
 	}
-	if _, err := c.Connect(ctx, "none"); protocol.CodeOf(err) != protocol.Forbidden {
+	if _, err := c.Calls().Connect(ctx, "none"); protocol.CodeOf(err) != protocol.Forbidden {
 		t.Errorf("connect to another service: %v", err)
 	}
 	if resp := m.raw(http.MethodGet, "/v1/services/tools/connect", m.token, nil); resp.StatusCode != http.StatusUpgradeRequired {
@@ -316,7 +316,7 @@ func TestServiceCallIsCancelled(t *testing.T) {
 	m.mustServe("tools", counter)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := m.client.Call(ctx, "tools", "sleep", []any{100}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := m.client.Calls().Call(ctx, "tools", "sleep", []any{100}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	if got, err := m.call("add"); err != nil || got != "1" {

@@ -17,7 +17,7 @@ import (
 func (m *machine) visitor(id string) (*client.Client, string) {
 	m.t.Helper()
 	token := protocol.NewToken()
-	if err := m.client.PutSession(testContext(m.t), id, token); err != nil {
+	if err := m.client.Sessions().Put(testContext(m.t), id, token); err != nil {
 		m.t.Fatal(err)
 	}
 	return newClient(m.t, m.client.Endpoint(), token), token
@@ -34,37 +34,37 @@ func TestSessionTokens(t *testing.T) {
 	m.mustServe("tools", counter)
 	c, token := m.visitor("agent.1")
 	var out bytes.Buffer
-	if p, err := c.Run(ctx, protocol.ProcessSpec{Shell: "echo $KEY"}, nil, &out, nil); err != nil || p.ExitCode != 0 || out.String() != "[secret KEY]\n" {
+	if p, err := c.Processes().Run(ctx, protocol.ProcessSpec{Shell: "echo $KEY"}, nil, &out, nil); err != nil || p.ExitCode != 0 || out.String() != "[secret KEY]\n" {
 		t.Errorf("%+v %v %q", p, err, out.String())
 	}
-	if err := c.WriteFile(ctx, "a b/é", strings.NewReader("text"), 0o600); err != nil {
+	if err := c.Files().Write(ctx, "a b/é", strings.NewReader("text"), 0o600); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.List(ctx, "/workspace/a b"); err != nil {
+	if _, err := c.Files().List(ctx, "/workspace/a b"); err != nil {
 		t.Error(err)
 	}
-	if err := c.Download(ctx, "/workspace", t.TempDir()); err != nil {
+	if err := c.Files().Download(ctx, "/workspace", t.TempDir()); err != nil {
 		t.Error(err)
 	}
 	if u, err := c.Usage(ctx); err != nil || u.Processes == 0 {
 		t.Errorf("%+v %v", u, err)
 	}
-	for e, err := range c.Watch(ctx, "/workspace", true) {
+	for e, err := range c.Files().Watch(ctx, "/workspace", true) {
 		if err != nil || e.Type != protocol.WatchReady {
 			t.Errorf("%+v %v", e, err)
 		}
 		break
 	}
-	p, err := c.StartProcess(ctx, protocol.ProcessSpec{Background: true, Shell: "echo $$ > pid; exec sleep 1000"})
+	p, err := c.Processes().Start(ctx, protocol.ProcessSpec{Background: true, Shell: "echo $$ > pid; exec sleep 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the variables of a process, without secrets", func() error {
 		var pid, env bytes.Buffer
-		if _, err := c.ReadFile(ctx, "pid", &pid); err != nil {
+		if _, err := c.Files().Read(ctx, "pid", &pid); err != nil {
 			return err
 		}
-		if _, err := c.ReadFile(ctx, "/proc/"+strings.TrimSpace(pid.String())+"/environ", &env); err != nil {
+		if _, err := c.Files().Read(ctx, "/proc/"+strings.TrimSpace(pid.String())+"/environ", &env); err != nil {
 			return err
 		}
 		if !strings.Contains(env.String(), "SEER_PROCESS="+p.ID+"\x00") || !strings.Contains(env.String(), "KEY=[secret KEY]\x00") {
@@ -75,20 +75,20 @@ func TestSessionTokens(t *testing.T) {
 	closed := portThatAnswers(t, c)
 	checkSessionRefusals(t, m, token)
 
-	again, err := m.client.Sessions(ctx)
+	again, err := m.client.Sessions().List(ctx)
 	if err != nil || len(again) != 1 || again[0].ID != "agent.1" || again[0].Kind != protocol.SessionShell || again[0].CreatedUnix == 0 {
 		t.Errorf("%+v %v", again, err)
 	}
 	m.killRuntime()
 	eventually(t, "the session to be known again", func() error {
-		_, err := c.Processes(ctx)
+		_, err := c.Processes().List(ctx)
 		return err
 	})
 	if err := closed(); err == nil {
 		t.Error("a connection to a port has outlived its runtime")
 	}
 	closed = portThatAnswers(t, c)
-	if err := m.client.DeleteSession(ctx, "agent.1"); err != nil {
+	if err := m.client.Sessions().Delete(ctx, "agent.1"); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the revoked session's connection to be closed", func() error {
@@ -97,10 +97,10 @@ func TestSessionTokens(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := c.Processes(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
+	if _, err := c.Processes().List(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
 		t.Errorf("a revoked token: %v", err)
 	}
-	if err := m.client.DeleteSession(ctx, "agent.1"); protocol.CodeOf(err) != protocol.NotFound {
+	if err := m.client.Sessions().Delete(ctx, "agent.1"); protocol.CodeOf(err) != protocol.NotFound {
 		t.Error(err)
 	}
 }
@@ -178,10 +178,10 @@ func TestSessionMistakes(t *testing.T) {
 	}
 	// Another token takes the place of the one before.
 	c, _ := m.visitor("a")
-	if _, err := newClient(t, m.boot.Listen, "x").Processes(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
+	if _, err := newClient(t, m.boot.Listen, "x").Processes().List(ctx); protocol.CodeOf(err) != protocol.Unauthorized {
 		t.Error(err)
 	}
-	if _, err := c.Processes(ctx); err != nil {
+	if _, err := c.Processes().List(ctx); err != nil {
 		t.Error(err)
 	}
 }
@@ -226,22 +226,22 @@ func TestHome(t *testing.T) {
 	if err := m.client.PutConfig(ctx, protocol.Config{Env: map[string]string{"HOME": home}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.client.WriteFile(ctx, "~/.seer/x", strings.NewReader("text"), 0o644); err != nil {
+	if err := m.client.Files().Write(ctx, "~/.seer/x", strings.NewReader("text"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if p, out, _ := m.run(protocol.ProcessSpec{Argv: []string{"cat", "x"}, Cwd: "~/.seer"}); p.ExitCode != 0 || out != "text" {
 		t.Errorf("%+v %q", p, out)
 	}
-	if e, err := m.client.List(ctx, "~"); err != nil || len(e) != 1 || e[0].Path != "~/.seer" {
+	if e, err := m.client.Files().List(ctx, "~"); err != nil || len(e) != 1 || e[0].Path != "~/.seer" {
 		t.Errorf("%+v %v", e, err)
 	}
 	if out := m.shell(`cat "$HOME/.seer/x"; ls -d ./~x 2>&1 || true`); !strings.HasPrefix(out, "text") {
 		t.Error(out)
 	}
-	if err := m.client.WriteFile(ctx, "~x", strings.NewReader("of nobody's home"), 0o644); err != nil {
+	if err := m.client.Files().Write(ctx, "~x", strings.NewReader("of nobody's home"), 0o644); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.client.Stat(ctx, "/workspace/~x"); err != nil {
+	if _, err := m.client.Files().Stat(ctx, "/workspace/~x"); err != nil {
 		t.Error(err)
 	}
 }

@@ -50,7 +50,7 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 		t.Errorf("%s %v", got, err)
 	}
 	pid, _ := m.call("pid")
-	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Connect(ctx, "tools")
+	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Calls().Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestWorkersOutliveTheRuntime(t *testing.T) {
 	}
 	eventually(t, "the log to go on", func() error {
 		var log bytes.Buffer
-		if _, err := m.client.ServiceLogs(ctx, "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\nafterwards\n" {
+		if _, err := m.client.Services().Logs(ctx, "tools", 0, false, &log, nil); err != nil || log.String() != "loaded\nafterwards\n" {
 			return fmt.Errorf("%q %v", log.String(), err)
 		}
 		return nil
@@ -105,7 +105,7 @@ func TestRuntimeIsKilledAnywhere(t *testing.T) {
 	for i := range 4 { // the loader gives up after five in a minute
 		spec := protocol.ServiceSpec{Filename: "interface.py", Code: counter + fmt.Sprintf("\n@expose\ndef which(): return %d\n", i),
 			TokenSHA256: protocol.HashToken(serviceToken + "tools")}
-		if _, err := m.client.PutService(ctx, "tools", spec); err != nil {
+		if _, err := m.client.Services().Put(ctx, "tools", spec); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(chance.IntN(300)) * time.Millisecond)
@@ -116,7 +116,7 @@ func TestRuntimeIsKilledAnywhere(t *testing.T) {
 			}
 			return nil
 		})
-		if v, err := m.client.Service(ctx, "tools"); err != nil || v.Generation != i+2 {
+		if v, err := m.client.Services().Get(ctx, "tools"); err != nil || v.Generation != i+2 {
 			t.Errorf("%+v %v", v, err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestLoaderIsKilledAnywhere(t *testing.T) {
 			if both {
 				m.mustServe("tools", counter)
 			}
-			if _, err := m.client.PutService(testContext(t), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: counter,
+			if _, err := m.client.Services().Put(testContext(t), "tools", protocol.ServiceSpec{Filename: "interface.py", Code: counter,
 				TokenSHA256: protocol.HashToken("x")}); err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestAnswersWithoutAWorker(t *testing.T) {
 	}
 	check(get)
 	m.killRuntime()
-	if err := m.client.DeleteService(testContext(t), "tools"); err != nil {
+	if err := m.client.Services().Delete(testContext(t), "tools"); err != nil {
 		t.Fatal(err)
 	}
 	check(get)
@@ -279,7 +279,7 @@ func TestReloadInPlace(t *testing.T) {
 		code string
 		kept bool
 	}{{counter + "\n# one\n", true}, {counter + "\n# not in place\n", false}, {counter + "\n# three\n", true}} {
-		put, err := m.client.PutService(ctx, "tools", protocol.ServiceSpec{Filename: "interface.py", Code: c.code, InPlace: true,
+		put, err := m.client.Services().Put(ctx, "tools", protocol.ServiceSpec{Filename: "interface.py", Code: c.code, InPlace: true,
 			TokenSHA256: protocol.HashToken(serviceToken + "tools")})
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestReloadInPlace(t *testing.T) {
 		if changed.StatusCode != 200 {
 			t.Errorf("%s", changed.Status)
 		}
-		if v, err = m.client.WaitService(ctx, "tools", put.Generation); err != nil || v.State != protocol.ServiceReady || v.InPlace == nil ||
+		if v, err = m.client.Services().Wait(ctx, "tools", put.Generation); err != nil || v.State != protocol.ServiceReady || v.InPlace == nil ||
 			v.InPlace.Kept != c.kept || v.Generation != i+2 || c.kept != (v.InPlace.Reason == "") {
 			t.Fatalf("%d: %+v %+v %v", i, v, v.InPlace, err)
 		}
@@ -319,7 +319,7 @@ func TestJournalIsFollowed(t *testing.T) {
 	if !bytes.Contains(data, []byte(`"call-first"`)) || first.Header.Get("X-Seer-Segment") != "1" || first.Trailer.Get("X-Seer-Next") != "" {
 		t.Errorf("%q %v %v", data, first.Header, first.Trailer)
 	}
-	more, err := m.client.Journal(testContext(t), "tools", 1, int64(len(data)), 10*time.Minute)
+	more, err := m.client.Services().Journal(testContext(t), "tools", 1, int64(len(data)), 10*time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,13 +31,13 @@ func (m *machine) terminal(t *testing.T, spec protocol.ProcessSpec) *terminal {
 		spec.PTY = &protocol.PTY{}
 	}
 	spec.Stdin = true
-	p, err := m.client.StartProcess(ctx, spec)
+	p, err := m.client.Processes().Start(ctx, spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := &terminal{t: t, c: m.client, id: p.ID, out: &safeBuffer{}, end: make(chan protocol.Process, 1)}
 	go func() {
-		if _, end, _ := m.client.Output(ctx, p.ID, 0, true, x.out, io.Discard); end != nil {
+		if _, end, _ := m.client.Processes().Output(ctx, p.ID, 0, true, x.out, io.Discard); end != nil {
 			x.end <- *end
 		}
 	}()
@@ -46,7 +46,7 @@ func (m *machine) terminal(t *testing.T, spec protocol.ProcessSpec) *terminal {
 
 func (x *terminal) send(text string) {
 	x.t.Helper()
-	n, err := x.c.WriteStdin(testContext(x.t), x.id, x.sent, []byte(text), false)
+	n, err := x.c.Processes().WriteStdin(testContext(x.t), x.id, x.sent, []byte(text), false)
 	if err != nil {
 		x.t.Fatalf("send %q: %v", text, err)
 	}
@@ -85,7 +85,7 @@ func TestTerminal(t *testing.T) {
 		x.expect("40 132")
 		x.expect("term=dumb")
 		x.expect("/dev/pts/")
-		if err := m.client.Resize(testContext(t), x.id, 50, 99); err != nil {
+		if err := m.client.Processes().Resize(testContext(t), x.id, 50, 99); err != nil {
 			t.Fatal(err)
 		}
 		x.send("stty size\n")
@@ -111,7 +111,7 @@ func TestTerminal(t *testing.T) {
 			}
 			return nil
 		})
-		if err := m.client.Resize(testContext(t), x.id, 1, 1); protocol.CodeOf(err) != protocol.Conflict {
+		if err := m.client.Processes().Resize(testContext(t), x.id, 1, 1); protocol.CodeOf(err) != protocol.Conflict {
 			t.Errorf("resize after the end: %v", err)
 		}
 	})
@@ -119,7 +119,7 @@ func TestTerminal(t *testing.T) {
 		for _, text := range []string{"a line\n", "no line", ""} {
 			x := m.terminal(t, protocol.ProcessSpec{Shell: "stty -echo; echo go; cat; echo over"})
 			x.expect("go\r\n")
-			if _, err := m.client.WriteStdin(testContext(t), x.id, 0, []byte(text), true); err != nil {
+			if _, err := m.client.Processes().WriteStdin(testContext(t), x.id, 0, []byte(text), true); err != nil {
 				t.Fatal(err)
 			}
 			if p := x.ended(); p.ExitCode != 0 || !strings.HasPrefix(x.out.String(), "go\r\n"+strings.ReplaceAll(text, "\n", "\r\n")) || !strings.HasSuffix(x.out.String(), "over\r\n") {
@@ -141,18 +141,18 @@ func TestTerminal(t *testing.T) {
 			{Shell: "true", PTY: &protocol.PTY{Rows: -1}}, {Shell: "true", PTY: &protocol.PTY{Cols: 100_000}},
 			{Shell: "true", PTY: &protocol.PTY{Term: "x\x00"}}, {Shell: "true", PTY: &protocol.PTY{}, Restart: true},
 		} {
-			if _, err := m.client.StartProcess(ctx, spec); protocol.CodeOf(err) != protocol.Invalid {
+			if _, err := m.client.Processes().Start(ctx, spec); protocol.CodeOf(err) != protocol.Invalid {
 				t.Errorf("%+v: %v", spec, err)
 			}
 		}
-		p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Shell: "sleep 1000", Background: true})
+		p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Shell: "sleep 1000", Background: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := m.client.Resize(ctx, p.ID, 10, 10); protocol.CodeOf(err) != protocol.Invalid {
+		if err := m.client.Processes().Resize(ctx, p.ID, 10, 10); protocol.CodeOf(err) != protocol.Invalid {
 			t.Errorf("resize without a terminal: %v", err)
 		}
-		if _, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Argv: []string{"/no/such"}, PTY: &protocol.PTY{}}); protocol.CodeOf(err) != protocol.NotFound {
+		if _, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Argv: []string{"/no/such"}, PTY: &protocol.PTY{}}); protocol.CodeOf(err) != protocol.NotFound {
 			t.Errorf("no program: %v", err)
 		}
 	})
@@ -164,13 +164,13 @@ func TestTerminalFloods(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	ctx := testContext(t)
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Shell: "trap 'echo interrupted; exit 9' INT; yes & wait", PTY: &protocol.PTY{}, Stdin: true})
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Shell: "trap 'echo interrupted; exit 9' INT; yes & wait", PTY: &protocol.PTY{}, Stdin: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var before int64
 	eventually(t, "the flood to be held", func() error {
-		p, err := m.client.Process(ctx, p.ID)
+		p, err := m.client.Processes().Get(ctx, p.ID)
 		if err != nil || p.OutputBytes < 1<<20 || p.OutputBytes != before {
 			before = p.OutputBytes
 			return fmt.Errorf("%+v %v", p, err)
@@ -180,10 +180,10 @@ func TestTerminalFloods(t *testing.T) {
 	if before > 2<<20 {
 		t.Errorf("%d bytes were kept of what nobody reads", before)
 	}
-	if _, err := m.client.WriteStdin(ctx, p.ID, 0, []byte("\x03"), false); err != nil {
+	if _, err := m.client.Processes().WriteStdin(ctx, p.ID, 0, []byte("\x03"), false); err != nil {
 		t.Fatal(err)
 	}
-	_, end, err := m.client.Output(ctx, p.ID, 0, true, io.Discard, io.Discard)
+	_, end, err := m.client.Processes().Output(ctx, p.ID, 0, true, io.Discard, io.Discard)
 	if err != nil || end.ExitCode != 9 {
 		t.Errorf("%+v %v", end, err)
 	}
@@ -197,13 +197,13 @@ func TestTerminalIsHungUp(t *testing.T) {
 		mark := filepath.Join(m.dir, signal)
 		x := m.terminal(t, protocol.ProcessSpec{Shell: daemon + mark + "; echo on; exec sleep 1000"})
 		x.expect("on")
-		if err := m.client.Signal(testContext(t), x.id, signal); err != nil {
+		if err := m.client.Processes().Signal(testContext(t), x.id, signal); err != nil {
 			t.Fatal(err)
 		}
 		if p := x.ended(); p.Signal != signal {
 			t.Errorf("%+v", p)
 		}
-		if err := m.client.DeleteProcess(testContext(t), x.id); err != nil {
+		if err := m.client.Processes().Delete(testContext(t), x.id); err != nil {
 			t.Error(err)
 		}
 		if left := marked("SEER_PROCESS=" + x.id); len(left) > 0 {

@@ -55,7 +55,7 @@ func TestTunnel(t *testing.T) {
 	}
 	ctx := testContext(t)
 	tools, other := newClient(t, url, serviceToken+"tools"), newClient(t, url, serviceToken+"other")
-	conn, err := tools.Connect(ctx, "tools")
+	conn, err := tools.Calls().Connect(ctx, "tools")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,18 +77,18 @@ func TestTunnel(t *testing.T) {
 		return string(out), err
 	})
 	check(1, func(n int) (string, error) {
-		out, err := tools.Call(ctx, "tools", "add", []any{n, 0}, nil)
+		out, err := tools.Calls().Call(ctx, "tools", "add", []any{n, 0}, nil)
 		return string(out), err
 	})
 	check(-1, func(n int) (string, error) {
-		out, err := other.Call(ctx, "other", "add", []any{n}, nil)
+		out, err := other.Calls().Call(ctx, "other", "add", []any{n}, nil)
 		return string(out), err
 	})
 	wg.Wait()
-	if _, err := other.Call(ctx, "tools", "count", nil, nil); protocol.CodeOf(err) != protocol.Forbidden {
+	if _, err := other.Calls().Call(ctx, "tools", "count", nil, nil); protocol.CodeOf(err) != protocol.Forbidden {
 		t.Errorf("the other service's token: %v", err)
 	}
-	if out, err := tools.Call(ctx, "tools", "count", nil, nil); err != nil || string(out) != "100" {
+	if out, err := tools.Calls().Call(ctx, "tools", "count", nil, nil); err != nil || string(out) != "100" {
 		t.Errorf("calls that were run: %s %v", out, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestUnnamedMachine(t *testing.T) {
 	t.Parallel()
 	m := up(t, func(b *loader.Boot) { b.Machine = "" })
 	m.mustServe("tools", counter)
-	p, err := m.client.StartProcess(testContext(t), protocol.ProcessSpec{Background: true, Shell: "sleep 1000 & exec sleep 1000"})
+	p, err := m.client.Processes().Start(testContext(t), protocol.ProcessSpec{Background: true, Shell: "sleep 1000 & exec sleep 1000"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ echo "0, NVIDIA H100, 80GB, 37, 1024, 81559"; echo garbage; echo "1, Old one, [N
 	if fmt.Sprint(before.GPUs) != fmt.Sprint(want) {
 		t.Errorf("%+v", before.GPUs)
 	}
-	p, err := m.client.StartProcess(ctx, protocol.ProcessSpec{Background: true,
+	p, err := m.client.Processes().Start(ctx, protocol.ProcessSpec{Background: true,
 		Argv: []string{"python3", "-c", "b = b'x' * (100 << 20)\nwhile True: pass"}})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ echo "0, NVIDIA H100, 80GB, 37, 1024, 81559"; echo garbage; echo "1, Old one, [N
 		}
 		return nil
 	})
-	if err := m.client.DeleteProcess(ctx, p.ID); err != nil {
+	if err := m.client.Processes().Delete(ctx, p.ID); err != nil {
 		t.Error(err)
 	}
 	for name, script := range map[string]string{"hangs": "exec sleep 1000", "hangs behind a pipe": "sleep 1000 & exit 0", "fails": "exit 9",

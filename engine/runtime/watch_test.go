@@ -29,7 +29,7 @@ func (m *machine) watch(t *testing.T, c *client.Client, path string, recursive b
 	t.Cleanup(cancel)
 	w := &watched{stop: cancel}
 	go func() {
-		for e, err := range c.Watch(ctx, path, recursive) {
+		for e, err := range c.Files().Watch(ctx, path, recursive) {
 			text := string(e.Type) + " " + e.Path
 			if e.IsDir {
 				text += "/"
@@ -112,10 +112,10 @@ func TestWatch(t *testing.T) {
 		local := t.TempDir()
 		writeFile(t, filepath.Join(local, "in a tree"), "1")
 		m.shell("mkdir .seer-upload-0123456789abcdef && echo 1 > .seer-upload-0123456789abcdef/whole && mv .seer-upload-0123456789abcdef uploaded; echo 1 > .0a_b1c2d.part; mv .0a_b1c2d.part n.ipynb; echo 1 > .seer-workspace.json")
-		if err := m.client.WriteFile(ctx, "/workspace/single", strings.NewReader("1"), 0o644); err != nil {
+		if err := m.client.Files().Write(ctx, "/workspace/single", strings.NewReader("1"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.client.Upload(ctx, local, "/workspace/tree"); err != nil {
+		if err := m.client.Files().Upload(ctx, local, "/workspace/tree"); err != nil {
 			t.Fatal(err)
 		}
 		m.shell("echo x > last")
@@ -194,7 +194,7 @@ func TestWatchHasLimits(t *testing.T) {
 	for range 31 {
 		open = append(open, m.watch(t, m.client, "/workspace/empty", false))
 	}
-	for _, err := range m.client.Watch(testContext(t), "/workspace/empty", false) {
+	for _, err := range m.client.Files().Watch(testContext(t), "/workspace/empty", false) {
 		if protocol.CodeOf(err) != protocol.Unavailable {
 			t.Errorf("one watch too many: %v", err)
 		}
@@ -203,7 +203,7 @@ func TestWatchHasLimits(t *testing.T) {
 		w.stop()
 	}
 	eventually(t, "room for another watch", func() error {
-		for _, err := range m.client.Watch(testContext(t), "/workspace/empty", false) {
+		for _, err := range m.client.Files().Watch(testContext(t), "/workspace/empty", false) {
 			return err
 		}
 		return nil

@@ -52,14 +52,14 @@ func Serve(ctx context.Context, runtime *client.Client, s Spec) (Served, error) 
 	if token == "" {
 		token = protocol.NewToken()
 	}
-	put, err := runtime.PutService(ctx, s.Name, protocol.ServiceSpec{
+	put, err := runtime.Services().Put(ctx, s.Name, protocol.ServiceSpec{
 		Filename: filepath.Base(s.File), Code: code, TokenSHA256: protocol.HashToken(token),
 		LoadTimeoutSeconds: s.LoadTimeout.Seconds(), Limits: s.Limits, Record: s.Record, InPlace: s.InPlace,
 	})
 	if err != nil {
 		return Served{}, err
 	}
-	got, err := runtime.WaitService(ctx, s.Name, put.Generation)
+	got, err := runtime.Services().Wait(ctx, s.Name, put.Generation)
 	if err != nil {
 		if ctx.Err() != nil {
 			abandon(ctx, runtime, s.Name, put.Generation)
@@ -114,7 +114,7 @@ func failure(file string, s protocol.Service) error {
 func abandon(ctx context.Context, runtime *client.Client, name string, generation int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_ = runtime.AbandonService(ctx, name, generation)
+	_ = runtime.Services().Abandon(ctx, name, generation)
 }
 
 // LoadError is an interface that did not load.

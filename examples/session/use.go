@@ -34,10 +34,10 @@ func commands(ctx context.Context, lab *engine.Sandbox) error {
 	}
 
 	server := protocol.ProcessSpec{ID: "p-server", Argv: []string{"sleep", "600"}, Background: true}
-	if _, err := lab.Runtime().StartProcess(ctx, server); err != nil {
+	if _, err := lab.Runtime().Processes().Start(ctx, server); err != nil {
 		return err
 	}
-	return lab.Runtime().DeleteProcess(ctx, "p-server")
+	return lab.Runtime().Processes().Delete(ctx, "p-server")
 }
 
 func files(ctx context.Context, lab *engine.Sandbox) error {

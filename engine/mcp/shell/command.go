@@ -103,7 +103,7 @@ func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*task, e
 // startOnce repeats a start that got no answer; the id makes that harmless.
 func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
 	for range 3 {
-		p, err = c.StartProcess(ctx, spec)
+		p, err = c.Processes().Start(ctx, spec)
 		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
 			break
 		}
@@ -121,7 +121,7 @@ func (s *server) follow(c *client.Client, p protocol.Process) *task {
 	t.cancel = func(ctx context.Context) error { return endProcess(ctx, c, p.ID, false) }
 	s.tasks.add(t)
 	s.wg.Go(func() {
-		_, end, err := c.Output(s.ctx, p.ID, 0, true, taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
+		_, end, err := c.Processes().Output(s.ctx, p.ID, 0, true, taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
 		t.over(func() { t.end, t.err = end, lost(err) })
 	})
 	return t
@@ -189,7 +189,7 @@ const stopGrace = 5 * time.Second
 // left; with force at once.
 func endProcess(ctx context.Context, c *client.Client, id string, force bool) error {
 	if !force {
-		if err := c.Signal(ctx, id, "TERM"); err != nil {
+		if err := c.Processes().Signal(ctx, id, "TERM"); err != nil {
 			return err
 		}
 		wait, stop := context.WithTimeout(ctx, stopGrace)
@@ -198,7 +198,7 @@ func endProcess(ctx context.Context, c *client.Client, id string, force bool) er
 			return nil
 		}
 	}
-	if err := c.Signal(ctx, id, "KILL"); err != nil {
+	if err := c.Processes().Signal(ctx, id, "KILL"); err != nil {
 		return err
 	}
 	wait, stop := context.WithTimeout(ctx, stopGrace)
@@ -212,7 +212,7 @@ func endProcess(ctx context.Context, c *client.Client, id string, force bool) er
 // gone waits until a process has ended.
 func gone(ctx context.Context, c *client.Client, id string) bool {
 	for {
-		p, err := c.Process(ctx, id)
+		p, err := c.Processes().Get(ctx, id)
 		switch {
 		case err == nil && p.State != protocol.ProcessRunning, protocol.CodeOf(err) == protocol.NotFound:
 			return true

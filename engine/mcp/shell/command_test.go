@@ -115,7 +115,7 @@ func TestBackgroundProcesses(t *testing.T) {
 		t.Error("the process is not in the list")
 	}
 	// What Seer itself runs to prepare a sandbox is not.
-	if _, err := box(t).admin.Run(t.Context(), protocol.ProcessSpec{Argv: []string{"true"}, Name: "preparing layer"}, nil, nil, nil); err != nil {
+	if _, err := box(t).admin.Processes().Run(t.Context(), protocol.ProcessSpec{Argv: []string{"true"}, Name: "preparing layer"}, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range list(use(t, s, "list_processes", nil), "processes") {

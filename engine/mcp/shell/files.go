@@ -113,7 +113,7 @@ func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readA
 	}
 	r := readResult{Path: a.Path, Size: e.Size}
 	f := &fileReader{offset: a.Offset, limit: a.Limit, most: front.TextOf(req.Session, maxPiece)}
-	if _, err := c.ReadFile(ctx, real, f); err != nil && !errors.Is(err, interpreter.ErrEnough) {
+	if _, err := c.Files().Read(ctx, real, f); err != nil && !errors.Is(err, interpreter.ErrEnough) {
 		return front.Failure(explain(err))
 	}
 	if !f.decided {
@@ -148,7 +148,7 @@ func kindOf(e protocol.Entry) string {
 
 func (s *server) image(ctx context.Context, c *client.Client, real string, r readResult, kind string) *mcp.CallToolResult {
 	var data limited
-	if _, err := c.ReadFile(ctx, real, &data); err != nil {
+	if _, err := c.Files().Read(ctx, real, &data); err != nil {
 		return front.Failure(explain(err))
 	}
 	r.Encoding = "image"

@@ -63,7 +63,7 @@ func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listAr
 		}
 		below := folders[0]
 		folders = folders[1:]
-		entries, err := c.List(ctx, joined(root, below))
+		entries, err := c.Files().List(ctx, joined(root, below))
 		if err != nil && below == "" {
 			return front.Failure(explain(err))
 		}

@@ -102,7 +102,7 @@ func (b *sandbox) start() error {
 		return err
 	}
 	b.session = client.Session{Version: 1, Kind: protocol.SessionShell, Endpoint: b.admin.Endpoint(), Token: protocol.NewToken(), Sandbox: "sb-test"}
-	return b.admin.PutSession(ctx, "agent", b.session.Token)
+	return b.admin.Sessions().Put(ctx, "agent", b.session.Token)
 }
 
 func (b *sandbox) end() {

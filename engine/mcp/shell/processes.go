@@ -37,7 +37,7 @@ func (s *server) find(ctx context.Context, id string) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.Process(ctx, id)
+	p, err := c.Processes().Get(ctx, id)
 	if protocol.CodeOf(err) == protocol.NotFound {
 		return nil, fmt.Errorf("there is no process %q; list_processes shows those that are known, for an hour after their end", id)
 	}
@@ -94,7 +94,7 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 	if err != nil {
 		return front.Failure(err)
 	}
-	all, err := c.Processes(ctx)
+	all, err := c.Processes().List(ctx)
 	if err != nil {
 		return front.Failure(explain(err))
 	}
@@ -162,7 +162,7 @@ func (s *server) output(ctx context.Context, id string, offset *int64, limit int
 	if err != nil {
 		return outputResult{}, err
 	}
-	p, err := c.Process(ctx, process)
+	p, err := c.Processes().Get(ctx, process)
 	if err != nil {
 		return outputResult{}, err
 	}
@@ -176,7 +176,7 @@ func (s *server) output(ctx context.Context, id string, offset *int64, limit int
 		out, errs = code.Filter(piece, from)
 		r.State = code.State()
 	}
-	r.Next, _, err = c.Output(ctx, process, from, false, out, errs)
+	r.Next, _, err = c.Processes().Output(ctx, process, from, false, out, errs)
 	if err != nil && !errors.Is(err, interpreter.ErrEnough) {
 		return outputResult{}, err
 	}

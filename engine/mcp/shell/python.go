@@ -77,7 +77,7 @@ func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<-
 	case other:
 		run.Note = "The interpreter was started again since it was last used here: by another client, or because its sandbox has lost it. The variables of before are gone."
 	}
-	now, err := c.Process(ctx, i.Process.ID)
+	now, err := c.Processes().Get(ctx, i.Process.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<-
 		defer timer.Stop()
 	}
 	out, errs := run.Readers(taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
-	_, end, err := c.Output(follow, i.Process.ID, now.OutputBytes, true, out, errs)
+	_, end, err := c.Processes().Output(follow, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
 		run.Set(func() { run.Status, run.Dead = interpreter.Died, end })

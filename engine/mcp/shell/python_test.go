@@ -164,16 +164,16 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	// It ends when it was seen to run, just before the signal.
 	dir := t.TempDir()
 	submit("x-ends", "import os, time\nwhile not os.path.exists('"+dir+"/end'): time.sleep(0.01)")
-	until(t, "the code runs", func() bool { _, err := c.Stat(ctx, i.Path("x-ends.running")); return err == nil })
+	until(t, "the code runs", func() bool { _, err := c.Files().Stat(ctx, i.Path("x-ends.running")); return err == nil })
 	submit("x-next", "open('"+dir+"/begun', 'w').close()")
-	if err := c.WriteFile(ctx, i.Path("x-ends.kill"), strings.NewReader(""), 0o600); err != nil {
+	if err := c.Files().Write(ctx, i.Path("x-ends.kill"), strings.NewReader(""), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(dir+"/end", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the end of the interpreter", func() bool {
-		p, err := c.Process(ctx, i.Process.ID)
+		p, err := c.Processes().Get(ctx, i.Process.ID)
 		return err == nil && p.State == protocol.ProcessExited && p.Signal == "KILL"
 	})
 	if _, err := os.Stat(dir + "/begun"); err == nil {

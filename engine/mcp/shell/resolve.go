@@ -16,7 +16,7 @@ const maxLinks = 40
 // resolve follows symbolic links as the sandbox's system does, so that a file is changed
 // where it is. Of a file that is not there it gives the path where it would be, too.
 func resolve(ctx context.Context, c *client.Client, p string) (protocol.Entry, string, error) {
-	e, err := c.Stat(ctx, p)
+	e, err := c.Files().Stat(ctx, p)
 	if err != nil || e.Type != protocol.EntrySymlink {
 		return e, p, err
 	}
@@ -37,7 +37,7 @@ func walk(ctx context.Context, c *client.Client, p string) (e protocol.Entry, at
 			at = above(at)
 			continue
 		}
-		e, err = c.Stat(ctx, below(at, name))
+		e, err = c.Files().Stat(ctx, below(at, name))
 		switch {
 		case err != nil:
 			return e, below(at, path.Join(append([]string{name}, names...)...)), err
@@ -56,7 +56,7 @@ func walk(ctx context.Context, c *client.Client, p string) (e protocol.Entry, at
 	if at == "" {
 		at = "."
 	}
-	e, err = c.Stat(ctx, at) // it may be a folder above
+	e, err = c.Files().Stat(ctx, at) // it may be a folder above
 	return e, at, err
 }
 

@@ -96,7 +96,7 @@ func (s *server) uploadFile(ctx context.Context, c *client.Client, name, to stri
 		return err
 	}
 	defer f.Close()
-	return c.WriteOpen(ctx, to, f)
+	return c.Files().WriteOpen(ctx, to, f)
 }
 
 // uploadTree makes a new folder appear as a whole. Into one that is there the files go one
@@ -106,24 +106,24 @@ func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to stri
 	if err != nil {
 		return err
 	}
-	if _, err := c.Stat(ctx, to); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err := c.Files().Stat(ctx, to); protocol.CodeOf(err) != protocol.NotFound {
 		if err != nil {
 			return err
 		}
-		return c.Upload(ctx, dir, to)
+		return c.Files().Upload(ctx, dir, to)
 	}
 	parent, base := path.Dir(path.Clean(to)), path.Base(path.Clean(to))
 	if parent == "~" {
 		parent = "~/"
 	}
 	tmp := newID(".seer-upload-")
-	missing := c.Upload(ctx, dir, path.Join(parent, tmp))
+	missing := c.Files().Upload(ctx, dir, path.Join(parent, tmp))
 	if missing != nil && !isPartial(missing) {
 		s.clear(ctx, c, path.Join(parent, tmp))
 		return missing
 	}
 	// No shell sees the names.
-	end, err := c.Run(ctx, protocol.ProcessSpec{Argv: []string{"mv", "--", tmp, "./" + base}, Cwd: parent}, nil, nil, io.Discard)
+	end, err := c.Processes().Run(ctx, protocol.ProcessSpec{Argv: []string{"mv", "--", tmp, "./" + base}, Cwd: parent}, nil, nil, io.Discard)
 	if err == nil && end.ExitCode != 0 {
 		err = fmt.Errorf("it was copied, but could not be moved to its place (mv: exit code %d)", end.ExitCode)
 	}
@@ -135,7 +135,7 @@ func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to stri
 }
 
 func (s *server) clear(ctx context.Context, c *client.Client, p string) {
-	if err := c.Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	if err := c.Files().Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		s.log.Warn("what was half uploaded is still there", "path", p, "error", err)
 	}
 }
@@ -217,7 +217,7 @@ func (s *server) downloadFile(ctx context.Context, c *client.Client, from, name 
 			_ = s.files.Remove(tmp)
 		}
 	}()
-	_, err = c.ReadFile(ctx, from, f)
+	_, err = c.Files().Read(ctx, from, f)
 	if err == nil {
 		err = f.Chmod(mode)
 	}
@@ -239,7 +239,7 @@ func (s *server) downloadTree(ctx context.Context, c *client.Client, from, name 
 	if err := s.files.Mkdir(tmp, 0o755); err != nil {
 		return err
 	}
-	missing := c.Download(client.Renaming(ctx, collect.Safe), from, filepath.Join(s.opts.Files, tmp))
+	missing := c.Files().Download(client.Renaming(ctx, collect.Safe), from, filepath.Join(s.opts.Files, tmp))
 	err := missing
 	if err == nil || isPartial(err) {
 		err = s.files.Rename(tmp, name)

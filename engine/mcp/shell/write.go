@@ -88,7 +88,7 @@ func (s *server) writeFile(ctx context.Context, _ *mcp.CallToolRequest, a writeA
 			return front.Problem(a.Path + " has changed since you have seen it: somebody else has written it. Read it again, or give overwrite: true.")
 		}
 	}
-	if err := c.WriteFile(ctx, real, bytes.NewReader(data), mode); err != nil {
+	if err := c.Files().Write(ctx, real, bytes.NewReader(data), mode); err != nil {
 		return front.Failure(explain(err))
 	}
 	s.known.note(real, digest(data))
@@ -100,7 +100,7 @@ var errLarge = fmt.Errorf("the file is larger than %d bytes", maxEdit)
 // slurp reads a file that is to be edited.
 func slurp(ctx context.Context, c *client.Client, p string) ([]byte, error) {
 	var b capped
-	if _, err := c.ReadFile(ctx, p, &b); err != nil {
+	if _, err := c.Files().Read(ctx, p, &b); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
@@ -168,7 +168,7 @@ func (s *server) editFile(ctx context.Context, _ *mcp.CallToolRequest, a editArg
 	if again, err := slurp(ctx, c, real); err != nil || !bytes.Equal(again, data) {
 		return front.Problem(a.Path + " is being written by somebody else at the same time, and was left as it is. Read it again.")
 	}
-	if err := c.WriteFile(ctx, real, strings.NewReader(edited), mode); err != nil {
+	if err := c.Files().Write(ctx, real, strings.NewReader(edited), mode); err != nil {
 		return front.Failure(explain(err))
 	}
 	s.known.note(real, digest([]byte(edited)))

@@ -53,7 +53,7 @@ const maxWeighed = 100_000
 // toldEach is of how many files each it is told that they were weighed.
 const toldEach = 100
 
-// SizeOf is how many bytes [client.Client.Upload] of a file or folder will count, as far as that
+// SizeOf is how many bytes [client.Files.Upload] of a file or folder will count, as far as that
 // can be told soon; else 0.
 func SizeOf(ctx context.Context, local string) int64 {
 	return Weigh(ctx, local, func(int) {})

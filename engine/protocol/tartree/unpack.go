@@ -16,11 +16,11 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// Unpack writes a tar stream of [Pack] into the folder dir, which is
-// made if need be. Nothing is written outside dir, and each file appears as a whole.
-// Entries that would leave dir, or take the place of a pipe, a socket or a device, are left
-// out; the rest is written, and then an [*protocol.Error] with code [protocol.Invalid] names them. So it is
-// with what the sender says it could not read, which is a [*PartialError].
+// Unpack writes a tar stream of [Pack] into the folder dir, which is made if need be. Nothing
+// is written outside dir, and each file appears as a whole. Entries that would leave dir, or
+// take the place of a pipe, a socket or a device, are left out; the rest is written, and then
+// an [*protocol.Error] with code [protocol.Invalid] names them. So it is with what the sender
+// says it could not read, which is a [*PartialError].
 func Unpack(r io.Reader, dir string) (protocol.TreeResult, error) {
 	return unpack(r, dir, false, nil, nil)
 }

@@ -129,7 +129,7 @@ func (b *box) observe() sdk.Observation {
 // start runs Python as a process of the machine, which may not live to see its end.
 func (b *box) start(code string) {
 	b.t.Helper()
-	if _, err := b.client.StartProcess(b.t.Context(), protocol.ProcessSpec{Argv: []string{"python3", "-c", code}, Background: true}); err != nil {
+	if _, err := b.client.Processes().Start(b.t.Context(), protocol.ProcessSpec{Argv: []string{"python3", "-c", code}, Background: true}); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -125,7 +125,7 @@ func (a app) call(ctx context.Context, f callFlags, given []string) error {
 	}
 	defer p.close()
 	a.Stop.SetCleanup("cancelling the call in the sandbox")
-	_, err = to.client.Do(ctx, r, p.handler())
+	_, err = to.client.Calls().Do(ctx, r, p.handler())
 	return f.ended(ctx, p.end(to.explain(err)))
 }
 
@@ -158,7 +158,7 @@ type detached struct {
 }
 
 func (a app) detach(ctx context.Context, to *callee, r client.CallRequest) error {
-	call, err := to.client.Submit(ctx, r)
+	call, err := to.client.Calls().Submit(ctx, r)
 	if err != nil {
 		return to.explain(err)
 	}
@@ -234,7 +234,7 @@ func (c *callee) explain(err error) error {
 // isGenerator reports whether a function is a generator. Only an empty one must be asked
 // about.
 func (c *callee) isGenerator(ctx context.Context, fn string) bool {
-	s, err := c.client.Service(ctx, c.service)
+	s, err := c.client.Services().Get(ctx, c.service)
 	if err != nil || s.Interface == nil {
 		return false
 	}

@@ -132,7 +132,7 @@ func (a app) follow(ctx context.Context, list []*callee, show showFlags, id stri
 		return err
 	}
 	defer p.close()
-	_, err = to.client.Attach(ctx, to.service, id, 1, p.handler()).Wait(ctx)
+	_, err = to.client.Calls().Attach(ctx, to.service, id, 1, p.handler()).Wait(ctx)
 	return p.end(to.explain(err))
 }
 
@@ -148,7 +148,7 @@ func (a app) callsCancel(ctx context.Context, f callsFlags, given []string) erro
 		if err != nil {
 			return err
 		}
-		if err := to.client.CancelCall(ctx, to.service, id); err != nil {
+		if err := to.client.Calls().Cancel(ctx, to.service, id); err != nil {
 			return to.explain(err)
 		}
 		ended = append(ended, id)

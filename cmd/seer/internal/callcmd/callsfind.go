@@ -23,7 +23,7 @@ func (a app) callees(ctx context.Context, f callsFlags, given []string) ([]*call
 	if err != nil {
 		return nil, nil, err
 	}
-	services, err := s.Runtime().Services(ctx)
+	services, err := s.Runtime().Services().List(ctx)
 	if err != nil {
 		s.Close()
 		return nil, nil, cli.ProviderError(err)
@@ -52,7 +52,7 @@ func closeAll(list []*callee) {
 // findCall is the service that knows a call.
 func findCall(ctx context.Context, list []*callee, id string) (*callee, error) {
 	for _, to := range list {
-		_, err := to.client.CallState(ctx, to.service, id)
+		_, err := to.client.Calls().Get(ctx, to.service, id)
 		switch {
 		case err == nil:
 			return to, nil
@@ -85,7 +85,7 @@ func (a app) completeCalls(f *callsFlags, most int) cobra.CompletionFunc {
 		defer closeAll(list)
 		var names []string
 		for _, to := range list {
-			calls, _ := to.client.Calls(ctx, to.service)
+			calls, _ := to.client.Calls().List(ctx, to.service)
 			for _, c := range calls {
 				names = append(names, fmt.Sprintf("%s\t%s.%s, %s", c.ID, to.service, c.Function, c.State))
 			}

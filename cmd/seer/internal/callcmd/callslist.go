@@ -26,7 +26,7 @@ func (a app) callsLs(ctx context.Context, f callsFlags, given []string) error {
 	defer closeAll(list)
 	calls := []listedCall{}
 	for _, to := range list {
-		some, err := to.client.Calls(ctx, to.service)
+		some, err := to.client.Calls().List(ctx, to.service)
 		if err != nil {
 			return to.explain(err)
 		}

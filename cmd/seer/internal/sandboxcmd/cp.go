@@ -188,7 +188,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 	if from == "" {
 		from = "/"
 	}
-	entry, err := c.runtime.Stat(ctx, from)
+	entry, err := c.runtime.Files().Stat(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (c *copier) download(ctx context.Context, src, dst place) error {
 		return needsRecursive(src)
 	case dst.stream():
 		out := c.app.UI.Screen(c.app.UI.Out)
-		_, err := c.runtime.ReadFile(ctx, from, out)
+		_, err := c.runtime.Files().Read(ctx, from, out)
 		return errors.Join(err, out.Flush())
 	}
 	target := dst.path
@@ -233,7 +233,7 @@ func (c *copier) safe(name string) string {
 }
 
 func (c *copier) isFolder(ctx context.Context, remote string) bool {
-	_, err := c.runtime.List(ctx, strings.TrimSuffix(remote, "/"))
+	_, err := c.runtime.Files().List(ctx, strings.TrimSuffix(remote, "/"))
 	return err == nil
 }
 

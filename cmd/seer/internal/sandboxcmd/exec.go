@@ -84,7 +84,7 @@ func (a app) exec(ctx context.Context, ref string, interactive bool, spec func(c
 func interrupt(ctx context.Context, s *engine.Sandbox, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return s.Runtime().Signal(ctx, id, "INT") == nil
+	return s.Runtime().Processes().Signal(ctx, id, "INT") == nil
 }
 
 // stdin is what a command in the sandbox reads; nil = nothing.

@@ -48,7 +48,7 @@ func (a app) logs(ctx context.Context, ref, service string, follow bool) error {
 	defer s.Close()
 	names := []string{service}
 	if service == "" {
-		services, err := s.Runtime().Services(ctx)
+		services, err := s.Runtime().Services().List(ctx)
 		if err != nil {
 			return cli.ProviderError(err)
 		}
@@ -72,9 +72,9 @@ func (a app) copyLogs(ctx context.Context, runtime *client.Client, names []strin
 	for _, name := range names {
 		w, flush := a.logWriter(mu, name, len(names) > 1)
 		g.Go(func() error {
-			_, err := runtime.ServiceLogs(ctx, name, 0, follow, w, w)
+			_, err := runtime.Services().Logs(ctx, name, 0, follow, w, w)
 			if protocol.CodeOf(err) == protocol.NotFound && (name == "jupyter" || name == "code-server") {
-				_, _, err = runtime.Output(ctx, name, 0, follow, w, w)
+				_, _, err = runtime.Processes().Output(ctx, name, 0, follow, w, w)
 			}
 			if err != nil {
 				return err

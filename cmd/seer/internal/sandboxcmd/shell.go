@@ -62,7 +62,7 @@ func (a app) shell(ctx context.Context, s *engine.Sandbox, argv []string) error 
 	defer func() { _ = term.Restore(fd, before) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go a.UI.FollowSize(ctx, func(rows, cols int) { _ = s.Runtime().Resize(ctx, spec.ID, rows, cols) })
+	go a.UI.FollowSize(ctx, func(rows, cols int) { _ = s.Runtime().Processes().Resize(ctx, spec.ID, rows, cols) })
 	done, err := s.Exec(ctx, spec, a.UI.In, a.UI.Raw(a.UI.Out), io.Discard)
 	if err != nil {
 		return err

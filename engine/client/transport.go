@@ -1,0 +1,200 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/resumable"
+)
+
+// transport carries requests to the runtime of one machine. The client and its sub-clients
+// share one.
+type transport struct {
+	endpoint endpoint
+	token    string
+	http     *http.Client // to the runtime
+	plain    *http.Client // one short request each, for a loader
+	dial     func(ctx context.Context) (net.Conn, error)
+	mend     func(context.Context) bool // see [Client.Mend]; may be nil
+	settle   func()                     // waits a moment for connections that are being closed
+}
+
+func newTransport(endpoint, token string) (*transport, error) {
+	e, err := parseEndpoint(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	c := &transport{endpoint: e, token: token}
+	if e.unix != "" {
+		c.dial = c.dialMended
+		c.http = newHTTP(e.over(c.dial))
+		c.plain = c.http
+		c.settle = func() {}
+		return c, nil
+	}
+	c.plain = newHTTP(e.transport())
+	t := &tunnel{endpoint: e, token: token, http: c.plain}
+	c.dial, c.settle = t.dial, t.settle
+	c.http = newHTTP(e.over(c.dial))
+	return c, nil
+}
+
+func (c *transport) dialMended(ctx context.Context) (net.Conn, error) {
+	conn, err := c.endpoint.dialUnix(ctx)
+	if nobodyListens(err) && c.mend != nil && c.mend(ctx) {
+		return c.endpoint.dialUnix(ctx)
+	}
+	return conn, err
+}
+
+// connect makes a connection that speaks the runtime's HTTP.
+func (c *transport) connect(ctx context.Context) (net.Conn, error) {
+	conn, err := c.dial(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = c.unreachable(err)
+	}
+	return conn, err
+}
+
+func newHTTP(t *http.Transport) *http.Client {
+	return &http.Client{
+		Transport: t,
+		// The token must not follow a redirect.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// json sends in as JSON, where there is one, and decodes the answer into out.
+func (c *transport) json(ctx context.Context, method, path string, q url.Values, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return protocol.Errorf(protocol.Invalid, "the request to %s cannot be written as JSON: %v", path, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	resp, err := c.do(ctx, method, path, q, body)
+	if err != nil {
+		return err
+	}
+	defer drain(resp.Body)
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// do sends one request. The caller closes the body of a good answer.
+func (c *transport) do(ctx context.Context, method, path string, q url.Values, body io.Reader) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, q, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.send(req)
+}
+
+func (c *transport) request(ctx context.Context, method, path string, q url.Values, body io.Reader) (*http.Request, error) {
+	return c.requestTo(ctx, insideBase, method, path, q, body)
+}
+
+func (c *transport) requestTo(ctx context.Context, base, method, path string, q url.Values, body io.Reader) (*http.Request, error) {
+	u := base + path
+	if len(q) > 0 {
+		u += "?" + q.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	return req, nil
+}
+
+func (c *transport) send(req *http.Request) (*http.Response, error) { return c.sendBy(c.http, req) }
+
+func (c *transport) sendBy(h *http.Client, req *http.Request) (*http.Response, error) {
+	resp, err := h.Do(req)
+	if err != nil {
+		if ctxErr := req.Context().Err(); ctxErr != nil {
+			return nil, ctxErr
+		}
+		return nil, c.unreachable(err)
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer drain(resp.Body)
+	return nil, c.readError(resp)
+}
+
+// readError turns an answer that is no success into an error.
+func (c *transport) readError(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if c.endpoint.unix == "" && resp.Header.Get(resumable.Marker) == "" {
+		return &tunnelError{endpoint: c.endpoint.text, status: resp.StatusCode, body: data}
+	}
+	return errorIn(resp.StatusCode, data)
+}
+
+// errorIn reads the error in an answer of the runtime.
+func errorIn(status int, data []byte) error {
+	var body struct {
+		Error struct {
+			protocol.Error
+			Type      string `json:"type"`
+			Traceback string `json:"traceback"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &body) != nil || body.Error.Code == "" {
+		return protocol.Errorf(protocol.CodeOfStatus(status), "the sandbox answered with HTTP status %d: %.200s", status, bytes.TrimSpace(data))
+	}
+	e := body.Error
+	if isCallCode(protocol.CallCode(e.Code)) {
+		return &protocol.CallError{Code: protocol.CallCode(e.Code), Type: e.Type, Message: e.Message, Traceback: e.Traceback}
+	}
+	return &protocol.Error{Code: e.Code, Message: e.Message}
+}
+
+func isCallCode(c protocol.CallCode) bool {
+	switch c {
+	case protocol.CallRaised, protocol.CallLoadFailed, protocol.CallUnknownFunction, protocol.CallBadArguments, protocol.CallUnserialisable,
+		protocol.CallTimeout, protocol.CallCancelled, protocol.CallInterrupted, protocol.CallExited, protocol.CallRefused, protocol.CallHandleGone, protocol.CallUnknown, protocol.CallBusy:
+		return true
+	}
+	return false
+}
+
+// drain lets the connection be used again where little is left to read.
+func drain(body io.ReadCloser) {
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	body.Close()
+}
+
+// backoff waits a little longer each time, and says whether to go on.
+type backoff struct{ next time.Duration }
+
+func (b *backoff) wait(ctx context.Context) error {
+	b.next = min(max(2*b.next, 10*time.Millisecond), time.Second)
+	t := time.NewTimer(b.next)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func (b *backoff) reset() { b.next = 0 }
