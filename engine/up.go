@@ -162,7 +162,7 @@ func (u *up) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	env, err := u.engine.env(u.exp)
+	env, err := u.engine.facts().Env(u.exp)
 	if err != nil {
 		return as(KindConfig, err)
 	}
