@@ -262,9 +262,9 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 		limit = bootTimeout
 	}
 	// The ledger's lease began before the machine did, and a boot may outlast it.
-	s.beat(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
+	s.lease.Start(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
 	if err := u.settle(ctx, s, limit); err != nil {
-		s.stopHeartbeat()
+		s.lease.Stop()
 		return nil, err
 	}
 	return s, nil
@@ -278,10 +278,10 @@ func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error 
 	if _, err := s.runtime.Boot(boot, protocol.BootOptions{Binary: u.engine.paths.RuntimeBinary}); err != nil {
 		return err
 	}
-	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
+	if err := s.lease.Put(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
 		return err
 	}
-	s.booted.Store(true)
+	s.lease.Booted()
 	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 		return err
 	}
