@@ -15,11 +15,8 @@ import (
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// Kinds of what sandboxes and snapshots refer to.
-const (
-	layerRef = "layer" // by key
-	modelRef = "model" // by folder
-)
+// layerRef is the kind of the layers that sandboxes and snapshots refer to, by key.
+const layerRef = "layer"
 
 func (e *Engine) keptLayers(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
 	dir, names, err := cachegc.Folders(e.store, layersDir)
@@ -97,33 +94,6 @@ func madeAt(path string) time.Time {
 		return time.Time{}
 	}
 	return info.ModTime()
-}
-
-func (e *Engine) keptVeiled(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
-	dir, names, err := cachegc.Folders(e.store, veiledDir)
-	if err != nil {
-		return nil, err
-	}
-	var all []cachegc.Item
-	var errs []error
-	for _, name := range names {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		path := filepath.Join(dir, name)
-		bytes, err := state.DiskUse(ctx, path)
-		last, lost := cachegc.LastUse(path)()
-		if errors.Is(lost, fs.ErrNotExist) {
-			continue
-		}
-		if err = errors.Join(err, lost); err != nil {
-			errs = append(errs, fmt.Errorf("the veiled copy %s: %w", name, err))
-			continue
-		}
-		all = append(all, cachegc.Item{Kind: "veiled model", Name: name[:min(12, len(name))], Bytes: bytes, Last: last, Needed: refs.Has(modelRef, path),
-			Lock: path + ".lock", Fresh: cachegc.LastUse(path), Remove: func() error { return cachegc.RemoveTree(path) }})
-	}
-	return all, errors.Join(errs...)
 }
 
 // keptSystems are the saved systems that starts have made; those that somebody has saved

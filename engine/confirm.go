@@ -58,7 +58,7 @@ func (u *up) confirm(ctx context.Context) error {
 		}
 		return nil
 	}
-	env, err := u.engine.env(u.exp)
+	env, err := u.engine.facts().Env(u.exp)
 	if err != nil {
 		return as(KindConfig, err)
 	}

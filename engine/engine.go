@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
@@ -89,11 +90,12 @@ type Engine struct {
 	store   *state.Store
 	ledger  *machine.Ledger
 	driver  *machine.Driver
+	copies  blinding.Copies    // of models, without what tells their names
 	plugins *registry.Registry // providers, fetchers and expose modes, also those that are no plugins
 	paths   paths.Paths
 
-	unguarded bool     // of tests: no effect needs a confirmation, no snapshot a signature
-	blinding  blinding // how names of hidden models are kept from agents
+	unguarded  bool // of tests: no effect needs a confirmation, no snapshot a signature
+	unsearched bool // of tests: nothing is searched for the names of hidden models
 
 	python *pyenv.Finder
 	local  func() (sdk.Provider, error)
@@ -123,7 +125,7 @@ func New(o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	e := &Engine{opts: o, log: o.Logger, now: o.Now, blinding: blinding{folder: randomFolder}}
+	e := &Engine{opts: o, log: o.Logger, now: o.Now}
 	var err error
 	e.store, err = state.Open(state.Options{
 		StateDir: o.StateDir, CacheDir: o.CacheDir, RuntimeDir: o.RuntimeDir, Getenv: e.getenv,
@@ -135,6 +137,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, as(KindInternal, err)
 	}
+	e.copies = blinding.Copies{Store: e.store, Now: e.now}
 	clock := engineClock{now: o.Now}
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)

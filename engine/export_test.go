@@ -10,7 +10,7 @@ func (e *Engine) SwitchOff() {
 func (e *Engine) Unguard() { e.unguarded = true }
 
 // SearchNothing switches the search for names of hidden models off.
-func (e *Engine) SearchNothing() { e.blinding.unsearched = true }
+func (e *Engine) SearchNothing() { e.unsearched = true }
 
 // NameFoldersByContent names the folders of veiled models by a hash of what they are.
-func (e *Engine) NameFoldersByContent() { e.blinding.folder = func(key string) string { return key } }
+func (e *Engine) NameFoldersByContent() { e.copies.Folder = func(key string) string { return key } }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 
+	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/namesearch"
 )
@@ -26,7 +26,7 @@ func (s *Sandbox) blinded() (names namesearch.Names, mode string, err error) {
 		return names, "", as(KindNotFound, err)
 	}
 	note := noteOf(rec)
-	if note.Hidden == nil || s.engine.blinding.unsearched {
+	if note.Hidden == nil || s.engine.unsearched {
 		return names, note.Mode, nil
 	}
 	return namesearch.Compile(*note.Hidden), note.Mode, nil
@@ -49,26 +49,7 @@ func (s *Sandbox) checkHidden(ctx context.Context, place, local string, content 
 	if err != nil || names.Empty() {
 		return err
 	}
-	var answer namesearch.Answer
-	if _, found := names.Find(ctx, []byte(place)); found {
-		answer.Places = append(answer.Places, "the name "+place)
-	}
-	if local != "" {
-		answer.Add(names.Folder(ctx, local))
-	} else if form, found := names.Find(ctx, content); found {
-		answer.Places = append(answer.Places, namesearch.Place("the content of "+place, form))
-	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
-	}
-	if err := foundHidden(inSandbox, answer.Places); err != nil {
-		return err
-	}
-	if len(answer.Unsearched) > 0 {
-		err := fmt.Errorf("look for the names of hidden models: %s; unpack it, and copy what is in it", someOf(answer.Unsearched))
-		return &Error{Kind: KindUnsupported, Err: err}
-	}
-	return nil
+	return blinding.CheckBrought(ctx, names, place, local, content)
 }
 
 // WriteFrom writes what a reader gives to a file of the sandbox, whole or not at all.
@@ -104,4 +85,26 @@ func (s *Sandbox) checkServed(ctx context.Context, name, file string) error {
 		return nil // the loading says so
 	}
 	return s.checkHidden(ctx, name, "", bytes.Join([][]byte{code, []byte(name)}, []byte("\n")))
+}
+
+// AgentView is what an agent finds outside of its sandbox.
+type AgentView struct {
+	Folder string            // on this computer
+	Texts  map[string]string // what else it reads, by what that is
+}
+
+// SearchView looks for the names of hidden models in what an agent is given. It is an
+// error of [KindConfig] that has a [HiddenError] when one is found. unsearched lists what
+// could not be searched whole, and why.
+func (s *Sandbox) SearchView(ctx context.Context, v AgentView) (unsearched []string, err error) {
+	names, err := s.HiddenNames()
+	if err != nil || names.Empty() {
+		return nil, err
+	}
+	answer := names.Below(ctx, v.Folder)
+	answer.Places = append(answer.Places, blinding.FindIn(ctx, names, v.Texts)...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return answer.Unsearched, blinding.Found("what the agent is given", answer.Places)
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -29,7 +31,14 @@ func (e *Engine) open(r machine.Record) (*Sandbox, error) {
 	if r.Provider == localName && r.Isolation == isolation.GVisor {
 		client.Mend(func(ctx context.Context) bool { return e.listensAgain(ctx, r.Handle) })
 	}
-	return &Sandbox{engine: e, id: r.ID, runtime: client, lost: make(chan struct{})}, nil
+	keeper := lease.New(r.ID, lease.Options{
+		Ledger: e.ledger, Ended: e.ended, Now: e.now, Logger: e.log,
+		Runtime: func(ctx context.Context, request protocol.LeaseRequest) error {
+			_, err := client.PutLease(ctx, request)
+			return err
+		},
+	})
+	return &Sandbox{engine: e, id: r.ID, runtime: client, lease: keeper}, nil
 }
 
 // listensAgain has a machine of this computer that stands still to be saved listen again,

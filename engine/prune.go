@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
@@ -42,14 +43,14 @@ func (e *Engine) collector() *cachegc.Collector {
 		return image.Cached(dir).Items(ctx, refs)
 	}
 	c := &cachegc.Collector{Store: e.store, Now: e.now, Logger: e.log, References: e.references}
-	for _, items := range []cachegc.SourceFunc{e.keptLayers, e.keptVeiled, e.keptSystems, images, e.keptWheels} {
-		c.Sources = append(c.Sources, items)
+	c.Sources = []cachegc.Source{
+		cachegc.SourceFunc(e.keptLayers), e.copies, cachegc.SourceFunc(e.keptSystems), cachegc.SourceFunc(images), cachegc.SourceFunc(e.keptWheels),
 	}
 	c.Partials = []cachegc.Partials{
 		{Dir: layersDir, What: "a layer; its building was broken off", Lock: func(name string) string {
 			return filepath.Join("locks", strings.TrimSuffix(name, freshSuffix))
 		}},
-		{Dir: veiledDir, What: "a veiled copy of a model; its making was broken off", Lock: func(name string) string { return name + ".lock" }},
+		e.copies.Partials(),
 	}
 	return c
 }
@@ -67,7 +68,7 @@ func (e *Engine) references(ctx context.Context) (*cachegc.References, error) {
 		}
 		refs.Add(layerRef, noteOf(r).Layer)
 		for _, m := range r.Models {
-			refs.Add(modelRef, m.Local)
+			refs.Add(blinding.RefCopy, m.Local)
 		}
 		// What it uses may have been made long before the machine was.
 		if begun := r.CreatedAt.Add(-buildTimeout); refs.Since.IsZero() || begun.Before(refs.Since) {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/seer-engine/seer/engine/experiment"
 )
 
 // bare is an engine with folders of its own and nothing in them, and its cache.
@@ -75,29 +73,6 @@ func TestASystemThatIsNamedStays(t *testing.T) {
 	}
 	if _, err := os.Lstat(gone); !os.IsNotExist(err) { // also without the tar file, which an earlier removal has taken
 		t.Error(err)
-	}
-}
-
-func TestPythonSources(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "data [1]")
-	old(t, dir, "a.py", "x = 1")
-	if err := os.Mkdir(filepath.Join(dir, "folder.py"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	exp := &experiment.Experiment{}
-	exp.Workspace.Libraries = []string{dir}
-	for mode, more := range map[string]int{experiment.ModeNotebook: 0, experiment.ModeCLI: 1} {
-		exp.Sandbox.ExecutionMode, exp.Workspace.Init = mode, "pip install einops\n"
-		if found := pythonSources(exp); len(found) != 1+more || found[0].Path != filepath.Join(dir, "a.py") {
-			t.Errorf("%s: %+v", mode, found)
-		}
-	}
-	for code, want := range map[string]bool{"ls": true, "\ncd data\n": true, "import a\nls": false, "import a\n%pip list": true,
-		"def (": false, "x = (": false, "print(1": false, "import a b": false, "pip install a": true, "!ls": true} {
-		if magic(experiment.ModeNotebook, code) != want || magic(experiment.ModeCLI, code) {
-			t.Errorf("%q is magic: %v", code, !want)
-		}
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -26,13 +26,7 @@ type Sandbox struct {
 	engine  *Engine
 	id      string
 	runtime *client.Client
-
-	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
-	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
-	beating  sync.WaitGroup
-	lost     chan struct{} // closed once loss is known
-	loss     error
-	stopOnce sync.Once
+	lease   *lease.Keeper
 
 	mu      sync.Mutex
 	clients []*client.Client // of its services
@@ -127,14 +121,14 @@ func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
 
 // Terminate ends the sandbox and everything in it. It is idempotent.
 func (s *Sandbox) Terminate(ctx context.Context) error {
-	s.stopHeartbeat()
+	s.lease.Stop()
 	return s.engine.Terminate(ctx, s.id)
 }
 
 // Close drops the connection. A sandbox with an attached lease then ends by
 // itself when the lease runs out; one with a detached lease lives on.
 func (s *Sandbox) Close() error {
-	s.stopHeartbeat()
+	s.lease.Stop()
 	s.mu.Lock()
 	clients := s.clients
 	s.clients = nil
@@ -156,66 +150,14 @@ func (s *Sandbox) closes(c *client.Client) {
 // Detach gives the sandbox a lease of its own that ends after ttl, so that it
 // outlives the program that made it. Its hard end stays.
 func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
-	s.stopHeartbeat()
-	rec, err := s.engine.ledger.Update(ctx, s.id, func(r *machine.Record) error {
-		if !r.Live() {
-			return &Error{Kind: KindProvider, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
-		}
-		idle := r.Lease.IdleSeconds
-		r.Lease = machine.NewLease(machine.Detached, ttl, s.engine.now())
-		r.Lease.IdleSeconds = idle
-		return nil
-	})
-	if err != nil {
-		return as(KindInternal, err)
-	}
-	return as(KindProvider, s.putLease(ctx, rec, machine.Detached, ttl, seconds(rec.Lease.IdleSeconds)))
+	return s.lease.Detach(ctx, ttl)
 }
 
-// putLease tells the runtime how long it may live from now on.
-func (s *Sandbox) putLease(ctx context.Context, r machine.Record, kind machine.LeaseKind, ttl, idle time.Duration) error {
-	_, err := s.runtime.PutLease(ctx, protocol.LeaseRequest{
-		Kind: protocol.LeaseKind(kind), TTLSeconds: s.engine.within(ttl, r).Seconds(), IdleSeconds: idle.Seconds(),
-	})
-	return err
-}
-
-// within is a lease that does not outlive what the budget pays for, which may end a
-// little before the machine itself would.
-func (e *Engine) within(ttl time.Duration, r machine.Record) time.Duration {
-	if r.HardEnd.IsZero() {
-		return ttl
-	}
-	return max(min(ttl, r.HardEnd.Sub(e.now())), time.Second)
-}
-
-func (s *Sandbox) stopHeartbeat() {
-	s.stopOnce.Do(func() {
-		if s.stop != nil {
-			s.stop()
-		}
-	})
-	s.beating.Wait()
-}
-
-// beat keeps an attached lease alive, in the ledger and, once it has booted, at the
-// runtime. Neither waits for the other: a full disk here ends no machine there.
-func (s *Sandbox) beat(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	b := &heart{s: s, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
-	s.beating.Add(1)
-	go func() {
-		defer s.beating.Done()
-		tick := time.NewTicker(b.pause)
-		defer tick.Stop()
-		for b.pulse(ctx) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-		}
-	}()
+// While is a context that ends with ctx, and as soon as the machine of an attached lease
+// is known to be lost: [context.Cause] then says how. Requests alone would be tried
+// again for minutes.
+func (s *Sandbox) While(ctx context.Context) (context.Context, context.CancelFunc) {
+	return s.lease.Context(ctx)
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

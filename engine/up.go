@@ -164,7 +164,7 @@ func (u *up) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	env, err := u.engine.env(u.exp)
+	env, err := u.engine.facts().Env(u.exp)
 	if err != nil {
 		return as(KindConfig, err)
 	}
@@ -264,9 +264,9 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 		limit = bootTimeout
 	}
 	// The ledger's lease began before the machine did, and a boot may outlast it.
-	s.beat(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
+	s.lease.Start(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
 	if err := u.settle(ctx, s, limit); err != nil {
-		s.stopHeartbeat()
+		s.lease.Stop()
 		return nil, err
 	}
 	return s, nil
@@ -280,10 +280,10 @@ func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error 
 	if _, err := s.runtime.Boot(boot, client.BootOptions{Binary: u.engine.paths.RuntimeBinary}); err != nil {
 		return err
 	}
-	if err := s.putLease(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
+	if err := s.lease.Put(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
 		return err
 	}
-	s.booted.Store(true)
+	s.lease.Booted()
 	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ func (w *waking) settle(ctx context.Context) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.beat(ctx, w.rec, w.ttl(), w.idle)
+	s.lease.Start(ctx, w.rec, w.ttl(), w.idle)
 	if err := w.renew(ctx, s); err != nil {
-		s.stopHeartbeat()
+		s.lease.Stop()
 		return nil, err
 	}
 	return s, nil
@@ -44,10 +44,10 @@ func (w *waking) release(ctx context.Context, s *Sandbox) error {
 func (w *waking) renew(ctx context.Context, s *Sandbox) error {
 	boot, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
-	if err := s.putLease(boot, w.rec, machine.Attached, w.ttl(), w.idle); err != nil {
+	if err := s.lease.Put(boot, w.rec, machine.Attached, w.ttl(), w.idle); err != nil {
 		return err
 	}
-	s.booted.Store(true)
+	s.lease.Booted()
 	jupyter, err := w.renewJupyter(ctx, s)
 	if err != nil {
 		return err

@@ -1,9 +1,10 @@
-// Package veil makes a copy of a model's folder that does not tell which model it
-// is: for agents that have the whole sandbox, and are not to know.
+// Package blinding keeps the names of hidden models from agents. It makes copies of
+// models' folders that do not tell which model it is, for agents that have the whole
+// sandbox, and searches what an agent is given, and a prepared sandbox, for the names.
 //
 // What a model's code needs to know stays: the architecture, the sizes, the
 // vocabulary, the weights.
-package veil
+package blinding
 
 import (
 	"context"

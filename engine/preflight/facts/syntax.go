@@ -1,4 +1,4 @@
-package engine
+package facts
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
@@ -94,17 +95,17 @@ func special(code string) bool {
 	})
 }
 
-// syntax finds code that is no Python, with the interpreter that will run it where that is
+// CheckSyntax finds code that is no Python, with the interpreter that will run it where that is
 // on this computer. Nothing of it is run.
-func (e *Engine) syntax(ctx context.Context, exp *experiment.Experiment, f preflight.Facts, report *preflight.Report) {
-	if image := exp.Sandbox.Image; image != nil && (image.Base != "" || image.Snapshot != "") || !slices.Contains(preflight.Candidates(exp, f.Providers), localName) {
+func (c *Collector) CheckSyntax(ctx context.Context, exp *experiment.Experiment, f preflight.Facts, report *preflight.Report) {
+	if image := exp.Sandbox.Image; image != nil && (image.Base != "" || image.Snapshot != "") || !slices.Contains(preflight.Candidates(exp, f.Providers), registry.Local) {
 		return // the Python is another one
 	}
 	sources := pythonSources(exp)
 	if len(sources) == 0 {
 		return
 	}
-	python, err := e.python.At(report.Python)
+	python, err := c.Python.At(report.Python)
 	if err != nil || report.Err() != nil && exp.Sandbox.PythonVersion != "" { // it may be the Python that is not there
 		return
 	}

@@ -1,4 +1,4 @@
-package veil
+package blinding
 
 import (
 	"path/filepath"

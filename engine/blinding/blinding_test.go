@@ -1,4 +1,4 @@
-package veil_test
+package blinding_test
 
 import (
 	"archive/zip"
@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/namesearch"
-	"github.com/seer-engine/seer/engine/veil"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -70,7 +70,7 @@ func TestMake(t *testing.T) {
 		"special_tokens_map.json": `{}`,
 	})
 	dst := filepath.Join(t.TempDir(), "m")
-	report, err := veil.Make(context.Background(), src, dst, names())
+	report, err := blinding.Make(context.Background(), src, dst, names())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestMake(t *testing.T) {
 func TestWordsOfPython(t *testing.T) {
 	src := folder(t, map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "mode": "NaN"}`})
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(context.Background(), src, dst, names()); err != nil {
+	if _, err := blinding.Make(context.Background(), src, dst, names()); err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.ReadFile(filepath.Join(dst, "config.json"))
@@ -145,7 +145,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 		"odd.safetensors":              "\xff\xff\xff\xff\xff\xff\xff\xff",
 	} {
 		dst := filepath.Join(t.TempDir(), "m")
-		_, err := veil.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, names())
+		_, err := blinding.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, names())
 		if code := sdk.CodeOf(err); code != sdk.Unsupported && code != sdk.Invalid || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -157,7 +157,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 
 func TestNothingToLoad(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, names()); sdk.CodeOf(err) != sdk.Invalid {
+	if _, err := blinding.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, names()); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("got %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := veil.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, names()); err == nil {
+	if _, err := blinding.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, names()); err == nil {
 		t.Error("it went on")
 	}
 	if _, err := os.Stat(dst); !os.IsNotExist(err) {
@@ -185,7 +185,7 @@ func FuzzClean(f *testing.F) {
 			t.Fatal(err)
 		}
 		dst := filepath.Join(t.TempDir(), "m")
-		if _, err := veil.Make(context.Background(), dir, dst, names()); err != nil {
+		if _, err := blinding.Make(context.Background(), dir, dst, names()); err != nil {
 			return
 		}
 		if _, found, err := names().FindIn(context.Background(), filepath.Join(dst, "c.json")); found || err != nil {

@@ -1,0 +1,115 @@
+package blinding
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/workspace"
+)
+
+// largestEarly bounds the files that are searched before anything is rented. Larger ones
+// are searched where they have been copied to.
+const largestEarly = 64 << 20
+
+// Given is what an experiment gives to its agent.
+type Given struct {
+	Experiment *experiment.Experiment
+	Models     []machine.Model
+	Prompt     string // what the agent is told of its sandbox
+	Name       string // of the sandbox
+	Workspace  workspace.Workspace
+}
+
+// Search looks for names in what is given, before anything is rented. It is an error of
+// [errdefs.KindConfig] that has a [HiddenError] when one is found.
+func (g Given) Search(ctx context.Context, names namesearch.Names) error {
+	places := FindIn(ctx, names, g.texts())
+	files := g.Workspace.Plan(workspace.Kind(g.Experiment.Sandbox.ExecutionMode))
+	for _, f := range append(files.Sandbox, files.Agent...) {
+		place, err := searchFile(ctx, names, f)
+		if err != nil {
+			return err
+		}
+		if place != "" {
+			places = append(places, place)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	return Found("what the experiment gives to the agent", places)
+}
+
+// texts are what the agent reads of the experiment, by what it is.
+func (g Given) texts() map[string]string {
+	var variables, services []string
+	for _, m := range g.Models {
+		if m.Hidden {
+			variables = append(variables, m.VarName)
+		}
+	}
+	for _, s := range g.Experiment.Serve {
+		services = append(services, s.Name)
+	}
+	texts := map[string]string{
+		"the prompt": g.Prompt, "workspace.init": g.Experiment.Workspace.Init, "the name of the sandbox": g.Name,
+		"var_name of a model": strings.Join(variables, "\n"), "name of serve": strings.Join(services, "\n"),
+	}
+	if g.Experiment.Sandbox.Whole() {
+		texts["sandbox.python_packages"] = strings.Join(g.Experiment.Sandbox.PythonPackages, "\n")
+		texts["the environment (sandbox.env)"] = variablesText(g.Experiment.Sandbox.Env)
+	}
+	if a := g.Experiment.Agent; a != nil {
+		texts["agent.prompt"], texts["agent.command"], texts["agent.env"] = a.Prompt, strings.Join(a.Command, "\n"), variablesText(a.Env)
+	}
+	return texts
+}
+
+func variablesText(env map[string]string) string {
+	var b strings.Builder
+	for name, value := range env {
+		fmt.Fprintf(&b, "%s=%s\n", name, value)
+	}
+	return b.String()
+}
+
+// FindIn names the texts that have a name, in order.
+func FindIn(ctx context.Context, names namesearch.Names, texts map[string]string) (places []string) {
+	for _, where := range slices.Sorted(maps.Keys(texts)) {
+		if form, found := names.Find(ctx, []byte(texts[where])); found {
+			places = append(places, namesearch.Place(where, form))
+		}
+	}
+	return places
+}
+
+// searchFile says where a file of the workspace has a name; "" = nowhere.
+func searchFile(ctx context.Context, names namesearch.Names, f workspace.File) (place string, err error) {
+	if _, found := names.Find(ctx, []byte(f.Path)); found {
+		return "the name of " + f.Path, nil
+	}
+	if f.Size > largestEarly {
+		return "", nil
+	}
+	r, err := f.Open()
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(io.LimitReader(r, largestEarly))
+	if err != nil {
+		return "", err
+	}
+	form, found := names.Find(ctx, data)
+	if !found {
+		return "", nil
+	}
+	return namesearch.Place("the file "+f.Path, form), nil
+}

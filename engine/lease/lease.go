@@ -1,0 +1,192 @@
+// Package lease keeps a sandbox alive while its program lives, and no longer.
+package lease
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// Ledger is what a [Keeper] needs of the ledger.
+type Ledger interface {
+	Heartbeat(ctx context.Context, id string) (machine.Record, error)
+	Update(ctx context.Context, id string, change func(*machine.Record) error) (machine.Record, error)
+}
+
+// Options say what a [Keeper] works with. All fields must be set.
+type Options struct {
+	Ledger  Ledger
+	Runtime func(context.Context, protocol.LeaseRequest) error // gives the runtime a lease
+	Ended   func(context.Context, machine.Record) error        // nil unless the machine is known to have ended
+	Now     func() time.Time
+	Logger  hclog.Logger
+}
+
+// Keeper keeps the lease of one sandbox. It is safe for concurrent use.
+type Keeper struct {
+	o  Options
+	id string
+
+	stop     context.CancelFunc // of the heartbeat; nil when the lease is detached
+	booted   atomic.Bool        // the runtime has a lease, which heartbeats extend
+	beating  sync.WaitGroup
+	lost     chan struct{} // closed once loss is known
+	loss     error
+	stopOnce sync.Once
+}
+
+// New makes the keeper of a sandbox. It does nothing until it is told to.
+func New(id string, o Options) *Keeper {
+	return &Keeper{o: o, id: id, lost: make(chan struct{})}
+}
+
+// Start keeps an attached lease alive until [Keeper.Stop], in the ledger and, from
+// [Keeper.Booted] on, at the runtime. Neither waits for the other: a full disk here ends
+// no machine there. It may be called once.
+func (k *Keeper) Start(ctx context.Context, rec machine.Record, ttl, idle time.Duration) {
+	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
+	b := &heartbeat{k: k, rec: rec, ttl: ttl, idle: idle, pause: max(ttl/4, time.Second)}
+	k.beating.Add(1)
+	go func() {
+		defer k.beating.Done()
+		tick := time.NewTicker(b.pause)
+		defer tick.Stop()
+		for b.send(ctx) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+// Booted says that the runtime has a lease, which heartbeats extend from now on.
+func (k *Keeper) Booted() { k.booted.Store(true) }
+
+// Stop ends the heartbeats and waits for the last one. An attached lease then runs out.
+func (k *Keeper) Stop() {
+	k.stopOnce.Do(func() {
+		if k.stop != nil {
+			k.stop()
+		}
+	})
+	k.beating.Wait()
+}
+
+// Detach gives the sandbox a lease of its own that ends after ttl, so that it outlives the
+// program that made it. Its hard end stays.
+func (k *Keeper) Detach(ctx context.Context, ttl time.Duration) error {
+	k.Stop()
+	rec, err := k.o.Ledger.Update(ctx, k.id, func(r *machine.Record) error {
+		if !r.Live() {
+			return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, cmp.Or(r.Message, string(r.State)))}
+		}
+		idle := r.Lease.IdleSeconds
+		r.Lease = machine.NewLease(machine.Detached, ttl, k.o.Now())
+		r.Lease.IdleSeconds = idle
+		return nil
+	})
+	if err != nil {
+		return errdefs.Wrap(errdefs.KindInternal, err)
+	}
+	idle := time.Duration(rec.Lease.IdleSeconds) * time.Second
+	return errdefs.Wrap(errdefs.KindProvider, k.Put(ctx, rec, machine.Detached, ttl, idle))
+}
+
+// Put tells the runtime how long it may live from now on.
+func (k *Keeper) Put(ctx context.Context, r machine.Record, kind machine.LeaseKind, ttl, idle time.Duration) error {
+	return k.o.Runtime(ctx, protocol.LeaseRequest{
+		Kind: protocol.LeaseKind(kind), TTLSeconds: k.within(ttl, r).Seconds(), IdleSeconds: idle.Seconds(),
+	})
+}
+
+// within is a lease that does not outlive what the budget pays for, which may end a
+// little before the machine itself would.
+func (k *Keeper) within(ttl time.Duration, r machine.Record) time.Duration {
+	if r.HardEnd.IsZero() {
+		return ttl
+	}
+	return max(min(ttl, r.HardEnd.Sub(k.o.Now())), time.Second)
+}
+
+// Context is a context that ends with ctx, and as soon as the machine of an attached lease
+// is known to be lost: [context.Cause] then says how. Requests alone would be tried
+// again for minutes.
+func (k *Keeper) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-k.lost:
+			cancel(k.loss)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// heartbeat gives the signs of life of an attached lease, and takes those of the machine.
+type heartbeat struct {
+	k     *Keeper
+	rec   machine.Record
+	ttl   time.Duration // that a sign lasts
+	idle  time.Duration
+	pause time.Duration // between two
+	heard time.Time     // when the machine last took one
+}
+
+// send gives one sign. It is false when the machine is known to be lost. A missed one
+// is made up by the next; the lease outlives three.
+func (h *heartbeat) send(ctx context.Context) bool {
+	log := h.k.o.Logger.With("sandbox", h.k.id)
+	switch rec, err := h.k.o.Ledger.Heartbeat(ctx, h.k.id); {
+	case err == nil:
+		h.rec = rec
+	case ctx.Err() == nil:
+		log.Warn("the ledger takes no heartbeat", "error", err)
+	}
+	if !h.k.booted.Load() {
+		return true
+	}
+	sent := time.Now()
+	short, cancel := context.WithTimeout(ctx, 2*h.pause) // behind an upload it may take long
+	defer cancel()
+	err := h.k.Put(short, h.rec, machine.Attached, h.ttl, h.idle)
+	if err == nil {
+		h.heard = sent
+		return true
+	}
+	if ctx.Err() != nil {
+		return true
+	}
+	log.Warn("the machine takes no heartbeat", "error", err)
+	if err := h.missed(ctx); err != nil {
+		h.k.loss = err
+		close(h.k.lost)
+		return false
+	}
+	return true
+}
+
+// missed says why a machine that took no heartbeat is lost; nil while it may come back.
+func (h *heartbeat) missed(ctx context.Context) error {
+	if err := h.k.o.Ended(ctx, h.rec); err != nil {
+		return err
+	}
+	if h.heard.IsZero() {
+		h.heard = h.rec.ReadyAt
+	}
+	if silent := time.Since(h.heard); silent > h.ttl {
+		return &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the machine has not answered for %s, and lives no longer than that without this program", silent.Round(time.Second))}
+	}
+	return nil
+}

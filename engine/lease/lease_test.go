@@ -1,0 +1,105 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/lease"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// ledger has one record in memory.
+type ledger struct {
+	mu    sync.Mutex
+	rec   machine.Record
+	beats int
+}
+
+func (l *ledger) Heartbeat(context.Context, string) (machine.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beats++
+	return l.rec, nil
+}
+
+func (l *ledger) Update(_ context.Context, _ string, change func(*machine.Record) error) (machine.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := change(&l.rec)
+	return l.rec, err
+}
+
+func keeper(l *ledger, runtime func(protocol.LeaseRequest) error, ended error) *lease.Keeper {
+	return lease.New("sb-1", lease.Options{
+		Ledger: l, Now: time.Now, Logger: hclog.NewNullLogger(),
+		Runtime: func(_ context.Context, r protocol.LeaseRequest) error { return runtime(r) },
+		Ended:   func(context.Context, machine.Record) error { return ended },
+	})
+}
+
+// A machine that is known to have ended ends what waits for it, with the reason.
+func TestLostMachine(t *testing.T) {
+	t.Parallel()
+	ended := errors.New("the machine ended")
+	k := keeper(&ledger{}, func(protocol.LeaseRequest) error { return errors.New("no route") }, ended)
+	living, cancel := k.Context(t.Context())
+	defer cancel()
+	k.Booted()
+	k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
+	defer k.Stop()
+	select {
+	case <-living.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("nothing has ended")
+	}
+	if !errors.Is(context.Cause(living), ended) {
+		t.Errorf("got %v", context.Cause(living))
+	}
+}
+
+// Before the runtime has booted, heartbeats go to the ledger alone.
+func TestHeartbeatBeforeBoot(t *testing.T) {
+	t.Parallel()
+	l := &ledger{}
+	k := keeper(l, func(protocol.LeaseRequest) error { t.Error("the runtime was asked"); return nil }, nil)
+	k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		n := l.beats
+		l.mu.Unlock()
+		if n > 0 {
+			break
+		}
+	}
+	k.Stop()
+	k.Stop() // is idempotent
+	if l.beats != 1 {
+		t.Errorf("%d heartbeats", l.beats)
+	}
+}
+
+// A detached lease keeps the idle time and ends no later than the machine.
+func TestDetach(t *testing.T) {
+	t.Parallel()
+	l := &ledger{rec: machine.Record{ID: "sb-1", State: sdk.Running, HardEnd: time.Now().Add(time.Minute), Lease: machine.Lease{IdleSeconds: 30}}}
+	var got protocol.LeaseRequest
+	k := keeper(l, func(r protocol.LeaseRequest) error { got = r; return nil }, nil)
+	if err := k.Detach(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if got.Kind != protocol.LeaseKind(machine.Detached) || got.IdleSeconds != 30 || got.TTLSeconds > 60 || l.rec.Lease.Kind != machine.Detached {
+		t.Errorf("%+v, %+v", got, l.rec.Lease)
+	}
+	l.rec = machine.Record{ID: "sb-1", State: sdk.Stopped, Message: "ended by the user"}
+	if err := k.Detach(t.Context(), time.Hour); errdefs.KindOf(err) != errdefs.KindProvider {
+		t.Errorf("of one that has ended: %v", err)
+	}
+}
