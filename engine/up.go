@@ -136,12 +136,21 @@ type up struct {
 
 // prepare does everything that needs no machine.
 func (u *up) prepare(ctx context.Context) error {
-	if err := u.checkSnapshot(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{
+		u.checkSnapshot, u.alike, u.check, u.findRuntimes, u.readSettings, u.confirm, u.confirmed, u.readContents,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := u.alike(ctx); err != nil {
-		return err
+	if err := u.fetchModels(ctx); err != nil {
+		return as(KindConfig, err)
 	}
+	return as(KindConfig, u.veil(ctx))
+}
+
+// check finds everything that would stop the start, and decides what is rented.
+func (u *up) check(ctx context.Context) error {
 	u.report.Info(StagePreflight, "checking %s", u.exp.Name)
 	u.engine.plugins.Announce(ctx, u.exp.Sandbox.Providers, u.report)
 	report, err := u.engine.check(ctx, u.exp, u.opts.CheckOptions)
@@ -154,16 +163,25 @@ func (u *up) prepare(ctx context.Context) error {
 	for _, w := range u.plan.Warnings {
 		u.report.Warn(StagePreflight, "%s", w)
 	}
+	return nil
+}
+
+// findRuntimes finds the program for each machine that may be rented.
+func (u *up) findRuntimes(context.Context) error {
 	for _, c := range u.plan.Choices {
-		if !c.HostMounts { // what it is shows when it answers; nearly all are this
-			_, err = u.engine.paths.RuntimeBinary("linux", "amd64")
-		} else {
-			_, err = u.engine.paths.RuntimeBinary(runtime.GOOS, runtime.GOARCH)
+		system, arch := "linux", "amd64" // what a rented one is shows when it answers; nearly all are this
+		if c.HostMounts {
+			system, arch = runtime.GOOS, runtime.GOARCH
 		}
-		if err != nil {
+		if _, err := u.engine.paths.RuntimeBinary(system, arch); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// readSettings reads the secrets, and the user's settings for what installs.
+func (u *up) readSettings(context.Context) error {
 	env, err := u.engine.facts().Env(u.exp)
 	if err != nil {
 		return as(KindConfig, err)
@@ -180,27 +198,24 @@ func (u *up) prepare(ctx context.Context) error {
 	if u.settings, err = u.engine.installerSettings(env, u.exp); err != nil {
 		return err
 	}
-	if u.layer, err = u.engine.planLayer(&u.plan, u.settings); err != nil {
-		return as(KindConfig, err)
+	u.layer, err = u.engine.planLayer(&u.plan, u.settings)
+	return as(KindConfig, err)
+}
+
+// confirmed says that the user has confirmed what has to be.
+func (u *up) confirmed(context.Context) error {
+	if u.opts.Confirmed == nil {
+		return nil
 	}
-	if err := u.confirm(ctx); err != nil {
-		return err
-	}
-	if u.opts.Confirmed != nil {
-		if err := u.opts.Confirmed(); err != nil {
-			return err
-		}
-	}
+	return u.opts.Confirmed()
+}
+
+// readContents finds what is put into the sandbox.
+func (u *up) readContents(context.Context) error {
 	if err := u.readWorkspace(); err != nil {
 		return err
 	}
-	if err := u.findVSCode(); err != nil {
-		return as(KindConfig, err)
-	}
-	if err := u.fetchModels(ctx); err != nil {
-		return as(KindConfig, err)
-	}
-	return as(KindConfig, u.veil(ctx))
+	return as(KindConfig, u.findVSCode())
 }
 
 func (u *up) fetchModels(ctx context.Context) error {

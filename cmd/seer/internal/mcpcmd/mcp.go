@@ -45,18 +45,7 @@ none; without the flag a token is made for this run and shown on stderr.`,
 		Example: `  seer serve lab interface.py --as mcp --name model_tools --out .   # writes mcp.json
   npx @modelcontextprotocol/inspector --cli --config mcp.json --server model_tools --method tools/list
   seer mcp --connection model_tools.connection.json --http 127.0.0.1:8080 --http-token-file token`,
-		Args: func(_ *cobra.Command, given []string) error {
-			sources := 0
-			for _, s := range []string{m.connection, m.notebook, m.shell} {
-				if s != "" {
-					sources++
-				}
-			}
-			if len(given) > 0 || sources != 1 {
-				return cli.Usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
-			}
-			return m.check()
-		},
+		Args: func(_ *cobra.Command, given []string) error { return m.checkSource(given) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return m.run(cmd.Context())
 		},
@@ -81,6 +70,20 @@ none; without the flag a token is made for this run and shown on stderr.`,
 	f.StringSliceVar(&m.hosts, "http-host", nil, "`NAME` under which clients may reach it besides localhost")
 	f.StringSliceVar(&m.origins, "http-origin", nil, "`ORIGIN` whose pages may ask, such as https://app.example.org")
 	return c
+}
+
+// checkSource finds that not exactly one thing is to be served.
+func (m *mcpCommand) checkSource(given []string) error {
+	sources := 0
+	for _, s := range []string{m.connection, m.notebook, m.shell} {
+		if s != "" {
+			sources++
+		}
+	}
+	if len(given) > 0 || sources != 1 {
+		return cli.Usagef("seer mcp needs one of --connection FILE (the connection.json that seer serve wrote), --notebook ID|URL and --shell ID|FILE")
+	}
+	return m.check()
 }
 
 // mcpCommand is the command line of seer mcp.
