@@ -186,7 +186,7 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 	if _, err = e.driver.End(ctx, r, "ended by the user"); err != nil {
 		return as(KindProvider, err)
 	}
-	return as(KindInternal, os.RemoveAll(e.pageDir(r.ID)))
+	return as(KindInternal, e.store.RemovePageDir(r.ID))
 }
 
 // EndOverdue ends the rented machines that have not ended by themselves at the end that was

@@ -1,0 +1,60 @@
+package state_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/state"
+)
+
+// What sandboxes that live and programs that run have made stays; the rest goes.
+func TestRunDirs(t *testing.T) {
+	t.Parallel()
+	s, err := state.Open(state.Options{StateDir: t.TempDir(), CacheDir: t.TempDir(), RuntimeDir: filepath.Join(t.TempDir(), "run"), Getenv: os.Getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func(dir string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	cmd := exec.Command("true")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	gone := strconv.Itoa(cmd.Process.Pid)
+	stays := []string{made(s.RelayDir("sb-live")), made(s.PortRelayDir("sb-live", 80)), made(s.PageDir("sb-live")), made(s.ReplayDir()), made(s.AgentDir())}
+	goes := []string{made(s.RelayDir("sb-dead")), made(s.PortRelayDir("sb-dead", 80)), made(s.PageDir("sb-dead")),
+		filepath.Join(s.RuntimeDir(), "replay-"+gone+"-1"), filepath.Join(filepath.Dir(stays[4]), gone+"-1")}
+	for _, dir := range goes[3:] {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.SweepRelays(func(id string) bool { return id == "sb-live" }); err != nil {
+		t.Fatal(err)
+	}
+	made(s.AgentDir()) // sweeps its own
+	for _, dir := range stays {
+		if _, err := os.Stat(dir); err != nil {
+			t.Errorf("lost: %v", err)
+		}
+	}
+	for _, dir := range goes {
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Errorf("left: %s, %v", dir, err)
+		}
+	}
+	if err := s.RemovePageDir("sb-live"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(stays[2]); !os.IsNotExist(err) {
+		t.Errorf("the page: %v", err)
+	}
+}
