@@ -53,7 +53,7 @@ A100; H100-SXM is no other form.`,
 		if cpu && len(gpus) > 0 {
 			return cli.Usagef("--cpu and --gpu exclude each other")
 		}
-		here := !cpu && len(gpus) == 0 && len(q.Regions) == 0 && (len(providers) == 0 || slices.Contains(providers, localProvider))
+		here := !cpu && len(gpus) == 0 && q.GPUCount == 1 && len(q.Regions) == 0 && (len(providers) == 0 || slices.Contains(providers, localProvider))
 		if !cpu && len(gpus) == 0 {
 			gpus = []string{gpu.Any}
 		}
