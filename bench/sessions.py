@@ -16,7 +16,8 @@ from report import span
 
 ROUNDS = 5
 NOTEBOOK = "name: bench\nsandbox: {provider: local, isolation: bubblewrap, timeout: 25m, execution_mode: notebook}\n"
-SHELL = "name: bench\nsandbox: {provider: local, isolation: bubblewrap, timeout: 25m, execution_mode: cli}\n"
+# Its port is compared with that of a program on this computer, whose network it shares.
+SHELL = "name: bench\nsandbox: {provider: local, isolation: bubblewrap, network: host, timeout: 25m, execution_mode: cli}\n"
 PACKAGES = "name: bench\nsandbox: {provider: local, isolation: bubblewrap, timeout: 25m, execution_mode: cli, python_packages: [rich, httpx]}\n"
 
 STAGES = [
