@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What docs/embedding.md and README.md show in Go is in programs and tests that are
-// compiled, and but for README's run.
+// What docs/embedding.md and docs/tour.md show in Go is in programs and tests that are
+// compiled, and but for that of the tour run.
 func TestSnippets(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"*.go", "../embed/*.go", "../../engine/example_test.go"} {
@@ -20,7 +20,7 @@ func TestSnippets(t *testing.T) {
 			sources = append(sources, outdented(t, file))
 		}
 	}
-	for _, doc := range []string{"../../docs/embedding.md", "../../README.md"} {
+	for _, doc := range []string{"../../docs/embedding.md", "../../docs/tour.md"} {
 		parts := strings.Split("\n"+outdented(t, doc), "\n```go\n")
 		if len(parts) < 2 {
 			t.Errorf("%s shows no Go", doc)
