@@ -60,14 +60,16 @@ func (u *up) veil(ctx context.Context) error {
 func (u *up) hides() bool { return len(u.hidden.Spec().Names) > 0 }
 
 // tellsHidden finds the names of hidden models in what the experiment gives to its agent.
-// Of a model that is no folder, only the name is known yet, not its architecture.
+// Of a model that is no folder, the words of its architecture are not known yet, which may
+// be told: then it warns.
 func (e *Engine) tellsHidden(ctx context.Context, exp *experiment.Experiment, report *preflight.Report) error {
 	u := &up{engine: e, exp: exp}
-	first := -1
+	first, unknown := -1, false
 	for i, m := range exp.Sandbox.Weights() {
 		if m.Hidden && first < 0 {
 			first = i
 		}
+		unknown = unknown || m.Hidden && m.Path == ""
 		u.models = append(u.models, machine.Model{Name: m.Name, Source: m.Source, Local: m.Path, VarName: m.VarName, Hidden: m.Hidden})
 	}
 	if first < 0 {
@@ -80,8 +82,12 @@ func (e *Engine) tellsHidden(ctx context.Context, exp *experiment.Experiment, re
 	err := u.searchTexts(ctx)
 	var found *HiddenError
 	if errors.As(err, &found) {
+		severity := preflight.SeverityError
+		if unknown {
+			severity = preflight.SeverityWarning
+		}
 		at := exp.Errorf(fmt.Sprintf("sandbox.models.%d.hidden", first), found.Error(), "")
-		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *at})
+		report.Findings = append(report.Findings, preflight.Finding{Severity: severity, Error: *at})
 		return nil
 	}
 	return err

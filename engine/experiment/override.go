@@ -79,6 +79,9 @@ func (l *layers) override(assignment string) {
 func (l *layers) unset(key string) {
 	if at := strings.ReplaceAll(key, ".", delim); l.config.Exists(at) {
 		l.config.Delete(at)
+		if end := strings.LastIndex(at, delim); end > 0 && !l.config.Exists(at[:end]) {
+			l.set(at[:end], map[string]any{}) // koanf takes empty parents away, too
+		}
 	} else if !l.put(key, nil) { // a list has it, or nothing
 		return
 	}

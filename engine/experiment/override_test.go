@@ -67,6 +67,9 @@ func TestAnEmptyValueUnsetsTheField(t *testing.T) {
 		a.Serve[0].Name != b.Serve[0].Name || a.Agent.Prompt != "" || len(a.Sandbox.Models) != 0 || len(a.Sandbox.Env) != 1 {
 		t.Errorf("got %+v\nand %+v", a, b)
 	}
+	if _, err := parse("name: x\nagent: {command: [run]}\n", "agent.command="); err == nil || !strings.Contains(err.Error(), "agent.command") {
+		t.Errorf("an agent without its only field: %v", err)
+	}
 	if _, err := parse(file, "agent.prompt=# hi"); err == nil || !strings.Contains(err.Error(), "for a comment; --set-string agent.prompt=…") {
 		t.Errorf("a comment: %v", err)
 	}

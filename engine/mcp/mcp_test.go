@@ -395,6 +395,16 @@ func TestKeysStayInTheFunctionsOrder(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatIsNoJSONIsSaid(t *testing.T) {
+	for _, value := range []string{`{"a":1} junk`, `1,"x":2`, "\"\xff\""} {
+		r := newRuntime(t, function("f", ""))
+		r.returns(value)
+		if got := call(t, connect(t, mcp.Fixed(r.connection())), "f", nil); !got.IsError {
+			t.Errorf("%q gives %s", value, text(got))
+		}
+	}
+}
+
 // lockedBuffer is written to by several.
 type lockedBuffer struct {
 	mu   sync.Mutex

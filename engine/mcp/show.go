@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -44,6 +45,9 @@ type handle struct {
 // handles are in it.
 func show(b client.Body) (shown, error) {
 	if data := b.JSON(); data != nil && !b.Tagged {
+		if !utf8.Valid(data) || !json.Valid(data) { // it is passed on as it is
+			return shown{}, errors.New("it is not valid JSON")
+		}
 		return shown{json: data}, nil
 	}
 	v, err := value.Parse(b.Data, b.Tagged, value.Limits{Bytes: 16 * MaxResult})

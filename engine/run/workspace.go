@@ -90,14 +90,18 @@ func (w *workspace) begin() error {
 		w.running = running
 		return os.WriteFile(running, nil, 0o600)
 	}
-	w.running = running
-	if _, none := w.root.Lstat(outputsName); err != nil || none != nil {
+	if err != nil {
 		return err
+	}
+	if _, err := w.root.Lstat(outputsName); errors.Is(err, fs.ErrNotExist) {
+		w.running = running
+		return nil
 	}
 	kept := outputsName + ".kept-" + w.now.Format("20060102-150405")
 	if err := w.root.Rename(outputsName, kept); err != nil {
 		return fmt.Errorf("keep what an interrupted run has left in %s: %w", filepath.Join(w.dir, outputsName), err)
 	}
+	w.running = running // and not before: the next run has to know, too
 	w.warn("%s has what an earlier run made and did not collect; it is kept as %s", outputsName, kept)
 	return nil
 }

@@ -220,8 +220,15 @@ func TestOutputsOfAKilledRunAreNotThoseOfTheNext(t *testing.T) {
 			}
 			put(t, "half", dir, "outputs", "result.txt")
 			end(first)
-			second, warnings := openTest(t, dir)
 			const kept = "outputs.kept-20010909-014640"
+			inTheWay := put(t, "x", dir, kept, "x")
+			if _, err := openWorkspace(dir, notes(t, dir), time.Unix(1e9, 0).UTC(), t.Logf); err == nil {
+				t.Error("what cannot be moved is forgotten")
+			}
+			if err := os.RemoveAll(filepath.Dir(inTheWay)); err != nil {
+				t.Fatal(err)
+			}
+			second, warnings := openTest(t, dir)
 			if len(*warnings) != 1 || read(t, dir, kept, "result.txt") != "half" {
 				t.Errorf("warned %q", *warnings)
 			}

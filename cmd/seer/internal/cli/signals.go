@@ -20,7 +20,7 @@ type Stopper struct {
 
 	mu       sync.Mutex
 	cleaning string      // what a stop has to do, for the message
-	first    func() bool // takes the first Ctrl-C instead of the context; see intercept
+	first    func() bool // takes the first Ctrl-C instead of the context; see [Stopper.Intercept]
 	got      os.Signal
 	at       time.Time // when it came
 }

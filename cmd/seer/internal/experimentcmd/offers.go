@@ -3,6 +3,7 @@ package experimentcmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -71,9 +72,7 @@ func (a app) offers(ctx context.Context, providers, gpus []string, q sdk.OfferQu
 	offers, failure := e.Offers(ctx, providers, engine.OfferQueries(q, gpus), a.UI.Progress)
 	if here && !slices.ContainsFunc(offers, func(o engine.ProviderOffer) bool { return o.Provider == localProvider }) {
 		own, err := e.Offers(ctx, []string{localProvider}, engine.OfferQueries(q, nil), nil)
-		if err != nil {
-			return err
-		}
+		failure = errors.Join(failure, err)
 		offers = append(own, offers...) // it costs nothing
 	}
 	shown := []engine.ProviderOffer{}
