@@ -215,3 +215,19 @@ func withoutLine(what string) string {
 	}
 	return name + " in " + after
 }
+
+// TestNoLargeFile keeps programs that somebody has built out of the repository.
+func TestNoLargeFile(t *testing.T) {
+	const most = 512 << 10
+	cmd := exec.Command("git", "ls-files", "-z")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if info, err := os.Lstat("../../" + name); err == nil && info.Size() > most {
+			t.Errorf("%s has %d bytes, and at most %d are allowed", name, info.Size(), most)
+		}
+	}
+}
