@@ -225,7 +225,7 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	}
 	removed, err := e.collector().SweepPartials(ctx)
 	report.Cleaned = append(report.Cleaned, asItems(removed)...)
-	if err := errors.Join(err, e.sweepRelays(), e.sweepNotes(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
+	if err := errors.Join(err, e.sweepRelays(), e.store.SweepNotes(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
 		return report, as(KindInternal, err)
 	}
 	if len(providers) > 0 && !slices.Contains(providers, localName) {

@@ -1,12 +1,6 @@
 package engine
 
-import (
-	"errors"
-	"io/fs"
-	"path/filepath"
-
-	"github.com/seer-engine/seer/engine/state"
-)
+import "github.com/seer-engine/seer/engine/state"
 
 // AgentDir makes a private folder on disk for what gVisor keeps of an agent that this
 // program runs. Whoever made it calls [Engine.RemoveAgentDir]; what programs that were
@@ -45,19 +39,6 @@ func (e *Engine) PageDir(sandbox string) (string, error) {
 func (e *Engine) ReplayDir() (string, error) {
 	dir, err := e.store.ReplayDir()
 	return dir, as(KindInternal, err)
-}
-
-// sweepNotes removes what killed writers have left of what is noted of runs, of surfaces and
-// of what the user has confirmed.
-func (e *Engine) sweepNotes() error {
-	base, err := e.store.Dir()
-	errs := []error{err}
-	for _, name := range []string{"surfaces", "surfaces/runs", "trust", "trust/confirmed", "trust/ran", "trust/records"} {
-		if err := state.Sweep(filepath.Join(base, name)); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // sweepRelays removes what the runs of ended sandboxes have left.

@@ -102,6 +102,18 @@ func Sweep(dir string) error {
 	return errors.Join(errs...)
 }
 
+// SweepNotes removes what killed writers have left of what is noted of surfaces, of runs and
+// of what the user has confirmed.
+func (s *Store) SweepNotes() error {
+	var errs []error
+	for _, name := range []string{"surfaces", "surfaces/runs", "trust", "trust/confirmed", "trust/ran", "trust/records"} {
+		if err := Sweep(filepath.Join(s.stateDir, name)); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // SweepLinks removes links in dir that have led nowhere for so long that nobody is
 // about to make their target.
 func SweepLinks(dir string) error {
