@@ -22,7 +22,7 @@ const largestEarly = 64 << 20
 type Given struct {
 	Experiment *experiment.Experiment
 	Models     []machine.Model
-	Prompt     string // what the agent is told of its sandbox
+	Prompt     string // what the prompt says about the sandbox
 	Name       string // of the sandbox
 	Workspace  workspace.Workspace
 }

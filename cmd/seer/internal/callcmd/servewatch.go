@@ -78,7 +78,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// serveIfChanged serves the file if it is another one than before. What does not load is told,
+// serveIfChanged serves the file if it has changed. What does not load is told,
 // and what was served stays.
 func (w *watcher) serveIfChanged(ctx context.Context) error {
 	data, err := os.ReadFile(w.file)

@@ -45,7 +45,7 @@ func (t *Terminal) Moved(stage string, bytes, total int64) {
 	}
 }
 
-// Working shows a step of which nothing else is told, at a terminal, until done.
+// Working shows a step without events of its own, at a terminal, until done.
 func (t *Terminal) Working(stage, text string) (done func()) {
 	t.Show(stage, text)
 	return t.Hide
