@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/codeserver"
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
@@ -95,7 +95,7 @@ func (d *Doctor) checkIsolation(ctx context.Context) []Finding {
 
 // checkNetwork tries what connects sandboxes with network: open.
 func (d *Doctor) checkNetwork(ctx context.Context) Finding {
-	tool, err := gate.DetectUplink(ctx)
+	tool, err := netproxy.DetectUplink(ctx)
 	if err == nil {
 		return Finding{Name: networkName, OK: true, Detail: "connected by " + tool}
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,7 +26,7 @@ func check(spec sdk.MachineSpec) error {
 	case (spec.Network == "hosts") != (len(spec.NetworkHosts) > 0):
 		return sdk.Errorf(sdk.Invalid, "the network hosts and a list of hosts go together")
 	}
-	if _, err := gate.ParseHosts(spec.NetworkHosts); err != nil {
+	if _, err := netproxy.ParseHosts(spec.NetworkHosts); err != nil {
 		return sdk.Errorf(sdk.Invalid, "%v", err)
 	}
 	return nil

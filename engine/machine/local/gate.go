@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -100,16 +100,16 @@ func hostPorts(spec *sdk.MachineSpec) (ports []int, err error) {
 func hostSocket(port int) string { return "host-" + strconv.Itoa(port) }
 
 // inside is what the runtime is told of the gate.
-func (g *gateNote) inside() gate.Inside {
-	in := gate.Inside{Dir: "/run/seer/ports"}
+func (g *gateNote) inside() netproxy.Inside {
+	in := netproxy.Inside{Dir: "/run/seer/ports"}
 	for _, port := range g.Ports {
 		in.Ports = append(in.Ports, port.Port)
 	}
 	for _, port := range g.HostPorts {
-		in.HostPorts = append(in.HostPorts, gate.Out{Port: port, Socket: "/run/seer/" + hostSocket(port)})
+		in.HostPorts = append(in.HostPorts, netproxy.Out{Port: port, Socket: "/run/seer/" + hostSocket(port)})
 	}
 	if g.proxied() {
-		in.Proxy, in.ProxyPort = "/run/seer/proxy", gate.ProxyPort
+		in.Proxy, in.ProxyPort = "/run/seer/proxy", netproxy.ProxyPort
 	}
 	return in
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seer-engine/seer/engine/gate"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -22,7 +22,7 @@ import (
 // that nobody takes a port in between.
 type sockets struct {
 	files     []*os.File
-	config    gate.Config
+	config    netproxy.Config
 	proxied   bool
 	hostPorts []int
 }
@@ -46,7 +46,7 @@ func (s *sockets) close() {
 // listen opens the ports of this computer, and writes down which they are. other: another
 // one will do where that is allowed and the wished one is taken.
 func (g *gateNote) listen(other bool) (s *sockets, err error) {
-	s = &sockets{config: gate.Config{Hosts: g.Hosts, Open: g.Open && g.Tool == ""}, proxied: g.proxied(), hostPorts: g.HostPorts}
+	s = &sockets{config: netproxy.Config{Hosts: g.Hosts, Open: g.Open && g.Tool == ""}, proxied: g.proxied(), hostPorts: g.HostPorts}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -63,7 +63,7 @@ func (g *gateNote) listen(other bool) (s *sockets, err error) {
 		if err != nil {
 			return s, fmt.Errorf("keep port %d: %w", port.Outside, err)
 		}
-		s.config.Ports = append(s.config.Ports, gate.Port{Port: port.Port, File: s.add(f)})
+		s.config.Ports = append(s.config.Ports, netproxy.Port{Port: port.Port, File: s.add(f)})
 	}
 	return s, nil
 }
@@ -98,7 +98,7 @@ func (s *sockets) reachable(f folder) error {
 		if err != nil {
 			return err
 		}
-		s.config.HostPorts = append(s.config.HostPorts, gate.Port{Port: port, File: file})
+		s.config.HostPorts = append(s.config.HostPorts, netproxy.Port{Port: port, File: file})
 	}
 	return nil
 }

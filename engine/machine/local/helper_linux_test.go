@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/image/registry"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -51,7 +51,7 @@ const patience = 2 * time.Minute // for what must come
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "gate" {
-		os.Exit(gate.Main(os.Stdin, os.Stderr))
+		os.Exit(netproxy.Main(os.Stdin, os.Stderr))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "watchdog" {
 		os.Exit(watchdog.Main(os.Args[2], os.Stdout, os.Stderr))

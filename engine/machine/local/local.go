@@ -17,9 +17,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -69,7 +69,7 @@ func New(o Options) sdk.Provider {
 	if o.GPUs == nil {
 		o.GPUs = isolation.GPUs
 	}
-	return &provider{Options: o, at: func(string) {}, patience: pullStep, detectUplink: gate.DetectUplink}
+	return &provider{Options: o, at: func(string) {}, patience: pullStep, detectUplink: netproxy.DetectUplink}
 }
 
 type provider struct {
@@ -80,7 +80,7 @@ type provider struct {
 	pulls   pulls
 
 	patience     time.Duration                             // [pullStep]
-	detectUplink func(ctx context.Context) (string, error) // [gate.DetectUplink]
+	detectUplink func(ctx context.Context) (string, error) // [netproxy.DetectUplink]
 	sharesOpen   bool                                      // tests of attacks: network open is network host
 	unwatched    bool                                      // tests do without a watchdog
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -190,7 +190,7 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 		HostSockets: n.Gate != nil && (n.Gate.proxied() || len(n.Gate.HostPorts) > 0),
 	}
 	if n.Gate.connected() {
-		spec.Nameserver = gate.Nameserver
+		spec.Nameserver = netproxy.Nameserver
 	}
 	if err := showGPUs(&spec, b.gpus, b.taken, n.Isolation); err != nil {
 		return nil, err

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -57,7 +57,7 @@ func (p *provider) rememberedUplink() (string, bool) {
 	}
 	have, err := os.ReadFile(p.uplinkFile())
 	tool, _, _ := strings.Cut(string(have), " ")
-	return tool, err == nil && gate.UplinkTools(tool) != "" && string(have) == uplinkTrial(tool)
+	return tool, err == nil && netproxy.UplinkTools(tool) != "" && string(have) == uplinkTrial(tool)
 }
 
 func (p *provider) forgetUplink() {
@@ -68,7 +68,7 @@ func (p *provider) forgetUplink() {
 func (p *provider) uplinkFile() string { return filepath.Join(p.Dir, "uplink-works") }
 
 func uplinkTrial(tool string) string {
-	return fmt.Sprintf("%s %s %d %s", tool, proc.BootID(), os.Geteuid(), gate.UplinkTools(tool))
+	return fmt.Sprintf("%s %s %d %s", tool, proc.BootID(), os.Geteuid(), netproxy.UplinkTools(tool))
 }
 
 // way is the gate of a machine, and what its user should know of it.

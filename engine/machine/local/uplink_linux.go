@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -25,7 +25,7 @@ func (p *provider) uplink(ctx context.Context, f folder, n *note, s *sockets) (*
 	if err != nil {
 		return nil, err
 	}
-	u := &gate.Uplink{Namespace: s.add(namespace), PID: pid, Tool: n.Gate.Tool}
+	u := &netproxy.Uplink{Namespace: s.add(namespace), PID: pid, Tool: n.Gate.Tool}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (p *provider) namespace(ctx context.Context, f folder, n *note) (namespace 
 		}
 		if ok {
 			pid = inside.PID
-			namespace, err = gate.NamespaceOf(pid)
+			namespace, err = netproxy.NamespaceOf(pid)
 		}
 		return ok && err == nil || !alive(n.Outer)
 	})
@@ -68,7 +68,7 @@ func (c *connecting) wait(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case string(words) == gate.Connected:
+	case string(words) == netproxy.Connected:
 		return nil
 	case len(words) > 0:
 		return sdk.Errorf(sdk.Unavailable, "connect the sandbox to the Internet: %s; set network: none, or a list of hosts", words)

@@ -8,16 +8,16 @@ import (
 	"context"
 	"os"
 
-	"github.com/seer-engine/seer/engine/gate"
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 )
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == "gate" {
-		os.Exit(gate.Main(os.Stdin, os.Stderr))
+		os.Exit(netproxy.Main(os.Stdin, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "search" {
 		os.Exit(namesearch.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))

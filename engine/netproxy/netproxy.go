@@ -1,11 +1,11 @@
-// Package gate is the door of a machine that has a network of its own on this
+// Package netproxy is the door of a machine that has a network of its own on this
 // computer: a small program outside of it that leads ports of this computer to
 // ports inside, and lets what is inside reach the hosts it may and no others: by a
 // proxy, or by a tool that connects its network namespace to the Internet.
 //
 // The program gets its sockets and what it watches as open files, so that nothing
 // is free to be taken while it starts. It ends with the machine.
-package gate
+package netproxy
 
 import "encoding/json"
 

@@ -1,4 +1,4 @@
-package gate
+package netproxy
 
 // Uplink is a network namespace that the gate connects to the Internet, but not to this
 // computer.
