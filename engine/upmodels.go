@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/modelload"
 )
 
 // modelField is where the experiment names one of its weights: a base model that is not
@@ -26,7 +26,7 @@ func (u *up) modelField(i int) string {
 
 // modelError says of an error of a model where the experiment has it.
 func (u *up) modelError(i int, m experiment.Model, err error) error {
-	var fault *loading.Fault
+	var fault *modelload.Fault
 	if errors.As(err, &fault) {
 		return u.exp.Errorf(u.modelField(i), "the model `"+m.Name+"` cannot be loaded: "+fault.Message, fault.Hint)
 	}
@@ -40,5 +40,5 @@ func (u *up) checkModel(i int, dir string) error {
 		return nil
 	}
 	models := u.exp.Sandbox.Models
-	return loading.Check(dir, i < len(models) && models[i].IsPEFT)
+	return modelload.Check(dir, i < len(models) && models[i].IsPEFT)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/interpreter"
-	"github.com/seer-engine/seer/engine/loading"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -204,7 +204,7 @@ func (u *up) setup() []notebook.SetupCell {
 	cells := []notebook.SetupCell{{Name: "workspace", Code: setupWorkspace, Hidden: true}}
 	if w := u.exp.Workspace; !w.NoPreload {
 		for _, m := range u.exp.Sandbox.Models {
-			cells = append(cells, notebook.SetupCell{Name: "model " + m.VarName, Code: loading.Code(u.loadable(m)), Hidden: !w.ShowsLoading})
+			cells = append(cells, notebook.SetupCell{Name: "model " + m.VarName, Code: modelload.Code(u.loadable(m)), Hidden: !w.ShowsLoading})
 		}
 	}
 	if u.exp.Workspace.Init != "" {
@@ -223,8 +223,8 @@ _os.chdir(WORKSPACE)
 del _os, _sys
 `
 
-func (u *up) loadable(m experiment.Model) loading.Model {
-	l := loading.Model{Variable: m.VarName, Tokenizer: m.TokenizerName(), Path: m.SandboxPath(), DType: m.DType, Device: m.Device, BlankAdapter: m.LoadAsPEFT}
+func (u *up) loadable(m experiment.Model) modelload.Model {
+	l := modelload.Model{Variable: m.VarName, Tokenizer: m.TokenizerName(), Path: m.SandboxPath(), DType: m.DType, Device: m.Device, BlankAdapter: m.LoadAsPEFT}
 	for _, base := range u.exp.Sandbox.Weights() {
 		if m.IsPEFT && base.Name == m.BaseModel {
 			l.Base = base.SandboxPath()

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -108,7 +108,7 @@ func (s Scan) python(ctx context.Context, in Sandbox) (map[string]string, error)
 	if in.Python == nil {
 		return map[string]string{}, nil
 	}
-	text, err := in.Python(ctx, loading.Look(s.Variables))
+	text, err := in.Python(ctx, modelload.Look(s.Variables))
 	if err != nil {
 		return nil, fmt.Errorf("look at what is prepared: %w", err)
 	}

@@ -1,4 +1,4 @@
-package loading_test
+package modelload_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/modelload"
 )
 
 // run runs Python code, in a folder that has the modules that it imports.
@@ -43,7 +43,7 @@ func TestCodeSaysWhatIsWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code := loading.Code(loading.Model{Variable: "model", Tokenizer: "tokenizer", Path: "/models/né 'x\"y\\z"})
+	code := modelload.Code(modelload.Model{Variable: "model", Tokenizer: "tokenizer", Path: "/models/né 'x\"y\\z"})
 	out := run(t, dir, "import sys\nsys.path.insert(0, '')\ntry:\n    exec(sys.stdin.read())\nexcept FileNotFoundError as e:\n    print(e)\n", code)
 	if want := "/models/né 'x\"y\\z has no config.json, so transformers cannot load it as a model\n"; out != want {
 		t.Errorf("got %q", out)
@@ -51,7 +51,7 @@ func TestCodeSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestLook(t *testing.T) {
-	code := "class C:\n    name_or_path = '/models/x'\n    def __repr__(self): return 'the repr of C'\nmodel = C()\n" + loading.Look([]string{"model", "none"}) +
+	code := "class C:\n    name_or_path = '/models/x'\n    def __repr__(self): return 'the repr of C'\nmodel = C()\n" + modelload.Look([]string{"model", "none"}) +
 		"assert '_seer_look' not in globals()\n"
 	var seen map[string]string
 	if err := json.Unmarshal([]byte(run(t, t.TempDir(), code, "", "TELLING=great-model")), &seen); err != nil {

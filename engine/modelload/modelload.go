@@ -1,7 +1,7 @@
-// Package loading makes the Python that puts models into a kernel or an interpreter
+// Package modelload makes the Python that puts models into a kernel or an interpreter
 // before an agent uses it, and that looks whether a hidden model's name can be found
 // there.
-package loading
+package modelload
 
 import (
 	_ "embed"

@@ -1,4 +1,4 @@
-package loading
+package modelload
 
 import (
 	"encoding/binary"

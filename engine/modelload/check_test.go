@@ -1,4 +1,4 @@
-package loading_test
+package modelload_test
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/loading"
+	"github.com/seer-engine/seer/engine/modelload"
 )
 
 // tensors is a file of safetensors.
@@ -83,8 +83,8 @@ func TestCheck(t *testing.T) {
 		"an adapter is cut":     {beside("adapter_model.safetensors", ""), true, "adapter_model.safetensors is damaged: it has 0 bytes"},
 		"an adapter is left":    {with("adapter_model.safetensors", ""), false, ""},
 	} {
-		err := loading.Check(folder(t, c.files), c.adapter)
-		var fault *loading.Fault
+		err := modelload.Check(folder(t, c.files), c.adapter)
+		var fault *modelload.Fault
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -99,7 +99,7 @@ func FuzzCheckTensors(f *testing.F) {
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255})
 	f.Add([]byte(tensors(`{"w":{"data_offsets":[-1,1e400]}}`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		err := loading.Check(folder(t, map[string]string{"config.json": "{}", "model.safetensors": string(data)}), false)
+		err := modelload.Check(folder(t, map[string]string{"config.json": "{}", "model.safetensors": string(data)}), false)
 		if err == nil && len(data) < 8 {
 			t.Errorf("%q is no file of safetensors", data)
 		}
