@@ -8,11 +8,11 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 // HiddenError says that the name of a hidden model can be found where an agent looks, or
@@ -130,7 +130,7 @@ func (u *up) probe(ctx context.Context, s *Sandbox) error {
 		in.Python = s.runHidden
 	case experiment.ModeCLI:
 		in.Python = func(ctx context.Context, code string) (string, error) {
-			return interpreter.Execute(ctx, s.runtime, interpreter.Python{}, code)
+			return repl.Execute(ctx, s.runtime, repl.Python{}, code)
 		}
 	}
 	return scan.Search(ctx, in)

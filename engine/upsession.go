@@ -9,12 +9,12 @@ import (
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -169,11 +169,11 @@ func (u *up) setupError(what string, err error) error {
 // interpreter prepares the Python of the session, as it does a kernel.
 func (u *up) interpreter(ctx context.Context, s *Sandbox) error {
 	u.report.Info(StageSession, "preparing the interpreter%s", u.loadingText())
-	var setup []interpreter.Setup
+	var setup []repl.Setup
 	for _, c := range u.setup() {
-		setup = append(setup, interpreter.Setup(c))
+		setup = append(setup, repl.Setup(c))
 	}
-	if err := interpreter.Prepare(ctx, s.runtime, interpreter.Python{Setup: setup}); err != nil {
+	if err := repl.Prepare(ctx, s.runtime, repl.Python{Setup: setup}); err != nil {
 		return u.setupError("prepare the interpreter", err)
 	}
 	return nil

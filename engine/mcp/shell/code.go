@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // clipText is what was kept, without colours and at most about n bytes of it; whole says
 // where all of it is.
-func clipText(c *interpreter.Clip, n int, whole string) string {
+func clipText(c *repl.Clip, n int, whole string) string {
 	head, tail, omitted := c.Parts()
 	if omitted == 0 {
 		return front.CutMiddle(plain(head+tail), n, whole)
@@ -26,7 +26,7 @@ func clipText(c *interpreter.Clip, n int, whole string) string {
 }
 
 // share divides what an answer may have among its texts: the short ones are whole.
-func share(room int, texts ...*interpreter.Clip) []int {
+func share(room int, texts ...*repl.Clip) []int {
 	parts, open := make([]int, len(texts)), len(texts)
 	for open > 0 {
 		each, before := room/open, open
@@ -77,13 +77,13 @@ func (l *lastInterpreter) changed(nonce string) bool {
 const interruptGrace = 5 * time.Second
 
 // interrupt ends code: takes it back if it has not begun, else interrupts it.
-func interrupt(ctx context.Context, c *client.Client, i interpreter.Interpreter, t *task) error {
+func interrupt(ctx context.Context, c *client.Client, i repl.Interpreter, t *task) error {
 	taken, err := i.Withdraw(ctx, c, t.id)
 	switch {
 	case err != nil:
 		return err
 	case taken:
-		t.code.Set(func() { t.code.Status = interpreter.Interrupted })
+		t.code.Set(func() { t.code.Status = repl.Interrupted })
 		t.drop()
 		return nil
 	}

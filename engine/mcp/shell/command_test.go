@@ -11,9 +11,9 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 func TestCommandsGiveTheirExitCodeAndStreams(t *testing.T) {
@@ -147,7 +147,7 @@ func TestLongOutputIsCutInTheMiddleAndIsThereAsAWhole(t *testing.T) {
 	s := agent(t, shell.Options{})
 	a := use(t, s, "run_command", object{"command": "seq 1 60000; echo end >&2"})
 	out := a.text("stdout")
-	if len(out) > interpreter.MaxOutput+300 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "59999\n60000\n") || !strings.Contains(out, "[cut by Seer: ") {
+	if len(out) > repl.MaxOutput+300 || !strings.HasPrefix(out, "1\n2\n") || !strings.HasSuffix(out, "59999\n60000\n") || !strings.Contains(out, "[cut by Seer: ") {
 		t.Fatalf("%d bytes: %.100q … %q", len(out), out, out[len(out)-100:])
 	}
 	id := a.text("process_id")
@@ -191,7 +191,7 @@ func TestAFloodOfOutputIsNoFloodHere(t *testing.T) {
 	s := agent(t, shell.Options{})
 	a := use(t, s, "run_command", object{"command": "head -c 100000000 /dev/zero | tr '\\0' x; echo; echo done"})
 	a.want(t, object{"exit_code": 0.0})
-	if out := a.text("stdout"); len(out) > interpreter.MaxOutput+300 || !strings.HasSuffix(out, "x\ndone\n") || !strings.Contains(out, "[cut by Seer: 9998") {
+	if out := a.text("stdout"); len(out) > repl.MaxOutput+300 || !strings.HasSuffix(out, "x\ndone\n") || !strings.Contains(out, "[cut by Seer: 9998") {
 		t.Errorf("%d bytes, %.50q", len(out), out)
 	}
 }

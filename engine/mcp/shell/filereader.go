@@ -8,8 +8,8 @@ import (
 	"hash"
 	"unicode/utf8"
 
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 // sniffed is how much of a file decides what it is.
@@ -51,7 +51,7 @@ func (f *fileReader) Write(data []byte) (int, error) {
 		f.take(data)
 	}
 	if f.more {
-		return 0, interpreter.ErrEnough
+		return 0, repl.ErrEnough
 	}
 	return n, nil
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 const (
@@ -29,7 +29,7 @@ type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
 	if len(*l)+len(data) > front.MaxImage {
-		return 0, interpreter.ErrEnough
+		return 0, repl.ErrEnough
 	}
 	*l = append(*l, data...)
 	return len(data), nil
@@ -113,7 +113,7 @@ func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readA
 	}
 	r := readResult{Path: a.Path, Size: e.Size}
 	f := &fileReader{offset: a.Offset, limit: a.Limit, most: front.TextOf(req.Session, maxPiece)}
-	if _, err := c.Files().Read(ctx, real, f); err != nil && !errors.Is(err, interpreter.ErrEnough) {
+	if _, err := c.Files().Read(ctx, real, f); err != nil && !errors.Is(err, repl.ErrEnough) {
 		return front.Failure(explain(err))
 	}
 	if !f.decided {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 type processArgs struct {
@@ -104,7 +104,7 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 			continue
 		}
 		l := listed{ProcessID: p.ID, Name: p.Name, Command: front.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
-		if p.Name == interpreter.Name {
+		if p.Name == repl.Name {
 			l.Command = "the interpreter of run_python"
 		}
 		end := time.Now().Unix()
@@ -139,7 +139,7 @@ const maxPiece = front.MaxText
 
 func (s *server) processOutput(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
 	if a.Limit <= 0 {
-		a.Limit = interpreter.MaxOutput
+		a.Limit = repl.MaxOutput
 	}
 	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, front.TextOf(req.Session, maxPiece)))
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *server) processOutput(ctx context.Context, req *mcp.CallToolRequest, a 
 // output is a piece from an offset on; without one, the end.
 func (s *server) output(ctx context.Context, id string, offset *int64, limit int) (outputResult, error) {
 	process, from := id, int64(0)
-	var code *interpreter.Run
+	var code *repl.Run
 	if t := s.tasks.get(id); t != nil && t.code != nil {
 		code = t.code
 		if process, from = code.Where(); process == "" {
@@ -177,13 +177,13 @@ func (s *server) output(ctx context.Context, id string, offset *int64, limit int
 		r.State = code.State()
 	}
 	r.Next, _, err = c.Processes().Output(ctx, process, from, false, out, errs)
-	if err != nil && !errors.Is(err, interpreter.ErrEnough) {
+	if err != nil && !errors.Is(err, repl.ErrEnough) {
 		return outputResult{}, err
 	}
 	if code == nil && p.State == protocol.ProcessExited {
 		r.ExitCode = &p.ExitCode
 	}
-	r.Offset, r.Output, r.More = from, plain(piece.String()), errors.Is(err, interpreter.ErrEnough)
+	r.Offset, r.Output, r.More = from, plain(piece.String()), errors.Is(err, repl.ErrEnough)
 	if piece.dropped > 0 {
 		r.Output = fmt.Sprintf("[cut by Seer: %d bytes before this; offset 0 begins with the first]\n", piece.dropped) + r.Output
 	}
@@ -213,7 +213,7 @@ func (w *pieceWriter) Write(data []byte) (int, error) {
 		return n, nil
 	}
 	if w.Len() > 0 && w.Len()+len(data) > w.limit {
-		return 0, interpreter.ErrEnough
+		return 0, repl.ErrEnough
 	}
 	return w.Buffer.Write(data)
 }

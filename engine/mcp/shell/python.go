@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 type pythonArgs struct {
@@ -22,8 +22,8 @@ type pythonArgs struct {
 	Background bool    `json:"background"`
 }
 
-func (s *server) python() interpreter.Python {
-	return interpreter.Python{Python: s.opts.Python, Workdir: s.opts.Workdir}
+func (s *server) python() repl.Python {
+	return repl.Python{Python: s.opts.Python, Workdir: s.opts.Workdir}
 }
 
 func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pythonArgs) *mcp.CallToolResult {
@@ -38,8 +38,8 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 		return front.Failure(err)
 	}
 	t := newTask(newID("x-"), "run_python")
-	t.code = interpreter.NewRun(t.id)
-	started := make(chan interpreter.Interpreter, 1)
+	t.code = repl.NewRun(t.id)
+	started := make(chan repl.Interpreter, 1)
 	t.cancel = func(ctx context.Context) error {
 		select {
 		case i := <-started:
@@ -64,9 +64,9 @@ func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pyth
 }
 
 // execute runs code to its end and gives its images.
-func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<- interpreter.Interpreter) ([]mcp.Content, error) {
+func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<- repl.Interpreter) ([]mcp.Content, error) {
 	ctx, run := s.ctx, t.code
-	i, why, err := interpreter.Ensure(ctx, c, s.python(), a.Restart)
+	i, why, err := repl.Ensure(ctx, c, s.python(), a.Restart)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<-
 	t.drop = stop
 	run.Set(func() { run.Process, run.Nonce, run.From = i.Process.ID, i.Nonce, now.OutputBytes })
 	if a.Code == "" {
-		run.Set(func() { run.Status = interpreter.OK })
+		run.Set(func() { run.Status = repl.OK })
 		return nil, nil
 	}
 	if err := i.Submit(ctx, c, t.id, a.Code); err != nil {
@@ -106,18 +106,18 @@ func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<-
 	_, end, err := c.Processes().Output(follow, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
-		run.Set(func() { run.Status, run.Dead = interpreter.Died, end })
+		run.Set(func() { run.Status, run.Dead = repl.Died, end })
 		return nil, nil
-	case errors.Is(err, interpreter.ErrEnough):
+	case errors.Is(err, repl.ErrEnough):
 		return s.pictures(ctx, c, i, run), nil
-	case run.State() == interpreter.Interrupted:
+	case run.State() == repl.Interrupted:
 		return nil, nil
 	}
 	return nil, lost(err)
 }
 
 // pictures are the images of code as content.
-func (s *server) pictures(ctx context.Context, c *client.Client, i interpreter.Interpreter, run *interpreter.Run) []mcp.Content {
+func (s *server) pictures(ctx context.Context, c *client.Client, i repl.Interpreter, run *repl.Run) []mcp.Content {
 	data, err := i.Fetch(ctx, c, run.Images)
 	if err != nil {
 		s.log.Warn("an image could not be fetched", "error", err)
@@ -181,7 +181,7 @@ func codeAnswer(t *task, room int) *mcp.CallToolResult {
 	if run.Dead == nil {
 		return front.Answer(r, t.images...)
 	}
-	lost := "The interpreter has ended while the code ran: " + interpreter.Fate(*run.Dead) + ". All variables are gone; the next run_python starts a new one."
+	lost := "The interpreter has ended while the code ran: " + repl.Fate(*run.Dead) + ". All variables are gone; the next run_python starts a new one."
 	if run.TimedOut {
 		lost = "The code did not end when it was interrupted after its time (end_after), so its interpreter was killed. All variables are gone; the next run_python starts a new one."
 	}

@@ -10,9 +10,9 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -141,7 +141,7 @@ func TestADeadInterpreterIsSaid(t *testing.T) {
 // Code that ends while it is about to be killed does not have the code of others killed in its place.
 func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	c, ctx := box(t).admin, t.Context()
-	i, _, err := interpreter.Ensure(ctx, c, interpreter.Python{}, true)
+	i, _, err := repl.Ensure(ctx, c, repl.Python{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	}
 	submit("x-ended", "kept = 'still here'")
 	for range 2 { // the first waits for the end of that
-		if got, err := interpreter.Execute(ctx, c, interpreter.Python{}, "print(kept)"); got != "still here\n" || err != nil {
+		if got, err := repl.Execute(ctx, c, repl.Python{}, "print(kept)"); got != "still here\n" || err != nil {
 			t.Fatalf("%q, %v", got, err)
 		}
 		if killed, err := i.Kill(ctx, c, "x-ended"); killed || err != nil {
@@ -181,7 +181,7 @@ func TestOnlyTheCodeThatIsMeantIsKilled(t *testing.T) {
 	}
 
 	// One of another version does not say what runs.
-	if i, _, err = interpreter.Ensure(ctx, c, interpreter.Python{}, true); err != nil {
+	if i, _, err = repl.Ensure(ctx, c, repl.Python{}, true); err != nil {
 		t.Fatal(err)
 	}
 	i.Process.Argv = []string{"python3", "-u", "-c", "another program", i.Nonce}
@@ -235,12 +235,12 @@ Picture()`})
 
 func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 	b := box(t)
-	err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Setup: []interpreter.Setup{{Name: "good", Code: "a = 1"}, {Name: "init", Code: "b = a + 1\nprint('loading')\nraise ValueError('no such layer')"}}})
+	err := repl.Prepare(t.Context(), b.admin, repl.Python{Setup: []repl.Setup{{Name: "good", Code: "a = 1"}, {Name: "init", Code: "b = a + 1\nprint('loading')\nraise ValueError('no such layer')"}}})
 	var call *protocol.CallError
 	if !errors.As(err, &call) || call.Type != "ValueError" || call.Message != "no such layer" || !strings.Contains(call.Traceback, `File "<init>", line 3`) {
 		t.Fatalf("got %v", err)
 	}
-	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Setup: []interpreter.Setup{{Name: "models", Code: "model = 'loaded'"}}}); err != nil {
+	if err := repl.Prepare(t.Context(), b.admin, repl.Python{Setup: []repl.Setup{{Name: "models", Code: "model = 'loaded'"}}}); err != nil {
 		t.Fatal(err)
 	}
 	s := agent(t, shell.Options{})
@@ -254,10 +254,10 @@ func TestTheSetUpRunsFirstAndAgain(t *testing.T) {
 	if !strings.Contains(a.text("note"), "as was asked for") {
 		t.Errorf("note %q", a.text("note"))
 	}
-	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{}); err != nil {
+	if err := repl.Prepare(t.Context(), b.admin, repl.Python{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := interpreter.Prepare(t.Context(), b.admin, interpreter.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
+	if err := repl.Prepare(t.Context(), b.admin, repl.Python{Python: "/bin/false"}); err == nil || !strings.Contains(err.Error(), "exit code 1") {
 		t.Errorf("a program that is no Python: %v", err)
 	}
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/mcp/front"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 // allText is more than what is kept of all texts of a task.
-const allText = 8 * interpreter.MaxOutput
+const allText = 8 * repl.MaxOutput
 
 // task is something that runs in the sandbox and that this server follows: a process, or
 // a piece of code in the interpreter. It is safe for concurrent use.
@@ -28,11 +28,11 @@ type task struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and made anew with every news
 	screen  front.Screen
-	stdout  interpreter.Clip
-	stderr  interpreter.Clip
+	stdout  repl.Clip
+	stderr  repl.Clip
 	ended   time.Time
 	end     *protocol.Process // of a process, once its end was seen
-	code    *interpreter.Run  // of code
+	code    *repl.Run         // of code
 	err     error             // it could not be followed, or not be started
 	images  []mcp.Content     // of code that has ended
 
@@ -83,7 +83,7 @@ func (t *task) seconds() float64 {
 // taskWriter takes one stream of a task.
 type taskWriter struct {
 	t  *task
-	to *interpreter.Clip
+	to *repl.Clip
 }
 
 func (w taskWriter) Write(data []byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/interpreter"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/repl"
 )
 
 // pythonInSession runs code in the interpreter of a cli session, which keeps its variables.
@@ -37,7 +37,7 @@ func (a app) pythonInSession(ctx context.Context, ref, code string, given bool, 
 		defer stop()
 	}
 	stdout, stderr, end := a.Streams()
-	err = interpreter.Stream(ctx, s.Runtime(), interpreter.Python{}, code, stdout, stderr)
+	err = repl.Stream(ctx, s.Runtime(), repl.Python{}, code, stdout, stderr)
 	if ferr := end(); err == nil {
 		err = ferr
 	}

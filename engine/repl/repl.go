@@ -1,7 +1,7 @@
-// Package interpreter runs a Python of a sandbox that keeps its variables, shared by all
+// Package repl runs a Python of a sandbox that keeps its variables, shared by all
 // who use the sandbox: code is handed over as files and the interpreter is rung, and what it
 // prints stands between marks in its output.
-package interpreter
+package repl
 
 import (
 	"bytes"
