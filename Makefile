@@ -92,7 +92,7 @@ long-built:
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
 CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/... ./plugins/provider-runpod/... \
-	./engine/host/... ./engine/machine ./engine/protocol/... ./engine/client ./engine/environment ./sdk/...
+	./engine/host/... ./engine/machine ./engine/protocol/... ./engine/client ./engine/pkginstall ./sdk/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build

@@ -7,7 +7,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
@@ -31,7 +31,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 		want.SystemPackages, want.Commands = nil, nil
 	}
 	if u.layer != nil && layered(u.chosen) {
-		u.env, err = environment.Use(ctx, s.runtime, u.layer.paths()...)
+		u.env, err = pkginstall.Use(ctx, s.runtime, u.layer.paths()...)
 		want.PythonPackages, want.Repos, want.Venv = nil, nil, false
 		if err != nil {
 			return false, err
@@ -46,7 +46,7 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 		what = "the Python environment"
 	}
 	u.report.Info(StageBoot, "installing %s", what)
-	result, err := environment.Install(ctx, s.runtime, want, log.line)
+	result, err := pkginstall.Install(ctx, s.runtime, want, log.line)
 	if result.Python != "" {
 		u.env = result
 	}
@@ -58,12 +58,12 @@ func (u *up) install(ctx context.Context, s *Sandbox) (changed bool, err error) 
 
 // makeLayer installs into the layer that this machine is made for.
 func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
-	what, layer := u.builds.content, environment.Layer{Folder: u.builds.at, Shared: u.builds.at == basePath}
+	what, layer := u.builds.content, pkginstall.Layer{Folder: u.builds.at, Shared: u.builds.at == basePath}
 	if u.builds.below != nil {
 		layer.Below = u.builds.below.at
 	}
 	u.report.Info(StageBoot, "installing %s", what)
-	err := environment.Build(ctx, s.runtime, u.wanted(), layer, log.line)
+	err := pkginstall.Build(ctx, s.runtime, u.wanted(), layer, log.line)
 	if err == nil {
 		u.report.Done(StageBoot, "%s", log.text(what))
 	}
@@ -72,9 +72,9 @@ func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
 
 // makeSystem installs into the machine's own file system, which is saved then.
 func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error {
-	want := environment.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
+	want := pkginstall.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
 	if len(want.Commands) > 0 && u.layer != nil {
-		used, err := environment.Use(ctx, s.runtime, u.layer.paths()...)
+		used, err := pkginstall.Use(ctx, s.runtime, u.layer.paths()...)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error 
 	}
 	what := systemText(*u.making)
 	u.report.Info(StageBoot, "installing %s into the system", what)
-	_, err := environment.Install(ctx, s.runtime, want, log.line)
+	_, err := pkginstall.Install(ctx, s.runtime, want, log.line)
 	if err == nil {
 		u.report.Done(StageBoot, "%s", log.text(what))
 	}
@@ -91,9 +91,9 @@ func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error 
 }
 
 // wanted is all that is to be installed.
-func (u *up) wanted() environment.Spec {
+func (u *up) wanted() pkginstall.Spec {
 	_, rest := u.plan.ImageOf(u.chosen)
-	want := environment.Spec{
+	want := pkginstall.Spec{
 		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands,
 		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.hidden,
 	}
@@ -118,7 +118,7 @@ func (u *up) wanted() environment.Spec {
 		if token != "" {
 			want.Hidden = append(want.Hidden, token)
 		}
-		repo := environment.Repo{
+		repo := pkginstall.Repo{
 			Name: r.Name, URL: r.URL, Ref: r.Ref, Commit: r.Commit, Install: r.Install, Env: r.Access(token),
 			Explain: func(said string) string { return explained(i, r, said) },
 		}

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
@@ -99,7 +99,7 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error)
 	if !layered(c) || len(rest.PythonPackages)+len(p.Repos) == 0 && !ownPython(p.ExecutionMode) {
 		return nil, nil
 	}
-	in := ingredients{Recipe: environment.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
+	in := ingredients{Recipe: pkginstall.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
 		python, err := e.python.At(p.Python)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/workspace"
@@ -30,7 +30,7 @@ func (u *up) restore(ctx context.Context, s *Sandbox) error {
 	if layer := u.layerKey(); len(saved.Layers) > 0 && saved.Layers[0] != layer {
 		u.report.Warn(StageSnapshot, "%s was saved with other python_packages or repos than this experiment has; what was installed by hand in it may not fit", saved.Name)
 	}
-	kept, err := environment.Keep(ctx, s.runtime)
+	kept, err := pkginstall.Keep(ctx, s.runtime)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
-	"github.com/seer-engine/seer/engine/environment"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -110,9 +110,9 @@ type up struct {
 	secrets map[string]string
 	models  []machine.Model
 	rec     machine.Record
-	chosen  plan.Choice        // whose machine it became
-	spared  bool               // which has no way to Jupyter's port but the runtime's
-	env     environment.Result // what was installed on it
+	chosen  plan.Choice       // whose machine it became
+	spared  bool              // which has no way to Jupyter's port but the runtime's
+	env     pkginstall.Result // what was installed on it
 
 	settings settings          // of the user, for what installs
 	tokens   map[string]string // secrets that only open repositories

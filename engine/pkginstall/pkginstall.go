@@ -1,7 +1,7 @@
-// Package environment installs what an experiment asks for on a machine whose
+// Package pkginstall installs what an experiment asks for on a machine whose
 // provider builds no images: system packages, Python packages, commands. It works
 // through the runtime, so it is the same on every backend.
-package environment
+package pkginstall
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package environment_test
+package pkginstall_test
 
 import (
 	"archive/zip"
@@ -16,7 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/container"
-	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/internal/testbuild"
@@ -101,12 +101,12 @@ func TestInstall(t *testing.T) {
 	}
 	t.Run("a layer upon another", func(t *testing.T) { stacked(t, client) })
 	var log []string
-	install := func(s environment.Spec) (environment.Result, error) {
+	install := func(s pkginstall.Spec) (pkginstall.Result, error) {
 		log = nil
-		return environment.Install(t.Context(), client, s, func(line string) { log = append(log, line) })
+		return pkginstall.Install(t.Context(), client, s, func(line string) { log = append(log, line) })
 	}
 
-	got, err := install(environment.Spec{PythonPackages: []string{"tinyprobe>=1,<2"}, Commands: []string{"tinyprobe=$(python -c 'import tinyprobe; print(tinyprobe.answer())'); echo it says $tinyprobe"}})
+	got, err := install(pkginstall.Spec{PythonPackages: []string{"tinyprobe>=1,<2"}, Commands: []string{"tinyprobe=$(python -c 'import tinyprobe; print(tinyprobe.answer())'); echo it says $tinyprobe"}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, strings.Join(log, "\n"))
 	}
@@ -123,16 +123,16 @@ func TestInstall(t *testing.T) {
 
 	for _, tc := range []struct {
 		name string
-		spec environment.Spec
+		spec pkginstall.Spec
 		code sdk.Code
 		want string
 	}{
-		{"no such package", environment.Spec{PythonPackages: []string{"no-such-package"}}, sdk.Invalid, "No matching distribution found for no-such-package"},
-		{"wrong version", environment.Spec{PythonPackages: []string{"tinyprobe>=2"}}, sdk.Invalid, "tinyprobe>=2"},
-		{"not an option", environment.Spec{PythonPackages: []string{"tinyprobe; python_version<'3'"}}, "", ""},
-		{"command", environment.Spec{Commands: []string{"true", "echo why; exit 3"}}, sdk.Invalid, "image.commands.1 (echo why; exit 3) failed with exit code 3: why"},
-		{"what is there", environment.Spec{SystemPackages: []string{"bash"}}, "", ""},
-		{"nothing", environment.Spec{}, "", ""},
+		{"no such package", pkginstall.Spec{PythonPackages: []string{"no-such-package"}}, sdk.Invalid, "No matching distribution found for no-such-package"},
+		{"wrong version", pkginstall.Spec{PythonPackages: []string{"tinyprobe>=2"}}, sdk.Invalid, "tinyprobe>=2"},
+		{"not an option", pkginstall.Spec{PythonPackages: []string{"tinyprobe; python_version<'3'"}}, "", ""},
+		{"command", pkginstall.Spec{Commands: []string{"true", "echo why; exit 3"}}, sdk.Invalid, "image.commands.1 (echo why; exit 3) failed with exit code 3: why"},
+		{"what is there", pkginstall.Spec{SystemPackages: []string{"bash"}}, "", ""},
+		{"nothing", pkginstall.Spec{}, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := install(tc.spec)
@@ -154,11 +154,11 @@ func clonedFirst(t *testing.T, client *client.Client) {
 	if err != nil || p.ExitCode != 0 {
 		t.Fatalf("%+v, %v\n%s", p, err, said.String())
 	}
-	repo := func(name, install string) environment.Repo {
-		return environment.Repo{Name: name, URL: "/tmp/origin", Commit: strings.TrimSpace(commit.String()), Install: install}
+	repo := func(name, install string) pkginstall.Repo {
+		return pkginstall.Repo{Name: name, URL: "/tmp/origin", Commit: strings.TrimSpace(commit.String()), Install: install}
 	}
-	spec := environment.Spec{Repos: []environment.Repo{repo("first", "ls -d ../second/.git"), repo("second", "")}}
-	if _, err := environment.Install(t.Context(), client, spec, nil); err != nil {
+	spec := pkginstall.Spec{Repos: []pkginstall.Repo{repo("first", "ls -d ../second/.git"), repo("second", "")}}
+	if _, err := pkginstall.Install(t.Context(), client, spec, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -175,7 +175,7 @@ func restored(t *testing.T, client *client.Client, python string) {
 		}
 		return strings.TrimSpace(out.String())
 	}
-	kept, err := environment.Keep(t.Context(), client)
+	kept, err := pkginstall.Keep(t.Context(), client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package environment_test
+package pkginstall_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/environment"
+	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/testsource"
 )
@@ -35,7 +35,7 @@ func stacked(t *testing.T, client *client.Client) {
 	}
 	lower, upper, wrong := at+"/lower", at+"/upper", at+"/wrong"
 	build := func(layer, below string, packages ...string) error {
-		err := environment.Build(t.Context(), client, environment.Spec{PythonPackages: packages, Env: map[string]string{"PIP_INDEX_URL": index.URL}}, environment.Layer{Folder: layer, Below: below, Shared: layer == lower}, nil)
+		err := pkginstall.Build(t.Context(), client, pkginstall.Spec{PythonPackages: packages, Env: map[string]string{"PIP_INDEX_URL": index.URL}}, pkginstall.Layer{Folder: layer, Below: below, Shared: layer == lower}, nil)
 		aside()
 		return err
 	}
@@ -53,7 +53,7 @@ func stacked(t *testing.T, client *client.Client) {
 	if err == nil || !strings.Contains(err.Error(), "ResolutionImpossible") && !strings.Contains(err.Error(), "conflicting dependencies") {
 		t.Errorf("what does not go together: %v", err)
 	}
-	used, err := environment.Use(t.Context(), client, upper, lower)
+	used, err := pkginstall.Use(t.Context(), client, upper, lower)
 	if err != nil {
 		t.Fatal(err)
 	}
