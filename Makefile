@@ -67,7 +67,7 @@ unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit: export GORACE = atexit_sleep_ms=100
 unit: compiled
-	$(GOTEST) -vet off -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/host ./engine/runtime ./engine/python ./...
+	$(GOTEST) -vet off -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it. With -trimpath, as `runtime` and
@@ -92,7 +92,7 @@ long-built:
 # Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
 CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/... ./plugins/provider-runpod/... \
-	./engine/host/... ./engine/machine ./engine/protocol/... ./engine/client ./engine/pkginstall ./sdk/...
+	./engine/plugin/host/... ./engine/machine ./engine/protocol/... ./engine/client ./engine/pkginstall ./sdk/...
 
 test-clouds: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 test-clouds: setup-test build

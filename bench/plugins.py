@@ -8,7 +8,7 @@ from lab import HERE, TOP, Lab
 from measure import Row, in_turns, rounds
 
 
-FIXTURES = TOP / "engine/host/testdata/v1"  # expose-v1 does more than to echo: it uses every field of the contract
+FIXTURES = TOP / "engine/plugin/host/testdata/v1"  # expose-v1 does more than to echo: it uses every field of the contract
 
 
 class GoPlugin:

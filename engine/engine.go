@@ -9,12 +9,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/blinding"
-	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"

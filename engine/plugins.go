@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/store"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
 	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 )
 

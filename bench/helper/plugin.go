@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/plugins/expose-library/library"
 	"github.com/seer-engine/seer/sdk"
 )

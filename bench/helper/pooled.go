@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/engine/trust"
 )

@@ -56,7 +56,7 @@ func (p *program) answering(answer string, args ...string) (said string, code in
 // Whoever says no is told that nothing was done, and not of a mistake.
 func TestNoIsNoMistake(t *testing.T) {
 	p := newProgram(t)
-	wasm, err := filepath.Abs("../../engine/host/testdata/v1/expose-v1.wasm")
+	wasm, err := filepath.Abs("../../engine/plugin/host/testdata/v1/expose-v1.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func (p *program) jsonNothing() {
 // jsonWorld makes what the commands are about.
 func (p *program) jsonWorld() {
 	p.t.Helper()
-	code, err := os.ReadFile("../../engine/host/testdata/v1/provider-v1.wasm")
+	code, err := os.ReadFile("../../engine/plugin/host/testdata/v1/provider-v1.wasm")
 	if err != nil {
 		p.t.Fatal(err)
 	}

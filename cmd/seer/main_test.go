@@ -89,7 +89,7 @@ func setUp(env *testscript.Env, i installation) error {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return err
 	}
-	fixtures, err := filepath.Abs("../../engine/host/testdata/v1") // small plugins
+	fixtures, err := filepath.Abs("../../engine/plugin/host/testdata/v1") // small plugins
 	if err != nil {
 		return err
 	}

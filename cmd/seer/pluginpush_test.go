@@ -53,7 +53,7 @@ func TestPushIsOfThisBuild(t *testing.T) {
 	p := newProgram(t)
 	wasm := filepath.Join(p.dir, "provider-v1.wasm")
 	beside := map[string]string{wasm + ".sig": "old", filepath.Join(p.dir, "provider-v1.conformance.json"): `{"digest":"sha256:0"}`}
-	code, err := os.ReadFile("../../engine/host/testdata/v1/provider-v1.wasm")
+	code, err := os.ReadFile("../../engine/plugin/host/testdata/v1/provider-v1.wasm")
 	if err != nil {
 		t.Fatal(err)
 	}

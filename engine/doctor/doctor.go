@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/codeserver"
-	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 )

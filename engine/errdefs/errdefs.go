@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 )
 
 // drop puts plugins where a user puts them.
@@ -51,7 +51,7 @@ func shop(t *testing.T, content string) string {
 func TestPluginsNobodyHasHeardOf(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.drop("internal/acceptance/testdata/guests/lent", "engine/host/testdata/guests/acme", "engine/host/testdata/guests/shout")
+	p.drop("internal/acceptance/testdata/guests/lent", "engine/plugin/host/testdata/guests/acme", "engine/plugin/host/testdata/guests/shout")
 	for _, id := range []string{"provider-lent", "fetch-acme", "expose-shout"} {
 		p.ok("plugin", "info", id)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/sdk"
 )
 

@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 

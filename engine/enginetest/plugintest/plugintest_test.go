@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
-	"github.com/seer-engine/seer/engine/host/hosttest"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // prepare builds and compiles the guests outside of the race detector.
 var prepare = sync.OnceValue(func() error {
-	return hosttest.Prepare(cacheDir, "engine/host/testdata/guests/shout", "engine/host/testdata/guests/pretend", "engine/host/testdata/guests/escape")
+	return hosttest.Prepare(cacheDir, "engine/plugin/host/testdata/guests/shout", "engine/plugin/host/testdata/guests/pretend", "engine/plugin/host/testdata/guests/escape")
 })
 
 // try runs the kit on a guest and gives its results by name.

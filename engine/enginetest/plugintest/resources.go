@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 )
 
 const (

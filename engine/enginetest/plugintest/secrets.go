@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/store"
 )
 

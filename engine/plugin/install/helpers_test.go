@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/sdk"

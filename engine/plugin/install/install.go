@@ -9,9 +9,9 @@ import (
 	"net/url"
 	"path/filepath"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"

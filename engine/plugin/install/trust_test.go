@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"

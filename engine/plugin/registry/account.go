@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"

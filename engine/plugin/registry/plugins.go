@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/host"
 	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/progress"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/paths"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/sdk"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host/egress"
+	"github.com/seer-engine/seer/engine/plugin/host/egress"
 )
 
 // Event is one request of a plugin, made or refused. It holds no query, body or credential.

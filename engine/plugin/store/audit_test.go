@@ -14,8 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/seer-engine/seer/engine/host/access"
-	"github.com/seer-engine/seer/engine/host/egress"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/egress"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

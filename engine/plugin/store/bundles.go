@@ -14,9 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/access"
 	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )

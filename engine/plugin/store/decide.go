@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 )
 
 // Decide is a [host.Options].Access: what the user has granted a plugin, within the

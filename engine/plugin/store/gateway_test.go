@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host/access"
-	"github.com/seer-engine/seer/engine/host/egress"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 )
 
 // Adoption is what an installation decides. All of it holds at once, or nothing.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/state"
 )
 

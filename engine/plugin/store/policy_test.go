@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 )
 
 func TestPolicyIsRead(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/state"
 )
 

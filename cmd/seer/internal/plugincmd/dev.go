@@ -14,7 +14,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
 	"github.com/seer-engine/seer/engine/plugin/store"
 	"github.com/seer-engine/seer/sdk/sdktest"

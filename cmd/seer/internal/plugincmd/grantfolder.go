@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/store"
 )
 

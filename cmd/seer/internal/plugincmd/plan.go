@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk/sdktest"

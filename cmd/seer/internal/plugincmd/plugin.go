@@ -10,8 +10,8 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
-	"github.com/seer-engine/seer/engine/host"
-	"github.com/seer-engine/seer/engine/host/access"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/host"
+	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
