@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -33,13 +33,13 @@ func (h *helper) start(_ context.Context, r request) (any, error) {
 	c := &cloud{}
 	switch r.Cloud {
 	case "modal":
-		m := modalcloud.New(modalcloud.Options{Dir: r.Dir, Python: h.python, Pace: -1, StartTime: -1})
+		m := fakemodal.New(fakemodal.Options{Dir: r.Dir, Python: h.python, Pace: -1, StartTime: -1})
 		if err := m.Start(); err != nil {
 			return nil, err
 		}
 		c.env, c.close = m.Env(), func() { _ = m.Close() }
 	case "runpod":
-		p, err := runpodcloud.New(runpodcloud.Options{Dir: r.Dir, Python: h.python, Limits: []runpodcloud.Window{}})
+		p, err := fakerunpod.New(fakerunpod.Options{Dir: r.Dir, Python: h.python, Limits: []fakerunpod.Window{}})
 		if err != nil {
 			return nil, err
 		}

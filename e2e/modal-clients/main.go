@@ -12,7 +12,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 )
 
 func main() {
@@ -25,7 +25,7 @@ func run() (err error) {
 	if len(os.Args) != 2 {
 		return errors.New("usage: modal-clients FOLDER")
 	}
-	cloud := modalcloud.New(modalcloud.Options{Dir: os.Args[1], Logf: log.Printf})
+	cloud := fakemodal.New(fakemodal.Options{Dir: os.Args[1], Logf: log.Printf})
 	if err := cloud.Start(); err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ def bodies(server):
         "needed": {"gpu": ["count"]},
         "instead": {"cpu": ["gpu"]},
     }
-    with open(os.path.join(os.environ["TOP"], "engine/enginetest/runpodcloud/schemas.json")) as f:
+    with open(os.path.join(os.environ["TOP"], "engine/enginetest/fakerunpod/schemas.json")) as f:
         ours = json.load(f)["$defs"]
     count = 0
     targets = {"update-pod": pod, "pod-action": pod, "update-template": template, "update-network-volume": volume}

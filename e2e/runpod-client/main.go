@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 )
 
 func main() {
@@ -27,8 +27,8 @@ func run() error {
 	if len(os.Args) != 2 {
 		return errors.New("usage: runpod-client FOLDER")
 	}
-	limits := []runpodcloud.Window{{Name: "minute", Quota: 1000, Length: time.Minute}}
-	cloud, err := runpodcloud.New(runpodcloud.Options{Dir: os.Args[1], Limits: limits})
+	limits := []fakerunpod.Window{{Name: "minute", Quota: 1000, Length: time.Minute}}
+	cloud, err := fakerunpod.New(fakerunpod.Options{Dir: os.Args[1], Limits: limits})
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 )
 
 // cloud is a stand-in for one, as the tests of the program need it.
@@ -31,8 +31,8 @@ type cloud struct {
 
 	rotated map[string]string // another credential of the account, and other settings
 
-	modal  *modalcloud.Cloud
-	runpod *runpodcloud.Cloud
+	modal  *fakemodal.Cloud
+	runpod *fakerunpod.Cloud
 
 	mu   sync.Mutex
 	call func(n int) // is told of the n-th request: at RunPod before it has its effect, at Modal after it
@@ -78,8 +78,8 @@ func openModal(t *testing.T) *cloud {
 	c := &cloud{name: "modal", rotated: map[string]string{
 		"MODAL_TOKEN_ID": "ak-new", "MODAL_TOKEN_SECRET": "as-new", "SEER_MODAL_SNAPSHOT_DAYS": "7", "MODAL_SANDBOX_V2": "false",
 	}}
-	rotated := []modalcloud.Token{{ID: "ak-new", Secret: "as-new"}}
-	c.modal = modalcloud.New(modalcloud.Options{Dir: t.TempDir(), Rotated: rotated, Logf: func(format string, args ...any) {
+	rotated := []fakemodal.Token{{ID: "ak-new", Secret: "as-new"}}
+	c.modal = fakemodal.New(fakemodal.Options{Dir: t.TempDir(), Rotated: rotated, Logf: func(format string, args ...any) {
 		if line := fmt.Sprintf(format, args...); line[0] >= 'A' && line[0] <= 'Z' { // a call, not a change
 			c.called()
 		}
@@ -92,7 +92,7 @@ func openModal(t *testing.T) *cloud {
 	c.alive = func() map[string]string {
 		alive := map[string]string{}
 		for _, m := range c.modal.Machines() {
-			if m.State == modalcloud.Queued || m.State == modalcloud.Running {
+			if m.State == fakemodal.Queued || m.State == fakemodal.Running {
 				alive[m.Tags["seer-key"]] = m.ID
 			}
 		}
@@ -105,7 +105,7 @@ func openRunPod(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{name: "runpod", rotated: map[string]string{"RUNPOD_API_KEY": "rpa_the-new-key"}}
 	var err error
-	c.runpod, err = runpodcloud.New(runpodcloud.Options{Dir: t.TempDir(), Limits: []runpodcloud.Window{}, ProxyCut: 3 * time.Second,
+	c.runpod, err = fakerunpod.New(fakerunpod.Options{Dir: t.TempDir(), Limits: []fakerunpod.Window{}, ProxyCut: 3 * time.Second,
 		Keys: []string{"rpa_the-first-key", "rpa_the-new-key"}})
 	if err != nil {
 		t.Fatal(err)
@@ -247,12 +247,12 @@ func TestCapacityIsGoneOnACloud(t *testing.T) {
 	eachCloud(t, func(t *testing.T, c *cloud) {
 		p := c.at(t)
 		if c.modal != nil {
-			if err := c.modal.SetFaults(modalcloud.Faults{Exhausted: "Insufficient capacity to create sandbox."}); err != nil {
+			if err := c.modal.SetFaults(fakemodal.Faults{Exhausted: "Insufficient capacity to create sandbox."}); err != nil {
 				t.Fatal(err)
 			}
 		} else {
 			// The catalogue still has them.
-			c.runpod.Inject(runpodcloud.Fault{Method: http.MethodPost, Path: "/v2/pods", Status: http.StatusBadRequest,
+			c.runpod.Inject(fakerunpod.Fault{Method: http.MethodPost, Path: "/v2/pods", Status: http.StatusBadRequest,
 				Detail: "There are no longer any instances available with the requested specifications. Please refresh and try again."})
 		}
 		p.exits(6, []string{"up", "exp.yaml", "--set", "sandbox.gpu=[H100,L4]"}, "H100", "L4")
@@ -301,11 +301,11 @@ func (c *cloud) freeze(t *testing.T, handle string) {
 func (c *cloud) outage(t *testing.T) (down, up func()) {
 	t.Helper()
 	if c.runpod != nil {
-		return func() { c.runpod.Inject(runpodcloud.Fault{Drop: true}) }, c.runpod.ClearFaults
+		return func() { c.runpod.Inject(fakerunpod.Fault{Drop: true}) }, c.runpod.ClearFaults
 	}
 	set := func(is bool) func() {
 		return func() {
-			if err := c.modal.SetFaults(modalcloud.Faults{Down: is}); err != nil {
+			if err := c.modal.SetFaults(fakemodal.Faults{Down: is}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -410,7 +410,7 @@ func TestCancelledWhileItIsRented(t *testing.T) {
 	t.Parallel()
 	c := openRunPod(t)
 	p := c.at(t)
-	c.runpod.Inject(runpodcloud.Fault{Method: http.MethodPost, Path: "/v2/pods", Latency: 2 * time.Second})
+	c.runpod.Inject(fakerunpod.Fault{Method: http.MethodPost, Path: "/v2/pods", Latency: 2 * time.Second})
 	j := p.seer("up", "exp.yaml")
 	p.eventually("it is rented", func() bool { return c.runpod.Requests()["POST /v2/pods"] > 0 })
 	j.signal(syscall.SIGINT)

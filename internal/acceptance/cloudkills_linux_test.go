@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,8 +26,8 @@ type trouble struct {
 	name   string
 	set    []string      // further fields of the experiment
 	within time.Duration // the kill comes so long after something was rented
-	modal  modalcloud.Faults
-	runpod runpodcloud.Fault
+	modal  fakemodal.Faults
+	runpod fakerunpod.Fault
 }
 
 // What is known of clouds: a list that is 2.5 s behind, creations of 25 s, lost answers, and
@@ -36,29 +36,29 @@ const lateList = 2500 * time.Millisecond
 
 func modalTroubles() []trouble {
 	slow := 25 * time.Second
-	lost := []modalcloud.CallFault{{Method: "SandboxCreate*", Cut: true, AfterEffect: true}}
+	lost := []fakemodal.CallFault{{Method: "SandboxCreate*", Cut: true, AfterEffect: true}}
 	return []trouble{
 		{name: "late list", within: time.Second},
-		{name: "slow creation", within: 20 * time.Second, modal: modalcloud.Faults{StartDelay: slow}},
-		{name: "slow creation that is dropped", within: 20 * time.Second, modal: modalcloud.Faults{StartDelay: slow, DropsLeft: true}},
-		{name: "lost answer", within: 5 * time.Second, modal: modalcloud.Faults{Calls: lost}},
-		{name: "slow creation with a GPU", set: []string{"sandbox.gpu=L4"}, within: 20 * time.Second, modal: modalcloud.Faults{StartDelay: slow}},
+		{name: "slow creation", within: 20 * time.Second, modal: fakemodal.Faults{StartDelay: slow}},
+		{name: "slow creation that is dropped", within: 20 * time.Second, modal: fakemodal.Faults{StartDelay: slow, DropsLeft: true}},
+		{name: "lost answer", within: 5 * time.Second, modal: fakemodal.Faults{Calls: lost}},
+		{name: "slow creation with a GPU", set: []string{"sandbox.gpu=L4"}, within: 20 * time.Second, modal: fakemodal.Faults{StartDelay: slow}},
 	}
 }
 
 func runpodTroubles() []trouble {
-	post := runpodcloud.Fault{Method: http.MethodPost, Path: "/v2/pods"}
-	with := func(change func(*runpodcloud.Fault)) runpodcloud.Fault {
+	post := fakerunpod.Fault{Method: http.MethodPost, Path: "/v2/pods"}
+	with := func(change func(*fakerunpod.Fault)) fakerunpod.Fault {
 		f := post
 		change(&f)
 		return f
 	}
 	return []trouble{
-		{name: "late list", within: time.Second, runpod: with(func(f *runpodcloud.Fault) { f.Latency = time.Millisecond })},
-		{name: "slow creation", within: 20 * time.Second, runpod: with(func(f *runpodcloud.Fault) { f.Latency = 25 * time.Second })},
-		{name: "lost answer", within: 5 * time.Second, runpod: with(func(f *runpodcloud.Fault) { f.Drop, f.After = true, true })},
-		{name: "late pod", within: 20 * time.Second, runpod: with(func(f *runpodcloud.Fault) { f.Status, f.After, f.Later = 500, true, 30*time.Second })},
-		{name: "slow answer", within: 10 * time.Second, runpod: with(func(f *runpodcloud.Fault) { f.Status, f.After, f.Later = 503, true, 5*time.Second })},
+		{name: "late list", within: time.Second, runpod: with(func(f *fakerunpod.Fault) { f.Latency = time.Millisecond })},
+		{name: "slow creation", within: 20 * time.Second, runpod: with(func(f *fakerunpod.Fault) { f.Latency = 25 * time.Second })},
+		{name: "lost answer", within: 5 * time.Second, runpod: with(func(f *fakerunpod.Fault) { f.Drop, f.After = true, true })},
+		{name: "late pod", within: 20 * time.Second, runpod: with(func(f *fakerunpod.Fault) { f.Status, f.After, f.Later = 500, true, 30*time.Second })},
+		{name: "slow answer", within: 10 * time.Second, runpod: with(func(f *fakerunpod.Fault) { f.Status, f.After, f.Later = 503, true, 5*time.Second })},
 	}
 }
 
@@ -99,7 +99,7 @@ func (what trouble) open(t *testing.T, name string) *cloud {
 		return c
 	}
 	c := openRunPod(t)
-	c.runpod.SetBehaviour(runpodcloud.Behaviour{ListDelay: lateList})
+	c.runpod.SetBehaviour(fakerunpod.Behaviour{ListDelay: lateList})
 	c.runpod.Inject(what.runpod)
 	return c
 }
@@ -117,7 +117,7 @@ func (c *cloud) machines() map[string][]string {
 	all := map[string][]string{}
 	if c.modal != nil {
 		for _, m := range c.modal.Machines() {
-			if m.State == modalcloud.Queued || m.State == modalcloud.Running {
+			if m.State == fakemodal.Queued || m.State == fakemodal.Running {
 				all[m.Tags["seer-key"]] = append(all[m.Tags["seer-key"]], m.ID)
 			}
 		}

@@ -31,11 +31,11 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-	"files in engine":                       {58, "the start, sessions, layers and snapshots have no packages of their own yet"},
-	"files in engine/runtime":               {75, "processes, services and calls have no packages of their own yet"},
-	"files in engine/client":                {35, "one file for each kind of request"},
-	"files in sdk/sdktest":                  {35, "one file for each group of checks, in one package for plugin authors"},
-	"files in engine/enginetest/modalcloud": {33, "one file for each group of Modal's calls"},
+	"files in engine":                      {58, "the start, sessions, layers and snapshots have no packages of their own yet"},
+	"files in engine/runtime":              {75, "processes, services and calls have no packages of their own yet"},
+	"files in engine/client":               {35, "one file for each kind of request"},
+	"files in sdk/sdktest":                 {35, "one file for each group of checks, in one package for plugin authors"},
+	"files in engine/enginetest/fakemodal": {33, "one file for each group of Modal's calls"},
 
 	"methods of engine.Engine":                                  {94, "as files in engine"},
 	"methods of engine.Sandbox":                                 {51, "as files in engine"},
@@ -49,9 +49,9 @@ var exceptions = map[string]struct {
 	"methods of engine/mcp/shell.server":                        {41, "one method for each tool"},
 	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
 	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},
-	"methods of engine/enginetest/modalcloud.Cloud":             {69, "one method for each fault that a test asks for"},
-	"methods of engine/enginetest/modalcloud.controlServer":     {64, "Modal's gRPC service"},
-	"methods of engine/enginetest/runpodcloud.Cloud":            {83, "one method for each request and each fault"},
+	"methods of engine/enginetest/fakemodal.Cloud":              {69, "one method for each fault that a test asks for"},
+	"methods of engine/enginetest/fakemodal.controlServer":      {64, "Modal's gRPC service"},
+	"methods of engine/enginetest/fakerunpod.Cloud":             {83, "one method for each request and each fault"},
 	"lines of _seer_load in engine/modelload/loader.py":         {91, "a kernel gets one name for all of it"},
 	"lines of TestServerIsGone in engine/notebook/gone_test.go": {116, "one server, ended at each step"},
 	"lines of mistakes in engine/experiment/mistakes_test.go":   {156, "a table of mistakes"},

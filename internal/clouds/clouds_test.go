@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
@@ -57,14 +57,14 @@ func open(t *testing.T, name string) (h *host.Host, secrets []string) {
 	var env map[string]string
 	switch name {
 	case "modal":
-		c := modalcloud.New(modalcloud.Options{Dir: t.TempDir(), Token: modalcloud.Token{ID: "ak-Qz7wXk3vJp9LmT2s", Secret: "as-Hy4RbN8cVe1GuD6o"}})
+		c := fakemodal.New(fakemodal.Options{Dir: t.TempDir(), Token: fakemodal.Token{ID: "ak-Qz7wXk3vJp9LmT2s", Secret: "as-Hy4RbN8cVe1GuD6o"}})
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		env, secrets = c.Env(), []string{"ak-Qz7wXk3vJp9LmT2s", "as-Hy4RbN8cVe1GuD6o"}
 	case "runpod":
-		c, err := runpodcloud.New(runpodcloud.Options{Dir: t.TempDir(), Keys: []string{"rpa_Wj5SxKf0PaZq8MiYt"}})
+		c, err := fakerunpod.New(fakerunpod.Options{Dir: t.TempDir(), Keys: []string{"rpa_Wj5SxKf0PaZq8MiYt"}})
 		if err != nil {
 			t.Fatal(err)
 		}

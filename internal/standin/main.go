@@ -22,8 +22,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 )
 
 func main() {
@@ -90,11 +90,11 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 func start(name, addr string, cut time.Duration, fast, install bool) (cloud, error) {
 	switch name {
 	case "modal":
-		o := modalcloud.Options{Listen: addr, Install: install}
+		o := fakemodal.Options{Listen: addr, Install: install}
 		if addr != "" {
-			o.Token = modalcloud.Token{ID: os.Getenv("MODAL_TOKEN_ID"), Secret: os.Getenv("MODAL_TOKEN_SECRET")}
+			o.Token = fakemodal.Token{ID: os.Getenv("MODAL_TOKEN_ID"), Secret: os.Getenv("MODAL_TOKEN_SECRET")}
 		}
-		c := modalcloud.New(o)
+		c := fakemodal.New(o)
 		if err := c.Start(); err != nil {
 			return cloud{}, err
 		}
@@ -108,14 +108,14 @@ func start(name, addr string, cut time.Duration, fast, install bool) (cloud, err
 		}
 		return cloud{c.Env(), alive, func() { _ = c.Close() }}, nil
 	case "runpod":
-		o := runpodcloud.Options{Addr: addr, ProxyCut: cut}
+		o := fakerunpod.Options{Addr: addr, ProxyCut: cut}
 		if addr != "" {
 			o.Keys = []string{os.Getenv("RUNPOD_API_KEY")}
 		}
 		if fast {
-			o.Limits = []runpodcloud.Window{}
+			o.Limits = []fakerunpod.Window{}
 		}
-		c, err := runpodcloud.New(o)
+		c, err := fakerunpod.New(o)
 		if err != nil {
 			return cloud{}, err
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/sdk"
@@ -42,7 +42,7 @@ func run(m *testing.M) (int, error) {
 }
 
 // plugin is the built-in plugin in the real host, with the stand-in's token.
-func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
+func plugin(t *testing.T, cloud *fakemodal.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
 	t.Helper()
 	dir := t.TempDir()
 	hosttest.BuiltIn(t, dir, "provider-modal")
@@ -69,11 +69,11 @@ func plugin(t *testing.T, cloud *modalcloud.Cloud, change map[string]string, lim
 	return h, p
 }
 
-func newCloud(t *testing.T, o modalcloud.Options) *modalcloud.Cloud {
+func newCloud(t *testing.T, o fakemodal.Options) *fakemodal.Cloud {
 	t.Helper()
 	o.Dir, o.Grace = t.TempDir(), 100*time.Millisecond
-	o.Token = modalcloud.Token{ID: "ak-trial-0123456789", Secret: "as-trial-9876543210"}
-	cloud := modalcloud.New(o)
+	o.Token = fakemodal.Token{ID: "ak-trial-0123456789", Secret: "as-trial-9876543210"}
+	cloud := fakemodal.New(o)
 	if err := cloud.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Obs
 }
 
 func TestLifeInTheHost(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	h, p := plugin(t, cloud, nil)
 	for _, gpu := range []string{"", "H100!"} {
 		offers, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: gpu})
@@ -171,7 +171,7 @@ func snapshotAndStart(t *testing.T, p sdk.Provider, handle string, spec sdk.Mach
 }
 
 func TestTokensInTheHost(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	_, p := plugin(t, cloud, map[string]string{"MODAL_TOKEN_SECRET": "as-of-somebody-else"})
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); sdk.CodeOf(err) != sdk.Unauthorized {
 		t.Errorf("with a wrong token: %v", err)
@@ -187,10 +187,10 @@ func TestTokensInTheHost(t *testing.T) {
 }
 
 func TestCancelledInTheHost(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	_, p := plugin(t, cloud, nil)
 	handle := create(t, p, newSpec("seer-wasm-cancel", ""))
-	if err := cloud.SetFaults(modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "*", Hang: true}}}); err != nil {
+	if err := cloud.SetFaults(fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "*", Hang: true}}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -198,7 +198,7 @@ func TestCancelledInTheHost(t *testing.T) {
 	if _, err := p.Observe(ctx, []string{handle}); err == nil {
 		t.Error("a call that the engine gave up has a result")
 	}
-	if err := cloud.SetFaults(modalcloud.Faults{}); err != nil {
+	if err := cloud.SetFaults(fakemodal.Faults{}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, p, handle, sdk.Running)
@@ -207,8 +207,8 @@ func TestCancelledInTheHost(t *testing.T) {
 // A creation may take longer than the host gives other calls.
 func TestLongStepInTheHost(t *testing.T) {
 	for limit := 2 * time.Second; ; limit *= 4 {
-		cloud := newCloud(t, modalcloud.Options{})
-		if err := cloud.SetFaults(modalcloud.Faults{StartDelay: limit + time.Second, DropsLeft: true}); err != nil {
+		cloud := newCloud(t, fakemodal.Options{})
+		if err := cloud.SetFaults(fakemodal.Faults{StartDelay: limit + time.Second, DropsLeft: true}); err != nil {
 			t.Fatal(err)
 		}
 		_, p := plugin(t, cloud, nil, host.Limits{CallTime: limit})

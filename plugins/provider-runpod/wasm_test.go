@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
@@ -46,11 +46,11 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-func newCloud(t *testing.T, o runpodcloud.Options) *runpodcloud.Cloud {
+func newCloud(t *testing.T, o fakerunpod.Options) *fakerunpod.Cloud {
 	t.Helper()
 	o.Dir, o.Keys, o.Python = t.TempDir(), []string{key}, "/usr/bin/python3"
 	o.Delays.Stop = 50 * time.Millisecond
-	cloud, err := runpodcloud.New(o)
+	cloud, err := fakerunpod.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestVersion(t *testing.T) {
 }
 
 func TestLifeInTheHost(t *testing.T) {
-	cloud := newCloud(t, runpodcloud.Options{Limits: []runpodcloud.Window{}})
+	cloud := newCloud(t, fakerunpod.Options{Limits: []fakerunpod.Window{}})
 	h, p := plugin(t, cloud.Env(), "")
 	for _, q := range []sdk.OfferQuery{{}, {GPU: "H100-SXM", Regions: []string{"EU"}}} {
 		offers, err := p.Offers(t.Context(), q)
@@ -164,7 +164,7 @@ func TestLifeInTheHost(t *testing.T) {
 }
 
 func TestKeyInTheHost(t *testing.T) {
-	cloud := newCloud(t, runpodcloud.Options{})
+	cloud := newCloud(t, fakerunpod.Options{})
 	env, home := cloud.Env(), t.TempDir()
 	_, p := plugin(t, env, home)
 	env["RUNPOD_API_KEY"] = "rpa_of-somebody-else"
@@ -195,18 +195,18 @@ func TestFaultsInTheHost(t *testing.T) {
 	visited := make(chan string, 16)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { visited <- r.URL.Path }))
 	defer elsewhere.Close()
-	cloud := newCloud(t, runpodcloud.Options{})
+	cloud := newCloud(t, fakerunpod.Options{})
 	_, p := plugin(t, cloud.Env(), "")
 	spec := newSpec("faults")
 	spec.Offer = "cpu5c:2"
 
-	cloud.Inject(runpodcloud.Fault{Method: "POST", Drop: true, After: true, Times: 1})
+	cloud.Inject(fakerunpod.Fault{Method: "POST", Drop: true, After: true, Times: 1})
 	handle := create(t, p, spec)
 	if live := cloud.Live(); len(live) != 1 || live[0].ID != handle {
 		t.Errorf("after a lost answer: %+v", live)
 	}
 	for _, method := range []string{"GET", "DELETE"} {
-		remove := cloud.Inject(runpodcloud.Fault{Method: method, Redirect: elsewhere.URL})
+		remove := cloud.Inject(fakerunpod.Fault{Method: method, Redirect: elsewhere.URL})
 		_, err := p.Observe(t.Context(), []string{handle})
 		if method == "DELETE" {
 			err = p.Terminate(t.Context(), handle)
@@ -219,7 +219,7 @@ func TestFaultsInTheHost(t *testing.T) {
 	if len(visited) != 0 {
 		t.Error("a redirect to elsewhere was followed")
 	}
-	cloud.SetBehaviour(runpodcloud.Behaviour{NoCapacity: true})
+	cloud.SetBehaviour(fakerunpod.Behaviour{NoCapacity: true})
 	spec.Key = "seer-none"
 	if _, err := p.Create(t.Context(), spec, nil); sdk.CodeOf(err) != sdk.NoCapacity {
 		t.Errorf("no capacity: %v", err)
@@ -230,9 +230,9 @@ func TestFaultsInTheHost(t *testing.T) {
 }
 
 func TestCancelledInTheHost(t *testing.T) {
-	cloud := newCloud(t, runpodcloud.Options{})
+	cloud := newCloud(t, fakerunpod.Options{})
 	_, p := plugin(t, cloud.Env(), "")
-	remove := cloud.Inject(runpodcloud.Fault{Latency: time.Hour})
+	remove := cloud.Inject(fakerunpod.Fault{Latency: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := p.List(ctx, "own-1"); err == nil {

@@ -3,7 +3,7 @@ package modal_test
 import (
 	"testing"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -19,8 +19,8 @@ func accountOf(t *testing.T, p *modal.Provider) string {
 
 // The workspace and the environment are the account. Tokens and other settings are not.
 func TestAccount(t *testing.T) {
-	rotated := modalcloud.Token{ID: "ak-new", Secret: "as-new"}
-	cloud := newCloud(t, modalcloud.Options{Rotated: []modalcloud.Token{rotated}})
+	rotated := fakemodal.Token{ID: "ak-new", Secret: "as-new"}
+	cloud := newCloud(t, fakemodal.Options{Rotated: []fakemodal.Token{rotated}})
 	account := accountOf(t, newProvider(t, cloud))
 	if other := accountOf(t, newProvider(t, cloud, "snapshot_days", "7", "sandbox_v2", "false", "image_builder_version", "2024.10")); other != account {
 		t.Errorf("with other settings it is %s, not %s", other, account)
@@ -31,10 +31,10 @@ func TestAccount(t *testing.T) {
 	if other := accountOf(t, withToken(t, cloud, rotated)); other != account {
 		t.Errorf("with a new token it is %s, not %s", other, account)
 	}
-	elsewhere := newCloud(t, modalcloud.Options{Workspace: "another"})
+	elsewhere := newCloud(t, fakemodal.Options{Workspace: "another"})
 	if other := accountOf(t, newProvider(t, elsewhere)); other == account {
 		t.Errorf("another workspace is %s, too", other)
 	}
-	_, err := withToken(t, cloud, modalcloud.Token{ID: "ak-x", Secret: "as-x"}).Account(t.Context())
+	_, err := withToken(t, cloud, fakemodal.Token{ID: "ak-x", Secret: "as-x"}).Account(t.Context())
 	wantCode(t, err, sdk.Unauthorized)
 }

@@ -16,17 +16,17 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // newCloud is a stand-in for Modal, which ends with the test.
-func newCloud(t *testing.T, o modalcloud.Options) *modalcloud.Cloud {
+func newCloud(t *testing.T, o fakemodal.Options) *fakemodal.Cloud {
 	t.Helper()
 	o.Dir = t.TempDir()
 	o.Grace = 100 * time.Millisecond
-	cloud := modalcloud.New(o)
+	cloud := fakemodal.New(o)
 	if err := cloud.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newCloud(t *testing.T, o modalcloud.Options) *modalcloud.Cloud {
 
 // newProvider is one that reaches the cloud as the host would let it: with the token
 // put in, and to hosts of machines without TLS.
-func newProvider(t *testing.T, cloud *modalcloud.Cloud, settings ...string) *modal.Provider {
+func newProvider(t *testing.T, cloud *fakemodal.Cloud, settings ...string) *modal.Provider {
 	t.Helper()
 	values := map[string]string{"server_url": cloud.URL(), "sandbox_v2": "true", "snapshot_days": "30"}
 	for i := 0; i < len(settings); i += 2 {
@@ -51,7 +51,7 @@ func newProvider(t *testing.T, cloud *modalcloud.Cloud, settings ...string) *mod
 }
 
 // withToken is a provider for which the host puts in another token.
-func withToken(t *testing.T, cloud *modalcloud.Cloud, token modalcloud.Token) *modal.Provider {
+func withToken(t *testing.T, cloud *fakemodal.Cloud, token fakemodal.Token) *modal.Provider {
 	t.Helper()
 	p := newProvider(t, cloud)
 	p.Dial = newDialer(t, map[string]string{"MODAL_TOKEN_ID": token.ID, "MODAL_TOKEN_SECRET": token.Secret}).dial
@@ -197,16 +197,16 @@ func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Obs
 	return o
 }
 
-func live(cloud *modalcloud.Cloud) (out []modalcloud.Machine) {
+func live(cloud *fakemodal.Cloud) (out []fakemodal.Machine) {
 	for _, m := range cloud.Machines() {
-		if m.State != modalcloud.Ended && m.State != modalcloud.Ending {
+		if m.State != fakemodal.Ended && m.State != fakemodal.Ending {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-func setFaults(t *testing.T, cloud *modalcloud.Cloud, f modalcloud.Faults) {
+func setFaults(t *testing.T, cloud *fakemodal.Cloud, f fakemodal.Faults) {
 	t.Helper()
 	if err := cloud.SetFaults(f); err != nil {
 		t.Fatal(err)

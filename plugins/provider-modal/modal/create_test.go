@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/sdk"
 )
 
 func TestLifeOfAMachine(t *testing.T) {
 	for name, gpu := range map[string]string{"CPU": "", "GPU": "H100!"} {
 		t.Run(name, func(t *testing.T) {
-			cloud := newCloud(t, modalcloud.Options{})
+			cloud := newCloud(t, fakemodal.Options{})
 			p := newProvider(t, cloud)
 			spec := newSpec()
 			spec.GPU, spec.GPUCount, spec.Offer = "H100", 2, gpu
@@ -62,7 +62,7 @@ func TestLifeOfAMachine(t *testing.T) {
 }
 
 func TestPriceOfTheWholeMachine(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	offers, err := p.Offers(t.Context(), sdk.OfferQuery{GPU: "A100-80GB", GPUCount: 2})
@@ -77,7 +77,7 @@ func TestPriceOfTheWholeMachine(t *testing.T) {
 }
 
 func TestBuildLogIsToldOnce(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{Pace: 30 * time.Millisecond})
+	cloud := newCloud(t, fakemodal.Options{Pace: 30 * time.Millisecond})
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	spec.Image = &sdk.Image{
@@ -104,7 +104,7 @@ func TestBuildLogIsToldOnce(t *testing.T) {
 }
 
 func TestBuildThatFails(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	for name, tc := range map[string]struct {
 		image     sdk.Image
@@ -136,7 +136,7 @@ func TestBuildThatFails(t *testing.T) {
 }
 
 func TestSpecsThatModalCannotServe(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	for name, tc := range map[string]struct {
 		change func(*sdk.MachineSpec)
@@ -174,7 +174,7 @@ func TestSpecsThatModalCannotServe(t *testing.T) {
 }
 
 func TestListOfOneOwner(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{PageSize: 2})
+	cloud := newCloud(t, fakemodal.Options{PageSize: 2})
 	p := newProvider(t, cloud)
 	want := map[string][]string{}
 	for i, gpu := range []string{"", "T4", "", "L4", ""} {
@@ -211,7 +211,7 @@ func TestListOfOneOwner(t *testing.T) {
 }
 
 func TestCursorsOfOthers(t *testing.T) {
-	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	for _, cursor := range []string{`7`, `{"step":"later"}`, `{"step":"failed"}`} {
 		_, err := p.Create(t.Context(), newSpec(), json.RawMessage(cursor))
 		wantCode(t, err, sdk.Invalid, "cursor")
@@ -219,7 +219,7 @@ func TestCursorsOfOthers(t *testing.T) {
 }
 
 func TestVolumes(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	var handles []string
 	for i, command := range []string{
@@ -239,7 +239,7 @@ func TestVolumes(t *testing.T) {
 
 // The newer back end answers once the machine has its place, and drops what nobody waits for.
 func TestCreationThatTakesMinutes(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	slowly(p, "SandboxCreateV2", 9*time.Minute)
 	handle := mustCreate(t, p, newSpec())

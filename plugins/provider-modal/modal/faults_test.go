@@ -14,12 +14,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/sdk"
 )
 
 func TestNothingLeft(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{MaxGPUs: 1})
+	cloud := newCloud(t, fakemodal.Options{MaxGPUs: 1})
 	p := newProvider(t, cloud)
 	for text, code := range map[string]sdk.Code{
 		"Insufficient capacity to create sandbox.":             sdk.NoCapacity,
@@ -29,14 +29,14 @@ func TestNothingLeft(t *testing.T) {
 		"RESOURCE_EXHAUSTED":                                   sdk.RateLimited,
 		"no capacity\x1b]0;\a\r\nhere":                         sdk.NoCapacity,
 	} {
-		setFaults(t, cloud, modalcloud.Faults{Exhausted: text})
+		setFaults(t, cloud, fakemodal.Faults{Exhausted: text})
 		_, _, err := create(t, p, newSpec())
 		wantCode(t, err, code)
 		if strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%q is not for a terminal", err)
 		}
 	}
-	setFaults(t, cloud, modalcloud.Faults{})
+	setFaults(t, cloud, fakemodal.Faults{})
 	spec := newSpec()
 	spec.GPU, spec.GPUCount = "H100", 2
 	_, _, err := create(t, p, spec)
@@ -45,9 +45,9 @@ func TestNothingLeft(t *testing.T) {
 
 // A machine for which there is no place is there at once, waits, and can be ended.
 func TestMachineWaitsForItsPlace(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{NoCapacity: []string{"H100"}})
+	setFaults(t, cloud, fakemodal.Faults{NoCapacity: []string{"H100"}})
 	spec := newSpec()
 	spec.GPU = "H100"
 	first, second := mustCreate(t, p, spec), ""
@@ -63,12 +63,12 @@ func TestMachineWaitsForItsPlace(t *testing.T) {
 	await(t, p, first, sdk.Stopped)
 	spec.Key += "2"
 	second = mustCreate(t, p, spec)
-	setFaults(t, cloud, modalcloud.Faults{})
+	setFaults(t, cloud, fakemodal.Faults{})
 	await(t, p, second, sdk.Running)
 }
 
 func TestMachineThatDies(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	for name, tc := range map[string]struct {
 		command []string
@@ -92,7 +92,7 @@ func TestMachineThatDies(t *testing.T) {
 }
 
 func TestUnknownHandles(t *testing.T) {
-	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	handles := []string{"sb-0123456789abcdefghijkl", "sb-unknown", "pod-1", ""}
 	all, err := p.Observe(t.Context(), handles)
 	if err != nil || len(all) != len(handles) {
@@ -117,7 +117,7 @@ func TestOneKeyIsOneMachine(t *testing.T) {
 		"SecretGetOrCreate", "AuthTokenGet"}
 	for gpu, methods := range map[string][]string{"": own, "T4": slices.Concat(common, own)} {
 		for _, method := range methods {
-			for how, fault := range map[string]modalcloud.CallFault{
+			for how, fault := range map[string]fakemodal.CallFault{
 				"lost answer":      {Method: method, Cut: true, AfterEffect: true, Times: 1},
 				"storm":            {Method: method, Code: codes.Unavailable, AfterEffect: true, Times: 5}, // more than the SDK repeats
 				"asked to be slow": {Method: method, Code: codes.ResourceExhausted, RetryAfter: time.Millisecond, Times: 2},
@@ -132,12 +132,12 @@ func TestOneKeyIsOneMachine(t *testing.T) {
 }
 
 // oneKey repeats each step of a start as the engine does, and each with an old cursor.
-func oneKey(t *testing.T, gpu string, fault modalcloud.CallFault) {
-	cloud := newCloud(t, modalcloud.Options{Pace: time.Microsecond})
+func oneKey(t *testing.T, gpu string, fault fakemodal.CallFault) {
+	cloud := newCloud(t, fakemodal.Options{Pace: time.Microsecond})
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	spec.GPU = gpu
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{fault}})
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{fault}})
 	cursors := []json.RawMessage{nil}
 	handles := map[string]bool{}
 	step := func(cursor json.RawMessage) sdk.CreateStep {
@@ -180,7 +180,7 @@ func oneKey(t *testing.T, gpu string, fault modalcloud.CallFault) {
 
 // A sandbox of somebody else's that has our name is left alone.
 func TestNameOfAnother(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	mustCreate(t, p, spec)
@@ -195,14 +195,14 @@ func TestNameOfAnother(t *testing.T) {
 }
 
 func TestWrongToken(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{TokenRevoked: true})
+	setFaults(t, cloud, fakemodal.Faults{TokenRevoked: true})
 	_, err := p.Offers(t.Context(), sdk.OfferQuery{})
 	wantCode(t, err, sdk.Unauthorized, "MODAL_TOKEN_ID", "modal.com/settings/tokens")
 	_, _, err = create(t, p, newSpec())
 	wantCode(t, err, sdk.Unauthorized)
-	setFaults(t, cloud, modalcloud.Faults{})
+	setFaults(t, cloud, fakemodal.Faults{})
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); err != nil {
 		t.Errorf("with a good token again: %v", err)
 	}
@@ -212,10 +212,10 @@ func TestWrongToken(t *testing.T) {
 }
 
 func TestCancelledCallsEnd(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, newSpec())
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "*", Hang: true}}})
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "*", Hang: true}}})
 	for name, call := range map[string]func(context.Context) error{
 		"offers":    func(ctx context.Context) error { _, err := p.Offers(ctx, sdk.OfferQuery{}); return err },
 		"create":    func(ctx context.Context) error { _, err := p.Create(ctx, newSpec(), nil); return err },
@@ -236,10 +236,10 @@ func TestCancelledCallsEnd(t *testing.T) {
 
 // How long Modal asks to wait is the engine's to keep.
 func TestAskedToWait(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, newSpec())
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "SandboxWait*", Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}}})
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "SandboxWait*", Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}}})
 	_, err := p.Observe(t.Context(), []string{handle})
 	var limited *sdk.Error
 	if !errors.As(err, &limited) || limited.Code != sdk.RateLimited || limited.After() != 7*time.Second {
@@ -249,14 +249,14 @@ func TestAskedToWait(t *testing.T) {
 
 // A machine whose end Modal refuses is not said to have ended.
 func TestRefusedTermination(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, newSpec())
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "SandboxTerminate*", Code: codes.FailedPrecondition}}})
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "SandboxTerminate*", Code: codes.FailedPrecondition}}})
 	wantCode(t, p.Terminate(t.Context(), handle), sdk.Invalid)
-	setFaults(t, cloud, modalcloud.Faults{Down: true})
+	setFaults(t, cloud, fakemodal.Faults{Down: true})
 	wantCode(t, p.Terminate(t.Context(), handle), sdk.Unavailable)
-	setFaults(t, cloud, modalcloud.Faults{})
+	setFaults(t, cloud, fakemodal.Faults{})
 	if err := p.Terminate(t.Context(), handle); err != nil {
 		t.Error(err)
 	}
@@ -264,9 +264,9 @@ func TestRefusedTermination(t *testing.T) {
 }
 
 func TestMachineThatNoTunnelReaches(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{TunnelNever: true})
+	setFaults(t, cloud, fakemodal.Faults{TunnelNever: true})
 	handle := mustCreate(t, p, newSpec())
 	if o := observe(t, p, handle); o.State != sdk.Starting || len(o.Endpoints) != 0 {
 		t.Errorf("observed %+v", o)
@@ -279,7 +279,7 @@ func TestMachineThatNoTunnelReaches(t *testing.T) {
 
 // What is remembered of a machine does not outlive it.
 func TestMachineThatIsLost(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	spec.GPU = "T4"
@@ -292,7 +292,7 @@ func TestMachineThatIsLost(t *testing.T) {
 	if o := await(t, p, handle, sdk.Failed); !strings.Contains(o.Message, "lost") {
 		t.Errorf("observed %+v", o)
 	}
-	setFaults(t, cloud, modalcloud.Faults{DiesStarting: true})
+	setFaults(t, cloud, fakemodal.Faults{DiesStarting: true})
 	spec.Key += "2"
 	if o := await(t, p, mustCreate(t, p, spec), sdk.Failed); !strings.Contains(o.Message, "failed to start") {
 		t.Errorf("observed %+v", o)
@@ -302,9 +302,9 @@ func TestMachineThatIsLost(t *testing.T) {
 // Calls that are given up at any moment, and repeated with the last cursor that came
 // back or with none, make one machine.
 func TestStartsGivenUpAnywhere(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{Pace: time.Microsecond, MaxGPUs: 1000, MaxMachines: 1000})
+	cloud := newCloud(t, fakemodal.Options{Pace: time.Microsecond, MaxGPUs: 1000, MaxMachines: 1000})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{Latency: time.Millisecond})
+	setFaults(t, cloud, fakemodal.Faults{Latency: time.Millisecond})
 	random := rand.New(rand.NewPCG(1, 2))
 	const starts = 60
 	for i := range starts {
@@ -350,9 +350,9 @@ func startGivingUp(t *testing.T, p sdk.Provider, spec sdk.MachineSpec, random *r
 
 // Modal may refuse a list that names no app: machines are found in each app all the same.
 func TestListByApp(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{PageSize: 2})
+	cloud := newCloud(t, fakemodal.Options{PageSize: 2})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{ListsByApp: true})
+	setFaults(t, cloud, fakemodal.Faults{ListsByApp: true})
 	spec := newSpec()
 	if list, err := p.List(t.Context(), spec.Owner); err != nil || len(list) != 0 {
 		t.Errorf("without any app: %v, %v", list, err)
@@ -380,9 +380,9 @@ func TestListByApp(t *testing.T) {
 
 // A machine whose tunnels have failed is not waited for.
 func TestTunnelsFail(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	setFaults(t, cloud, modalcloud.Faults{TunnelNever: true, TunnelFails: "no address is free"})
+	setFaults(t, cloud, fakemodal.Faults{TunnelNever: true, TunnelFails: "no address is free"})
 	handle := mustCreate(t, p, newSpec())
 	if o := observe(t, p, handle); o.State != sdk.Failed || !strings.Contains(o.Message, "no address is free") {
 		t.Errorf("observed %+v", o)
@@ -394,8 +394,8 @@ func TestTunnelsFail(t *testing.T) {
 
 // What an image says of its programs holds for a machine, also from layers and copies of it.
 func TestImageConfiguration(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{Images: func(name string) (modalcloud.ImageConfig, bool) {
-		return modalcloud.ImageConfig{Env: map[string]string{"GREETING": "good day", "SEER_TRIAL": "not this"}, Workdir: "/workspace/app"}, name == "team/base:1"
+	cloud := newCloud(t, fakemodal.Options{Images: func(name string) (fakemodal.ImageConfig, bool) {
+		return fakemodal.ImageConfig{Env: map[string]string{"GREETING": "good day", "SEER_TRIAL": "not this"}, Workdir: "/workspace/app"}, name == "team/base:1"
 	}})
 	p := newProvider(t, cloud)
 	spec := newSpec()
@@ -415,9 +415,9 @@ func TestImageConfiguration(t *testing.T) {
 // A creation whose caller leaves is dropped, or goes on and is listed: it is never lost.
 func TestCreationIsLeft(t *testing.T) {
 	for _, drops := range []bool{true, false} {
-		cloud := newCloud(t, modalcloud.Options{})
+		cloud := newCloud(t, fakemodal.Options{})
 		p := newProvider(t, cloud)
-		setFaults(t, cloud, modalcloud.Faults{StartDelay: time.Hour, DropsLeft: drops})
+		setFaults(t, cloud, fakemodal.Faults{StartDelay: time.Hour, DropsLeft: drops})
 		spec := newSpec()
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
 func TestOffers(t *testing.T) {
-	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	for name, tc := range map[string]struct {
 		query sdk.OfferQuery
 		ids   []string
@@ -59,7 +59,7 @@ func TestOffers(t *testing.T) {
 
 // What Describe names can be asked for by that name.
 func TestDescribe(t *testing.T) {
-	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	info, err := p.Describe(t.Context())
 	if err != nil || info.Name != "modal" || !info.Has(sdk.FeatureSnapshot) || len(info.GPUs) != 10 {
 		t.Fatalf("%+v, %v", info, err)

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/seer-engine/seer/engine/enginetest/modalcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -37,7 +37,7 @@ func snapshot(t *testing.T, p *modal.Provider, handle, key string) (image string
 func TestSnapshotAndStartFromIt(t *testing.T) {
 	for name, gpu := range map[string]string{"CPU": "", "GPU": "L4"} {
 		t.Run(name, func(t *testing.T) {
-			cloud := newCloud(t, modalcloud.Options{})
+			cloud := newCloud(t, fakemodal.Options{})
 			p := newProvider(t, cloud)
 			spec := writer()
 			spec.GPU = gpu
@@ -64,7 +64,7 @@ func TestSnapshotAndStartFromIt(t *testing.T) {
 }
 
 func TestSnapshotOfWhatDoesNotRun(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, newSpec())
 	if err := p.Terminate(t.Context(), handle); err != nil {
@@ -81,11 +81,11 @@ func TestSnapshotOfWhatDoesNotRun(t *testing.T) {
 
 // A copy whose answer is lost is asked for again, and is the same one.
 func TestSnapshotOnce(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, writer())
 	await(t, p, handle, sdk.Running)
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{
 		{Method: "TaskSnapshotFilesystem", Code: codes.Unavailable, AfterEffect: true, Times: 2}}})
 	images := map[string]bool{}
 	for range 4 {
@@ -108,11 +108,11 @@ func TestSnapshotOnce(t *testing.T) {
 }
 
 func TestSnapshotThatTakesLong(t *testing.T) {
-	cloud := newCloud(t, modalcloud.Options{})
+	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	handle := mustCreate(t, p, newSpec())
 	await(t, p, handle, sdk.Running)
-	setFaults(t, cloud, modalcloud.Faults{Calls: []modalcloud.CallFault{{Method: "TaskSnapshotFilesystem", Hang: true, Times: 1}}})
+	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "TaskSnapshotFilesystem", Hang: true, Times: 1}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if step, err := p.Snapshot(ctx, handle, "copy-1", nil); err != nil {
@@ -128,7 +128,7 @@ func TestSnapshotThatTakesLong(t *testing.T) {
 // A server that takes long for a copy, and begins anew when nobody waits for it, is waited
 // for as Modal's SDK waits.
 func TestSnapshotOfManyFiles(t *testing.T) {
-	p := newProvider(t, newCloud(t, modalcloud.Options{}))
+	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	slowly(p, "TaskSnapshotFilesystem", 50*time.Second)
 	handle := mustCreate(t, p, newSpec())
 	await(t, p, handle, sdk.Running)

@@ -3,13 +3,13 @@ package runpod_test
 import (
 	"testing"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // The user is the account, whichever of the keys is used.
 func TestAccount(t *testing.T) {
-	r := newRig(t, func(o *runpodcloud.Options) { o.Keys = []string{"rpa_old", "rpa_new"} })
+	r := newRig(t, func(o *fakerunpod.Options) { o.Keys = []string{"rpa_old", "rpa_new"} })
 	first, err := r.Account(t.Context())
 	if err != nil || first.ID == "" {
 		t.Fatalf("account %+v, %v", first, err)
@@ -21,7 +21,7 @@ func TestAccount(t *testing.T) {
 	if other, err := newRig(t).Account(t.Context()); err != nil || other == first {
 		t.Errorf("another user is %+v, too: %v", other, err)
 	}
-	r.Inject(runpodcloud.Fault{Path: "/graphql", Status: 403, Detail: "this key may not ask"})
+	r.Inject(fakerunpod.Fault{Path: "/graphql", Status: 403, Detail: "this key may not ask"})
 	_, err = r.Account(t.Context())
 	wantCode(t, err, sdk.Unauthorized)
 }

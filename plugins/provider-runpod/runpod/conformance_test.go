@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/sdktest"
@@ -27,7 +27,7 @@ func (r running) Now() time.Time { return r.Clock.Now().Add(time.Since(r.began))
 
 func TestConformance(t *testing.T) {
 	clock := running{enginetest.NewClock(), time.Now()}
-	r := newRig(t, func(o *runpodcloud.Options) { o.Clock = clock })
+	r := newRig(t, func(o *fakerunpod.Options) { o.Clock = clock })
 	there, err := sdktest.Remote(r.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestConformance(t *testing.T) {
 		Supports: []sdktest.Part{sdktest.PartDisk, sdktest.PartPorts, sdktest.PartImage, sdktest.PartPython},
 		Machines: r.machines,
 		SoldOut: func() func() {
-			r.SetBehaviour(runpodcloud.Behaviour{NoCapacity: true})
-			return func() { r.SetBehaviour(runpodcloud.Behaviour{}) }
+			r.SetBehaviour(fakerunpod.Behaviour{NoCapacity: true})
+			return func() { r.SetBehaviour(fakerunpod.Behaviour{}) }
 		},
 		// RunPod's time passes with the waits; what is real is only the boot of a pod.
 		Sleep: func(ctx context.Context, d time.Duration) error {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -35,22 +35,22 @@ func TestOneKeyOneMachine(t *testing.T) {
 
 // What RunPod did not answer may have happened.
 func TestLostAnswers(t *testing.T) {
-	post := runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Times: 1}
+	post := fakerunpod.Fault{Method: "POST", Path: "/v2/pods", Times: 1}
 	for name, tc := range map[string]struct {
-		fault func(*runpodcloud.Fault)
+		fault func(*fakerunpod.Fault)
 		late  time.Duration
 		posts int
 	}{
-		"500, made":          {func(f *runpodcloud.Fault) { f.Status, f.After = 500, true }, 0, 1},
-		"500, made, late":    {func(f *runpodcloud.Fault) { f.Status, f.After = 500, true }, 15 * time.Second, 1},
-		"cut, made, late":    {func(f *runpodcloud.Fault) { f.Drop, f.After = true, true }, 8 * time.Second, 1},
-		"503, not made":      {func(f *runpodcloud.Fault) { f.Status = 503 }, 0, 2},
-		"cut, not made":      {func(f *runpodcloud.Fault) { f.Drop = true }, 3 * time.Second, 2},
-		"two cuts, not made": {func(f *runpodcloud.Fault) { f.Drop, f.Times = true, 2 }, 0, 3},
+		"500, made":          {func(f *fakerunpod.Fault) { f.Status, f.After = 500, true }, 0, 1},
+		"500, made, late":    {func(f *fakerunpod.Fault) { f.Status, f.After = 500, true }, 15 * time.Second, 1},
+		"cut, made, late":    {func(f *fakerunpod.Fault) { f.Drop, f.After = true, true }, 8 * time.Second, 1},
+		"503, not made":      {func(f *fakerunpod.Fault) { f.Status = 503 }, 0, 2},
+		"cut, not made":      {func(f *fakerunpod.Fault) { f.Drop = true }, 3 * time.Second, 2},
+		"two cuts, not made": {func(f *fakerunpod.Fault) { f.Drop, f.Times = true, 2 }, 0, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
-			r.SetBehaviour(runpodcloud.Behaviour{ListDelay: tc.late})
+			r.SetBehaviour(fakerunpod.Behaviour{ListDelay: tc.late})
 			f := post
 			tc.fault(&f)
 			r.Inject(f)
@@ -74,7 +74,7 @@ func TestLostAnswers(t *testing.T) {
 func TestPodAppearsAfterItsRefusal(t *testing.T) {
 	for _, later := range []time.Duration{5 * time.Second, 30 * time.Second, 40 * time.Second} {
 		r := newRig(t)
-		r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Status: 500, After: true, Later: later, Times: 1})
+		r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/pods", Status: 500, After: true, Later: later, Times: 1})
 		handle := r.mustCreate(newSpec())
 		r.clock.Advance(time.Minute)
 		if n := r.Requests()["POST /v2/pods"]; n != 1 {
@@ -86,7 +86,7 @@ func TestPodAppearsAfterItsRefusal(t *testing.T) {
 
 func TestRentingThatAlwaysFails(t *testing.T) {
 	r := newRig(t)
-	r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Status: 502, Detail: "Bad things."})
+	r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/pods", Status: 502, Detail: "Bad things."})
 	began := r.clock.Now()
 	_, _, err := r.create(newSpec())
 	wantCode(t, err, sdk.Internal, "Bad things", "3 times") // a code that is not tried again
@@ -148,7 +148,7 @@ func TestKilledAnywhere(t *testing.T) {
 func killAndGoOn(t *testing.T, late time.Duration, fresh, after bool, n int) bool {
 	r := newRig(t)
 	defer r.Close()
-	r.SetBehaviour(runpodcloud.Behaviour{ListDelay: late})
+	r.SetBehaviour(fakerunpod.Behaviour{ListDelay: late})
 	spec := newSpec()
 	spec.Offer, spec.Volumes = "", []sdk.Volume{{Name: "data", Path: "/data"}}
 	var cursor json.RawMessage
@@ -258,7 +258,7 @@ func TestVolume(t *testing.T) {
 
 func TestVolumeWhoseAnswerIsLost(t *testing.T) {
 	r := newRig(t)
-	r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/network-volumes", Status: 500, After: true, Times: 1})
+	r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/network-volumes", Status: 500, After: true, Times: 1})
 	spec := newSpec()
 	spec.Volumes = []sdk.Volume{{Name: "data", Path: "/data"}}
 	handle := r.mustCreate(spec)
@@ -271,7 +271,7 @@ func TestVolumeWhoseAnswerIsLost(t *testing.T) {
 	}
 	r.wantLive(handle)
 
-	r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/network-volumes", Status: 500})
+	r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/network-volumes", Status: 500})
 	spec.Key, spec.Volumes[0].Name = "second", "other"
 	_, _, err = r.create(spec)
 	wantCode(t, err, sdk.Internal, "making the volume other", "3 times")

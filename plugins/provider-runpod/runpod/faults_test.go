@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -18,7 +18,7 @@ import (
 func TestRefusals(t *testing.T) {
 	fault := func(status int, detail string) func(*rig, *sdk.MachineSpec) {
 		return func(r *rig, _ *sdk.MachineSpec) {
-			r.Inject(runpodcloud.Fault{Method: "POST", Path: "/v2/pods", Status: status, Detail: detail})
+			r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/pods", Status: status, Detail: detail})
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"wrong key":     {func(r *rig, _ *sdk.MachineSpec) { r.key = "rpa_wrong" }, sdk.Unauthorized, []string{"invalid bearer token", "RUNPOD_API_KEY", "console.runpod.io"}},
 		"no credit":     {func(r *rig, _ *sdk.MachineSpec) { r.SetCredit(false) }, sdk.Unauthorized, []string{"Insufficient balance", "billing"}},
-		"no capacity":   {func(r *rig, _ *sdk.MachineSpec) { r.SetBehaviour(runpodcloud.Behaviour{NoCapacity: true}) }, sdk.NoCapacity, []string{"no longer any instances"}},
+		"no capacity":   {func(r *rig, _ *sdk.MachineSpec) { r.SetBehaviour(fakerunpod.Behaviour{NoCapacity: true}) }, sdk.NoCapacity, []string{"no longer any instances"}},
 		"sold out":      {func(r *rig, _ *sdk.MachineSpec) { r.Stock("cpu5c", "", 0) }, sdk.NoCapacity, nil},
 		"no disk":       {fault(400, "There are no longer any instances available with enough disk space."), sdk.NoCapacity, []string{"disk"}},
 		"host full":     {fault(400, "There are not enough free GPUs on the host machine to start this pod."), sdk.NoCapacity, nil},
@@ -59,7 +59,7 @@ func TestCredentialGoesNowhereElse(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { visited <- r.Header.Get("Authorization") }))
 	defer elsewhere.Close()
 	r := newRig(t)
-	r.Inject(runpodcloud.Fault{Redirect: elsewhere.URL})
+	r.Inject(fakerunpod.Fault{Redirect: elsewhere.URL})
 	_, _, err := r.create(newSpec())
 	wantCode(t, err, sdk.Invalid, "sends elsewhere", elsewhere.URL, "RUNPOD_API_BASE_URL")
 	_, err = r.Offers(t.Context(), sdk.OfferQuery{GPU: "*"})
@@ -136,8 +136,8 @@ func TestPodsAsTheyMayCome(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
-	r := newRig(t, func(o *runpodcloud.Options) {
-		o.Limits = []runpodcloud.Window{{Name: "minute", Quota: 3, Length: time.Minute}, {Name: "hour", Quota: 100, Length: time.Hour}}
+	r := newRig(t, func(o *fakerunpod.Options) {
+		o.Limits = []fakerunpod.Window{{Name: "minute", Quota: 3, Length: time.Minute}, {Name: "hour", Quota: 100, Length: time.Hour}}
 	})
 	handle := r.mustCreate(newSpec()) // a look, the request, a look
 	r.clock.Advance(20 * time.Second)
@@ -169,8 +169,8 @@ func TestRateLimit(t *testing.T) {
 // A storm of 429 in the middle of a start loses nothing and makes nothing twice.
 func TestRateLimitStorm(t *testing.T) {
 	r := newRig(t)
-	r.Inject(runpodcloud.Fault{Status: 429, RetryAfter: 7, Times: 2})
-	r.Inject(runpodcloud.Fault{Method: "POST", Status: 429, RetryAfter: 7, Times: 2})
+	r.Inject(fakerunpod.Fault{Status: 429, RetryAfter: 7, Times: 2})
+	r.Inject(fakerunpod.Fault{Method: "POST", Status: 429, RetryAfter: 7, Times: 2})
 	spec := newSpec()
 	var cursor json.RawMessage
 	refused := 0
@@ -197,7 +197,7 @@ func TestRateLimitStorm(t *testing.T) {
 func TestTerminateWhileTheAPIIsDown(t *testing.T) {
 	r := newRig(t)
 	handle := r.mustCreate(newSpec())
-	remove := r.Inject(runpodcloud.Fault{Method: "DELETE", Status: 503, RetryAfter: 9})
+	remove := r.Inject(fakerunpod.Fault{Method: "DELETE", Status: 503, RetryAfter: 9})
 	err := r.Terminate(t.Context(), handle)
 	wantCode(t, err, sdk.Unavailable)
 	var e *sdk.Error
@@ -206,7 +206,7 @@ func TestTerminateWhileTheAPIIsDown(t *testing.T) {
 	}
 	r.wantLive(handle)
 	remove()
-	r.Inject(runpodcloud.Fault{Method: "DELETE", Drop: true, After: true, Times: 1})
+	r.Inject(fakerunpod.Fault{Method: "DELETE", Drop: true, After: true, Times: 1})
 	wantCode(t, r.Terminate(t.Context(), handle), sdk.Unavailable, "ending the pod "+handle)
 	if err := r.Terminate(t.Context(), handle); err != nil {
 		t.Error(err)
@@ -221,7 +221,7 @@ func TestTerminateWhileTheAPIIsDown(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	r := newRig(t)
 	handle := r.mustCreate(newSpec())
-	r.Inject(runpodcloud.Fault{Latency: time.Hour})
+	r.Inject(fakerunpod.Fault{Latency: time.Hour})
 	for name, call := range map[string]func(context.Context) error{
 		"observe":   func(ctx context.Context) error { _, err := r.Observe(ctx, []string{handle}); return err },
 		"list":      func(ctx context.Context) error { _, err := r.List(ctx, "own"); return err },

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -171,12 +171,12 @@ func TestMachineEndsItself(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	r := newRig(t, func(o *runpodcloud.Options) { o.Delays.Pull = time.Hour })
-	r.SetBehaviour(runpodcloud.Behaviour{StuckProvisioning: true, UnknownFields: true})
+	r := newRig(t, func(o *fakerunpod.Options) { o.Delays.Pull = time.Hour })
+	r.SetBehaviour(fakerunpod.Behaviour{StuckProvisioning: true, UnknownFields: true})
 	stuck := r.mustCreate(newSpec())
-	r.SetBehaviour(runpodcloud.Behaviour{DieStarting: true, UnknownFields: true})
+	r.SetBehaviour(fakerunpod.Behaviour{DieStarting: true, UnknownFields: true})
 	dying := r.mustCreate(newSpec())
-	r.SetBehaviour(runpodcloud.Behaviour{UnknownFields: true})
+	r.SetBehaviour(fakerunpod.Behaviour{UnknownFields: true})
 	pulling := r.mustCreate(newSpec())
 	stopped := r.mustCreate(newSpec())
 	r.ask("POST", "/pods/"+stopped+"/action", map[string]string{"action": "stop"})
@@ -210,7 +210,7 @@ func sum(requests map[string]int) (n int) {
 
 func TestListThatIsLate(t *testing.T) {
 	r := newRig(t)
-	r.SetBehaviour(runpodcloud.Behaviour{ListDelay: 10 * time.Minute})
+	r.SetBehaviour(fakerunpod.Behaviour{ListDelay: 10 * time.Minute})
 	handle := r.mustCreate(newSpec())
 	if o := r.await(handle, sdk.Running); len(o.Endpoints) != 1 {
 		t.Errorf("%+v", o)
@@ -273,7 +273,7 @@ func TestWaysToEndItself(t *testing.T) {
 // A list that comes in pages is followed to its end.
 func TestListInPages(t *testing.T) {
 	r := newRig(t)
-	r.SetBehaviour(runpodcloud.Behaviour{PageSize: 2})
+	r.SetBehaviour(fakerunpod.Behaviour{PageSize: 2})
 	var handles []string
 	for range 5 {
 		handles = append(handles, r.mustCreate(newSpec()))

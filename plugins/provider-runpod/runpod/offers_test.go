@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -72,7 +72,7 @@ func TestOffers(t *testing.T) {
 
 func TestOffer(t *testing.T) {
 	r := newRig(t)
-	r.SetBehaviour(runpodcloud.Behaviour{UnknownFields: true})
+	r.SetBehaviour(fakerunpod.Behaviour{UnknownFields: true})
 	r.Stock("NVIDIA H100 80GB HBM3", "", 0)
 	r.Stock("NVIDIA H100 80GB HBM3", "EU-SE-1", 2)
 	all := r.offers(sdk.OfferQuery{GPU: "*", GPUCount: 2, MemoryGB: 64})
@@ -139,8 +139,8 @@ func TestChoosesItself(t *testing.T) {
 
 // A flavour that has a price for Serverless alone is no machine, least of all a free one.
 func TestFlavourWithoutAPriceForPods(t *testing.T) {
-	r := newRig(t, func(o *runpodcloud.Options) {
-		o.CPUs = []runpodcloud.CPU{
+	r := newRig(t, func(o *fakerunpod.Options) {
+		o.CPUs = []fakerunpod.CPU{
 			{ID: "cpu9x", Name: "Serverless alone", Group: "Gen 9", RAMPerVCPU: 2},
 			{ID: "cpu5c", Name: "Compute-Optimized", Group: "Gen 5", RAMPerVCPU: 2, PricePerVCPU: 0.035},
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest"
-	"github.com/seer-engine/seer/engine/enginetest/runpodcloud"
+	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -19,7 +19,7 @@ import (
 // rig is a stand-in for RunPod and a provider that reaches it as the host would let
 // it. Their time passes only where a test lets it.
 type rig struct {
-	*runpodcloud.Cloud
+	*fakerunpod.Cloud
 	*runpod.Provider
 	t     *testing.T
 	clock *enginetest.Clock
@@ -27,17 +27,17 @@ type rig struct {
 	env   map[string]string
 }
 
-func newRig(t *testing.T, change ...func(*runpodcloud.Options)) *rig {
+func newRig(t *testing.T, change ...func(*fakerunpod.Options)) *rig {
 	t.Helper()
 	clock := enginetest.NewClock()
-	o := runpodcloud.Options{
-		Dir: t.TempDir(), Python: "/usr/bin/python3", Limits: []runpodcloud.Window{}, Clock: clock,
-		Delays: runpodcloud.Delays{Stop: 50 * time.Millisecond, Restart: time.Hour},
+	o := fakerunpod.Options{
+		Dir: t.TempDir(), Python: "/usr/bin/python3", Limits: []fakerunpod.Window{}, Clock: clock,
+		Delays: fakerunpod.Delays{Stop: 50 * time.Millisecond, Restart: time.Hour},
 	}
 	for _, f := range change {
 		f(&o)
 	}
-	cloud, err := runpodcloud.New(o)
+	cloud, err := fakerunpod.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,105 @@
+package fakerunpod
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// registry is a credential for a container registry; its secret is not kept.
+type registry struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+func (c *Cloud) registry(id string) *registry {
+	i := slices.IndexFunc(c.registries, func(r *registry) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.registries[i]
+}
+
+func listRegistries(c *Cloud, _ *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []registry{}
+	for _, r := range c.registries {
+		all = append(all, *r)
+	}
+	return ok(map[string]any{"registries": all})
+}
+
+func createRegistry(c *Cloud, r *request) (reply, error) {
+	var reg registry
+	if err := c.bodies.decode(r.Request, "createRegistry", &reg); err != nil {
+		return reply{}, err
+	}
+	reg.ID = random(10)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.registries = append(c.registries, &reg)
+	return created(reg)
+}
+
+func getRegistry(c *Cloud, r *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reg := c.registry(r.params["id"])
+	if reg == nil {
+		return reply{}, notFound("registry")
+	}
+	return ok(*reg)
+}
+
+// deleteRegistry takes a credential away. Templates lose it without a word; a pod
+// that uses it keeps it.
+func deleteRegistry(c *Cloud, r *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reg := c.registry(r.params["id"])
+	if reg == nil {
+		return reply{}, notFound("registry")
+	}
+	uses := func(cfg config) bool { return cfg.Registry != nil && *cfg.Registry == reg.ID }
+	if slices.ContainsFunc(c.pods, func(p *pod) bool { return p.status != terminated && uses(p.config) }) {
+		return reply{}, problemf(http.StatusBadRequest, "the registry credential is in use by a pod")
+	}
+	for _, t := range c.templates {
+		if uses(t.config) {
+			t.Registry = nil
+		}
+	}
+	c.registries = slices.DeleteFunc(c.registries, func(other *registry) bool { return other == reg })
+	return nothing()
+}
+
+func getSSHKeys(c *Cloud, _ *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ok(map[string]any{"keys": slices.Clone(c.sshKeys)})
+}
+
+func putSSHKeys(c *Cloud, r *request) (reply, error) {
+	var body struct{ Keys []string }
+	if err := c.bodies.decode(r.Request, "sshKeys", &body); err != nil {
+		return reply{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sshKeys = body.Keys
+	return ok(map[string]any{"keys": slices.Clone(c.sshKeys)})
+}
+
+// graphql is as much of the older API as tells the user. A failure is an answer there.
+func graphql(c *Cloud, r *request) (reply, error) {
+	var body struct{ Query string }
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return reply{}, problemf(http.StatusBadRequest, "POST body missing, invalid Content-Type, or JSON object has no keys.")
+	}
+	if strings.Join(strings.Fields(body.Query), "") != "query{myself{id}}" {
+		return ok(map[string]any{"errors": []any{map[string]string{"message": "Cannot query that here"}}})
+	}
+	return ok(map[string]any{"data": map[string]any{"myself": map[string]string{"id": c.options.User}}})
+}

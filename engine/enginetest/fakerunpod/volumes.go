@@ -1,0 +1,113 @@
+package fakerunpod
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// volume is a network volume: a folder in one data centre.
+type volume struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Size       int    `json:"size"` // GB
+	DataCenter string `json:"dataCenter"`
+	Type       string `json:"type"`
+}
+
+func (c *Cloud) volumeDir(v *volume) string { return filepath.Join(c.options.Dir, "volumes", v.ID) }
+
+// VolumeDir is the folder of a network volume on this computer.
+func (c *Cloud) VolumeDir(id string) string { return c.volumeDir(&volume{ID: id}) }
+
+func (c *Cloud) volume(id string) *volume {
+	i := slices.IndexFunc(c.volumes, func(v *volume) bool { return v.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.volumes[i]
+}
+
+func listVolumes(c *Cloud, _ *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []volume{}
+	for _, v := range c.volumes {
+		all = append(all, *v)
+	}
+	return ok(map[string]any{"networkVolumes": all})
+}
+
+func createVolume(c *Cloud, r *request) (reply, error) {
+	var v volume
+	if err := c.bodies.decode(r.Request, "createVolume", &v); err != nil {
+		return reply{}, err
+	}
+	dc, known := c.dataCenter(v.DataCenter)
+	switch {
+	case !known || len(dc.Volumes) == 0:
+		return reply{}, problemf(http.StatusBadRequest, "data center %s does not support network volumes", v.DataCenter)
+	case v.Type == "":
+		v.Type = dc.Volumes[0]
+	case !slices.Contains(dc.Volumes, v.Type):
+		return reply{}, problemf(http.StatusBadRequest, "data center %s has no %s volumes", v.DataCenter, v.Type)
+	}
+	v.ID = random(10)
+	if err := os.MkdirAll(c.volumeDir(&v), 0o755); err != nil {
+		return reply{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.volumes = append(c.volumes, &v)
+	return created(v)
+}
+
+func getVolume(c *Cloud, r *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.volume(r.params["id"])
+	if v == nil {
+		return reply{}, notFound("network volume")
+	}
+	return ok(*v)
+}
+
+func patchVolume(c *Cloud, r *request) (reply, error) {
+	var body struct {
+		Name *string
+		Size *int
+	}
+	if err := c.bodies.decode(r.Request, "updateVolume", &body); err != nil {
+		return reply{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.volume(r.params["id"])
+	if v == nil {
+		return reply{}, notFound("network volume")
+	}
+	if body.Size != nil && *body.Size < v.Size {
+		return reply{}, problemf(http.StatusBadRequest, "the size of a network volume cannot be reduced")
+	}
+	set(&v.Name, body.Name)
+	set(&v.Size, body.Size)
+	return ok(*v)
+}
+
+func deleteVolume(c *Cloud, r *request) (reply, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := c.volume(r.params["id"])
+	if v == nil {
+		return reply{}, notFound("network volume")
+	}
+	if slices.ContainsFunc(c.pods, func(p *pod) bool { return p.volume == v && p.status != terminated }) {
+		return reply{}, problemf(http.StatusBadRequest, "the network volume is in use by a pod")
+	}
+	c.volumes = slices.DeleteFunc(c.volumes, func(other *volume) bool { return other == v })
+	if err := os.RemoveAll(c.volumeDir(v)); err != nil {
+		return reply{}, err
+	}
+	return nothing()
+}
