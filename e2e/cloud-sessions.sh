@@ -2,7 +2,7 @@
 # repository, models, VS Code, the ways to their ports, and snapshots that go from one
 # provider to another. RunPod's proxy cuts every request after five seconds. Needs the network for pip.
 real=$(eval echo "~$(id -un)") # for the caches of the package tools
-HOME=$real go build -C "$TOP" -o "$PWD/standin" ./internal/standin
+HOME=$real go build -C "$TOP" -o "$PWD/standin" ./internal/fakecloud
 python=$(ls -d "$TOP"/.tools/jupyterlab-*/bin/python | tail -n 1)
 export SEER_PYTHON=$python GIT_TOKEN=token-of-the-private-repository
 pids=() code_server=

@@ -7,7 +7,7 @@ export GOCACHE GOMODCACHE
 for cloud in modal runpod; do
   HOME=$real "$SEER" plugin test "$TOP/plugins/provider-$cloud" --quick --report "$cloud.json" >"$cloud.report" || { cat "$cloud.report" && exit 1; }
 done
-go build -C "$TOP" -o "$PWD/standin" ./internal/standin
+go build -C "$TOP" -o "$PWD/standin" ./internal/fakecloud
 export SEER_PYTHON SEER_CHECK_SECONDS=8
 SEER_PYTHON=$("$TOP/scripts/python")
 cp -r "$TOP/examples/induction-heads" demo

@@ -2,8 +2,8 @@
 // without an account. It prints the variables to set, one export a line, and serves
 // until it is interrupted. Then it says what was still being paid for, and ends it.
 //
-//	go run ./internal/standin modal
-//	go run ./internal/standin runpod -cut 3s
+//	go run ./internal/fakecloud modal
+//	go run ./internal/fakecloud runpod -cut 3s
 //
 // As a simulator of seer plugin test, which names an address, it takes the credentials
 // that it is given and prints its URL.
