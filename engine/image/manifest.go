@@ -8,7 +8,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -53,7 +53,7 @@ func (j job) resolve(ctx context.Context, want v1.Platform) (found, error) {
 		}
 	}
 	if mediaType != v1.MediaTypeImageManifest && mediaType != dockerManifest {
-		return found{}, j.fail(sdk.Unsupported, "it is of the type %q; images of the OCI and of Docker since version 1.10 can be used", transfer.Printable(mediaType))
+		return found{}, j.fail(sdk.Unsupported, "it is of the type %q; images of the OCI and of Docker since version 1.10 can be used", httpretry.Printable(mediaType))
 	}
 	f := found{at: at}
 	if err := json.Unmarshal(data, &f.text); err != nil {
@@ -91,7 +91,7 @@ func (j job) choose(data []byte, want v1.Platform) (v1.Descriptor, error) {
 			return desc, nil
 		}
 		if desc.Platform.OS != "unknown" && len(others) < 20 { // attestations are said to be for nothing
-			others = append(others, transfer.Printable(platformText(*desc.Platform)))
+			others = append(others, httpretry.Printable(platformText(*desc.Platform)))
 		}
 	}
 	return v1.Descriptor{}, j.fail(sdk.NotFound, "there is none for %s; there are %s", platformText(want), strings.Join(others, ", "))
@@ -104,7 +104,7 @@ func (j job) check(f found) error {
 	}
 	config := f.text.Config
 	if config.MediaType != v1.MediaTypeImageConfig && config.MediaType != "application/vnd.docker.container.image.v1+json" {
-		return j.fail(sdk.Invalid, "it is no image but something of the type %q", transfer.Printable(config.MediaType+f.text.ArtifactType))
+		return j.fail(sdk.Invalid, "it is no image but something of the type %q", httpretry.Printable(config.MediaType+f.text.ArtifactType))
 	}
 	for _, desc := range append([]v1.Descriptor{config}, f.layers...) {
 		if desc.Digest.Validate() != nil || desc.Digest.Algorithm() != digest.SHA256 || desc.Size < 0 {
@@ -116,7 +116,7 @@ func (j job) check(f found) error {
 	}
 	for _, desc := range f.layers {
 		if !layerTypes[desc.MediaType] {
-			return j.fail(sdk.Unsupported, "a layer is of the type %q, which cannot be unpacked", transfer.Printable(desc.MediaType))
+			return j.fail(sdk.Unsupported, "a layer is of the type %q, which cannot be unpacked", httpretry.Printable(desc.MediaType))
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func (j job) config(ctx context.Context, desc v1.Descriptor, want v1.Platform) (
 	if err != nil {
 		return image, err
 	}
-	data, err := transfer.Options{Stall: j.o.Stall}.Defaults().Read(ctx, body, desc.Size, maxConfig)
+	data, err := httpretry.Options{Stall: j.o.Stall}.Defaults().Read(ctx, body, desc.Size, maxConfig)
 	if err != nil {
 		return image, j.explain(ctx, err)
 	}
@@ -140,7 +140,7 @@ func (j job) config(ctx context.Context, desc v1.Descriptor, want v1.Platform) (
 		return image, j.fail(sdk.Invalid, "its configuration cannot be read: %v", err)
 	}
 	if !fits(image.Platform, want) {
-		return image, j.fail(sdk.NotFound, "it is for %s, not for %s", transfer.Printable(platformText(image.Platform)), platformText(want))
+		return image, j.fail(sdk.NotFound, "it is for %s, not for %s", httpretry.Printable(platformText(image.Platform)), platformText(want))
 	}
 	return image, nil
 }

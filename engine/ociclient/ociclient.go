@@ -13,7 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -22,7 +22,7 @@ type Credentials func(ctx context.Context, host string) (user, password string, 
 
 // Options say how a registry is spoken to.
 type Options struct {
-	Transfer    transfer.Options
+	Transfer    httpretry.Options
 	PlainHTTP   bool        // http:// instead of https://, which only this computer's registries may speak
 	Credentials Credentials // nil = those of `docker login`: config.json of $DOCKER_CONFIG or ~/.docker, and the helpers that it names
 	Metadata    int64       // bytes that a manifest may have
@@ -34,7 +34,7 @@ var ErrLogin = errors.New("the saved login cannot be read")
 // Open gives the repository of a reference. Nothing is asked of the registry yet.
 // Errors: Invalid when plain HTTP is wanted of another computer.
 func Open(ref registry.Reference, o Options) (*remote.Repository, error) {
-	if o.PlainHTTP && !transfer.Loopback(Hostname(ref)) {
+	if o.PlainHTTP && !httpretry.Loopback(Hostname(ref)) {
 		return nil, sdk.Errorf(sdk.Invalid, "%s: only a registry on this computer may be spoken to by plain HTTP", ref.Registry)
 	}
 	return &remote.Repository{

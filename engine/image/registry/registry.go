@@ -19,7 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/ociclient"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,7 +29,7 @@ type remoteImage struct {
 	ref   registry.Reference
 	repo  *remote.Repository
 	creds ociclient.Credentials
-	read  transfer.Options // for what is small
+	read  httpretry.Options // for what is small
 }
 
 // Open is an [image.Opener].
@@ -38,7 +38,7 @@ func Open(ref string, o image.Options) (image.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	read := transfer.Options{Transport: o.Transport, Stall: o.Stall}.Defaults()
+	read := httpretry.Options{Transport: o.Transport, Stall: o.Stall}.Defaults()
 	repo, err := ociclient.Open(parsed, ociclient.Options{Transfer: read, PlainHTTP: o.Insecure, Credentials: o.Credentials, Metadata: image.MaxManifest})
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (r remoteImage) Blob(ctx context.Context, blob digest.Digest, from int64) (
 		return resp.Body, from, nil
 	}
 	_ = resp.Body.Close()
-	return nil, 0, r.explain(ctx, transfer.Status(resp))
+	return nil, 0, r.explain(ctx, httpretry.Status(resp))
 }
 
 // explain says what failed where, and what to do about it.
@@ -124,7 +124,7 @@ func (r remoteImage) explain(ctx context.Context, err error) error {
 	case errors.As(err, &answer):
 		return r.answered(answer)
 	}
-	if err = transfer.Failure(ctx, err); !errors.As(err, &coded) {
+	if err = httpretry.Failure(ctx, err); !errors.As(err, &coded) {
 		return err
 	}
 	if coded.Code == sdk.Unauthorized {
@@ -136,11 +136,11 @@ func (r remoteImage) explain(ctx context.Context, err error) error {
 }
 
 func (r remoteImage) answered(answer *errcode.ErrorResponse) error {
-	said := transfer.Printable(answer.Errors.Error())
+	said := httpretry.Printable(answer.Errors.Error())
 	if len(answer.Errors) == 0 {
 		said = http.StatusText(answer.StatusCode)
 	}
-	switch code := transfer.Code(answer.StatusCode); code {
+	switch code := httpretry.Code(answer.StatusCode); code {
 	case sdk.NotFound:
 		return r.fail(code, "there is no such image or tag. Look at its name; %s", r.login())
 	case sdk.Unauthorized:
@@ -162,5 +162,5 @@ var query = regexp.MustCompile(`\?[^\s"]*`)
 
 // plain is an error's text without the queries of addresses, which may be credentials.
 func plain(err error) string {
-	return transfer.Printable(query.ReplaceAllString(err.Error(), ""))
+	return httpretry.Printable(query.ReplaceAllString(err.Error(), ""))
 }

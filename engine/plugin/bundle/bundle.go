@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -82,7 +82,7 @@ func (b *Bundle) name() error {
 	}
 	m, err := b.header()
 	if err != nil {
-		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %s", transfer.Printable(strings.ReplaceAll(err.Error(), "\n", " ")))
+		return sdk.Errorf(sdk.Invalid, "the manifest cannot be read: %s", httpretry.Printable(strings.ReplaceAll(err.Error(), "\n", " ")))
 	}
 	if !idPattern.MatchString(m.ID) || len(m.ID) > longestName {
 		return sdk.Errorf(sdk.Invalid, "the manifest's id %.120q is not one: small letters, digits and single hyphens, like provider-tiny", m.ID)
@@ -112,7 +112,7 @@ func (b Bundle) Description() string {
 		return ""
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(h.Description), "\n")
-	return transfer.Printable(line)
+	return httpretry.Printable(line)
 }
 
 // Statement is what is signed, and whose SHA-256 is the bundle's digest.

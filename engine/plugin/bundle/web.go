@@ -6,14 +6,14 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // Fetch gets https://…/STEM.wasm, and what of STEM.wasm.sig and STEM.conformance.json is
 // beside it; STEM.yaml only where the module has no manifest inside. http:// is for
 // this computer alone.
-func Fetch(ctx context.Context, address string, o transfer.Options) (Bundle, Origin, error) {
+func Fetch(ctx context.Context, address string, o httpretry.Options) (Bundle, Origin, error) {
 	o = o.Defaults()
 	origin := Origin{Reference: address}
 	u, err := parseURL(address)
@@ -39,7 +39,7 @@ func parseURL(address string) (*url.URL, error) {
 		return nil, sdk.Errorf(sdk.Invalid, "not an address; it has the form https://host/path/ID.wasm")
 	case u.User != nil:
 		return nil, sdk.Errorf(sdk.Invalid, "%s: an address with a password in it would end up in seer.lock and logs; leave it out", u.Host)
-	case u.Scheme != "https" && !transfer.Plain(u):
+	case u.Scheme != "https" && !httpretry.Plain(u):
 		return nil, sdk.Errorf(sdk.Invalid, "%s://%s: plugins are fetched by https:// (http:// only from this computer)", u.Scheme, u.Host)
 	case !strings.HasSuffix(u.Path, wasmSuffix):
 		return nil, sdk.Errorf(sdk.Invalid, "https://%s%s: the address of a plugin ends in .wasm; for a registry write oci://%s%s", u.Host, u.Path, u.Host, u.Path)
@@ -49,7 +49,7 @@ func parseURL(address string) (*url.URL, error) {
 }
 
 type web struct {
-	o      transfer.Options
+	o      httpretry.Options
 	client *http.Client
 	at     *url.URL
 }
@@ -101,11 +101,11 @@ func (w web) get(ctx context.Context, suffix string, limit int64) ([]byte, error
 	req.Header.Set("Accept-Encoding", "identity") // no other bytes than those that were signed, and no bombs
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return nil, transfer.Failure(ctx, err)
+		return nil, httpretry.Failure(ctx, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, transfer.Status(resp)
+		return nil, httpretry.Status(resp)
 	}
 	return w.o.Read(ctx, resp.Body, resp.ContentLength, limit)
 }

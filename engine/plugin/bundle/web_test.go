@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // site serves by path; what it does not know is 404.
-func site(t *testing.T, pages map[string]http.HandlerFunc) (string, transfer.Options) {
+func site(t *testing.T, pages map[string]http.HandlerFunc) (string, httpretry.Options) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if page := pages[r.URL.Path]; page != nil {
@@ -35,7 +35,7 @@ func site(t *testing.T, pages map[string]http.HandlerFunc) (string, transfer.Opt
 		http.NotFound(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return server.URL, transfer.Options{Transport: server.Client().Transport, Stall: patience, Total: patience}
+	return server.URL, httpretry.Options{Transport: server.Client().Transport, Stall: patience, Total: patience}
 }
 
 func says(data []byte) http.HandlerFunc {
@@ -92,7 +92,7 @@ func TestFetchFromThisComputer(t *testing.T) {
 		_, _ = w.Write(module(yaml))
 	}))
 	t.Cleanup(server.Close)
-	if b, _, err := bundle.Fetch(t.Context(), server.URL+"/x.wasm", transfer.Options{}); err != nil || b.Signature != nil {
+	if b, _, err := bundle.Fetch(t.Context(), server.URL+"/x.wasm", httpretry.Options{}); err != nil || b.Signature != nil {
 		t.Error(err)
 	}
 	for address, text := range map[string]string{
@@ -103,7 +103,7 @@ func TestFetchFromThisComputer(t *testing.T) {
 		"ftp://plugins.example/x.wasm":             "by https://",
 		"https:///x.wasm":                          "has the form",
 	} {
-		_, _, err := bundle.Fetch(t.Context(), address, transfer.Options{})
+		_, _, err := bundle.Fetch(t.Context(), address, httpretry.Options{})
 		if err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -226,7 +226,7 @@ func TestFetchEnds(t *testing.T) {
 
 // A request may hear of its context's end before the one who reads its body does.
 func TestReadEndsWithItsRequest(t *testing.T) {
-	o := transfer.Options{}.Defaults()
+	o := httpretry.Options{}.Defaults()
 	for end, ok := range map[error]func(error) bool{
 		context.Canceled: func(err error) bool { return errors.Is(err, context.Canceled) },
 		context.DeadlineExceeded: func(err error) bool {

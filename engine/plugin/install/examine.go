@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/sign"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
@@ -109,9 +109,9 @@ func (p *Plan) report() {
 		p.warn("by its own conformance report it failed %d of %d checks", r.Count(sdktest.Failed), len(r.Results))
 	}
 	for i := range r.Results { // whoever wrote it may want to speak to the terminal
-		r.Results[i].Check, r.Results[i].Detail = transfer.Printable(r.Results[i].Check), transfer.Printable(r.Results[i].Detail)
+		r.Results[i].Check, r.Results[i].Detail = httpretry.Printable(r.Results[i].Check), httpretry.Printable(r.Results[i].Detail)
 	}
-	r.Plugin, r.Version, r.Seer = transfer.Printable(r.Plugin), transfer.Printable(r.Version), transfer.Printable(r.Seer)
+	r.Plugin, r.Version, r.Seer = httpretry.Printable(r.Plugin), httpretry.Printable(r.Version), httpretry.Printable(r.Seer)
 	p.Report = &r
 }
 

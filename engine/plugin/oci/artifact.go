@@ -9,7 +9,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -86,7 +86,7 @@ func read(text []byte, mediaType string) (parts, error) {
 		return p, sdk.Errorf(sdk.Invalid, "%s, not a Seer plugin (%s)", kind(m, mediaType), ArtifactType)
 	}
 	if m.Config.MediaType != manifestType {
-		return p, sdk.Errorf(sdk.Invalid, "its config is of the type %.100q, not %s", transfer.Printable(m.Config.MediaType), manifestType)
+		return p, sdk.Errorf(sdk.Invalid, "its config is of the type %.100q, not %s", httpretry.Printable(m.Config.MediaType), manifestType)
 	}
 	p.manifest = &m.Config
 	for i, layer := range m.Layers {
@@ -129,11 +129,11 @@ func (p parts) check() error {
 func kind(m v1.Manifest, mediaType string) string {
 	switch t := m.ArtifactType; {
 	case t != "":
-		return fmt.Sprintf("an artifact of the type %.100q", transfer.Printable(t))
+		return fmt.Sprintf("an artifact of the type %.100q", httpretry.Printable(t))
 	case mediaType == v1.MediaTypeImageIndex, mediaType == "application/vnd.docker.distribution.manifest.list.v2+json":
 		return "a list of images for several platforms"
 	case m.Config.MediaType == v1.MediaTypeImageConfig, mediaType == "application/vnd.docker.distribution.manifest.v2+json":
 		return "a container image"
 	}
-	return fmt.Sprintf("something of the type %.100q", transfer.Printable(mediaType))
+	return fmt.Sprintf("something of the type %.100q", httpretry.Printable(mediaType))
 }

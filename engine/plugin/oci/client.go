@@ -9,12 +9,12 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/seer-engine/seer/engine/ociclient"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 )
 
 // Client speaks to registries. The zero value is usable, from many goroutines.
 type Client struct {
-	Transfer  transfer.Options
+	Transfer  httpretry.Options
 	PlainHTTP bool // http:// instead of https://, which only this computer's registries may speak
 
 	// Credentials of a registry; nil = those of `docker login`: the file config.json of
@@ -25,7 +25,7 @@ type Client struct {
 
 // session is a client at work on one repository.
 type session struct {
-	o    transfer.Options
+	o    httpretry.Options
 	repo *remote.Repository
 }
 

@@ -14,7 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/seer-engine/seer/engine/ociclient"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,7 +30,7 @@ func (s session) explain(ctx context.Context, err error) error {
 		return s.fail(sdk.Unauthorized, "it wants a login, and there is none. %s", s.login())
 	case errors.Is(err, errdef.ErrNotFound):
 		return s.missing(ctx)
-	case errors.Is(err, http.ErrSchemeMismatch) && transfer.Loopback(ociclient.Hostname(s.repo.Reference)):
+	case errors.Is(err, http.ErrSchemeMismatch) && httpretry.Loopback(ociclient.Hostname(s.repo.Reference)):
 		return s.fail(sdk.Invalid, "this registry speaks plain HTTP; say --plain-http")
 	case errors.As(err, &answer):
 		return s.answered(ctx, answer)
@@ -40,7 +40,7 @@ func (s session) explain(ctx context.Context, err error) error {
 	if errors.As(err, &dial) && dial.Op == "dial" {
 		todo = s.unreachable()
 	}
-	err = transfer.Failure(ctx, err)
+	err = httpretry.Failure(ctx, err)
 	var coded *sdk.Error
 	if !errors.As(err, &coded) {
 		return err
@@ -53,18 +53,18 @@ func (s session) explain(ctx context.Context, err error) error {
 // unreachable says what to look at when nobody answers.
 func (s session) unreachable() string {
 	text := fmt.Sprintf(". Is the registry running, and is %s its address?", s.repo.Reference.Registry)
-	if !s.repo.PlainHTTP && transfer.Loopback(ociclient.Hostname(s.repo.Reference)) {
+	if !s.repo.PlainHTTP && httpretry.Loopback(ociclient.Hostname(s.repo.Reference)) {
 		text += " One on this computer that speaks plain HTTP needs --plain-http"
 	}
 	return text
 }
 
 func (s session) answered(ctx context.Context, answer *errcode.ErrorResponse) error {
-	said := transfer.Printable(answer.Errors.Error())
+	said := httpretry.Printable(answer.Errors.Error())
 	if len(answer.Errors) == 0 {
 		said = http.StatusText(answer.StatusCode)
 	}
-	switch code := transfer.Code(answer.StatusCode); code {
+	switch code := httpretry.Code(answer.StatusCode); code {
 	case sdk.NotFound:
 		return s.missing(ctx)
 	case sdk.Unauthorized:
@@ -73,7 +73,7 @@ func (s session) answered(ctx context.Context, answer *errcode.ErrorResponse) er
 		}
 		return s.fail(code, "access is refused (%d: %s). %s", answer.StatusCode, said, s.login())
 	}
-	return s.fail(transfer.Code(answer.StatusCode), "%s answered %d: %s", answer.URL.Host, answer.StatusCode, said)
+	return s.fail(httpretry.Code(answer.StatusCode), "%s answered %d: %s", answer.URL.Host, answer.StatusCode, said)
 }
 
 func (s session) login() string {
@@ -97,7 +97,7 @@ func (s session) missing(ctx context.Context) error {
 		if n := len(tags) - tagsShown; n > 0 {
 			tags, more = tags[n:], fmt.Sprintf(" and %d more", n)
 		}
-		return s.fail(sdk.NotFound, "there is no tag %s, or not all of what it names; there are %s%s", name, transfer.Printable(strings.Join(tags, ", ")), more)
+		return s.fail(sdk.NotFound, "there is no tag %s, or not all of what it names; there are %s%s", name, httpretry.Printable(strings.Join(tags, ", ")), more)
 	}
 }
 
@@ -109,5 +109,5 @@ var query = regexp.MustCompile(`\?[^\s"]*`)
 
 // plain is an error's text without the queries of addresses, which may be credentials.
 func plain(err error) string {
-	return transfer.Printable(query.ReplaceAllString(err.Error(), ""))
+	return httpretry.Printable(query.ReplaceAllString(err.Error(), ""))
 }

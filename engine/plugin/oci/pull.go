@@ -8,7 +8,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -91,7 +91,7 @@ func (s session) blob(ctx context.Context, desc v1.Descriptor) ([]byte, error) {
 }
 
 // quiet is without progress: it is for what is small.
-func (s session) quiet() transfer.Options {
+func (s session) quiet() httpretry.Options {
 	o := s.o
 	o.Progress = nil
 	return o

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	"github.com/seer-engine/seer/engine/plugin/oci"
+	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
 )
@@ -134,7 +134,7 @@ func newBundle(t *testing.T, version string, size int) bundle.Bundle {
 }
 
 func plain() oci.Client {
-	return oci.Client{PlainHTTP: true, Transfer: transfer.Options{Stall: patience, Total: patience}}
+	return oci.Client{PlainHTTP: true, Transfer: httpretry.Options{Stall: patience, Total: patience}}
 }
 
 func same(t *testing.T, got, want bundle.Bundle) {

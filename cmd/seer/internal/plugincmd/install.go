@@ -12,10 +12,10 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
-	"github.com/seer-engine/seer/engine/plugin/bundle/transfer"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/internal/httpretry"
 )
 
 // installing is one `seer plugin install`.
@@ -84,11 +84,11 @@ func (a app) installer(ctx context.Context, n installing) (plugins.Installer, er
 
 // registry is the way to registries, with progress.
 func (a app) registry(doing string, plainHTTP bool) oci.Client {
-	return oci.Client{PlainHTTP: plainHTTP, Transfer: transfer.Options{Progress: a.transferProgress(doing)}}
+	return oci.Client{PlainHTTP: plainHTTP, Transfer: httpretry.Options{Progress: a.transferProgress(doing)}}
 }
 
 // transferProgress shows how far a transfer is.
-func (a app) transferProgress(doing string) transfer.Progress {
+func (a app) transferProgress(doing string) httpretry.Progress {
 	return func(done, total int64) {
 		a.UI.Show(string(engine.StagePlugin), doing)
 		a.UI.Moved(string(engine.StagePlugin), done, total)

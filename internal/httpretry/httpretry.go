@@ -1,6 +1,6 @@
-// Package transfer is how bundles come over the network: with patience that ends,
+// Package httpretry is how bundles come over the network: with patience that ends,
 // limits on size and time, and redirects that lead to nothing less safe.
-package transfer
+package httpretry
 
 import (
 	"context"
