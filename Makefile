@@ -89,7 +89,7 @@ long-built: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 long-built:
 	$(GOTEST) -vet off -parallel 4 -timeout 20m -run '$(LONG)' ./internal/acceptance ./engine/plugin/oci ./engine/image/registry
 
-# Both clouds on their stand-ins: plugins, host, driver, tunnel, the whole program, and
+# Both clouds on their fakes: plugins, host, driver, tunnel, the whole program, and
 # a kill at some steps. `soak` takes every step.
 CLOUDS := ./internal/clouds ./engine/enginetest/... ./plugins/provider-modal/... ./plugins/provider-runpod/... \
 	./engine/plugin/host/... ./engine/machine ./engine/protocol/... ./engine/client ./engine/pkginstall ./sdk/...

@@ -1,4 +1,4 @@
-"""What lies between a cloud and Seer: plugins in Wasm that ask it, and links to its machines. The clouds are stand-ins without their delays."""
+"""What lies between a cloud and Seer: plugins in Wasm that ask it, and links to its machines. The clouds are fakes without their delays."""
 
 import importlib
 import os
@@ -88,7 +88,7 @@ def ready(lab: Lab) -> Tuple[List[Row], Dict[str, Dict[str, float]]]:
     }, 7)
     rows = []
     for name, title in CLOUDS:
-        what = "up → first call on %s's stand-in, one Go process" % title
+        what = "up → first call on %s's fake, one Go process" % title
         rows += [
             Row(what, "container", found[name], "the same container without a cloud: loader, runtime pushed and started", found["boot"]),
             Row(what, "container", found[name], "the same, the interface served and called", found["call"]),

@@ -102,7 +102,7 @@ class Lab:
         return lambda n: list(self.helper(op, count=n, **request)["samples"])
 
     def cloud(self, name: str) -> None:
-        """Starts the stand-in for a cloud, and leads all commands to it."""
+        """Starts the fake cloud, and leads all commands to it."""
         self.experiment(name).write_text(ON_CLOUD % name)
         self.env.update(self.helper("start", cloud=name, dir=str(self.root / ("cloud-" + name))))
 

@@ -24,7 +24,7 @@ NOTED = {"values": values.measure, "plugins": plugins.measure, "sessions": sessi
 TITLES = {
     "start": "Commands that start nothing", "ready": "From nothing to the first result", "calls": "A call of 1 KiB",
     "values": "Values, streams and many clients",
-    "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their stand-ins",
+    "plugins": "Plugins", "commands": "Commands and files", "sessions": "Sessions and snapshots", "clouds": "Clouds, on their fakes",
 }
 
 

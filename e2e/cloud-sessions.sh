@@ -1,8 +1,8 @@
-# Whole sandboxes on both stand-ins for clouds: notebook and shell, packages, a private
+# Whole sandboxes on both fake clouds: notebook and shell, packages, a private
 # repository, models, VS Code, the ways to their ports, and snapshots that go from one
 # provider to another. RunPod's proxy cuts every request after five seconds. Needs the network for pip.
 real=$(eval echo "~$(id -un)") # for the caches of the package tools
-HOME=$real go build -C "$TOP" -o "$PWD/standin" ./internal/fakecloud
+HOME=$real go build -C "$TOP" -o "$PWD/fakecloud" ./internal/fakecloud
 python=$(ls -d "$TOP"/.tools/jupyterlab-*/bin/python | tail -n 1)
 export SEER_PYTHON=$python GIT_TOKEN=token-of-the-private-repository
 pids=() code_server=
@@ -57,7 +57,7 @@ until [ -s git.port ]; do kill -0 "${pids[0]}" || exit 1; sleep 0.05; done
 for cloud in modal runpod; do
   install=()
   [ "$cloud" = runpod ] || install=(-install)
-  PATH=$PWD/on-$cloud:$PATH ./standin "$cloud" -cut 5s -fast "${install[@]}" >"$cloud.env" 2>"$cloud.left" &
+  PATH=$PWD/on-$cloud:$PATH ./fakecloud "$cloud" -cut 5s -fast "${install[@]}" >"$cloud.env" 2>"$cloud.left" &
   pids+=($!)
   until grep -qs '^export' "$cloud.env"; do kill -0 "${pids[-1]}" || exit 1; sleep 0.05; done
   # shellcheck disable=SC1090

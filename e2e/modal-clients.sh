@@ -1,4 +1,4 @@
-# The stand-in for Modal, seen by the official clients in Python and JavaScript: an
+# The fake Modal, seen by the official clients in Python and JavaScript: an
 # image, sandboxes of both back ends, commands, files, tunnels, a snapshot and a start
 # from it.
 python_version=1.6.4 js_version=0.11.1
@@ -12,11 +12,11 @@ if [ ! -d "$tools" ]; then
   mv "$tools.part" "$tools"
 fi
 
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/modal-clients)
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/modal-clients)
 mkfifo stop
-"$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env 2>log &
+"$E2E_WORK/fake" "$E2E_WORK/cloud" <stop >env 2>log &
 cloud=$!
-exec 9>stop # the stand-in ends with it
+exec 9>stop # the fake ends with it
 trap 'cat log' ERR
 until grep -q '^$' env; do
   kill -0 "$cloud" || { cat log; exit 1; }

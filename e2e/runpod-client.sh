@@ -1,4 +1,4 @@
-# The stand-in for RunPod, seen by RunPod's official MCP server: catalogue, the life of
+# The fake RunPod, seen by RunPod's official MCP server: catalogue, the life of
 # a pod, volumes, what fails, and bodies made from the schemas that the server publishes.
 version=4.0.0
 home=$(eval echo "~$(id -un)") # for the caches of the package tools
@@ -9,11 +9,11 @@ if [ ! -d "$tools" ]; then
   mv "$tools.part" "$tools"
 fi
 
-(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/stand-in" ./e2e/runpod-client)
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/runpod-client)
 mkfifo stop
-"$E2E_WORK/stand-in" "$E2E_WORK/cloud" <stop >env &
+"$E2E_WORK/fake" "$E2E_WORK/cloud" <stop >env &
 cloud=$!
-exec 9>stop # the stand-in ends with it
+exec 9>stop # the fake ends with it
 until grep -q '^$' env; do
   kill -0 "$cloud" || exit 1
   sleep 0.05

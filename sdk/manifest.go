@@ -121,13 +121,13 @@ type Binding struct {
 }
 
 // Capture is a credential that a backend gives in an answer to a gRPC call. The
-// host keeps it and puts a stand-in into the answer; where the plugin sends the
-// stand-in in a bound header, the host puts the credential in its place.
+// host keeps it and puts a placeholder into the answer; where the plugin sends the
+// placeholder in a bound header, the host puts the credential in its place.
 type Capture struct {
 	Name     string `json:"name" yaml:"name"`
 	Method   string `json:"method" yaml:"method"`                           // /package.Service/Method
 	Field    string `json:"field" yaml:"field"`                             // protobuf field numbers down to the string: "1", "3.1"
-	JWT      bool   `json:"jwt,omitempty" yaml:"jwt,omitempty"`             // the stand-in is an unsigned token with the same exp
+	JWT      bool   `json:"jwt,omitempty" yaml:"jwt,omitempty"`             // the placeholder is an unsigned token with the same exp
 	URLField string `json:"url_field,omitempty" yaml:"url_field,omitempty"` // the field with the URL for which this one is good; it may then be called
 
 	// GRPC are the methods that may be called at the URL of URLField.

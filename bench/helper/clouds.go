@@ -15,7 +15,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// cloud is a stand-in for one within this program, without its delays and limits.
+// cloud is a fake of one within this program, without its delays and limits.
 type cloud struct {
 	env   map[string]string // what leads Seer to it
 	close func()

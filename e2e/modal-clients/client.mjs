@@ -1,4 +1,4 @@
-// The official JavaScript client against a stand-in for Modal, on both back ends.
+// The official JavaScript client against a fake Modal, on both back ends.
 // MODAL_JS is the folder where it is installed.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

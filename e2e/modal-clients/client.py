@@ -1,4 +1,4 @@
-"""The official Python client against a stand-in for Modal, on both back ends."""
+"""The official Python client against a fake Modal, on both back ends."""
 
 import os
 import ssl
@@ -10,7 +10,7 @@ from freeport import free_port
 
 
 def fetch(url: str) -> str:
-    """Fetches a page as soon as it is served; the certificate is the stand-in's own."""
+    """Fetches a page as soon as it is served; the certificate is the fake's own."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

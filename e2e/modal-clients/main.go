@@ -1,4 +1,4 @@
-// Command modal-clients runs a stand-in for Modal in the folder of its argument, until
+// Command modal-clients runs a fake Modal in the folder of its argument, until
 // its standard input ends. It prints the variables that make clients use it, one
 // NAME=VALUE a line, then an empty line.
 package main

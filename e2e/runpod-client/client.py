@@ -1,4 +1,4 @@
-"""RunPod's official MCP server against the stand-in: each step is what a user of it would do."""
+"""RunPod's official MCP server against the fake: each step is what a user of it would do."""
 import json
 import os
 import sys
@@ -8,7 +8,7 @@ import urllib.request
 import schema
 from mcp import Server, ToolError
 
-TOOLS = {  # of each tool with a body: the definition of that body in the stand-in
+TOOLS = {  # of each tool with a body: the definition of that body in the fake
     "create-pod": "createPod", "update-pod": "updatePod", "pod-action": "podAction",
     "create-network-volume": "createVolume", "update-network-volume": "updateVolume",
     "create-template": "createTemplate", "update-template": "updateTemplate",
@@ -89,7 +89,7 @@ def volumes(server):
 
 
 def faults(server):
-    """What the official client does when RunPod fails is what the stand-in shows it."""
+    """What the official client does when RunPod fails is what the fake shows it."""
     def create():
         return server.call("create-pod", body={"name": "f", "image": "i", "gpu": L4})
 
@@ -109,7 +109,7 @@ def faults(server):
 
 
 def bodies(server):
-    """The stand-in knows the fields that the published schemas have, no others, and takes what they allow."""
+    """The fake knows the fields that the published schemas have, no others, and takes what they allow."""
     volume = server.call("create-network-volume", body={"name": "v", "size": 10, "dataCenter": "EU-RO-1"})["id"]
     template = server.call("create-template", body={"name": "t", "image": "i"})["id"]
     registry = server.call("create-registry", body={"name": "r", "username": "u", "password": "p"})["id"]

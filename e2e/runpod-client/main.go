@@ -1,4 +1,4 @@
-// Command runpod-client runs a stand-in for RunPod in the folder of its argument, until
+// Command runpod-client runs a fake RunPod in the folder of its argument, until
 // its standard input ends. It prints the variables that make clients use it, one
 // NAME=VALUE a line, then an empty line.
 package main

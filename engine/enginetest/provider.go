@@ -58,7 +58,7 @@ type Script struct {
 	After  Fault // the call has its effect, but its answer is lost
 }
 
-// Provider is a stand-in for a cloud, in memory. It is safe for concurrent use.
+// Provider is a fake cloud, in memory. It is safe for concurrent use.
 type Provider struct {
 	name  string
 	clock interface{ Now() time.Time }
@@ -139,7 +139,7 @@ func (p *Provider) Stop(handle string, state sdk.State) {
 // Describe implements [sdk.Provider].
 func (p *Provider) Describe(ctx context.Context) (info sdk.ProviderInfo, err error) {
 	err = p.do(ctx, OpDescribe, func() error {
-		info = sdk.ProviderInfo{Name: p.name, Title: "a stand-in for a cloud", Features: []sdk.Feature{sdk.FeatureTags, sdk.FeatureSelfEnd},
+		info = sdk.ProviderInfo{Name: p.name, Title: "a fake cloud", Features: []sdk.Feature{sdk.FeatureTags, sdk.FeatureSelfEnd},
 			PollSeconds: p.script.PollSeconds}
 		return nil
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// The go command is a stand-in that does what `go build` does with its arguments;
+// The go command is a fake that does what `go build` does with its arguments;
 // scripts/setup builds the real one.
 func TestInstall(t *testing.T) {
 	bin, dir := t.TempDir(), filepath.Join(t.TempDir(), "data é")

@@ -13,7 +13,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// bench is an engine with one stand-in cloud.
+// bench is an engine with one fake cloud.
 type bench struct {
 	t      *testing.T
 	dir    string

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// machine is a stand-in: a folder, and a process whose end is the machine's.
+// machine is a fake: a folder, and a process whose end is the machine's.
 type machine struct {
 	t     *testing.T
 	run   string

@@ -10,7 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// TestUsage compares what the runtime says with what has been done, with a stand-in for
+// TestUsage compares what the runtime says with what has been done, with a fake for
 // the driver's program.
 func TestUsage(t *testing.T) {
 	t.Parallel()

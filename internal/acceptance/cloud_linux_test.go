@@ -23,7 +23,7 @@ import (
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 )
 
-// cloud is a stand-in for one, as the tests of the program need it.
+// cloud is a fake of one, as the tests of the program need it.
 type cloud struct {
 	name  string
 	env   map[string]string

@@ -50,7 +50,7 @@ func runAll(m *testing.M) int {
 	return m.Run()
 }
 
-// open gives the provider of a stand-in cloud as the real host runs it, and the
+// open gives the provider of a fake cloud as the real host runs it, and the
 // credentials that it must never see.
 func open(t *testing.T, name string) (h *host.Host, secrets []string) {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Command standin runs a stand-in for a cloud on this computer, to try Seer on
+// Command fakecloud runs a fake cloud on this computer, to try Seer on
 // without an account. It prints the variables to set, one export a line, and serves
 // until it is interrupted. Then it says what was still being paid for, and ends it.
 //
@@ -31,11 +31,11 @@ func main() {
 	defer stop()
 	left, err := run(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "standin:", err)
+		fmt.Fprintln(os.Stderr, "fakecloud:", err)
 		os.Exit(2)
 	}
 	if left > 0 {
-		fmt.Fprintf(os.Stderr, "standin: %d machines were left running\n", left)
+		fmt.Fprintf(os.Stderr, "fakecloud: %d machines were left running\n", left)
 		os.Exit(1)
 	}
 }
@@ -43,7 +43,7 @@ func main() {
 // ends is how long a machine that was told to end may take: a cloud says yes before that.
 const ends = 10 * time.Second
 
-// cloud is one stand-in.
+// cloud is one fake.
 type cloud struct {
 	env   map[string]string
 	alive func() int // machines that cost money
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) (left int, err error
 	if len(args) == 0 {
 		return 0, fmt.Errorf("which cloud: modal or runpod?")
 	}
-	flags := flag.NewFlagSet("standin", flag.ContinueOnError)
+	flags := flag.NewFlagSet("fakecloud", flag.ContinueOnError)
 	cut := flags.Duration("cut", 100*time.Second, "how long a request through RunPod's proxy may last")
 	install := flags.Bool("install", false, "pip of Modal's image builds is run; the others only say so")
 	fast := flags.Bool("fast", false, "RunPod without its limit of 60 requests a minute")
@@ -129,5 +129,5 @@ func start(name, addr string, cut time.Duration, fast, install bool) (cloud, err
 		}
 		return cloud{c.Env(), alive, c.Close}, nil
 	}
-	return cloud{}, fmt.Errorf("there is no stand-in for %q; there are modal and runpod", name)
+	return cloud{}, fmt.Errorf("there is no fake for %q; there are modal and runpod", name)
 }

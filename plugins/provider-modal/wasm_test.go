@@ -41,7 +41,7 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// plugin is the built-in plugin in the real host, with the stand-in's token.
+// plugin is the built-in plugin in the real host, with the fake's token.
 func plugin(t *testing.T, cloud *fakemodal.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
 	t.Helper()
 	dir := t.TempDir()

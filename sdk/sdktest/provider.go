@@ -10,7 +10,7 @@ import (
 )
 
 // ProviderKit says how to try a provider. Open and one of Cloud and World are enough for
-// most. Everything is rented from a simulator: the author's stand-in for the backend.
+// most. Everything is rented from a simulator: the author's placeholder for the backend.
 type ProviderKit struct {
 	// Open makes a provider that reaches its backend through c, as Seer lets a plugin
 	// reach it: credentials are added and redirects followed behind it. It is called

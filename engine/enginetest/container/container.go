@@ -1,4 +1,4 @@
-// Package container is what the stand-in clouds rent out: a machine that is a real
+// Package container is what the fake clouds rent out: a machine that is a real
 // process tree on this computer, with folders of its own for /workspace, /models, /root
 // (its home) and its volumes, and with the port of the runtime moved to a free one. It boots
 // the real loader and runtime. It is no isolation.

@@ -1,4 +1,4 @@
-// Package fakemodal is a stand-in for Modal on loopback: its control plane and its
+// Package fakemodal is a fake Modal on loopback: its control plane and its
 // command router over gRPC, image builds, sandboxes of both back ends, tunnels,
 // volumes, secrets and snapshots, with faults that can be switched on. The official
 // clients in Go, JavaScript and Python work with it.
@@ -101,7 +101,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Cloud is a stand-in for Modal: one workspace with one token. Its methods may be
+// Cloud is a fake Modal: one workspace with one token. Its methods may be
 // called from several goroutines at once.
 type Cloud struct {
 	opts Options
@@ -151,7 +151,7 @@ func New(o Options) *Cloud {
 func (c *Cloud) Start() error {
 	c.dir = c.opts.Dir
 	if c.dir == "" {
-		dir, err := os.MkdirTemp("", "modalcloud-")
+		dir, err := os.MkdirTemp("", "fakemodal-")
 		if err != nil {
 			return err
 		}

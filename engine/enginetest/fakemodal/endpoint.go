@@ -19,7 +19,7 @@ type endpoint struct {
 func listen(address string, certificate func() (tls.Certificate, error)) (*endpoint, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("stand-in for Modal: %w", err)
+		return nil, fmt.Errorf("fake Modal: %w", err)
 	}
 	return &endpoint{Listener: l, conns: map[string]net.Conn{}, greet: func(conn net.Conn) (net.Conn, error) {
 		return greet(conn, certificate, []string{"h2"})

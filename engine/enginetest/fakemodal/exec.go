@@ -78,7 +78,7 @@ func (s *routerServer) TaskExecStart(ctx context.Context, r *pb.TaskExecStartReq
 		return nil, invalid("workdir must be an absolute path, got %q", w)
 	}
 	if r.GetContainerId() != "" {
-		return nil, status.Error(codes.Unimplemented, "the stand-in for Modal has no sidecars")
+		return nil, status.Error(codes.Unimplemented, "the fake Modal has no sidecars")
 	}
 	in, err := newInput()
 	if err != nil {

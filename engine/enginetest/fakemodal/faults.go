@@ -59,7 +59,7 @@ type CallFault struct {
 func (f CallFault) status() error {
 	text := f.Text
 	if text == "" {
-		text = "fault of the stand-in"
+		text = "fault of the fake"
 	}
 	s := status.New(f.Code, text)
 	if f.RetryAfter > 0 {

@@ -70,7 +70,7 @@ func (c *Cloud) layer(r *pb.ImageGetOrCreateRequest) (*image, error) {
 	}
 	def := r.GetImage()
 	if len(def.GetDockerfileCommands()) == 0 {
-		return nil, invalid("the stand-in for Modal builds images from Dockerfile commands only")
+		return nil, invalid("the fake Modal builds images from Dockerfile commands only")
 	}
 	if _, err := c.variables(def.GetSecretIds(), nil); err != nil {
 		return nil, err

@@ -65,6 +65,6 @@ func TestManyAtOnce(t *testing.T) {
 	until(t, "the end of the cloud's goroutines", func() bool {
 		buf := make([]byte, 4<<20)
 		stacks := string(buf[:runtime.Stack(buf, true)])
-		return !strings.Contains(stacks, "enginetest/modalcloud.") && !strings.Contains(stacks, "enginetest/container.")
+		return !strings.Contains(stacks, "enginetest/fakemodal.") && !strings.Contains(stacks, "enginetest/container.")
 	})
 }

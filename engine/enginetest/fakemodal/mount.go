@@ -87,7 +87,7 @@ func (s *controlServer) MountPutFile(_ context.Context, r *pb.MountPutFileReques
 		return answer.Build(), nil
 	}
 	if r.GetDataBlobId() != "" {
-		return nil, status.Error(codes.Unimplemented, "the stand-in for Modal takes small files only")
+		return nil, status.Error(codes.Unimplemented, "the fake Modal takes small files only")
 	}
 	sum := sha256.Sum256(r.GetData())
 	if !strings.EqualFold(hex.EncodeToString(sum[:]), r.GetSha256Hex()) {

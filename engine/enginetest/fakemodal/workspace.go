@@ -182,7 +182,7 @@ func (s *controlServer) AppPublish(_ context.Context, r *pb.AppPublishRequest) (
 		return nil, notFound("App '%s' not found", r.GetAppId())
 	}
 	if len(r.GetFunctionIds()) > 0 || len(r.GetClassIds()) > 0 {
-		return nil, status.Error(codes.Unimplemented, "the stand-in for Modal runs no functions")
+		return nil, status.Error(codes.Unimplemented, "the fake Modal runs no functions")
 	}
 	if r.GetName() != "" {
 		a.name = r.GetName()

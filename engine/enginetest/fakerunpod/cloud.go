@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Cloud is one account at a stand-in for RunPod. It is safe for concurrent use.
+// Cloud is one account at a fake RunPod. It is safe for concurrent use.
 type Cloud struct {
 	options Options
 	bodies  schemas
@@ -78,7 +78,7 @@ func New(o Options) (*Cloud, error) {
 func (c *Cloud) makeDir() (err error) {
 	if c.options.Dir == "" {
 		c.ownDir = true
-		c.options.Dir, err = os.MkdirTemp("", "runpodcloud-")
+		c.options.Dir, err = os.MkdirTemp("", "fakerunpod-")
 		return err
 	}
 	if c.options.Dir, err = filepath.Abs(c.options.Dir); err != nil {

@@ -1,9 +1,9 @@
-// Package fakerunpod is a stand-in for RunPod on this computer, for tests of
+// Package fakerunpod is a fake RunPod on this computer, for tests of
 // programs that rent there: REST v2 over plain HTTP, the proxy before the pods, and
 // pods that are real processes, see [container]. Nothing of it costs money and
 // nothing leaves the computer.
 //
-//	cloud, err := runpodcloud.New(runpodcloud.Options{})
+//	cloud, err := fakerunpod.New(fakerunpod.Options{})
 //	defer cloud.Close()
 //	for name, value := range cloud.Env() {
 //		t.Setenv(name, value)

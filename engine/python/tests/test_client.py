@@ -1,4 +1,4 @@
-"""The client by every way of calling, against a stand-in that keeps what the protocol promises."""
+"""The client by every way of calling, against a fake that keeps what the protocol promises."""
 
 import concurrent.futures
 import contextlib
@@ -31,8 +31,8 @@ from client import (
     options,
 )
 from harness import eventually
-from standin import Front
-from standin_worker import Failed, Service
+from fakes import Front
+from fake_worker import Failed, Service
 
 FOLDER = str(bundle.FOLDER)
 

@@ -13,8 +13,8 @@ import bundle
 import numpy as np
 from client import CallTimeout, Client, Cut, Info, Interrupted, SeerError, Unreachable, dial, options
 from harness import eventually
-from standin import HELLO, Front
-from standin_worker import Frames, Service
+from fakes import HELLO, Front
+from fake_worker import Frames, Service
 
 
 def echo(call, value):

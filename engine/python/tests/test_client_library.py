@@ -13,8 +13,8 @@ from pathlib import Path
 
 import bundle
 from harness import eventually
-from standin import Front
-from standin_worker import Service
+from fakes import Front
+from fake_worker import Service
 
 LIBRARY = '''"""Tools."""
 from __future__ import annotations

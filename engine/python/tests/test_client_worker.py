@@ -7,7 +7,7 @@ import unittest
 import bundle  # noqa: F401 - makes `client` importable
 from client import Client, Handle, HandleGone, options
 from harness import serve
-from standin import Front
+from fakes import Front
 
 CODE = '''
 import numpy as np

@@ -210,7 +210,7 @@ const longestDefault = 1000
 
 // literal writes a default that is exactly a JSON value as it is. Any other (a
 // tuple, an enum, an object) is left to the function itself: the library then has
-// a stand-in that looks like it, as the text says, and is not sent.
+// a fake that looks like it, as the text says, and is not sent.
 func literal(p python.Param) (text string, exact bool) {
 	if len(p.Default) > 0 && len(p.Default) <= longestDefault {
 		literal, repr, err := python.FromJSON(p.Default)

@@ -21,7 +21,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// newCloud is a stand-in for Modal, which ends with the test.
+// newCloud is a fake Modal, which ends with the test.
 func newCloud(t *testing.T, o fakemodal.Options) *fakemodal.Cloud {
 	t.Helper()
 	o.Dir = t.TempDir()

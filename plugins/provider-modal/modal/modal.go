@@ -24,7 +24,7 @@ type Provider struct {
 	Settings func() (map[string]string, error)
 	// Dial gives the connection to a server, https://host[:port] or http://host:port.
 	// It is asked once for Modal itself, and for the machine's host at each snapshot.
-	// The hosts of a stand-in for Modal speak without TLS, whatever their addresses say.
+	// The hosts of a fake Modal speak without TLS, whatever their addresses say.
 	Dial func(target string) (grpc.ClientConnInterface, error)
 	// Logger gets what the SDK and Modal have to say; nil = nobody.
 	Logger *slog.Logger

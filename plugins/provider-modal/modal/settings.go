@@ -47,5 +47,5 @@ func parseSettings(values map[string]string) (settings, error) {
 func (s settings) target() string { return s.server.Scheme + "://" + s.server.Host }
 
 // scheme is how the tunnels of machines are reached. A server without TLS is a
-// stand-in for Modal, and so are its tunnels.
+// fake Modal, and so are its tunnels.
 func (s settings) scheme() string { return s.server.Scheme }

@@ -16,7 +16,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// rig is a stand-in for RunPod and a provider that reaches it as the host would let
+// rig is a fake RunPod and a provider that reaches it as the host would let
 // it. Their time passes only where a test lets it.
 type rig struct {
 	*fakerunpod.Cloud

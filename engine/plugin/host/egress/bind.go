@@ -80,7 +80,7 @@ func unformat(form, text string) (string, bool) {
 }
 
 // bind puts credentials into h, for one destination: those of the user that the
-// manifest binds to it, and captured ones in place of their stand-ins.
+// manifest binds to it, and captured ones in place of their placeholders.
 func (p *policy) bind(h header, to origin) error {
 	if err := p.bindSecrets(h, to); err != nil {
 		return err
@@ -174,15 +174,15 @@ func (g *Gateway) captureBindings(match func(capture, sdk.Binding) bool) map[str
 	return out
 }
 
-// exchange puts credentials in place of the stand-ins in one header. A bound header
-// holds a stand-in of ours or the request is refused.
+// exchange puts credentials in place of the placeholders in one header. A bound header
+// holds a placeholder of ours or the request is refused.
 func (p *policy) exchange(h header, name string, places []captureBinding, to origin) (*credential, error) {
 	var last *credential
 	for i, text := range h[name] {
 		found := false
 		for _, place := range places {
-			standIn, ok := unformat(place.format, text)
-			cred := p.g.vault.find(standIn)
+			placeholder, ok := unformat(place.format, text)
+			cred := p.g.vault.find(placeholder)
 			if !ok || cred == nil || cred.name != place.Name || place.url != nil && cred.origin != to {
 				continue
 			}
@@ -197,7 +197,7 @@ func (p *policy) exchange(h header, name string, places []captureBinding, to ori
 	return last, nil
 }
 
-// isBound reports whether a header may hold a credential or a stand-in for any
+// isBound reports whether a header may hold a credential or a placeholder for any
 // destination.
 func (g *Gateway) isBound(name string) bool {
 	for _, b := range g.bindings {

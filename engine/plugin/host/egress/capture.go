@@ -17,8 +17,8 @@ const (
 
 // credential is one that a backend gave in an answer.
 type credential struct {
-	name, real, standIn string
-	expires             time.Time
+	name, real, placeholder string
+	expires                 time.Time
 
 	origin origin // for which it is good; zero = where its binding says
 	users  bool   // that origin may be private
@@ -37,8 +37,8 @@ type vault struct {
 
 func newVault(s *scrubber) *vault { return &vault{scrub: s} }
 
-// keep stores a credential and gives its stand-in. The same one again has the same
-// stand-in.
+// keep stores a credential and gives its placeholder. The same one again has the same
+// placeholder.
 func (v *vault) keep(c credential, jwt bool) string {
 	now := time.Now()
 	c.expires = now.Add(longestKept)
@@ -54,12 +54,12 @@ func (v *vault) keep(c credential, jwt bool) string {
 	v.sweep(now)
 	for _, have := range v.kept {
 		if have.name == c.name && have.real == c.real && have.origin == c.origin {
-			return have.standIn
+			return have.placeholder
 		}
 	}
-	c.standIn = standIn(c.name, life, jwt)
+	c.placeholder = placeholder(c.name, life, jwt)
 	if v.closed {
-		return c.standIn
+		return c.placeholder
 	}
 	v.kept = append(v.kept, &c)
 	if len(v.kept) > maxCaptured {
@@ -68,7 +68,7 @@ func (v *vault) keep(c credential, jwt bool) string {
 	if v.timer == nil {
 		v.timer = time.AfterFunc(time.Until(c.expires), v.expire)
 	}
-	return c.standIn
+	return c.placeholder
 }
 
 func (v *vault) expire() {
@@ -109,13 +109,13 @@ func (v *vault) drop(i int) {
 	v.scrub.forget(gone.name, gone.real)
 }
 
-// find gives the credential that a stand-in stands for.
-func (v *vault) find(standIn string) *credential {
+// find gives the credential that a placeholder stands for.
+func (v *vault) find(placeholder string) *credential {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.sweep(time.Now())
 	for _, c := range v.kept {
-		if c.standIn == standIn {
+		if c.placeholder == placeholder {
 			return c
 		}
 	}

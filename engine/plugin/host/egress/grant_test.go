@@ -169,16 +169,16 @@ func TestCaptureNotGranted(t *testing.T) {
 		"nothing":    func(line string) bool { return !strings.HasPrefix(line, "capture worker ") },
 	} {
 		g := granted(w, keep).guest(t)
-		target, standIn := g.worker(url)
-		_, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "ls")
+		target, placeholder := g.worker(url)
+		_, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "ls")
 		if wantCode(t, err, sdk.Unauthorized, "`"+call+"`, but it was not granted"); len(seen) != 0 {
 			t.Errorf("%s: the worker saw %q", what, <-seen)
 		}
 	}
 	audits = nil
 	g := granted(w, func(string) bool { return true }).guest(t)
-	target, standIn := g.worker(url)
-	if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "ls"); err != nil {
+	target, placeholder := g.worker(url)
+	if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "ls"); err != nil {
 		t.Fatal(err)
 	}
 	if len(audits) != 2 || audits[0].Permission != "grpc {server}=https://example.com /acme.Cloud/*" || audits[1].Permission != call || audits[1].Refused {

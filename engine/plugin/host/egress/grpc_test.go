@@ -332,8 +332,8 @@ func TestTwoCapturesOfOneURL(t *testing.T) {
 				t.Fatal(err)
 			}
 			target, _ := readField([]byte(a.body), []protoField{2})
-			standIn, _ := readField([]byte(a.body), []protoField{3, 1})
-			if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "x"); err != nil || !strings.HasSuffix(<-seen, "worker-credential") {
+			placeholder, _ := readField([]byte(a.body), []protoField{3, 1})
+			if _, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "x"); err != nil || !strings.HasSuffix(<-seen, "worker-credential") {
 				t.Errorf("%s: %v", method, err)
 			}
 		}
@@ -403,24 +403,24 @@ func TestCapture(t *testing.T) {
 	if err != nil || strings.Contains(a.body, real) || !strings.Contains(a.body, "also here: [secret session]") {
 		t.Fatalf("%q, %v", a.body, err)
 	}
-	standIn, err := readField([]byte(a.body), []protoField{1})
+	placeholder, err := readField([]byte(a.body), []protoField{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(standIn, ".")
+	parts := strings.Split(placeholder, ".")
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil || len(parts) != 3 {
-		t.Fatalf("%q: %v", standIn, err)
+		t.Fatalf("%q: %v", placeholder, err)
 	}
 	var have map[string]any
 	if err := json.Unmarshal(claims, &have); err != nil || len(have) != 3 || have["exp"] != float64(exp.Unix()) || have["jti"] == "" {
 		t.Errorf("claims %s", claims)
 	}
-	use := sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", Metadata: map[string][]string{"x-session": {standIn}}}
+	use := sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", Metadata: map[string][]string{"x-session": {placeholder}}}
 	if a, err := guestOf(t, gw).rpc(use); err != nil || a.end.Code != 0 { // another instance of the same plugin
 		t.Errorf("%+v, %v", a.end, err)
 	}
-	// The same token again has the same stand-in, so that a guest may keep it.
+	// The same token again has the same placeholder, so that a guest may keep it.
 	again, err := g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Login"})
 	if err != nil || again.body != a.body {
 		t.Errorf("%q, %v", again.body, err)
@@ -432,7 +432,7 @@ func TestCapture(t *testing.T) {
 	_, err = w.guest(t).rpc(use)
 	wantCode(t, err, sdk.Unauthorized, "x-session", "no credential that was given for it")
 	// Nor has a guest that changes it, or calls it something else.
-	for _, forged := range []string{standIn + "x", parts[0] + "." + parts[1] + ".", ""} {
+	for _, forged := range []string{placeholder + "x", parts[0] + "." + parts[1] + ".", ""} {
 		use.Metadata["x-session"] = []string{forged}
 		_, err = g.rpc(use)
 		wantCode(t, err, sdk.Unauthorized)
@@ -447,8 +447,8 @@ func TestCaptureExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	standIn, _ := readField([]byte(a.body), []protoField{1})
-	_, err = g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", Metadata: map[string][]string{"x-session": {standIn}}})
+	placeholder, _ := readField([]byte(a.body), []protoField{1})
+	_, err = g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", Metadata: map[string][]string{"x-session": {placeholder}}})
 	wantCode(t, err, sdk.Unauthorized, "expired")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		gw.vault.mu.Lock()
@@ -489,7 +489,7 @@ func workers(t *testing.T, urlOf func(addr string) string) (string, world, chan 
 	return url, w, seen
 }
 
-func (g *guest) worker(url string) (target, standIn string) {
+func (g *guest) worker(url string) (target, placeholder string) {
 	g.t.Helper()
 	a, err := g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Worker"})
 	if err != nil {
@@ -499,20 +499,20 @@ func (g *guest) worker(url string) (target, standIn string) {
 		g.t.Errorf("the guest got %q", a.body)
 	}
 	target, _ = readField([]byte(a.body), []protoField{2})
-	standIn, _ = readField([]byte(a.body), []protoField{3, 1})
-	return target, standIn
+	placeholder, _ = readField([]byte(a.body), []protoField{3, 1})
+	return target, placeholder
 }
 
-func bearer(target, method, standIn string) sdk.GRPCOpen {
-	return sdk.GRPCOpen{Target: target, Method: method, Metadata: map[string][]string{"Authorization": {"Bearer " + standIn}}}
+func bearer(target, method, placeholder string) sdk.GRPCOpen {
+	return sdk.GRPCOpen{Target: target, Method: method, Metadata: map[string][]string{"Authorization": {"Bearer " + placeholder}}}
 }
 
 func TestCaptureWithURL(t *testing.T) {
 	url, w, seen := workers(t, func(addr string) string { return "https://" + addr + "/router?x=1" })
 	g := w.guest(t)
-	target, standIn := g.worker(url)
+	target, placeholder := g.worker(url)
 	target = strings.TrimSuffix(target, "/router?x=1")
-	a, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "ls")
+	a, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "ls")
 	if err != nil || a.body != "done" {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -520,18 +520,18 @@ func TestCaptureWithURL(t *testing.T) {
 		t.Errorf("the worker saw %q", got)
 	}
 	for what, in := range map[string]sdk.GRPCOpen{
-		"another method":     bearer(target, "/acme.Admin/Do", standIn),
+		"another method":     bearer(target, "/acme.Admin/Do", placeholder),
 		"no credential":      {Target: target, Method: "/acme.Worker/Exec"},
 		"another credential": bearer(target, "/acme.Worker/Exec", "made-up"),
-		"another place":      bearer("https://127.0.0.1:1", "/acme.Worker/Exec", standIn),
-		"without TLS":        bearer(strings.Replace(target, "https", "http", 1), "/acme.Worker/Exec", standIn),
+		"another place":      bearer("https://127.0.0.1:1", "/acme.Worker/Exec", placeholder),
+		"without TLS":        bearer(strings.Replace(target, "https", "http", 1), "/acme.Worker/Exec", placeholder),
 	} {
 		if _, err := g.rpc(in, "x"); sdk.CodeOf(err) != sdk.Unauthorized {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	// In the hands of another plugin it opens nothing.
-	_, err = w.guest(t).rpc(bearer(target, "/acme.Worker/Exec", standIn), "x")
+	_, err = w.guest(t).rpc(bearer(target, "/acme.Worker/Exec", placeholder), "x")
 	wantCode(t, err, sdk.Unauthorized)
 	if len(seen) != 0 {
 		t.Errorf("the worker also saw %q", <-seen)
@@ -548,8 +548,8 @@ func TestCaptureURLOfAPublicCloudIsPublic(t *testing.T) {
 	w := publicWorld(rpcCloud(), certified)
 	w.env["RPC_TOKEN"], w.servers["93.184.216.34:443"] = token, addr
 	g := w.guest(t)
-	target, standIn := g.worker("https://example.com")
-	_, err := g.rpc(bearer(target, "/acme.Worker/Exec", standIn), "x")
+	target, placeholder := g.worker("https://example.com")
+	_, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "x")
 	wantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
 }
 
@@ -557,8 +557,8 @@ func TestCaptureOfBadURL(t *testing.T) {
 	for _, bad := range []string{"", "http://127.0.0.1:1x", "ftp://x", "://", "https://u:p@127.0.0.1:1"} {
 		url, w, _ := workers(t, func(string) string { return bad })
 		g := w.guest(t)
-		_, standIn := g.worker(url)
-		_, err := g.rpc(bearer("https://127.0.0.1:1", "/acme.Worker/Exec", standIn), "x")
+		_, placeholder := g.worker(url)
+		_, err := g.rpc(bearer("https://127.0.0.1:1", "/acme.Worker/Exec", placeholder), "x")
 		wantCode(t, err, sdk.Unauthorized)
 	}
 }

@@ -199,11 +199,11 @@ func TestVaultIsBounded(t *testing.T) {
 	}
 	if len(seen) != maxCaptured+10 || len(v.kept) != maxCaptured || v.scrub.text("credential-0009") != "credential-0009" ||
 		v.scrub.text("credential-0010") != "[secret x]" {
-		t.Errorf("%d stand-ins, %d kept", len(seen), len(v.kept))
+		t.Errorf("%d placeholders, %d kept", len(seen), len(v.kept))
 	}
 	for s := range seen {
 		if strings.Contains(s, "credential") {
-			t.Fatalf("stand-in %q", s)
+			t.Fatalf("placeholder %q", s)
 		}
 	}
 }
@@ -280,9 +280,9 @@ func FuzzLifeOf(f *testing.F) {
 	f.Add("..")
 	f.Add("a." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1e400}`)) + ".c")
 	f.Fuzz(func(t *testing.T, token string) {
-		made := standIn("x", lifeOf(token), true)
+		made := placeholder("x", lifeOf(token), true)
 		if strings.Count(made, ".") != 2 || strings.Contains(made, "=") {
-			t.Errorf("stand-in %q", made)
+			t.Errorf("placeholder %q", made)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-"""What only browsers need is loaded when the first one comes, and it waits for it. JupyterLab is a stand-in."""
+"""What only browsers need is loaded when the first one comes, and it waits for it. JupyterLab is a fake."""
 
 import socket
 import tempfile

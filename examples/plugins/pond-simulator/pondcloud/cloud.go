@@ -1,4 +1,4 @@
-// Package pondcloud is a stand-in for Pond, the small cloud that API.md describes. Its
+// Package pondcloud is a fake Pond, the small cloud that API.md describes. Its
 // machines are processes of this computer in which Seer's real runtime boots.
 package pondcloud
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from standin_worker import Frames
+from fake_worker import Frames
 
 TOKEN = "a-token"
 HELLO = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: seer-frames/2\r\nSeer: 1\r\n\r\n"

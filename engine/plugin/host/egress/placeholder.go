@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// life is what a stand-in keeps of a token, so that a plugin renews it in time.
+// life is what a placeholder keeps of a token, so that a plugin renews it in time.
 type life struct {
 	Exp *float64 `json:"exp,omitempty"`
 	Iat *float64 `json:"iat,omitempty"`
@@ -33,18 +33,18 @@ func lifeOf(token string) life {
 	return l
 }
 
-// standIn makes a value that nobody can guess and that opens nothing.
-func standIn(name string, l life, jwt bool) string {
+// placeholder makes a value that nobody can guess and that opens nothing.
+func placeholder(name string, l life, jwt bool) string {
 	id := make([]byte, 16)
 	rand.Read(id) //nolint:errcheck // never fails
 	l.ID = hex.EncodeToString(id)
 	if !jwt {
-		return "stand-in-" + name + "-" + l.ID
+		return "placeholder-" + name + "-" + l.ID
 	}
 	claims, err := json.Marshal(l)
 	if err != nil { // numbers and a string
 		panic(err)
 	}
 	part := base64.RawURLEncoding.EncodeToString
-	return part([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + part(claims) + "." + part([]byte("stand-in"))
+	return part([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + part(claims) + "." + part([]byte("placeholder"))
 }

@@ -19,7 +19,7 @@ ENDED = ("done", "failed", "cancelled")
 
 
 class Stopped(BaseException):
-    """What a function of the stand-in sees when its call is cancelled."""
+    """What a function of the fake sees when its call is cancelled."""
 
 
 class Frames:
