@@ -61,7 +61,7 @@ func TestOwnNameLeadsToVSCode(t *testing.T) {
 	}
 }
 
-// serve starts the program behind the door; without the defence, a part of the door is
+// serve starts the program behind the script; without the defence, a part of it is
 // another one.
 func serve(t *testing.T, defended bool, part, other string) string {
 	t.Helper()
@@ -74,7 +74,7 @@ func serve(t *testing.T, defended bool, part, other string) string {
 	spec := Spec{IP: "127.0.0.1", Base: "/aBc/"}
 	var number int
 	_, _ = fmt.Sscan(port, &number)
-	text := door
+	text := basePathTemplate
 	if !defended {
 		text = strings.Replace(text, part, other, 1)
 	}
@@ -86,7 +86,7 @@ func serve(t *testing.T, defended bool, part, other string) string {
 		}
 		return path
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "--require", write("door.cjs", string(spec.fill(text, number))),
+	cmd := exec.CommandContext(t.Context(), "node", "--require", write("basepath.cjs", string(spec.fill(text, number))),
 		write("program.js", strings.Replace(program, "PORT", port, 1)))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -165,10 +165,10 @@ func (s Spec) start(ctx context.Context, rt *client.Client, command []string, po
 	}
 	line := `PATH="$PATH:$HOME/.local/bin" `
 	if s.Base != "/" {
-		if err := rt.Files().Write(ctx, "~/"+doorFile, bytes.NewReader(s.door(port)), 0o600); err != nil {
+		if err := rt.Files().Write(ctx, "~/"+basePathFile, bytes.NewReader(s.basePathScript(port)), 0o600); err != nil {
 			return fmt.Errorf("write what code-server's path is: %w", err)
 		}
-		line += `NODE_OPTIONS="--require \"$HOME/` + doorFile + `\" $NODE_OPTIONS" `
+		line += `NODE_OPTIONS="--require \"$HOME/` + basePathFile + `\" $NODE_OPTIONS" `
 	}
 	line += "exec " + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
 		` --auth password --disable-telemetry --disable-update-check --disable-workspace-trust --disable-getting-started-override .`
@@ -187,14 +187,14 @@ func (s Spec) start(ctx context.Context, rt *client.Client, command []string, po
 	return nil
 }
 
-//go:embed door.cjs
-var door string
+//go:embed basepath.cjs
+var basePathTemplate string
 
-const doorFile = ".seer/code-server/door.cjs" // in the home folder
+const basePathFile = ".seer/code-server/basepath.cjs" // in the home folder
 
-// door is the program that puts everything below the path.
-func (s Spec) door(port int) []byte {
-	return s.fill(door, port)
+// basePathScript is the program that puts everything below the path.
+func (s Spec) basePathScript(port int) []byte {
+	return s.fill(basePathTemplate, port)
 }
 
 func (s Spec) fill(text string, port int) []byte {

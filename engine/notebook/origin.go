@@ -31,7 +31,7 @@ func OwnOrigin(page string) string {
 }
 
 // ownHost is the name that belongs to a path. base_path.py of seer_notebook and
-// engine/codeserver/door.cjs make the same.
+// engine/codeserver/basepath.cjs make the same.
 func ownHost(base string) string {
 	sum := sha256.Sum256([]byte("seer page " + base))
 	return "seer-" + hex.EncodeToString(sum[:16]) + ".localhost"

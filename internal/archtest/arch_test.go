@@ -65,7 +65,7 @@ var allowed = map[string][]string{
 	"engine/plugin/sign":          {"sdk", "engine/plugin/bundle"},
 	"engine/plugin/oci":           {"sdk", "engine/ociclient", "engine/plugin/bundle", "internal/httpretry"},
 	"engine/plugin/store":         {"sdk", "engine/state", "engine/plugin/host", "engine/plugin/host/access", "engine/plugin/host/egress", "engine/plugin/bundle"},
-	"engine/plugin/install":       {"sdk", "sdk/sdktest", "engine/plugin/host", "engine/plugin/host/access", "engine/plugin/..."},
+	"engine/plugin/install":       {"sdk", "sdk/sdktest", "internal/httpretry", "engine/plugin/host", "engine/plugin/host/access", "engine/plugin/..."},
 	"engine/plugin/scaffold":      {"sdk", "sdk/pack", "engine/plugin/host"},
 	"sdk/sdktest":                 {"sdk", "sdk/gpu"},
 	"sdk/schema":                  {},
@@ -109,7 +109,7 @@ var allowed = map[string][]string{
 
 	// No family of commands imports another one.
 	"cmd/seer":                        {"cmd/seer/internal/...", "engine/protocol"},
-	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "sdk/..."},
+	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "sdk/..."},
 	"cmd/seer/internal/cli":           {"cmd/seer/internal/term", "engine/...", "sdk"},
 	"cmd/seer/internal/term":          {"engine", "engine/sanitize"},
 	"cmd/seer/internal/term/termtest": {},
