@@ -18,9 +18,9 @@ const (
 // handleID is what the id of a handle looks like.
 var handleID = regexp.MustCompile(`^h-[A-Za-z0-9_.-]{1,100}$`)
 
-// arguments is the body of a call: the arguments of a tool, with {"handle": "h-…"}
+// callBody is the body of a call: the arguments of a tool, with {"handle": "h-…"}
 // for what stayed in the sandbox.
-func arguments(fn sdk.Function, raw json.RawMessage) (*client.Body, error) {
+func callBody(fn sdk.Function, raw json.RawMessage) (*client.Body, error) {
 	args, kwargs, err := bind(fn, raw)
 	if err != nil {
 		return nil, err

@@ -6,12 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -22,13 +22,12 @@ const keptCalls = 50
 // calls are those that this server has made or has been asked for.
 type calls struct {
 	name string // under which they take their turns
-
-	mu    sync.Mutex
-	jobs  map[string]*job
-	ended []string
+	jobs task.Set[*job]
 }
 
-func newCalls() *calls { return &calls{name: "mcp-" + rand.Text()[:8], jobs: map[string]*job{}} }
+func newCalls() *calls {
+	return &calls{name: "mcp-" + rand.Text()[:8], jobs: task.Set[*job]{Keep: keptCalls}}
+}
 
 // clientOf is the name under which a session takes its turns. It tells nothing of
 // the session's id, which is a secret.
@@ -72,10 +71,7 @@ func waitFor(ready <-chan struct{}, h client.CallHandler) client.CallHandler {
 // find is the call of that name: one of this server's, or one that the sandbox still
 // knows, of a server that is gone.
 func (s *server) find(ctx context.Context, id string) (*job, error) {
-	s.calls.mu.Lock()
-	j := s.calls.jobs[id]
-	s.calls.mu.Unlock()
-	if j != nil {
+	if j, ok := s.calls.jobs.Get(id); ok {
 		return j, nil
 	}
 	c, service, err := s.link.get()
@@ -86,7 +82,7 @@ func (s *server) find(ctx context.Context, id string) (*job, error) {
 	if err != nil {
 		return nil, explain(ctx, service, err)
 	}
-	j = newJob(s.tool(known.Function))
+	j := newJob(s.tool(known.Function))
 	ready := make(chan struct{})
 	j.pending = c.Calls().Attach(s.ctx, service, id, 1, waitFor(ready, j.handler()))
 	close(ready)
@@ -96,13 +92,13 @@ func (s *server) find(ctx context.Context, id string) (*job, error) {
 
 // follow keeps the job's end.
 func (s *server) follow(j *job, service string) {
-	s.calls.add(j)
+	s.calls.jobs.Put(j.id(), j)
 	s.wg.Add(2)
 	go func() {
 		defer s.wg.Done()
 		answer, err := j.pending.Wait(context.Background())
 		j.end(answer, explain(s.ctx, service, err))
-		s.calls.keep(j.id())
+		s.calls.jobs.Ended(j.id())
 		if isCall(err, protocol.CallUnknownFunction) {
 			s.refresh(s.ctx)
 		}
@@ -113,32 +109,9 @@ func (s *server) follow(j *job, service string) {
 	}()
 }
 
-func (c *calls) add(j *job) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.jobs[j.id()] = j
-}
-
-// keep forgets the oldest that have ended.
-func (c *calls) keep(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = append(c.ended, id)
-	for len(c.ended) > keptCalls {
-		delete(c.jobs, c.ended[0])
-		c.ended = c.ended[1:]
-	}
-}
-
 // leave stops following. What runs lingers in the sandbox.
 func (c *calls) leave() {
-	c.mu.Lock()
-	running := make([]*job, 0, len(c.jobs))
-	for _, j := range c.jobs {
-		running = append(running, j)
-	}
-	c.mu.Unlock()
-	for _, j := range running {
+	for _, j := range c.jobs.All() {
 		j.pending.Leave()
 	}
 }
@@ -149,15 +122,12 @@ const announceEvery = time.Second
 // announce tells those who have subscribed to the call's resource.
 func (s *server) announce(j *job) {
 	for over := false; !over; {
-		j.mu.Lock()
-		changed := j.changed
-		j.mu.Unlock()
 		select {
-		case <-j.done:
+		case <-j.Done():
 			over = true
-		case <-changed:
+		case <-j.Changed():
 			select {
-			case <-j.done:
+			case <-j.Done():
 				over = true
 			case <-time.After(announceEvery):
 			}

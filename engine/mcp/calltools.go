@@ -7,7 +7,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 )
 
 const callSchema = `{
@@ -25,7 +28,7 @@ func (s *server) addCallTools() {
 		Description: "Waits for a call that goes on after its tool has answered with its id. Gives the result, or again the state after a while: its place in the queue, its progress, and the end of what it has printed.",
 		Annotations: &mcp.ToolAnnotations{Title: "Wait for a call", ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
 	}, s.onCall(callResultTool, func(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
-		return s.attendOther(ctx, req, j)
+		return s.waitForOther(ctx, req, j)
 	}))
 	s.mcp.AddTool(&mcp.Tool{
 		Name: callCancelTool, Title: "End a call", InputSchema: json.RawMessage(callSchema),
@@ -41,49 +44,41 @@ func (s *server) onCall(name string, f func(context.Context, *mcp.CallToolReques
 		var in struct {
 			Call string `json:"call"`
 		}
-		if err := front.Strict(json.RawMessage(callSchema), req.Params.Arguments, &in); err != nil {
-			return front.BadArguments(name, err), nil
+		if err := arguments.Strict(json.RawMessage(callSchema), req.Params.Arguments, &in); err != nil {
+			return reply.BadArguments(name, err), nil
 		}
 		j, err := s.find(ctx, in.Call)
 		if err != nil {
-			return front.Failure(err), nil
+			return reply.Failure(err), nil
 		}
 		return f(ctx, req, j), nil
 	}
 }
 
-// attendOther waits for a call that another request has begun: giving up the waiting
+// waitForOther waits for a call that another request has begun: giving up the waiting
 // is not giving up the call.
-func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
-	stop := front.Report(ctx, req, j.tool.fn.Name, j)
-	defer stop()
-	select {
-	case <-j.done:
-		return front.Fit(s.result(ctx, j), req.Session)
-	case <-time.After(front.WaitOf(req.Session, s.opts.Wait)):
-	case <-ctx.Done():
+func (s *server) waitForOther(ctx context.Context, req *mcp.CallToolRequest, j *job) *mcp.CallToolResult {
+	if task.Wait(ctx, req, j.tool.fn.Name, j, j.Done(), clients.WaitOf(req.Session, s.opts.Wait)) {
+		return clients.Fit(s.result(ctx, j), req.Session)
 	}
 	return s.handOver(ctx, req, j)
 }
 
 // endCall cancels a call and tells what has come of it.
 func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
-	select {
-	case <-j.done:
-	default:
+	if !j.Ended() {
 		if err := s.cancel(ctx, j); err != nil {
-			return front.Failure(err)
+			return reply.Failure(err)
 		}
 	}
 	select {
-	case <-j.done:
+	case <-j.Done():
 	case <-ctx.Done():
 	case <-time.After(cancelPatience):
 	}
 	p := j.progress()
-	j.mu.Lock()
-	items := list(j.items)
-	j.mu.Unlock()
+	var items json.RawMessage
+	j.View(func() { items = list(j.items) })
 	answer := struct {
 		progress
 		Result json.RawMessage `json:"result,omitempty"`
@@ -91,7 +86,7 @@ func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
 	text := "The call " + p.Call + " of " + p.Function + " is " + string(p.State) + "."
 	if p.Items > 0 {
 		answer.Result = items
-		text += " It had given:\n" + front.Shorten(string(items))
+		text += " It had given:\n" + reply.Shorten(string(items))
 	}
 	if p.Tail != "" {
 		text += "\nIt had printed:\n" + p.Tail

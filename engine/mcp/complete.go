@@ -41,11 +41,9 @@ func (s *seen) list() []string {
 }
 
 func (c *calls) list() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ids := make([]string, 0, len(c.jobs))
-	for id := range c.jobs {
-		ids = append(ids, id)
+	var ids []string
+	for _, j := range c.jobs.All() {
+		ids = append(ids, j.id())
 	}
 	slices.Sort(ids)
 	return ids

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -62,7 +62,7 @@ func (s *seen) remove(id string) {
 func (s *server) handleResult(ctx context.Context, h *handle, raw json.RawMessage) *mcp.CallToolResult {
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		return front.Problem(err.Error())
+		return reply.Problem(err.Error())
 	}
 	r := &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: h.text()}, s.linkTo(h)},
@@ -133,7 +133,7 @@ func (h *handle) text() string {
 		}
 	}
 	if h.Preview != "" {
-		b.WriteString("\n" + front.Cut(h.Preview, 4<<10))
+		b.WriteString("\n" + reply.Cut(h.Preview, 4<<10))
 	}
 	b.WriteString("\n" + h.next())
 	return b.String()

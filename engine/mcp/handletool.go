@@ -9,7 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -115,34 +117,32 @@ func (s *server) addHandleTool() {
 
 func (s *server) look(ctx context.Context, req *mcp.CallToolRequest) *mcp.CallToolResult {
 	var l look
-	if err := front.Strict(json.RawMessage(handleToolSchema), req.Params.Arguments, &l); err != nil {
-		return front.BadArguments(handleTool, err)
+	if err := arguments.Strict(json.RawMessage(handleToolSchema), req.Params.Arguments, &l); err != nil {
+		return reply.BadArguments(handleTool, err)
 	}
 	id := string(l.Handle)
 	if !handleID.MatchString(id) {
-		return front.BadArguments(handleTool, fmt.Errorf("handle is the id of one, h-…, and not %q", front.Cut(id, 80)))
+		return reply.BadArguments(handleTool, fmt.Errorf("handle is the id of one, h-…, and not %q", reply.Cut(id, 80)))
 	}
 	steps, err := l.steps()
 	if err != nil {
-		return front.BadArguments(handleTool, err)
+		return reply.BadArguments(handleTool, err)
 	}
 	fn := handleGet
 	switch {
 	case l.Keep:
 		fn = handleMake
 	case len(steps) == 0:
-		return front.Fit(s.info(ctx, id), req.Session)
+		return clients.Fit(s.info(ctx, id), req.Session)
 	}
 	// As any call: it may be cancelled, and be queued where it is long.
 	j, err := s.ask(req, fn, append([]any{id}, steps...))
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
-	r := s.attend(ctx, req, j, front.WaitOf(req.Session, s.opts.Wait))
-	select {
-	case <-j.done:
+	r := s.waitForResult(ctx, req, j, clients.WaitOf(req.Session, s.opts.Wait))
+	if j.Ended() {
 		s.gone(id, j.err)
-	default:
 	}
 	return r
 }
@@ -160,7 +160,7 @@ func (s *server) ask(req *mcp.CallToolRequest, fn string, args []any) (*job, err
 func (s *server) info(ctx context.Context, id string) *mcp.CallToolResult {
 	h, raw, err := s.describe(ctx, id)
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
 	return s.handleResult(ctx, h, raw)
 }

@@ -2,26 +2,22 @@ package mcp
 
 import (
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
+	"github.com/seer-engine/seer/engine/mcp/internal/term"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // job is a call that this server follows. It is safe for concurrent use.
 type job struct {
+	*task.Tracker
 	tool    *tool
-	started time.Time
 	pending *client.PendingCall
-	done    chan struct{} // closed when it has ended
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew with every news
-	position *int          // calls that go first
-	running  bool          // something has come of it
-	screen   front.Screen
+	position *int              // calls that go first
+	running  bool              // something has come of it
 	items    []json.RawMessage // of a stream, plain
 	itemSize int
 	omitted  int // items that were too many
@@ -31,32 +27,23 @@ type job struct {
 }
 
 func newJob(t *tool) *job {
-	return &job{tool: t, started: time.Now(), done: make(chan struct{}), changed: make(chan struct{})}
+	return &job{Tracker: task.NewTracker(time.Now()), tool: t}
 }
 
 func (j *job) id() string { return j.pending.ID() }
 
-// change alters the job and wakes those who wait for news.
-func (j *job) change(f func()) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	f()
-	close(j.changed)
-	j.changed = make(chan struct{})
-}
-
 func (j *job) handler() client.CallHandler {
 	return client.CallHandler{
-		Queued: func(position int) { j.change(func() { j.position = &position }) },
+		Queued: func(position int) { j.Update(func() { j.position = &position }) },
 		Output: func(_ int, text string) {
-			j.change(func() {
+			j.Update(func() {
 				j.begun()
-				j.screen.Write(text)
+				j.Screen.Write(text)
 			})
 		},
 		Item: func(b client.Body) error {
 			item, err := readItem(b)
-			j.change(func() {
+			j.Update(func() {
 				j.begun()
 				j.take(item)
 			})
@@ -82,12 +69,10 @@ func (j *job) take(item json.RawMessage) {
 }
 
 func (j *job) end(answer client.Answer, err error) {
-	j.change(func() {
+	j.End(func() {
 		j.position, j.over = nil, true
 		j.answer, j.err = answer, err
-		j.screen.Close()
 	})
-	close(j.done)
 }
 
 // progress is what is known of a call that has not been answered.
@@ -96,20 +81,20 @@ type progress struct {
 	Function string             `json:"function"`
 	State    protocol.CallState `json:"state"`
 	Position *int               `json:"position,omitempty"`
-	Progress *front.Bar         `json:"progress,omitempty"`
+	Progress *term.Bar          `json:"progress,omitempty"`
 	Seconds  float64            `json:"seconds"`
 	Items    int                `json:"items,omitempty"`
 	Tail     string             `json:"output_tail,omitempty"`
 	Next     string             `json:"next,omitempty"` // what an agent can do now: some are shown nothing else of the answer
 }
 
-func (j *job) progress() progress {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	p := progress{
-		Call: j.id(), Function: j.tool.fn.Name, State: j.state(), Position: j.position, Progress: j.screen.Bar(),
-		Seconds: time.Since(j.started).Round(100 * time.Millisecond).Seconds(), Items: len(j.items) + j.omitted, Tail: j.screen.Text(),
-	}
+func (j *job) progress() (p progress) {
+	j.View(func() {
+		p = progress{
+			Call: j.id(), Function: j.tool.fn.Name, State: j.state(), Position: j.position, Progress: j.Screen.Bar(),
+			Seconds: j.Elapsed().Round(100 * time.Millisecond).Seconds(), Items: len(j.items) + j.omitted, Tail: j.Screen.Text(),
+		}
+	})
 	return p
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
@@ -19,28 +19,32 @@ import (
 const (
 	// MaxText is how many bytes of a result are shown as text. More would fill an
 	// agent's context; structuredContent still has the whole result.
-	MaxText = front.MaxText
+	MaxText = reply.MaxText
 	// MaxResult is the largest result that is passed on at all.
 	MaxResult = 8 << 20
 )
 
 // MetaError is the key in _meta of a failed call under which programs find the
 // [protocol.CallError].
-const MetaError = front.MetaError
+const MetaError = reply.MetaError
 
 const resultKey = "result"
 
 // result is the answer of a tool whose call has ended.
 func (s *server) result(ctx context.Context, j *job) *mcp.CallToolResult {
-	j.mu.Lock()
-	answer, err, items, omitted := j.answer, j.err, j.items, j.omitted
-	j.mu.Unlock()
+	var (
+		answer  client.Answer
+		err     error
+		items   []json.RawMessage
+		omitted int
+	)
+	j.View(func() { answer, err, items, omitted = j.answer, j.err, j.items, j.omitted })
 	switch {
 	case err != nil:
 		s.log.Debug("call failed", "function", j.tool.fn.Name, "error", err)
-		r := front.Failure(err)
+		r := reply.Failure(err)
 		if len(items) > 0 {
-			r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf("Before that it gave %d items:\n%s", len(items)+omitted, front.Cut(string(list(items)), MaxText))})
+			r.Content = append(r.Content, &mcp.TextContent{Text: fmt.Sprintf("Before that it gave %d items:\n%s", len(items)+omitted, reply.Cut(string(list(items)), MaxText))})
 		}
 		return r
 	case j.tool.fn.Stream || len(items) > 0:
@@ -73,7 +77,7 @@ func (t *tool) stream(items []json.RawMessage, omitted int) *mcp.CallToolResult 
 	if r := t.unfit(structured, text); r != nil {
 		return r
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: front.Shorten(text)}}, StructuredContent: structured}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: reply.Shorten(text)}}, StructuredContent: structured}
 }
 
 // success is the answer of a function that has returned.
@@ -81,16 +85,16 @@ func (s *server) success(ctx context.Context, t *tool, body client.Body) *mcp.Ca
 	v, err := show(body)
 	switch {
 	case errors.Is(err, value.ErrTooLarge), len(v.json) > MaxResult:
-		return front.Problem(fmt.Sprintf("%s returned a value of more than %d bytes of JSON; at most as many can be passed on. Let it return less, or an array, which stays in the sandbox as a handle. %s",
-			t.fn.Name, MaxResult, front.Cut(string(v.json), MaxText)))
+		return reply.Problem(fmt.Sprintf("%s returned a value of more than %d bytes of JSON; at most as many can be passed on. Let it return less, or an array, which stays in the sandbox as a handle. %s",
+			t.fn.Name, MaxResult, reply.Cut(string(v.json), MaxText)))
 	case err != nil:
-		return front.Problem(fmt.Sprintf("the result of %s cannot be read: %v", t.fn.Name, err))
+		return reply.Problem(fmt.Sprintf("the result of %s cannot be read: %v", t.fn.Name, err))
 	case v.whole != nil:
 		return s.handleResult(ctx, v.whole, v.json)
 	}
 	value, err := decode(v.json)
 	if err != nil {
-		return front.Problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
+		return reply.Problem(fmt.Sprintf("the result of %s is not valid JSON: %v", t.fn.Name, err))
 	}
 	text := string(v.json)
 	if plain, ok := value.(string); ok {
@@ -103,7 +107,7 @@ func (s *server) success(ctx context.Context, t *tool, body client.Body) *mcp.Ca
 	if r := t.unfit(value, text); r != nil && len(v.images) == 0 {
 		return r
 	}
-	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: front.Shorten(text)}}, StructuredContent: structured}
+	r := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: reply.Shorten(text)}}, StructuredContent: structured}
 	for _, image := range v.images {
 		r.Content = append(r.Content, image)
 	}
@@ -117,8 +121,8 @@ func (s *server) success(ctx context.Context, t *tool, body client.Body) *mcp.Ca
 // costs the agent an explanation and not the value.
 func (t *tool) unfit(structured any, text string) *mcp.CallToolResult {
 	if err := t.check(structured); err != nil {
-		return front.Problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
-			t.fn.Name, t.fn.Returns, err, front.Shorten(text)))
+		return reply.Problem(fmt.Sprintf("%s returned a value that is not the %s its annotation promises (%v). The value:\n%s",
+			t.fn.Name, t.fn.Returns, err, reply.Shorten(text)))
 	}
 	return nil
 }

@@ -17,7 +17,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -27,14 +30,14 @@ import (
 const DefaultHandleAbove = 16 << 10
 
 // MinToken is the shortest token of a [Guard] that is taken.
-const MinToken = front.MinToken
+const MinToken = serve.MinToken
 
 // DefaultWait is how long a tool is waited for before its call is handed over,
 // where nothing is known of the client.
-const DefaultWait = front.DefaultWait
+const DefaultWait = clients.DefaultWait
 
 // Guard says who may use a [Handler].
-type Guard = front.Guard
+type Guard = serve.Guard
 
 // Options change how a connection is served. The zero value is fine.
 type Options struct {
@@ -58,14 +61,14 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 		return err
 	}
 	defer s.close()
-	return front.Serve(ctx, s.mcp, transport)
+	return serve.Serve(ctx, s.mcp, transport)
 }
 
 // Handler serves the functions of a connection over streamable HTTP, until ctx ends,
 // as [Serve] does. The function that comes with the handler ends
 // what it has begun, once nobody is served any more.
 func Handler(ctx context.Context, source Source, guard Guard, o Options) (http.Handler, func(), error) {
-	return front.Mount(guard, func() (*mcp.Server, func(), error) {
+	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
 		s, err := open(ctx, source, o)
 		if err != nil {
 			return nil, nil, err
@@ -144,7 +147,7 @@ func (s *server) start(face sdk.Interface) {
 		})
 	s.mcp.AddReceivingMiddleware(s.refreshBeforeList)
 	if !s.opts.raw {
-		s.mcp.AddReceivingMiddleware(front.Readable)
+		s.mcp.AddReceivingMiddleware(serve.Readable)
 	}
 	s.addCallTools()
 	s.addHandleTool()
@@ -233,13 +236,13 @@ func (s *server) tool(name string) *tool {
 
 // call is a tool call of a function of the interface.
 func (s *server) call(ctx context.Context, t *tool, req *mcp.CallToolRequest) *mcp.CallToolResult {
-	body, err := arguments(t.fn, front.Parsed(t.mcp.InputSchema, req.Params.Arguments))
+	body, err := callBody(t.fn, arguments.Parsed(t.mcp.InputSchema, req.Params.Arguments))
 	if err != nil {
-		return front.Failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
+		return reply.Failure(&protocol.CallError{Code: protocol.CallBadArguments, Message: err.Error()})
 	}
 	j, err := s.begin(t, body, s.clientOf(req.Session))
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
-	return s.attend(ctx, req, j, front.WaitOf(req.Session, s.opts.Wait))
+	return s.waitForResult(ctx, req, j, clients.WaitOf(req.Session, s.opts.Wait))
 }

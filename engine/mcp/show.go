@@ -12,12 +12,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
 
 // MaxImage is the largest image that is shown.
-const MaxImage = front.MaxImage
+const MaxImage = reply.MaxImage
 
 // shown is a value as a client can have it: JSON that anybody can read, in which
 // images are named and beside which they stand.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 )
 
 // parseIndex reads an index as NumPy writes it: "3", "0:10", "..., 0", "None", "::2, [1, 5]".
@@ -72,7 +72,7 @@ func splitIndex(text string) ([]string, error) {
 		pieces = pieces[:len(pieces)-1] // "3," is a tuple of one
 	}
 	if len(pieces) > 64 {
-		return nil, fmt.Errorf("the index %q has more than 64 axes", front.Cut(text, 80))
+		return nil, fmt.Errorf("the index %q has more than 64 axes", reply.Cut(text, 80))
 	}
 	return pieces, nil
 }

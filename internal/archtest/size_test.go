@@ -45,7 +45,7 @@ var exceptions = map[string]struct {
 	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/plugin/store.Store":                      {49, "grants, signers and lock are parts of one folder"},
 	"methods of engine/mcp.server":                              {42, "one method for each request of MCP"},
-	"methods of engine/mcp/notebook.server":                     {50, "one method for each tool"},
+	"methods of engine/mcp/notebook.server":                     {49, "one method for each tool"},
 	"methods of engine/mcp/shell.server":                        {41, "one method for each tool"},
 	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
 	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -123,9 +123,9 @@ func (s *server) ran(ctx context.Context, req *mcp.CallToolRequest, id string, r
 			answer.CellID, answer.CellIndex = run.Cell.ID, &run.Cell.Index
 		}
 		answer.Saved, answer.Warning = s.save(ctx, id)
-		return front.Answer(answer)
+		return reply.Answer(answer)
 	}
-	return s.attend(ctx, req, s.follow(*run.Execution, run.Cell), timeout)
+	return s.waitForResult(ctx, req, s.follow(*run.Execution, run.Cell), timeout)
 }
 
 // changed is the answer of a tool that changes the notebook and runs nothing.
@@ -145,7 +145,7 @@ func (s *server) waitFor(ctx context.Context, req *mcp.CallToolRequest, in waitA
 	if err != nil {
 		return refusal(err)
 	}
-	return s.attendOther(ctx, req, j, in.Timeout)
+	return s.waitForOther(ctx, req, j, in.Timeout)
 }
 
 func (s *server) edit(ctx context.Context, req *mcp.CallToolRequest, in editArguments) *mcp.CallToolResult {

@@ -21,7 +21,7 @@ import (
 
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
 	"github.com/seer-engine/seer/engine/notebook"
 )
@@ -202,7 +202,7 @@ func imageEvents(t *testing.T) func(http.ResponseWriter, int) {
 // content gets none of that.
 func TestOverHTTP(t *testing.T) {
 	const key = "a-key-of-sixteen-or-more"
-	h, stop, err := mcpnotebook.Handler(t.Context(), (&fake{events: imageEvents(t)}).serve(t), front.Guard{Token: key})
+	h, stop, err := mcpnotebook.Handler(t.Context(), (&fake{events: imageEvents(t)}).serve(t), serve.Guard{Token: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,9 @@ package notebook
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
@@ -20,50 +19,34 @@ const (
 
 // job is an execution that this server follows. It is safe for concurrent use.
 type job struct {
+	*task.Tracker
 	id      string
 	session string
 	cell    *notebook.Cell // as it was when the execution began; nil = none
-	restore bool           // it runs all cells of a notebook
-	done    chan struct{}  // closed when it has ended
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and made anew with every news
+	restore bool // it runs all cells of a notebook
 	exec    notebook.Execution
-	screen  front.Screen
 	outputs outputs
 	err     error // that keeps it from being followed
-	started time.Time
 }
 
 // follow takes care of an execution from its first event on.
 func (s *server) follow(e notebook.Execution, cell *notebook.Cell) *job {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if j := s.jobs[e.ID]; j != nil {
+	return s.jobs.GetOrPut(e.ID, func() *job {
+		j := &job{Tracker: task.NewTracker(time.Now()), id: e.ID, session: e.Session, cell: cell, exec: e}
+		j.outputs.where = resourceURI(e.ID)
+		s.wg.Go(func() { j.watchQueue(s.ctx, s.client) })
+		s.wg.Go(func() {
+			j.run(s.ctx, s.client)
+			s.jobs.Ended(j.id)
+		})
 		return j
-	}
-	j := &job{id: e.ID, session: e.Session, cell: cell, exec: e, done: make(chan struct{}), changed: make(chan struct{}), started: time.Now()}
-	j.outputs.where = resourceURI(e.ID)
-	s.jobs[e.ID] = j
-	s.wg.Add(2)
-	go func() {
-		defer s.wg.Done()
-		j.watchQueue(s.ctx, s.client)
-	}()
-	go func() {
-		defer s.wg.Done()
-		j.run(s.ctx, s.client)
-		s.keep(j.id)
-	}()
-	return j
+	})
 }
 
 // find is the job of an execution, also of one that somebody else has begun.
 func (s *server) find(ctx context.Context, id string) (*job, error) {
-	s.mu.Lock()
-	j := s.jobs[id]
-	s.mu.Unlock()
-	if j != nil {
+	if j, ok := s.jobs.Get(id); ok {
 		return j, nil
 	}
 	e, err := s.client.Execution(ctx, id)
@@ -77,26 +60,16 @@ func (s *server) find(ctx context.Context, id string) (*job, error) {
 	return s.follow(e, cell), nil
 }
 
-// keep forgets the oldest that have ended.
-func (s *server) keep(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = append(s.ended, id)
-	for len(s.ended) > keptJobs {
-		delete(s.jobs, s.ended[0])
-		s.ended = s.ended[1:]
-	}
-}
-
 func (j *job) run(ctx context.Context, c *notebook.Client) {
-	defer close(j.done)
+	var failed error
 	for e, err := range c.Events(ctx, j.id, 0) {
 		if err != nil {
-			j.change(func() { j.err = err })
-			return
+			failed = err
+			break
 		}
 		j.take(e)
 	}
+	j.End(func() { j.err = failed })
 }
 
 // take takes in an event.
@@ -105,7 +78,7 @@ func (j *job) take(e notebook.Event) {
 		e.Text = inTools(e.Text)
 	}
 	prepared := prepare(e) // which may take long, and needs no lock
-	j.change(func() {
+	j.Update(func() {
 		if j.exec.State == notebook.Queued {
 			j.exec.State = notebook.Running
 		}
@@ -114,13 +87,13 @@ func (j *job) take(e notebook.Event) {
 			if e.Execution != nil {
 				j.exec = *e.Execution
 			}
-			j.screen.Close()
+			j.Screen.Close()
 		case notebook.EventOutput:
 			if e.Output != nil && e.Output.Type == "stream" {
-				j.screen.Write(string(e.Output.Text))
+				j.Screen.Write(string(e.Output.Text))
 			}
 		case notebook.EventNote:
-			j.screen.Write(e.Text + "\n")
+			j.Screen.Write(e.Text + "\n")
 		}
 		j.outputs.take(e, prepared)
 	})
@@ -131,16 +104,13 @@ func (j *job) watchQueue(ctx context.Context, c *notebook.Client) {
 	tick := time.NewTicker(queueEvery)
 	defer tick.Stop()
 	for {
-		j.mu.Lock()
-		queued := j.exec.State == notebook.Queued
-		j.mu.Unlock()
-		if !queued {
+		if !j.queued() {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-j.done:
+		case <-j.Done():
 			return
 		case <-tick.C:
 		}
@@ -148,7 +118,7 @@ func (j *job) watchQueue(ctx context.Context, c *notebook.Client) {
 		if err != nil {
 			return // the events tell
 		}
-		j.change(func() {
+		j.Update(func() {
 			if j.exec.State == notebook.Queued && !e.State.Over() {
 				j.exec = e
 			}
@@ -156,48 +126,19 @@ func (j *job) watchQueue(ctx context.Context, c *notebook.Client) {
 	}
 }
 
-// change alters the job and wakes those who wait for news.
-func (j *job) change(f func()) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	f()
-	close(j.changed)
-	j.changed = make(chan struct{})
+// queued reports whether other cells go first.
+func (j *job) queued() (queued bool) {
+	j.View(func() { queued = j.exec.State == notebook.Queued })
+	return queued
 }
 
-// Changed implements [front.Running].
-func (j *job) Changed() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.changed
-}
-
-// State implements [front.Running].
-func (j *job) State() front.State {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s := front.State{Bar: j.screen.Bar(), Line: j.screen.LastLine()}
-	if j.exec.State == notebook.Queued {
-		s.Waiting = fmt.Sprintf("queued: %d cells go first", j.exec.Position)
-	}
+// State implements [task.Running].
+func (j *job) State() task.State {
+	s := j.Tracker.State()
+	j.View(func() {
+		if j.exec.State == notebook.Queued {
+			s.Waiting = fmt.Sprintf("queued: %d cells go first", j.exec.Position)
+		}
+	})
 	return s
 }
-
-// Told implements [front.Running].
-func (j *job) Told() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.screen.Told()
-}
-
-// quiet is something of which nothing is heard but that it goes on.
-type quiet struct{}
-
-// Changed implements [front.Running].
-func (quiet) Changed() <-chan struct{} { return nil }
-
-// State implements [front.Running].
-func (quiet) State() front.State { return front.State{} }
-
-// Told implements [front.Running].
-func (quiet) Told() string { return "" }

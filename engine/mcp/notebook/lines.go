@@ -3,7 +3,7 @@ package notebook
 import (
 	"strings"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -106,7 +106,7 @@ type span struct {
 func (s *span) add(text string) {
 	s.size += len(text)
 	if room := keep - len(s.head); room > 0 && len(s.tail) == 0 {
-		first := front.Cut(text, room)
+		first := reply.Cut(text, room)
 		s.head, text = append(s.head, first...), text[len(first):]
 	}
 	if text == "" {

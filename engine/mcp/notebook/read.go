@@ -6,7 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
@@ -98,10 +99,10 @@ func (s *server) read(ctx context.Context, req *mcp.CallToolRequest, in readArgu
 	if err != nil {
 		return s.failure(err, req, id)
 	}
-	answer, images := fill(found, in.Outputs == "full", front.TextOf(req.Session, readBytes))
+	answer, images := fill(found, in.Outputs == "full", clients.TextOf(req.Session, readBytes))
 	answer.SessionID, answer.Path = id, n.Path
 	s.use(req, id)
-	return front.Fit(front.Answer(answer, images...), req.Session)
+	return clients.Fit(reply.Answer(answer, images...), req.Session)
 }
 
 // fill makes a page of cells, as many as fit in room bytes of text; at least one.
@@ -168,5 +169,5 @@ func (s *server) variables(ctx context.Context, req *mcp.CallToolRequest, in var
 	if len(list) > most {
 		answer.Variables, answer.Omitted = list[:most], len(list)-most
 	}
-	return front.Answer(answer)
+	return reply.Answer(answer)
 }

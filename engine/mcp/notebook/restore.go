@@ -6,7 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
@@ -41,7 +42,7 @@ func (s *server) restorer(tool string, mode notebook.Mode) func(context.Context,
 }
 
 func (s *server) startSession(ctx context.Context, req *mcp.CallToolRequest, n notebook.NewSession) (notebook.Session, *notebook.Execution, error) {
-	stop := front.Report(ctx, req, "session", quiet{})
+	stop := task.Report(ctx, req, "session", task.Silent{})
 	defer stop()
 	return s.client.StartSession(ctx, n)
 }
@@ -49,10 +50,8 @@ func (s *server) startSession(ctx context.Context, req *mcp.CallToolRequest, n n
 // restoring waits for the cells of a notebook that is taken up again.
 func (s *server) restoring(ctx context.Context, req *mcp.CallToolRequest, n notebook.Session, exec notebook.Execution) *mcp.CallToolResult {
 	j := s.follow(exec, nil)
-	j.mu.Lock()
-	j.restore = true
-	j.mu.Unlock()
-	if r := s.attend(ctx, req, j, nil); r.IsError {
+	j.Update(func() { j.restore = true })
+	if r := s.waitForResult(ctx, req, j, nil); r.IsError {
 		return r
 	}
 	answer := restoring{session: s.session(n), Exec: j.id}
@@ -61,13 +60,12 @@ func (s *server) restoring(ctx context.Context, req *mcp.CallToolRequest, n note
 	}
 	answer.URL = s.page()
 	answer.Saved, answer.Warning = s.save(ctx, n.ID)
-	select {
-	case <-j.done:
+	if j.Ended() {
 		answer.Restored = s.restored(ctx, j)
-	default:
+	} else {
 		answer.Next = fmt.Sprintf("The cells of the notebook still run. wait_execution with {\"execution_id\": %q} waits for them.", j.id)
 	}
-	return front.Answer(answer)
+	return reply.Answer(answer)
 }
 
 // restored looks which cells have failed.
@@ -85,7 +83,7 @@ func (s *server) restored(ctx context.Context, j *job) *restored {
 		r.Cells++
 		for _, o := range c.Outputs {
 			if o.Type == "error" {
-				r.Errors = append(r.Errors, cellFailure{Index: c.Index, ID: c.ID, EName: o.EName, EValue: front.Cut(o.EValue, 1000)})
+				r.Errors = append(r.Errors, cellFailure{Index: c.Index, ID: c.ID, EName: o.EName, EValue: reply.Cut(o.EValue, 1000)})
 			}
 		}
 	}

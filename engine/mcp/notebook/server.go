@@ -16,7 +16,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/serve"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
@@ -46,13 +49,13 @@ func Serve(ctx context.Context, o Options, transport mcp.Transport) error {
 		return err
 	}
 	defer s.close()
-	return front.Serve(ctx, s.mcp, transport)
+	return serve.Serve(ctx, s.mcp, transport)
 }
 
 // Handler serves those whom guard lets in over streamable HTTP, as [Serve] does. The
 // function that comes with the handler saves the notebooks a last time, once nobody is served any more.
-func Handler(ctx context.Context, o Options, guard front.Guard) (http.Handler, func(), error) {
-	return front.Mount(guard, func() (*mcp.Server, func(), error) {
+func Handler(ctx context.Context, o Options, guard serve.Guard) (http.Handler, func(), error) {
+	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
 		s, err := open(ctx, o)
 		if err != nil {
 			return nil, nil, err
@@ -71,9 +74,9 @@ type server struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
+	jobs task.Set[*job] // by execution
+
 	mu      sync.Mutex
-	jobs    map[string]*job // by execution
-	ended   []string        // jobs that are over, oldest first
 	mirrors map[string]*mirror
 	used    map[string][]string // client → the sessions that it uses
 }
@@ -91,7 +94,7 @@ func open(ctx context.Context, o Options) (*server, error) {
 		o.OutDir = DefaultOut
 	}
 	s := &server{opts: o, log: o.Logger, client: notebook.NewClient(o.Address),
-		jobs: map[string]*job{}, mirrors: map[string]*mirror{}, used: map[string][]string{}}
+		jobs: task.Set[*job]{Keep: keptJobs}, mirrors: map[string]*mirror{}, used: map[string][]string{}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
@@ -154,7 +157,7 @@ func (s *server) start() {
 			Resources: &mcp.ResourceCapabilities{},
 		},
 	})
-	s.mcp.AddReceivingMiddleware(front.ReadableErrors)
+	s.mcp.AddReceivingMiddleware(serve.ReadableErrors)
 	s.addSessionTools()
 	s.addCellTools()
 	s.addResources()
@@ -165,8 +168,8 @@ func add[A any](s *server, t *mcp.Tool, f func(context.Context, *mcp.CallToolReq
 	t.Annotations.Title = t.Title
 	s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in A
-		if err := front.Strict(t.InputSchema, front.Renamed(t.InputSchema, req.Params.Arguments, cellNames()...), &in); err != nil {
-			return front.BadArguments(t.Name, err), nil
+		if err := arguments.Strict(t.InputSchema, arguments.Renamed(t.InputSchema, req.Params.Arguments, cellNames()...), &in); err != nil {
+			return reply.BadArguments(t.Name, err), nil
 		}
 		return f(ctx, req, in), nil
 	})
@@ -178,5 +181,5 @@ func cellNames() []string { return []string{"code", "source", "content"} }
 
 // badArgument is the failure of a tool that was called in a way that cannot work.
 func badArgument(tool, text string) *mcp.CallToolResult {
-	return front.BadArguments(tool, errors.New(text))
+	return reply.BadArguments(tool, errors.New(text))
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -108,7 +109,7 @@ func (s *server) addEndTools() {
 
 // begin starts a session; a new one each time.
 func (s *server) begin(ctx context.Context, req *mcp.CallToolRequest, n notebook.NewSession) *mcp.CallToolResult {
-	stop := front.Report(ctx, req, "session", quiet{})
+	stop := task.Report(ctx, req, "session", task.Silent{})
 	defer stop()
 	made, _, err := s.client.StartSession(ctx, n)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *server) entered(ctx context.Context, req *mcp.CallToolRequest, n notebo
 	answer := s.session(n)
 	answer.URL = s.page()
 	answer.Saved, answer.Warning = s.save(ctx, n.ID)
-	return front.Answer(answer)
+	return reply.Answer(answer)
 }
 
 func (s *server) attach(ctx context.Context, req *mcp.CallToolRequest, in sessionArguments) *mcp.CallToolResult {
@@ -133,7 +134,7 @@ func (s *server) attach(ctx context.Context, req *mcp.CallToolRequest, in sessio
 			return s.failure(err, req, in.Session)
 		}
 		if !live(n) {
-			return front.Problem(fmt.Sprintf("the session %s is %s: it cannot be attached to; use start_session_resume_notebook with its notebook, or start_new_session", n.ID, n.State))
+			return reply.Problem(fmt.Sprintf("the session %s is %s: it cannot be attached to; use start_session_resume_notebook with its notebook, or start_new_session", n.ID, n.State))
 		}
 		return s.entered(ctx, req, n)
 	}
@@ -144,11 +145,11 @@ func (s *server) attach(ctx context.Context, req *mcp.CallToolRequest, in sessio
 	found := slices.DeleteFunc(all, func(n notebook.Session) bool { return !live(n) })
 	switch len(found) {
 	case 0:
-		return front.Problem("no session runs; start one with start_new_session")
+		return reply.Problem("no session runs; start one with start_new_session")
 	case 1:
 		return s.entered(ctx, req, found[0])
 	}
-	return front.Problem("several sessions run; say which with session_id:\n" + describe(found))
+	return reply.Problem("several sessions run; say which with session_id:\n" + describe(found))
 }
 
 // live reports whether a session has a notebook that can be used.
@@ -179,7 +180,7 @@ func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, _ noArgumen
 		one.Yours = slices.Contains(mine, n.ID)
 		found.Sessions = append(found.Sessions, one)
 	}
-	return front.Answer(found)
+	return reply.Answer(found)
 }
 
 // onSession is a tool that does something to a session as a whole.
@@ -189,7 +190,7 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 		if problem != nil {
 			return problem
 		}
-		stop := front.Report(ctx, req, tool, quiet{})
+		stop := task.Report(ctx, req, tool, task.Silent{})
 		defer stop()
 		n, err := f(ctx, id)
 		if err != nil {
@@ -204,7 +205,7 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 		case n.Dropped > 1:
 			answer.Dropped = fmt.Sprintf("%d queued cells were dropped and have not run; run them again if you need them", n.Dropped)
 		}
-		return front.Answer(answer)
+		return reply.Answer(answer)
 	}
 }
 
@@ -225,5 +226,5 @@ func (s *server) shutdown(ctx context.Context, req *mcp.CallToolRequest, in sess
 	}
 	s.leave(id)
 	answer.State = notebook.SessionClosed
-	return front.Answer(answer)
+	return reply.Answer(answer)
 }

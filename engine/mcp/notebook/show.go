@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 )
 
 // maxText is how much text of an execution is shown.
@@ -52,7 +52,7 @@ func (o *outputs) show(limit, first int) ([]shown, []mcp.Content) {
 			continue
 		}
 		close()
-		s := shown{Type: n.kind, Name: n.name, MIME: n.mime, EName: n.ename, EValue: front.Cut(n.evalue, 1000), Text: spans[i].show(c, o.wholeOf(n))}
+		s := shown{Type: n.kind, Name: n.name, MIME: n.mime, EName: n.ename, EValue: reply.Cut(n.evalue, 1000), Text: spans[i].show(c, o.wholeOf(n))}
 		if p := n.picture; p != nil {
 			s.Note = p.note
 			if p.data != nil {
@@ -114,5 +114,5 @@ func (s *span) show(c cutting, uri string) string {
 	if uri != "" {
 		whole = "the whole is " + uri
 	}
-	return front.Joined(head, tail, int64(s.size-len(head)-len(tail)), whole)
+	return reply.Joined(head, tail, int64(s.size-len(head)-len(tail)), whole)
 }

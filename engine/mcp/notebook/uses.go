@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -70,9 +70,9 @@ func (s *server) choose(ctx context.Context, req *mcp.CallToolRequest, id string
 	case 1:
 		return list[0], nil
 	case 0:
-		return "", front.Problem("no session is in use: begin with start_new_session, or with attach_to_session if one runs already" + s.running(ctx))
+		return "", reply.Problem("no session is in use: begin with start_new_session, or with attach_to_session if one runs already" + s.running(ctx))
 	}
-	return "", front.Problem(fmt.Sprintf("you use %d sessions; say with session_id which is meant%s", len(list), s.running(ctx)))
+	return "", reply.Problem(fmt.Sprintf("you use %d sessions; say with session_id which is meant%s", len(list), s.running(ctx)))
 }
 
 // running lists the sessions in a message, as far as they are known.
@@ -90,12 +90,12 @@ func (s *server) failure(err error, req *mcp.CallToolRequest, id string) *mcp.Ca
 	if protocol.CodeOf(err) == protocol.NotFound {
 		if n, e := s.client.Session(s.ctx, id); protocol.CodeOf(e) == protocol.NotFound || e == nil && n.State == notebook.SessionClosed {
 			s.leave(id)
-			return front.Problem(fmt.Sprintf("the session %s is not there any more (%v); start_session_resume_notebook opens its notebook again, start_new_session starts a new one%s", id, told{err}, s.running(s.ctx)))
+			return reply.Problem(fmt.Sprintf("the session %s is not there any more (%v); start_session_resume_notebook opens its notebook again, start_new_session starts a new one%s", id, told{err}, s.running(s.ctx)))
 		}
 	}
 	if protocol.CodeOf(err) == protocol.Conflict {
 		if n, e := s.client.Session(s.ctx, id); e == nil && n.State == notebook.SessionDead {
-			return front.Problem(fmt.Sprintf("the kernel of the session %s is dead: %s. The tool restart gives the notebook a new one; its variables are gone, its cells stay.", id, n.Message))
+			return reply.Problem(fmt.Sprintf("the kernel of the session %s is dead: %s. The tool restart gives the notebook a new one; its variables are gone, its cells stay.", id, n.Message))
 		}
 	}
 	return refusal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 )
 
 // inTools says with the tools' names what the service says with its HTTP calls, which an
@@ -29,4 +29,4 @@ func (t told) Error() string { return inTools(t.err.Error()) }
 func (t told) Unwrap() error { return t.err }
 
 // refusal is what the service did not do, in words for an agent.
-func refusal(err error) *mcp.CallToolResult { return front.Failure(told{err}) }
+func refusal(err error) *mcp.CallToolResult { return reply.Failure(told{err}) }

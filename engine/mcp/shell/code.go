@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -18,11 +18,11 @@ import (
 func clipText(c *repl.Clip, n int, whole string) string {
 	head, tail, omitted := c.Parts()
 	if omitted == 0 {
-		return front.CutMiddle(plain(head+tail), n, whole)
+		return reply.CutMiddle(plain(head+tail), n, whole)
 	}
 	head, tail = plain(head), plain(tail)
-	first, last := front.Cut(head, n/2), front.Tail(tail, n-n/2)
-	return front.Joined(first, last, omitted+int64(len(head)-len(first)+len(tail)-len(last)), whole)
+	first, last := reply.Cut(head, n/2), reply.Tail(tail, n-n/2)
+	return reply.Joined(first, last, omitted+int64(len(head)-len(first)+len(tail)-len(last)), whole)
 }
 
 // share divides what an answer may have among its texts: the short ones are whole.
@@ -77,35 +77,35 @@ func (l *lastInterpreter) changed(nonce string) bool {
 const interruptGrace = 5 * time.Second
 
 // interrupt ends code: takes it back if it has not begun, else interrupts it.
-func interrupt(ctx context.Context, c *client.Client, i repl.Interpreter, t *task) error {
-	taken, err := i.Withdraw(ctx, c, t.id)
+func interrupt(ctx context.Context, c *client.Client, i repl.Interpreter, j *job) error {
+	taken, err := i.Withdraw(ctx, c, j.id)
 	switch {
 	case err != nil:
 		return err
 	case taken:
-		t.code.Set(func() { t.code.Status = repl.Interrupted })
-		t.drop()
+		j.code.Set(func() { j.code.Status = repl.Interrupted })
+		j.drop()
 		return nil
 	}
-	if err := i.Interrupt(ctx, c, t.id); err != nil {
+	if err := i.Interrupt(ctx, c, j.id); err != nil {
 		return err
 	}
-	if ended, err := t.ends(ctx); ended || err != nil {
+	if ended, err := j.ends(ctx); ended || err != nil {
 		return err
 	}
-	if killed, err := i.Kill(ctx, c, t.id); killed || err != nil {
+	if killed, err := i.Kill(ctx, c, j.id); killed || err != nil {
 		return err
 	}
-	if ended, err := t.ends(ctx); ended || err != nil {
+	if ended, err := j.ends(ctx); ended || err != nil {
 		return err
 	}
 	return errDeaf
 }
 
 // ends waits for the end of code as long as an interrupt may take.
-func (t *task) ends(ctx context.Context) (bool, error) {
+func (j *job) ends(ctx context.Context) (bool, error) {
 	select {
-	case <-t.done:
+	case <-j.Done():
 		return true, nil
 	case <-ctx.Done():
 		return false, ctx.Err()

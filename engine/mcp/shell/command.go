@@ -11,7 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -54,7 +55,7 @@ var errNegative = errors.New("timeout and end_after are numbers of seconds above
 // waitOf is how long an answer is waited for: as long as the client does, or less where it
 // wants that.
 func (s *server) waitOf(req *mcp.CallToolRequest, timeout float64) time.Duration {
-	wait := front.WaitOf(req.Session, s.opts.Wait)
+	wait := clients.WaitOf(req.Session, s.opts.Wait)
 	if timeout > 0 && timeout < wait.Seconds() {
 		return time.Duration(timeout * float64(time.Second))
 	}
@@ -70,16 +71,16 @@ func newID(prefix string) string {
 func (s *server) runCommand(ctx context.Context, req *mcp.CallToolRequest, a commandArgs) *mcp.CallToolResult {
 	spec, err := a.spec(s)
 	if err != nil {
-		return front.BadArguments(req.Params.Name, err)
+		return reply.BadArguments(req.Params.Name, err)
 	}
-	t, err := s.begin(ctx, spec)
+	j, err := s.begin(ctx, spec)
 	if err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	if a.Background {
-		return t.answer(t, front.TextOf(req.Session, allText))
+		return j.answer(j, clients.TextOf(req.Session, allText))
 	}
-	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), true)
+	return s.waitForResult(ctx, req, j, s.waitOf(req, a.Timeout), true)
 }
 
 func (s *server) startProcess(ctx context.Context, req *mcp.CallToolRequest, a commandArgs) *mcp.CallToolResult {
@@ -88,7 +89,7 @@ func (s *server) startProcess(ctx context.Context, req *mcp.CallToolRequest, a c
 }
 
 // begin starts a process and follows it.
-func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*task, error) {
+func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*job, error) {
 	c, err := s.get()
 	if err != nil {
 		return nil, err
@@ -112,19 +113,21 @@ func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec)
 }
 
 // follow keeps what a process writes, and its end.
-func (s *server) follow(c *client.Client, p protocol.Process) *task {
-	t := newTask(p.ID, title(p))
+func (s *server) follow(c *client.Client, p protocol.Process) *job {
+	started := time.Now()
 	if begun := time.Unix(p.StartedUnix, 0); time.Since(begun) > 2*time.Second {
-		t.started = begun // of an earlier server
+		started = begun // of an earlier server
 	}
-	t.answer = s.commandAnswer
-	t.cancel = func(ctx context.Context) error { return endProcess(ctx, c, p.ID, false) }
-	s.tasks.add(t)
+	j := newJob(p.ID, title(p), started)
+	j.answer = commandAnswer
+	j.cancel = func(ctx context.Context) error { return endProcess(ctx, c, p.ID, false) }
+	s.jobs.Put(j.id, j)
 	s.wg.Go(func() {
-		_, end, err := c.Processes().Output(s.ctx, p.ID, 0, true, taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
-		t.over(func() { t.end, t.err = end, lost(err) })
+		_, end, err := c.Processes().Output(s.ctx, p.ID, 0, true, jobWriter{j, &j.stdout}, jobWriter{j, &j.stderr})
+		j.End(func() { j.end, j.err = end, lost(err) })
+		s.jobs.Ended(j.id)
 	})
-	return t
+	return j
 }
 
 // title is what a process is called in a list.
@@ -132,7 +135,7 @@ func title(p protocol.Process) string {
 	if p.Name != "" {
 		return p.Name
 	}
-	return front.Cut(commandOf(p), 80)
+	return reply.Cut(commandOf(p), 80)
 }
 
 // commandOf is what the agent has said.
@@ -157,24 +160,28 @@ type commandResult struct {
 	Next      string  `json:"next,omitempty"`
 }
 
-func (s *server) commandAnswer(t *task, room int) *mcp.CallToolResult {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil {
-		return front.Failure(explain(t.err))
+func commandAnswer(j *job, room int) (r *mcp.CallToolResult) {
+	j.View(func() { r = j.command(room) })
+	return r
+}
+
+// command is the answer about a process. It is called within View.
+func (j *job) command(room int) *mcp.CallToolResult {
+	if j.err != nil {
+		return reply.Failure(explain(j.err))
 	}
-	whole := wholeOf(t.id)
-	parts := share(room, &t.stdout, &t.stderr)
-	r := commandResult{State: "running", Duration: t.seconds(), Stdout: clipText(&t.stdout, parts[0], whole), Stderr: clipText(&t.stderr, parts[1], whole), ProcessID: t.id}
-	if t.end == nil {
+	whole := wholeOf(j.id)
+	parts := share(room, &j.stdout, &j.stderr)
+	r := commandResult{State: "running", Duration: j.seconds(), Stdout: clipText(&j.stdout, parts[0], whole), Stderr: clipText(&j.stderr, parts[1], whole), ProcessID: j.id}
+	if j.end == nil {
 		r.Next = "It goes on. wait_process waits for its end, process_output shows what it writes, stop_process ends it."
-		return front.Answer(r)
+		return reply.Answer(r)
 	}
-	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &t.end.ExitCode, t.end.Signal, t.end.TimedOut
+	r.State, r.ExitCode, r.Signal, r.TimedOut = "exited", &j.end.ExitCode, j.end.Signal, j.end.TimedOut
 	if r.Signal == "KILL" && !r.TimedOut {
 		r.Note = "It was killed (by somebody, or because the memory was full)."
 	}
-	return front.Answer(r)
+	return reply.Answer(r)
 }
 
 // wholeOf says where all output is of which the middle was left out.

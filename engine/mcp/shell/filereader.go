@@ -8,7 +8,7 @@ import (
 	"hash"
 	"unicode/utf8"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/repl"
 )
 
@@ -147,7 +147,7 @@ func (f *fileReader) dropOpenLine() {
 }
 
 func (f *fileReader) image(size int64) string {
-	if !f.binary || size > front.MaxImage || f.offset > 0 {
+	if !f.binary || size > reply.MaxImage || f.offset > 0 {
 		return ""
 	}
 	return sniff(f.first)

@@ -12,7 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
 )
@@ -28,7 +29,7 @@ const (
 type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {
-	if len(*l)+len(data) > front.MaxImage {
+	if len(*l)+len(data) > reply.MaxImage {
 		return 0, repl.ErrEnough
 	}
 	*l = append(*l, data...)
@@ -100,21 +101,21 @@ type readResult struct {
 func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readArgs) *mcp.CallToolResult {
 	c, p, err := s.open(a.Path)
 	if err != nil {
-		return front.BadArguments("read_file", err)
+		return reply.BadArguments("read_file", err)
 	}
 	e, real, err := resolve(ctx, c, p)
 	switch {
 	case err != nil:
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	case e.Type != protocol.EntryFile:
-		return front.Problem(fmt.Sprintf("%s is no file but a %s; list_files lists folders", a.Path, kindOf(e)))
+		return reply.Problem(fmt.Sprintf("%s is no file but a %s; list_files lists folders", a.Path, kindOf(e)))
 	case a.Offset < 0 || a.Limit < 0:
-		return front.BadArguments("read_file", errors.New("offset and limit are 0 or more"))
+		return reply.BadArguments("read_file", errors.New("offset and limit are 0 or more"))
 	}
 	r := readResult{Path: a.Path, Size: e.Size}
-	f := &fileReader{offset: a.Offset, limit: a.Limit, most: front.TextOf(req.Session, maxPiece)}
+	f := &fileReader{offset: a.Offset, limit: a.Limit, most: clients.TextOf(req.Session, maxPiece)}
 	if _, err := c.Files().Read(ctx, real, f); err != nil && !errors.Is(err, repl.ErrEnough) {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	if !f.decided {
 		f.decide()
@@ -126,7 +127,7 @@ func (s *server) readFile(ctx context.Context, req *mcp.CallToolRequest, a readA
 	if f.whole() {
 		s.known.note(real, hex.EncodeToString(f.sum.Sum(nil)))
 	}
-	return front.Answer(r)
+	return reply.Answer(r)
 }
 
 // open is the client and a path as the sandbox knows it.
@@ -149,10 +150,10 @@ func kindOf(e protocol.Entry) string {
 func (s *server) image(ctx context.Context, c *client.Client, real string, r readResult, kind string) *mcp.CallToolResult {
 	var data limited
 	if _, err := c.Files().Read(ctx, real, &data); err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	r.Encoding = "image"
-	return front.Answer(r, &mcp.ImageContent{Data: data, MIMEType: kind})
+	return reply.Answer(r, &mcp.ImageContent{Data: data, MIMEType: kind})
 }
 
 // sniff is the MIME type of what clients can show as an image.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -43,14 +43,14 @@ type listResult struct {
 
 func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listArgs) *mcp.CallToolResult {
 	if err := cmp.Or(checkGlob(a.Glob), a.relative()); err != nil {
-		return front.BadArguments("list_files", err)
+		return reply.BadArguments("list_files", err)
 	}
 	if a.Path == "" {
 		a.Path = "."
 	}
 	c, root, err := s.open(a.Path)
 	if err != nil {
-		return front.BadArguments("list_files", err)
+		return reply.BadArguments("list_files", err)
 	}
 	want := pattern(a.Glob)
 	deep := a.Recursive || len(want) > 0 || strings.Contains(a.Glob, "**")
@@ -65,7 +65,7 @@ func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listAr
 		folders = folders[1:]
 		entries, err := c.Files().List(ctx, joined(root, below))
 		if err != nil && below == "" {
-			return front.Failure(explain(err))
+			return reply.Failure(explain(err))
 		}
 		if err != nil {
 			r.Note = fmt.Sprintf("%s cannot be read: %v", below, err)
@@ -81,12 +81,12 @@ func (s *server) listFiles(ctx context.Context, _ *mcp.CallToolRequest, a listAr
 			}
 			if len(r.Entries) == maxEntries {
 				r.Note = fmt.Sprintf("There are more than %d entries; give a glob, or list a deeper folder.", maxEntries)
-				return front.Answer(r)
+				return reply.Answer(r)
 			}
 			r.Entries = append(r.Entries, listedFile{Path: name, Type: e.Type, Size: e.Size, Mode: e.Mode, Mtime: e.MtimeUnix, Target: e.Target})
 		}
 	}
-	return front.Answer(r)
+	return reply.Answer(r)
 }
 
 func joined(root, below string) string {

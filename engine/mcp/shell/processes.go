@@ -11,7 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
 )
@@ -24,11 +25,11 @@ type processArgs struct {
 	Limit     int     `json:"limit"`
 }
 
-// find is the task of that id: one of this server's, or a process that the sandbox still
+// find is the job of that id: one of this server's, or a process that the sandbox still
 // knows, of a server that is gone.
-func (s *server) find(ctx context.Context, id string) (*task, error) {
-	if t := s.tasks.get(id); t != nil {
-		return t, nil
+func (s *server) find(ctx context.Context, id string) (*job, error) {
+	if j := s.followed(id); j != nil {
+		return j, nil
 	}
 	if strings.HasPrefix(id, "x-") {
 		return nil, fmt.Errorf("nothing is known of the code %s any more: it belongs to a server that has ended", id)
@@ -48,33 +49,33 @@ func (s *server) find(ctx context.Context, id string) (*task, error) {
 }
 
 func (s *server) waitProcess(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
-	t, err := s.find(ctx, a.ProcessID)
+	j, err := s.find(ctx, a.ProcessID)
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
 	// Giving up the waiting is not giving up what is waited for.
-	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), false)
+	return s.waitForResult(ctx, req, j, s.waitOf(req, a.Timeout), false)
 }
 
 func (s *server) stopProcess(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
-	t, err := s.find(ctx, a.ProcessID)
+	j, err := s.find(ctx, a.ProcessID)
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
-	if !t.isDone() {
-		if a.Force && t.code == nil {
+	if !j.Ended() {
+		if a.Force && j.code == nil {
 			c, err := s.get()
 			if err == nil {
-				err = endProcess(ctx, c, t.id, true)
+				err = endProcess(ctx, c, j.id, true)
 			}
 			if err != nil {
-				return front.Failure(explain(err))
+				return reply.Failure(explain(err))
 			}
-		} else if err := t.cancel(ctx); err != nil {
-			return front.Failure(explain(err))
+		} else if err := j.cancel(ctx); err != nil {
+			return reply.Failure(explain(err))
 		}
 	}
-	return s.attend(ctx, req, t, stopGrace, false)
+	return s.waitForResult(ctx, req, j, stopGrace, false)
 }
 
 // listed is a process in the answer of list_processes.
@@ -92,18 +93,18 @@ type listed struct {
 func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) *mcp.CallToolResult {
 	c, err := s.get()
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
 	all, err := c.Processes().List(ctx)
 	if err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	list := []listed{}
 	for _, p := range all {
 		if seers(p) {
 			continue
 		}
-		l := listed{ProcessID: p.ID, Name: p.Name, Command: front.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
+		l := listed{ProcessID: p.ID, Name: p.Name, Command: reply.CutMiddle(commandOf(p), 400, ""), State: string(p.State), OutputBytes: p.OutputBytes}
 		if p.Name == repl.Name {
 			l.Command = "the interpreter of run_python"
 		}
@@ -114,7 +115,7 @@ func (s *server) listProcesses(ctx context.Context, _ *mcp.CallToolRequest, _ st
 		l.Seconds = end - p.StartedUnix
 		list = append(list, l)
 	}
-	return front.Answer(map[string]any{"processes": list})
+	return reply.Answer(map[string]any{"processes": list})
 }
 
 // seers reports whether a process is Seer's own, which nobody has asked for: what prepares
@@ -135,25 +136,25 @@ type outputResult struct {
 }
 
 // maxPiece is the most that one answer has of a process's output, and of a file.
-const maxPiece = front.MaxText
+const maxPiece = reply.MaxText
 
 func (s *server) processOutput(ctx context.Context, req *mcp.CallToolRequest, a processArgs) *mcp.CallToolResult {
 	if a.Limit <= 0 {
 		a.Limit = repl.MaxOutput
 	}
-	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, front.TextOf(req.Session, maxPiece)))
+	r, err := s.output(ctx, a.ProcessID, a.Offset, min(a.Limit, clients.TextOf(req.Session, maxPiece)))
 	if err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
-	return front.Answer(r)
+	return reply.Answer(r)
 }
 
 // output is a piece from an offset on; without one, the end.
 func (s *server) output(ctx context.Context, id string, offset *int64, limit int) (outputResult, error) {
 	process, from := id, int64(0)
 	var code *repl.Run
-	if t := s.tasks.get(id); t != nil && t.code != nil {
-		code = t.code
+	if j := s.followed(id); j != nil && j.code != nil {
+		code = j.code
 		if process, from = code.Where(); process == "" {
 			return outputResult{}, errors.New("the code " + id + " has not begun yet")
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/repl"
 )
 
@@ -29,43 +30,44 @@ func (s *server) python() repl.Python {
 func (s *server) runPython(ctx context.Context, req *mcp.CallToolRequest, a pythonArgs) *mcp.CallToolResult {
 	switch {
 	case a.Code == "" && !a.Restart:
-		return front.BadArguments("run_python", errors.New("the code is empty"))
+		return reply.BadArguments("run_python", errors.New("the code is empty"))
 	case a.Timeout < 0 || a.EndAfter < 0:
-		return front.BadArguments("run_python", errNegative)
+		return reply.BadArguments("run_python", errNegative)
 	}
 	c, err := s.get()
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
-	t := newTask(newID("x-"), "run_python")
-	t.code = repl.NewRun(t.id)
+	j := newJob(newID("x-"), "run_python", time.Now())
+	j.code = repl.NewRun(j.id)
 	started := make(chan repl.Interpreter, 1)
-	t.cancel = func(ctx context.Context) error {
+	j.cancel = func(ctx context.Context) error {
 		select {
 		case i := <-started:
 			started <- i
-			return interrupt(ctx, c, i, t)
-		case <-t.done:
+			return interrupt(ctx, c, i, j)
+		case <-j.Done():
 			return nil
 		case <-ctx.Done():
 			return errors.New("the interpreter is still being started")
 		}
 	}
-	t.answer = codeAnswer
-	s.tasks.add(t)
+	j.answer = codeAnswer
+	s.jobs.Put(j.id, j)
 	s.wg.Go(func() {
-		images, err := s.execute(c, t, a, started)
-		t.over(func() { t.images, t.err = images, err })
+		images, err := s.execute(c, j, a, started)
+		j.End(func() { j.images, j.err = images, err })
+		s.jobs.Ended(j.id)
 	})
 	if a.Background {
-		return t.answer(t, front.TextOf(req.Session, allText))
+		return j.answer(j, clients.TextOf(req.Session, allText))
 	}
-	return s.attend(ctx, req, t, s.waitOf(req, a.Timeout), true)
+	return s.waitForResult(ctx, req, j, s.waitOf(req, a.Timeout), true)
 }
 
 // execute runs code to its end and gives its images.
-func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<- repl.Interpreter) ([]mcp.Content, error) {
-	ctx, run := s.ctx, t.code
+func (s *server) execute(c *client.Client, j *job, a pythonArgs, started chan<- repl.Interpreter) ([]mcp.Content, error) {
+	ctx, run := s.ctx, j.code
 	i, why, err := repl.Ensure(ctx, c, s.python(), a.Restart)
 	if err != nil {
 		return nil, err
@@ -83,26 +85,26 @@ func (s *server) execute(c *client.Client, t *task, a pythonArgs, started chan<-
 	}
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
-	t.drop = stop
+	j.drop = stop
 	run.Set(func() { run.Process, run.Nonce, run.From = i.Process.ID, i.Nonce, now.OutputBytes })
 	if a.Code == "" {
 		run.Set(func() { run.Status = repl.OK })
 		return nil, nil
 	}
-	if err := i.Submit(ctx, c, t.id, a.Code); err != nil {
+	if err := i.Submit(ctx, c, j.id, a.Code); err != nil {
 		return nil, err
 	}
 	started <- i // from now on it can be interrupted
 	if a.EndAfter > 0 {
 		timer := time.AfterFunc(time.Duration(a.EndAfter*float64(time.Second)), func() {
 			run.Set(func() { run.TimedOut = true })
-			if err := interrupt(ctx, c, i, t); err != nil {
-				s.log.Warn("code could not be interrupted", "id", t.id, "error", err)
+			if err := interrupt(ctx, c, i, j); err != nil {
+				s.log.Warn("code could not be interrupted", "id", j.id, "error", err)
 			}
 		})
 		defer timer.Stop()
 	}
-	out, errs := run.Readers(taskWriter{t, &t.stdout}, taskWriter{t, &t.stderr})
+	out, errs := run.Readers(jobWriter{j, &j.stdout}, jobWriter{j, &j.stderr})
 	_, end, err := c.Processes().Output(follow, i.Process.ID, now.OutputBytes, true, out, errs)
 	switch {
 	case end != nil:
@@ -125,7 +127,7 @@ func (s *server) pictures(ctx context.Context, c *client.Client, i repl.Interpre
 	var content []mcp.Content
 	for n, image := range data {
 		if len(image) == 0 {
-			content = append(content, &mcp.TextContent{Text: fmt.Sprintf("[image %d is larger than %d bytes and is not shown]", n+1, front.MaxImage)})
+			content = append(content, &mcp.TextContent{Text: fmt.Sprintf("[image %d is larger than %d bytes and is not shown]", n+1, reply.MaxImage)})
 			continue
 		}
 		content = append(content, &mcp.ImageContent{Data: image, MIMEType: run.Images[n].MIME})
@@ -154,39 +156,43 @@ type codeFault struct {
 	Traceback string `json:"traceback"`
 }
 
-func codeAnswer(t *task, room int) *mcp.CallToolResult {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err != nil {
-		return front.Failure(explain(t.err))
+func codeAnswer(j *job, room int) (r *mcp.CallToolResult) {
+	j.View(func() { r = j.codeRun(room) })
+	return r
+}
+
+// codeRun is the answer about code. It is called within View.
+func (j *job) codeRun(room int) *mcp.CallToolResult {
+	if j.err != nil {
+		return reply.Failure(explain(j.err))
 	}
-	run := t.code
+	run := j.code
 	defer run.Hold()()
-	whole := wholeOf(t.id)
-	parts := share(room, &t.stdout, &t.stderr, &run.Result, &run.Message, &run.Trace)
-	r := codeResult{State: run.Status, Stdout: clipText(&t.stdout, parts[0], whole), Stderr: clipText(&t.stderr, parts[1], whole), TimedOut: run.TimedOut, Duration: t.seconds(), ProcessID: t.id, Note: run.Note}
+	whole := wholeOf(j.id)
+	parts := share(room, &j.stdout, &j.stderr, &run.Result, &run.Message, &run.Trace)
+	r := codeResult{State: run.Status, Stdout: clipText(&j.stdout, parts[0], whole), Stderr: clipText(&j.stderr, parts[1], whole), TimedOut: run.TimedOut, Duration: j.seconds(), ProcessID: j.id, Note: run.Note}
 	if run.Has["result"] {
 		text := clipText(&run.Result, parts[2], whole)
 		r.Result = &text
 	}
 	if run.Has["error"] {
 		r.Error = &codeFault{Type: run.Raised, Message: clipText(&run.Message, parts[3], ""), Traceback: clipText(&run.Trace, parts[4], whole)}
-		r.Next = front.MissingPackage(run.Raised, r.Error.Message, "`pip install` in run_command")
+		r.Next = reply.MissingPackage(run.Raised, r.Error.Message, "`pip install` in run_command")
 	}
-	if t.ended.IsZero() {
+	if !j.Ended() {
 		r.Next = "It goes on. wait_process waits for its end, stop_process interrupts it; the variables stay."
-		return front.Answer(r)
+		return reply.Answer(r)
 	}
-	r.Images = len(t.images)
+	r.Images = len(j.images)
 	if run.Dead == nil {
-		return front.Answer(r, t.images...)
+		return reply.Answer(r, j.images...)
 	}
 	lost := "The interpreter has ended while the code ran: " + repl.Fate(*run.Dead) + ". All variables are gone; the next run_python starts a new one."
 	if run.TimedOut {
 		lost = "The code did not end when it was interrupted after its time (end_after), so its interpreter was killed. All variables are gone; the next run_python starts a new one."
 	}
 	r.Note = strings.TrimSpace(r.Note + " " + lost)
-	answer := front.Answer(r)
+	answer := reply.Answer(r)
 	answer.IsError = true
 	return answer
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/serve"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -57,14 +58,14 @@ func Serve(ctx context.Context, source Source, transport mcp.Transport, o Option
 		return err
 	}
 	defer s.close()
-	return front.Serve(ctx, s.mcp, transport)
+	return serve.Serve(ctx, s.mcp, transport)
 }
 
 // Handler serves any number of clients over streamable HTTP, until ctx ends. They share
 // the interpreter and see each other's processes. The function that comes with the
 // handler ends what it has begun here, once nobody is served any more.
-func Handler(ctx context.Context, source Source, guard front.Guard, o Options) (http.Handler, func(), error) {
-	return front.Mount(guard, func() (*mcp.Server, func(), error) {
+func Handler(ctx context.Context, source Source, guard serve.Guard, o Options) (http.Handler, func(), error) {
+	return serve.Mount(guard, func() (*mcp.Server, func(), error) {
 		s, err := open(ctx, source, o)
 		if err != nil {
 			return nil, nil, err
@@ -84,7 +85,7 @@ type server struct {
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	tasks tasks
+	jobs  task.Set[*job]
 	known known
 	lastX lastInterpreter
 
@@ -94,7 +95,7 @@ type server struct {
 }
 
 func open(ctx context.Context, source Source, o Options) (*server, error) {
-	s := &server{source: source, opts: o, log: o.Logger}
+	s := &server{source: source, opts: o, log: o.Logger, jobs: task.Set[*job]{Keep: keptJobs}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
@@ -120,7 +121,7 @@ func open(ctx context.Context, source Source, o Options) (*server, error) {
 				Resources: &mcp.ResourceCapabilities{},
 			},
 		})
-	s.mcp.AddReceivingMiddleware(front.ReadableErrors)
+	s.mcp.AddReceivingMiddleware(serve.ReadableErrors)
 	s.addTools()
 	s.addResources()
 	return s, nil

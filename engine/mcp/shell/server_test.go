@@ -10,7 +10,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -95,7 +95,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestTwoAgentsOverHTTP(t *testing.T) {
 	b := box(t)
-	h, end, err := shell.Handler(t.Context(), shell.Fixed(b.session), front.Guard{Token: "0123456789abcdef"}, shell.Options{})
+	h, end, err := shell.Handler(t.Context(), shell.Fixed(b.session), serve.Guard{Token: "0123456789abcdef"}, shell.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestTwoAgentsOverHTTP(t *testing.T) {
 	if got != "12" && got != "21" {
 		t.Errorf("counted %q", got)
 	}
-	if _, _, err := shell.Handler(t.Context(), shell.Fixed(b.session), front.Guard{Token: "short"}, shell.Options{}); err == nil {
+	if _, _, err := shell.Handler(t.Context(), shell.Fixed(b.session), serve.Guard{Token: "short"}, shell.Options{}); err == nil {
 		t.Error("a short token was taken")
 	}
 }

@@ -6,7 +6,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 )
 
 const instructions = `You have a whole sandbox: a machine of its own, whose working folder is where relative paths begin. ` +
@@ -47,8 +48,8 @@ func add[A any](s *server, name, title, doc, properties string, required []strin
 	s.mcp.AddTool(&mcp.Tool{Name: name, Title: title, Description: doc, InputSchema: json.RawMessage(schema), Annotations: a},
 		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var args A
-			if err := front.Strict(json.RawMessage(schema), req.Params.Arguments, &args); err != nil {
-				return front.BadArguments(name, err), nil
+			if err := arguments.Strict(json.RawMessage(schema), req.Params.Arguments, &args); err != nil {
+				return reply.BadArguments(name, err), nil
 			}
 			return f(ctx, req, args), nil
 		})
@@ -127,11 +128,11 @@ func (s *server) addFileTools() {
 func (s *server) usage(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) *mcp.CallToolResult {
 	c, err := s.get()
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
 	u, err := c.Usage(ctx)
 	if err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
-	return front.Answer(u)
+	return reply.Answer(u)
 }

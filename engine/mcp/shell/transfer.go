@@ -15,7 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
@@ -48,15 +48,15 @@ func (s *server) here(name string) (string, error) {
 func (s *server) upload(ctx context.Context, _ *mcp.CallToolRequest, a uploadArgs) *mcp.CallToolResult {
 	name, err := s.here(a.From)
 	if err != nil {
-		return front.BadArguments("upload", err)
+		return reply.BadArguments("upload", err)
 	}
 	c, p, err := s.open(a.Path)
 	if err != nil {
-		return front.BadArguments("upload", err)
+		return reply.BadArguments("upload", err)
 	}
 	info, err := s.files.Stat(name)
 	if err != nil {
-		return front.Problem(fmt.Sprintf("upload: %v (in %s)", err, s.opts.Files))
+		return reply.Problem(fmt.Sprintf("upload: %v (in %s)", err, s.opts.Files))
 	}
 	_, real, err := resolve(ctx, c, p)
 	switch {
@@ -70,9 +70,9 @@ func (s *server) upload(ctx context.Context, _ *mcp.CallToolRequest, a uploadArg
 	}
 	out := map[string]any{"from": a.From, "path": a.Path, "folder": info.IsDir(), "size": info.Size()}
 	if err := noteMissing(out, err); err != nil {
-		return front.Failure(fmt.Errorf("upload %s: %w", a.From, explain(err)))
+		return reply.Failure(fmt.Errorf("upload %s: %w", a.From, explain(err)))
 	}
-	return front.Answer(out)
+	return reply.Answer(out)
 }
 
 // noteMissing is err, but a note of the answer where only some entries of a folder are
@@ -165,27 +165,27 @@ func (s *server) inside(name string) (string, error) {
 func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloadArgs) *mcp.CallToolResult {
 	name, err := s.here(a.To)
 	if err != nil {
-		return front.BadArguments("download", err)
+		return reply.BadArguments("download", err)
 	}
 	if name == "." {
 		name = path.Base(path.Clean(a.Path))
 		if name, err = s.here(name); err != nil || name == "." {
-			return front.BadArguments("download", errors.New("to needs a name"))
+			return reply.BadArguments("download", errors.New("to needs a name"))
 		}
 	}
 	c, p, err := s.open(a.Path)
 	if err != nil {
-		return front.BadArguments("download", err)
+		return reply.BadArguments("download", err)
 	}
 	e, real, err := resolve(ctx, c, p)
 	switch {
 	case err != nil:
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	case e.Type != protocol.EntryFile && e.Type != protocol.EntryDir:
-		return front.Problem(fmt.Sprintf("download: %s is a %s", a.Path, kindOf(e)))
+		return reply.Problem(fmt.Sprintf("download: %s is a %s", a.Path, kindOf(e)))
 	}
 	if err := s.files.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return front.Problem(fmt.Sprintf("download: %v", err))
+		return reply.Problem(fmt.Sprintf("download: %v", err))
 	}
 	if e.Type == protocol.EntryFile {
 		err = s.downloadFile(ctx, c, real, name, e)
@@ -194,9 +194,9 @@ func (s *server) download(ctx context.Context, _ *mcp.CallToolRequest, a downloa
 	}
 	out := map[string]any{"path": a.Path, "to": filepath.Join(s.opts.Files, name), "folder": e.Type == protocol.EntryDir, "size": e.Size}
 	if err := noteMissing(out, err); err != nil {
-		return front.Failure(fmt.Errorf("download %s: %w", a.Path, explain(err)))
+		return reply.Failure(fmt.Errorf("download %s: %w", a.Path, explain(err)))
 	}
-	return front.Answer(out)
+	return reply.Answer(out)
 }
 
 func (s *server) downloadFile(ctx context.Context, c *client.Client, from, name string, e protocol.Entry) (err error) {

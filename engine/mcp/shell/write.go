@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -67,32 +67,32 @@ func (s *server) writeFile(ctx context.Context, _ *mcp.CallToolRequest, a writeA
 		c, p, err = s.open(a.Path)
 	}
 	if err != nil {
-		return front.BadArguments("write_file", err)
+		return reply.BadArguments("write_file", err)
 	}
 	e, real, err := resolve(ctx, c, p)
 	exists := err == nil
 	switch {
 	case err != nil && protocol.CodeOf(err) != protocol.NotFound:
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	case exists && e.Type != protocol.EntryFile:
-		return front.Problem(fmt.Sprintf("%s is a %s", a.Path, kindOf(e)))
+		return reply.Problem(fmt.Sprintf("%s is a %s", a.Path, kindOf(e)))
 	}
 	mode, err := modeOf(a.Mode, e)
 	if err != nil {
-		return front.BadArguments("write_file", err)
+		return reply.BadArguments("write_file", err)
 	}
 	defer s.known.lock(real)()
 	if last := s.known.last(real); exists && last != "" && !a.Overwrite {
 		now, err := slurp(ctx, c, real)
 		if err == nil && digest(now) != last {
-			return front.Problem(a.Path + " has changed since you have seen it: somebody else has written it. Read it again, or give overwrite: true.")
+			return reply.Problem(a.Path + " has changed since you have seen it: somebody else has written it. Read it again, or give overwrite: true.")
 		}
 	}
 	if err := c.Files().Write(ctx, real, bytes.NewReader(data), mode); err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	s.known.note(real, digest(data))
-	return front.Answer(map[string]any{"path": a.Path, "size": len(data), "mode": fmt.Sprintf("%04o", mode), "created": !exists})
+	return reply.Answer(map[string]any{"path": a.Path, "size": len(data), "mode": fmt.Sprintf("%04o", mode), "created": !exists})
 }
 
 var errLarge = fmt.Errorf("the file is larger than %d bytes", maxEdit)
@@ -139,19 +139,19 @@ func (s *server) editFile(ctx context.Context, _ *mcp.CallToolRequest, a editArg
 		err = errors.New("old and new are the same")
 	}
 	if err != nil {
-		return front.BadArguments("edit_file", err)
+		return reply.BadArguments("edit_file", err)
 	}
 	e, real, err := resolve(ctx, c, p)
 	switch {
 	case err != nil:
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	case e.Type != protocol.EntryFile:
-		return front.Problem(fmt.Sprintf("%s is a %s", a.Path, kindOf(e)))
+		return reply.Problem(fmt.Sprintf("%s is a %s", a.Path, kindOf(e)))
 	}
 	defer s.known.lock(real)()
 	data, err := slurp(ctx, c, real)
 	if err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	changed := s.known.last(real) != "" && s.known.last(real) != digest(data)
 	edited, count, err := replace(string(data), a.Old, *a.New, a.All)
@@ -159,24 +159,24 @@ func (s *server) editFile(ctx context.Context, _ *mcp.CallToolRequest, a editArg
 		if changed {
 			err = fmt.Errorf("%w. The file has changed since you have seen it; read it again", err)
 		}
-		return front.Problem(a.Path + ": " + err.Error())
+		return reply.Problem(a.Path + ": " + err.Error())
 	}
 	mode, err := modeOf("", e)
 	if err != nil {
-		return front.Failure(err)
+		return reply.Failure(err)
 	}
 	if again, err := slurp(ctx, c, real); err != nil || !bytes.Equal(again, data) {
-		return front.Problem(a.Path + " is being written by somebody else at the same time, and was left as it is. Read it again.")
+		return reply.Problem(a.Path + " is being written by somebody else at the same time, and was left as it is. Read it again.")
 	}
 	if err := c.Files().Write(ctx, real, strings.NewReader(edited), mode); err != nil {
-		return front.Failure(explain(err))
+		return reply.Failure(explain(err))
 	}
 	s.known.note(real, digest([]byte(edited)))
 	r := map[string]any{"path": a.Path, "replaced": count, "size": len(edited)}
 	if changed {
 		r["note"] = "Somebody else had changed the file since you have seen it; only what you asked for was replaced."
 	}
-	return front.Answer(r)
+	return reply.Answer(r)
 }
 
 // replace puts one text in the place of another that is there once, or with all any

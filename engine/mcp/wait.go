@@ -2,38 +2,33 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// attend waits for a call on behalf of a client, which is kept informed. It answers
+// waitForResult waits for a call on behalf of a client, which is kept informed. It answers
 // with the result, or after a while with the state of the call, which goes on.
-func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration) *mcp.CallToolResult {
-	stop := front.Report(ctx, req, j.tool.fn.Name, j)
-	defer stop()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-j.done:
-		return front.Fit(s.result(ctx, j), req.Session)
-	case <-timer.C:
+func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j *job, wait time.Duration) *mcp.CallToolResult {
+	switch {
+	case task.Wait(ctx, req, j.tool.fn.Name, j, j.Done(), wait):
+		return clients.Fit(s.result(ctx, j), req.Session)
+	case ctx.Err() == nil:
 		return s.handOver(ctx, req, j)
-	case <-ctx.Done():
 	}
-	// A client that has vanished is a fault of the connection: its calls linger.
-	if errors.Is(context.Cause(ctx), context.Canceled) {
+	if task.Cancelled(ctx) {
 		if err := s.cancel(ctx, j); err != nil {
 			s.log.Warn("a call could not be cancelled", "call", j.id(), "error", err)
 		}
 	}
-	return front.Failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
+	return reply.Failure(&protocol.CallError{Code: protocol.CallCancelled, Message: "the call was cancelled by the client"})
 }
 
 // handOver is the answer of a tool whose call goes on. It detaches the call first, because
@@ -42,10 +37,8 @@ func (s *server) handOver(ctx context.Context, req *mcp.CallToolRequest, j *job)
 	short, stop := context.WithTimeout(context.WithoutCancel(ctx), detachPatience)
 	defer stop()
 	err := j.pending.Detach(short)
-	select {
-	case <-j.done:
-		return front.Fit(s.result(ctx, j), req.Session)
-	default:
+	if j.Ended() {
+		return clients.Fit(s.result(ctx, j), req.Session)
 	}
 	p := j.progress()
 	p.Next = fmt.Sprintf("Use the tool %s with {\"call\": %q} to wait for its result, or %s to end it.", callResultTool, p.Call, callCancelTool)
@@ -93,30 +86,17 @@ func before(position int) string {
 	return fmt.Sprintf("%d calls go first", position)
 }
 
-// Changed, State and Told are what the client is kept informed of.
-func (j *job) Changed() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.changed
-}
-
-// State is how far the call has come.
-func (j *job) State() front.State {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	s := front.State{Bar: j.screen.Bar(), Items: len(j.items) + j.omitted, Line: j.screen.LastLine()}
-	if j.position != nil {
-		s.Waiting = "queued: " + before(*j.position)
-	}
-	if len(j.items) > 0 {
-		s.Item = string(j.items[len(j.items)-1])
-	}
+// State implements [task.Running].
+func (j *job) State() task.State {
+	s := j.Tracker.State()
+	j.View(func() {
+		s.Items = len(j.items) + j.omitted
+		if j.position != nil {
+			s.Waiting = "queued: " + before(*j.position)
+		}
+		if len(j.items) > 0 {
+			s.Item = string(j.items[len(j.items)-1])
+		}
+	})
 	return s
-}
-
-// Told is what has been printed and nobody has heard of.
-func (j *job) Told() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.screen.Told()
 }

@@ -1,4 +1,4 @@
-package front
+package arguments
 
 import (
 	"bytes"
@@ -9,8 +9,9 @@ import (
 )
 
 // Parsed makes lists and objects of those arguments that a client has sent as JSON text
-// ("[1,2,3]"). A text stays one where the tool's input schema takes a text, and where what it
-// says does not fit the schema either.
+// ("[1,2,3]"). A text stays one where the tool's input schema takes a text, and where the schema
+// takes no list or object there. One whose items are wrong is parsed, so that the error is
+// about the items.
 func Parsed(schema any, raw json.RawMessage) json.RawMessage {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
@@ -22,7 +23,7 @@ func Parsed(schema any, raw json.RawMessage) json.RawMessage {
 		if !ok {
 			continue
 		}
-		if one := propertyOf(schema, name); one != nil && fits(one, value) != nil && fits(one, text) == nil {
+		if one := propertyOf(schema, name); one != nil && fits(one, value) != nil && takes(one, text) {
 			given[name], changed = text, true
 		}
 	}
@@ -72,6 +73,15 @@ func propertyOf(schema any, name string) *jsonschema.Resolved {
 		return nil
 	}
 	return resolved
+}
+
+// takes reports whether the schema takes this list or object, or an empty one.
+func takes(schema *jsonschema.Resolved, value json.RawMessage) bool {
+	empty := json.RawMessage(`[]`)
+	if value[0] == '{' {
+		empty = json.RawMessage(`{}`)
+	}
+	return fits(schema, value) == nil || fits(schema, empty) == nil
 }
 
 func fits(schema *jsonschema.Resolved, value json.RawMessage) error {

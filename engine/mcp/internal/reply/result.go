@@ -1,8 +1,6 @@
-// Package front is what the MCP servers of Seer share: who may use them over HTTP, what
-// is known of clients, how these are kept informed while a tool runs, and what answers
-// look like. engine/mcp serves functions, engine/mcp/shell a sandbox, engine/mcp/notebook
-// notebooks.
-package front
+// Package reply makes the answers of MCP tools: results, errors, and texts that are cut to a
+// length.
+package reply
 
 import (
 	"bytes"

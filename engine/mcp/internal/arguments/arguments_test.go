@@ -1,11 +1,11 @@
-package front_test
+package arguments_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
 )
 
 var runSchema = json.RawMessage(`{"type": "object", "required": ["code"], "properties": {
@@ -38,7 +38,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		`{"code": "1"} {}`:                     "more than one object",
 	} {
 		var in runArguments
-		if err := front.Strict(runSchema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) {
+		if err := arguments.Strict(runSchema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestArgumentsOfACommandThatDoNotFit(t *testing.T) {
 			Env     map[string]string `json:"env"`
 			Names   []string          `json:"names"`
 		}
-		if err := front.Strict(schema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) || strings.HasPrefix(want, "`") && !strings.HasPrefix(err.Error(), want) {
+		if err := arguments.Strict(schema, json.RawMessage(given), &in); err == nil || !strings.Contains(err.Error(), want) || strings.HasPrefix(want, "`") && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", given, err, want)
 		}
 	}
@@ -72,11 +72,11 @@ func TestArgumentsOfACommandThatDoNotFit(t *testing.T) {
 
 func TestArgumentsThatFit(t *testing.T) {
 	var in runArguments
-	err := front.Strict(runSchema, json.RawMessage(` {"code": "1", "timeout": 2.5, "background": true} `), &in)
+	err := arguments.Strict(runSchema, json.RawMessage(` {"code": "1", "timeout": 2.5, "background": true} `), &in)
 	if err != nil || in.Code != "1" || *in.Timeout != 2.5 || !in.Background {
 		t.Errorf("%+v, %v", in, err)
 	}
-	if err := front.Strict(map[string]any{"type": "object"}, nil, &struct{}{}); err != nil {
+	if err := arguments.Strict(map[string]any{"type": "object"}, nil, &struct{}{}); err != nil {
 		t.Errorf("a tool without arguments: %v", err)
 	}
 }
@@ -92,12 +92,12 @@ func TestAnArgumentUnderAnotherName(t *testing.T) {
 		`[1]`:                              `[1]`,
 		``:                                 ``,
 	} {
-		if got := string(front.Renamed(runSchema, json.RawMessage(given), "code", "source", "content")); got != want {
+		if got := string(arguments.Renamed(runSchema, json.RawMessage(given), "code", "source", "content")); got != want {
 			t.Errorf("%s: %s", given, got)
 		}
 	}
 	both := json.RawMessage(`{"type": "object", "properties": {"code": {}, "source": {}}}`)
-	if got := string(front.Renamed(both, json.RawMessage(`{"content": "1"}`), "code", "source", "content")); got != `{"content": "1"}` {
+	if got := string(arguments.Renamed(both, json.RawMessage(`{"content": "1"}`), "code", "source", "content")); got != `{"content": "1"}` {
 		t.Errorf("a tool that has two of them: %s", got)
 	}
 }
@@ -108,6 +108,6 @@ func FuzzStrict(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		var in runArguments
-		_ = front.Strict(runSchema, front.Renamed(runSchema, data, "code", "source"), &in)
+		_ = arguments.Strict(runSchema, arguments.Renamed(runSchema, data, "code", "source"), &in)
 	})
 }

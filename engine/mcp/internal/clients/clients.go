@@ -1,4 +1,6 @@
-package front
+// Package clients knows how MCP clients differ: how long they wait for a tool, and how much of
+// an answer they show.
+package clients
 
 import (
 	"slices"

@@ -1,4 +1,6 @@
-package front
+// Package serve connects an MCP server with its clients: over HTTP with a token, or over one
+// connection.
+package serve
 
 import (
 	"context"

@@ -1,9 +1,8 @@
-package front
+package term
 
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
@@ -36,21 +35,11 @@ func TestOutputIsWhatATerminalShows(t *testing.T) {
 	if s.bar == nil || s.bar.N != 2 || s.LastLine() != "last" {
 		t.Errorf("bar %+v, last line %q", s.bar, s.LastLine())
 	}
-	if got := s.Told(); got != "first\nsecond\ndone\n" {
+	if got := s.DrainOutput(); got != "first\nsecond\ndone\n" {
 		t.Errorf("news %q", got)
 	}
-	if got := s.Told(); got != "" {
+	if got := s.DrainOutput(); got != "" {
 		t.Errorf("told twice: %q", got)
-	}
-}
-
-func TestClientsAreWaitedForAsLongAsTheyWait(t *testing.T) {
-	for name, want := range map[string]time.Duration{
-		"codex-mcp-client": 45 * time.Second, "claude-code": 4 * time.Minute, "Gemini-CLI-mcp-client": 4 * time.Minute, "opencode": 20 * time.Second, "new": DefaultWait,
-	} {
-		if got := HabitsOfName(name).Wait; got != want {
-			t.Errorf("%s is waited for %v, want %v", name, got, want)
-		}
 	}
 }
 
@@ -63,7 +52,7 @@ func FuzzScreen(f *testing.F) {
 			s.Write(a)
 			s.Write(b)
 		}
-		if len(s.Text()) > MaxTail || len(s.news) > 2*MaxTail || len(s.line) > maxLine+len(a)+len(b) || !utf8.ValidString(s.Text()+s.LastLine()+s.Told()) {
+		if len(s.Text()) > MaxTail || len(s.news) > 2*MaxTail || len(s.line) > maxLine+len(a)+len(b) || !utf8.ValidString(s.Text()+s.LastLine()+s.DrainOutput()) {
 			t.Errorf("tail %d, news %d, line %d bytes, or no text", len(s.Text()), len(s.news), len(s.line))
 		}
 	})
@@ -74,15 +63,5 @@ func TestWhatIsForATerminalIsLeftOut(t *testing.T) {
 	s.Write("\x1b[1;31mred\x1b[0m \x1b]52;c;aGk=\n\x1b]0;title\x07\u202ex\x1b\n\x1bPno end")
 	if got, last := s.Text(), s.LastLine(); got != "red \nx\n" || last != "x" {
 		t.Errorf("it is %q, and at last %q", got, last)
-	}
-}
-
-func TestTheMiddleIsCutAndSaid(t *testing.T) {
-	if got := CutMiddle("short", 5, "w"); got != "short" {
-		t.Errorf("got %q", got)
-	}
-	got := CutMiddle(strings.Repeat("é", 50), 21, "the whole is elsewhere")
-	if !utf8.ValidString(got) || !strings.Contains(got, "[cut by Seer: 80 bytes left out; the whole is elsewhere]") {
-		t.Errorf("got %q", got)
 	}
 }

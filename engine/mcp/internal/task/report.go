@@ -1,4 +1,4 @@
-package front
+package task
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/term"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -23,19 +25,19 @@ const (
 // Running is something that a tool waits for. Its methods are called at any time, from
 // other goroutines.
 type Running interface {
-	// Changed is closed with the next news. It is asked for before State and Told, so
+	// Changed is closed with the next news. It is asked for before State and DrainOutput, so
 	// that nothing is missed.
 	Changed() <-chan struct{}
 	// State is how far it has come.
 	State() State
-	// Told gives away what was printed and has not been told yet.
-	Told() string
+	// DrainOutput gives away what was printed and has not been told yet.
+	DrainOutput() string
 }
 
 // State is how far something has come. What is said first goes before the rest.
 type State struct {
 	Waiting string // what it waits for, as long as it does: "queued: 2 calls go first"
-	Bar     *Bar
+	Bar     *term.Bar
 	Items   int    // that it has given
 	Item    string // the last of them
 	Line    string // that was printed last
@@ -74,7 +76,7 @@ type reporter struct {
 
 	last float64 // progress that was told; it has to grow
 	base float64 // what earlier bars have come to
-	seen Bar
+	seen term.Bar
 }
 
 func (r *reporter) run(ctx context.Context) {
@@ -101,7 +103,7 @@ func (r *reporter) run(ctx context.Context) {
 // log passes on what has been printed. The SDK leaves out what the client does not
 // want.
 func (r *reporter) log(ctx context.Context) {
-	news := r.what.Told()
+	news := r.what.DrainOutput()
 	if news == "" {
 		return
 	}
@@ -135,7 +137,7 @@ func (r *reporter) next() *mcp.ProgressNotificationParams {
 		p.Progress, p.Total, p.Message = r.base+b.N, r.base+b.Total, b.Message
 	case s.Items > 0:
 		p.Progress = float64(s.Items)
-		p.Message = fmt.Sprintf("item %d: %s", s.Items, Cut(s.Item, 200))
+		p.Message = fmt.Sprintf("item %d: %s", s.Items, reply.Cut(s.Item, 200))
 	case s.Line != "":
 		p.Message = s.Line
 	default:

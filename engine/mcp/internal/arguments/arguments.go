@@ -1,4 +1,6 @@
-package front
+// Package arguments reads the arguments of MCP tools strictly, with errors that a model can
+// act on.
+package arguments
 
 import (
 	"bytes"

@@ -1,4 +1,6 @@
-package front
+// Package term reads what programs print for a terminal: redrawn lines, colours and the
+// progress bars of tqdm.
+package term
 
 import (
 	"bytes"
@@ -118,8 +120,8 @@ func (s *Screen) Text() string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// Told gives the news away.
-func (s *Screen) Told() string {
+// DrainOutput gives the news away.
+func (s *Screen) DrainOutput() string {
 	text := string(s.news)
 	if s.lost > 0 {
 		text += "[" + strconv.Itoa(s.lost) + " bytes more]\n"

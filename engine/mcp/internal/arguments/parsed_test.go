@@ -1,10 +1,10 @@
-package front_test
+package arguments_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/arguments"
 )
 
 func TestParsed(t *testing.T) {
@@ -16,11 +16,11 @@ func TestParsed(t *testing.T) {
 		`{"numbers":"[1, 2, 3]"}`:             `{"numbers":[1,2,3]}`,
 		`{"numbers":" [12345678901234567] "}`: `{"numbers":[12345678901234567]}`,
 		`{"env":"{\"z\":1,\"a\":2}"}`:         `{"env":{"z":1,"a":2}}`,
+		`{"numbers":"[\"a\"]"}`:               `{"numbers":["a"]}`, // so that the error names the item
 		`{"maybe":"[]"}`:                      `{"maybe":[]}`,
 		`{"point":"{\"x\":1}"}`:               `{"point":{"x":1}}`,
 		// What stays as it is.
 		`{"numbers":[1]}`:         `{"numbers":[1]}`,
-		`{"numbers":"[\"a\"]"}`:   `{"numbers":"[\"a\"]"}`,
 		`{"numbers":"{\"a\":1}"}`: `{"numbers":"{\"a\":1}"}`,
 		`{"numbers":"[1,"}`:       `{"numbers":"[1,"}`,
 		`{"numbers":"1"}`:         `{"numbers":"1"}`,
@@ -31,7 +31,7 @@ func TestParsed(t *testing.T) {
 		`{"point":"{\"y\":1}"}`:   `{"point":"{\"y\":1}"}`,
 		`[1]`:                     `[1]`,
 	} {
-		if got := front.Parsed(schema, json.RawMessage(given)); string(got) != want {
+		if got := arguments.Parsed(schema, json.RawMessage(given)); string(got) != want {
 			t.Errorf("%s becomes %s, not %s", given, got, want)
 		}
 	}

@@ -2,13 +2,15 @@ package notebook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/seer-engine/seer/engine/mcp/front"
+	"github.com/seer-engine/seer/engine/mcp/internal/clients"
+	"github.com/seer-engine/seer/engine/mcp/internal/reply"
+	"github.com/seer-engine/seer/engine/mcp/internal/task"
+	"github.com/seer-engine/seer/engine/mcp/internal/term"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -23,7 +25,7 @@ type ran struct {
 	Count       *int                    `json:"execution_count"`
 	Position    int                     `json:"position,omitempty"` // in the queue
 	Seconds     float64                 `json:"seconds"`
-	Progress    *front.Bar              `json:"progress,omitempty"`
+	Progress    *term.Bar               `json:"progress,omitempty"`
 	Outputs     []shown                 `json:"outputs"`
 	Restored    *restored               `json:"restored,omitempty"`
 	Saved       string                  `json:"saved_to,omitempty"`
@@ -34,64 +36,56 @@ type ran struct {
 // waitOf is how long a tool may wait: as long as was asked for, and not longer than the
 // client does.
 func (s *server) waitOf(req *mcp.CallToolRequest, timeout *float64) time.Duration {
-	most := front.WaitOf(req.Session, s.opts.Wait)
+	most := clients.WaitOf(req.Session, s.opts.Wait)
 	if timeout == nil || *timeout < 0 || *timeout > most.Seconds() {
 		return most
 	}
 	return time.Duration(*timeout * float64(time.Second))
 }
 
-// attend waits for an execution on behalf of the client that has begun it. When the
+// waitForResult waits for an execution on behalf of the client that has begun it. When the
 // client cancels its request, the cell is interrupted.
-func (s *server) attend(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
-	r := s.attendOther(ctx, req, j, timeout)
+func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
+	r := s.waitForOther(ctx, req, j, timeout)
 	// A client that has vanished is a fault of the connection: its cells go on.
-	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+	if !task.Cancelled(ctx) || j.Ended() {
 		return r
-	}
-	select {
-	case <-j.done: // before the request was cancelled
-		return r
-	default:
 	}
 	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
 	if err := s.client.Cancel(patience, j.id); err != nil {
 		s.log.Warn("a cell could not be interrupted", "execution", j.id, "error", err)
 	}
-	return front.Problem("the request was cancelled by the client, and the cell interrupted")
+	return reply.Problem("the request was cancelled by the client, and the cell interrupted")
 }
 
-// attendOther waits for an execution: giving up the waiting is not giving up the cell.
-func (s *server) attendOther(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
-	stop := front.Report(ctx, req, "cell", j)
-	defer stop()
-	timer := time.NewTimer(s.waitOf(req, timeout))
-	defer timer.Stop()
-	select {
-	case <-j.done:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return front.Fit(s.result(ctx, j, front.TextOf(req.Session, maxText)), req.Session)
+// waitForOther waits for an execution: giving up the waiting is not giving up the cell.
+func (s *server) waitForOther(ctx context.Context, req *mcp.CallToolRequest, j *job, timeout *float64) *mcp.CallToolResult {
+	task.Wait(ctx, req, "cell", j, j.Done(), s.waitOf(req, timeout))
+	return clients.Fit(s.result(ctx, j, clients.TextOf(req.Session, maxText)), req.Session)
 }
 
 // result is what has come of an execution so far, with as much text as limit.
 func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolResult {
-	j.mu.Lock()
-	exec, err := j.exec, j.err
-	answer := ran{SessionID: j.session, ExecutionID: j.id, State: exec.State, Count: exec.ExecutionCount, Position: exec.Position, Progress: j.screen.Bar()}
-	outputs, images := j.outputs.show(limit, 1)
-	restore := j.restore
-	j.mu.Unlock()
-	answer.Outputs = outputs
+	var (
+		exec    notebook.Execution
+		err     error
+		answer  ran
+		images  []mcp.Content
+		restore bool
+	)
+	j.View(func() {
+		exec, err, restore = j.exec, j.err, j.restore
+		answer = ran{SessionID: j.session, ExecutionID: j.id, State: exec.State, Count: exec.ExecutionCount, Position: exec.Position, Progress: j.Screen.Bar()}
+		answer.Outputs, images = j.outputs.show(limit, 1)
+		answer.Seconds = elapsed(exec, j.Elapsed())
+	})
 	if j.cell != nil {
 		answer.CellID = j.cell.ID
 		if j.cell.Index >= 0 {
 			answer.CellIndex = &j.cell.Index
 		}
 	}
-	answer.Seconds = elapsed(exec, j.started)
 	answer.Saved, answer.Warning = s.save(ctx, j.session)
 	if err != nil {
 		return s.broken(answer, err)
@@ -116,7 +110,7 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	if exec.Cut || exec.TextBytes > int64(limit) {
 		more = append(more, &mcp.ResourceLink{URI: resourceURI(j.id), Name: "output", Title: "The whole text output", MIMEType: textType, Size: &exec.TextBytes})
 	}
-	return front.Answer(answer, more...)
+	return reply.Answer(answer, more...)
 }
 
 // missing says how to get a module that a cell has not found; "" where that was not it.
@@ -124,11 +118,12 @@ func missing(e *notebook.Raised) string {
 	if e == nil {
 		return ""
 	}
-	return front.MissingPackage(e.EName, e.EValue, "`%pip install`")
+	return reply.MissingPackage(e.EName, e.EValue, "`%pip install`")
 }
 
-func elapsed(e notebook.Execution, begun time.Time) float64 {
-	seconds := time.Since(begun).Seconds()
+// elapsed is how long a cell has run, in seconds; followed is how long it is known here.
+func elapsed(e notebook.Execution, followed time.Duration) float64 {
+	seconds := followed.Seconds()
 	if e.State.Over() && e.Started > 0 && e.Ended >= e.Started {
 		seconds = e.Ended - e.Started
 	}
@@ -146,9 +141,9 @@ func (s *server) died(ctx context.Context, answer ran) *mcp.CallToolResult {
 
 // broken is a tool error that has what the cell had put out.
 func (s *server) broken(answer ran, err error) *mcp.CallToolResult {
-	r := front.Problem(told{err}.Error())
+	r := reply.Problem(told{err}.Error())
 	answer.Next = ""
-	if told := front.Answer(answer); len(answer.Outputs) > 0 && len(told.Content) > 0 {
+	if told := reply.Answer(answer); len(answer.Outputs) > 0 && len(told.Content) > 0 {
 		r.Content = append(r.Content, told.Content...)
 	}
 	return r
