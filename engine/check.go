@@ -66,7 +66,7 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 	if err != nil {
 		return p, as(KindConfig, err)
 	}
-	set, err := e.installerSettings(env, exp)
+	set, err := e.pipSettings(env, exp)
 	if err == nil {
 		_, err = e.planLayer(&p, set)
 	}
@@ -88,8 +88,8 @@ func (e *Engine) facts() *facts.Collector {
 		Plugins: e.plugins, Python: e.python, Paths: e.paths, Store: e.store, LookupEnv: e.opts.LookupEnv, Logger: e.log,
 		Offers: e.driver.Offers, Local: e.local,
 		GitEnv: func(env *preflight.Env, exp *experiment.Experiment) (map[string]string, error) {
-			set, err := e.installerSettings(env, exp)
-			return set.here, err
+			set, err := e.pipSettings(env, exp)
+			return set.Here, err
 		},
 		Confirm: func(ctx context.Context, exp *experiment.Experiment, secrets []trust.Secret) error {
 			f := e.subject(exp)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/build/pipconfig"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/plan"
@@ -44,7 +45,7 @@ func (e *Engine) effects(ctx context.Context, exp *experiment.Experiment, p plan
 	if err := e.installerSecrets(&f, exp, p, env); err != nil {
 		return f, err
 	}
-	for _, name := range slices.Concat(settingValues, settingWays, settingFiles) {
+	for _, name := range pipconfig.Variables() {
 		if value, from, ok := env.Lookup(name); ok && from == preflight.DotEnv {
 			digest, err := trust.Digest(ctx, [][]byte{[]byte(value)}, nil)
 			if err != nil {
@@ -128,8 +129,8 @@ func (e *Engine) installerSecrets(f *trust.Facts, exp *experiment.Experiment, p 
 	if !foreign || !slices.ContainsFunc(p.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	set, err := e.installerSettings(env, exp)
-	for _, name := range set.secret {
+	set, err := e.pipSettings(env, exp)
+	for _, name := range set.Secret {
 		f.Secrets = append(f.Secrets, trust.Secret{Name: name, From: "the settings of pip", To: "what installs packages"})
 	}
 	return err

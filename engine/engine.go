@@ -95,22 +95,12 @@ type Engine struct {
 	paths   paths.Paths
 
 	unguarded  bool // of tests: no effect needs a confirmation, no snapshot a signature
+	undefended bool // of tests: builds have no defences
 	unsearched bool // of tests: nothing is searched for the names of hidden models
 
 	python *pyenv.Finder
 	local  func() (sdk.Provider, error)
-	seams  seams
 	logins imageLogins
-}
-
-// seams switch defences off, for tests that show what each is good for.
-type seams struct {
-	wheelsUnchecked bool // a build's file is kept under the name that the build gave it
-	wheelsWritable  bool // builds may write to the files that others take
-	wheelsVisible   bool // builds share what pip downloaded from every index
-	filesShown      bool // builds see the files that settings of pip name as they are
-	hostFiles       bool // an experiment's variables of pip may name any file of this computer
-	settingsAlike   bool // an experiment's variables of pip name a layer as the user's do
 }
 
 // New makes an engine. It makes the private folders where they are missing and

@@ -2,7 +2,7 @@ package engine
 
 // SwitchOff switches defences of builds off, to show that attacks succeed then.
 func (e *Engine) SwitchOff() {
-	e.seams = seams{wheelsUnchecked: true, wheelsWritable: true, wheelsVisible: true, filesShown: true, hostFiles: true, settingsAlike: true}
+	e.undefended = true
 }
 
 // Unguard switches off, for the controls of attacks, what asks for confirmations and

@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
@@ -116,19 +117,21 @@ func (u *up) lockLayer(ctx context.Context, l *layer) (*state.Lock, error) {
 // buildLayer installs into the folder. What pip has downloaded is kept for later builds,
 // also when this one fails.
 func (u *up) buildLayer(ctx context.Context, l *layer, folder string) error {
-	dir, err := u.engine.wheelsOf(u.settings, l.packages, u.installs(l))
+	cache := u.engine.wheels()
+	dir, err := cache.Folder(u.settings.Indexes(), l.packages, u.installs(l))
 	if err != nil {
 		return err
 	}
-	wheels, fresh, err := u.engine.openWheels(dir, l.key)
+	fresh := l.dir + freshSuffix + cachegc.PartialSuffix // gc finds what a killed build leaves
+	wheels, err := cache.Open(dir, fresh)
 	if err != nil {
 		return err
 	}
 	err = u.inBuildMachine(ctx, l.choice, func(b *up) {
 		b.purpose, b.building, b.builds, b.layer = "the layer of "+l.content, folder, l, nil
-		b.wheels = []sdk.Mount{{Source: wheels.dir, Target: wheelsPath, Writable: u.engine.seams.wheelsWritable}, {Source: fresh, Target: freshPath, Writable: true}}
+		b.wheels = []sdk.Mount{{Source: wheels.Dir, Target: wheelsPath, Writable: u.engine.undefended}, {Source: fresh, Target: freshPath, Writable: true}}
 	}, nil)
-	if kept := wheels.admit(ctx, fresh); kept != nil {
+	if kept := wheels.Admit(ctx); kept != nil {
 		u.report.Warn(StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
 	}
 	return errors.Join(err, state.RemoveAll(fresh))
@@ -154,11 +157,11 @@ func (u *up) inBuildMachine(ctx context.Context, c plan.Choice, change func(b *u
 	b.exp, b.plan.ExecutionMode, b.vscode = &exp, "", nil
 	b.models, b.opts.Name, b.opts.Attached = nil, "", furnishing
 	b.plan.Network, b.plan.NetworkHosts, b.plan.Ports, b.plan.Volumes = "open", nil, nil, nil
-	b.plan.HostPorts = u.settings.hostPorts(u.plan.HostPorts)
+	b.plan.HostPorts = u.settings.HostPorts(u.plan.HostPorts)
 	c.GPU, c.GPUCount, c.Timeout = "", 0, buildTimeout.Seconds()
 	b.plan.Choices = []plan.Choice{c}
 	change(&b)
-	shown, done, err := u.engine.showSettings(ctx, u.settings)
+	shown, done, err := u.settings.Show(ctx, u.engine.privateFolder)
 	if err != nil {
 		return &Error{Kind: KindConfig, Err: err}
 	}
@@ -204,3 +207,30 @@ func (u *up) buildMounts() []sdk.Mount {
 }
 
 func repoMount(r preflight.Repo) string { return buildPath + "/repos/" + r.Name }
+
+// privateFolder makes a folder for the time of a build. Its lock keeps other programs from
+// removing it; after a crash they do.
+func (e *Engine) privateFolder() (dir string, remove func() error, err error) {
+	layers, err := e.store.Cache(layersDir)
+	if err != nil {
+		return "", nil, err
+	}
+	locks, err := e.store.Cache(layersDir, "locks")
+	if err != nil {
+		return "", nil, err
+	}
+	name := "settings-" + protocol.NewToken()[:16]
+	lock, held, err := state.TryAcquire(filepath.Join(locks, name))
+	if err != nil || held {
+		return "", nil, errors.Join(err, fmt.Errorf("lock the folder %s", name))
+	}
+	dir = filepath.Join(layers, name+cachegc.PartialSuffix)
+	remove = func() error {
+		defer lock.Remove()
+		return state.RemoveAll(dir)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return dir, remove, nil
+}

@@ -7,6 +7,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/seer-engine/seer/engine/build/wheels"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/preflight"
 )
@@ -72,7 +73,7 @@ func (u *up) makeLayer(ctx context.Context, s *Sandbox, log *installLog) error {
 
 // makeSystem installs into the machine's own file system, which is saved then.
 func (u *up) makeSystem(ctx context.Context, s *Sandbox, log *installLog) error {
-	want := pkginstall.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.env, Hidden: u.settings.hidden}
+	want := pkginstall.Spec{SystemPackages: u.making.SystemPackages, Commands: u.making.Commands, Env: u.settings.Env, Hidden: u.settings.Hidden}
 	if len(want.Commands) > 0 && u.layer != nil {
 		used, err := pkginstall.Use(ctx, s.runtime, u.layer.paths()...)
 		if err != nil {
@@ -95,21 +96,21 @@ func (u *up) wanted() pkginstall.Spec {
 	_, rest := u.plan.ImageOf(u.chosen)
 	want := pkginstall.Spec{
 		SystemPackages: rest.SystemPackages, PythonPackages: rest.PythonPackages, Commands: rest.Commands,
-		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.hidden,
+		Venv: ownPython(u.plan.ExecutionMode), Hidden: u.settings.Hidden,
 	}
 	if cache := u.diskCache(); cache != "" {
-		want.Wheels = path.Join(cache, wheelsDir)
+		want.Wheels = path.Join(cache, wheels.Dir)
 	}
 	switch {
 	case u.builds != nil:
-		want.Env, want.Wheels, want.Fresh, want.SystemPackages, want.Commands = u.settings.env, wheelsPath, freshPath, nil, nil
+		want.Env, want.Wheels, want.Fresh, want.SystemPackages, want.Commands = u.settings.Env, wheelsPath, freshPath, nil, nil
 		want.PythonPackages = u.builds.packages
 		if !u.builds.repos {
 			return want
 		}
 	case u.chosen.HostMounts:
-		want.Env, want.Wheels = u.settings.here, ""
-		if dir, err := u.engine.wheelsOf(u.settings, want.PythonPackages, u.installs(&layer{repos: true})); err == nil { // it only saves time
+		want.Env, want.Wheels = u.settings.Here, ""
+		if dir, err := u.engine.wheels().Folder(u.settings.Indexes(), want.PythonPackages, u.installs(&layer{repos: true})); err == nil { // it only saves time
 			want.Wheels = dir
 		}
 	}

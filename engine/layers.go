@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/seer-engine/seer/engine/build/pipconfig"
+	"github.com/seer-engine/seer/engine/build/wheels"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/pkginstall"
@@ -24,10 +26,13 @@ import (
 const (
 	layerPath  = "/seer/layer"
 	basePath   = "/seer/base" // what an execution mode needs, for all experiments
-	buildPath  = "/seer/build"
+	buildPath  = pipconfig.Folder
 	wheelsPath = "/seer/build/wheels" // files that pip has downloaded before, read-only
 	freshPath  = "/seer/build/fresh"  // and what it downloads now
 	layersDir  = "layers"
+
+	// freshSuffix follows the key of a layer in the name of the folder for pip's new files.
+	freshSuffix = "-wheels"
 )
 
 // layer is what python_packages and repos bring to the machines of this computer, or what
@@ -94,12 +99,12 @@ func ownPython(mode string) bool { return mode == "notebook" || mode == "cli" }
 
 // layerOf finds the layer of a choice; nil where it needs none. What an execution mode
 // needs is a layer of its own, so that all experiments with the same Python share it.
-func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s settings) (*layer, error) {
+func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s pipconfig.Settings) (*layer, error) {
 	image, rest := p.ImageOf(c)
 	if !layered(c) || len(rest.PythonPackages)+len(p.Repos) == 0 && !ownPython(p.ExecutionMode) {
 		return nil, nil
 	}
-	in := ingredients{Recipe: pkginstall.Recipe, Settings: s.identity, Image: image, System: rest.SystemPackages}
+	in := ingredients{Recipe: pkginstall.Recipe, Settings: s.Identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
 		python, err := e.python.At(p.Python)
 		if err != nil {
@@ -178,7 +183,7 @@ func (l *layer) there() (bool, error) {
 }
 
 // planLayer notes in the plan which layer there will be, and whether it is there.
-func (e *Engine) planLayer(p *plan.Plan, s settings) (*layer, error) {
+func (e *Engine) planLayer(p *plan.Plan, s pipconfig.Settings) (*layer, error) {
 	for _, c := range p.Choices {
 		l, err := e.layerOf(*p, c, s)
 		if err != nil || l == nil {
@@ -205,4 +210,18 @@ func (e *Engine) planLayer(p *plan.Plan, s settings) (*layer, error) {
 // them, and the sandbox is not.
 func withheld(repos []preflight.Repo, name string) bool {
 	return slices.ContainsFunc(repos, func(r preflight.Repo) bool { return r.Token == name })
+}
+
+// pipSettings are what the user and the experiment have set for pip and git.
+func (e *Engine) pipSettings(env *preflight.Env, exp *experiment.Experiment) (pipconfig.Settings, error) {
+	from := pipconfig.Source{Env: env, Getenv: e.getenv, Own: exp.Sandbox.Env, Undefended: e.undefended}
+	if exp.File != "" {
+		from.Folder = filepath.Dir(exp.File)
+	}
+	return pipconfig.Read(from)
+}
+
+// wheels are the files that pip has downloaded.
+func (e *Engine) wheels() wheels.Cache {
+	return wheels.Cache{Store: e.store, Undefended: e.undefended}
 }

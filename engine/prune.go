@@ -44,7 +44,7 @@ func (e *Engine) collector() *cachegc.Collector {
 	}
 	c := &cachegc.Collector{Store: e.store, Now: e.now, Logger: e.log, References: e.references}
 	c.Sources = []cachegc.Source{
-		cachegc.SourceFunc(e.keptLayers), e.copies, cachegc.SourceFunc(e.keptSystems), cachegc.SourceFunc(images), cachegc.SourceFunc(e.keptWheels),
+		cachegc.SourceFunc(e.keptLayers), e.copies, cachegc.SourceFunc(e.keptSystems), cachegc.SourceFunc(images), e.wheels(),
 	}
 	c.Partials = []cachegc.Partials{
 		{Dir: layersDir, What: "a layer; its building was broken off", Lock: func(name string) string {

@@ -76,7 +76,7 @@ func (u *up) furnishChoice(ctx context.Context, c plan.Choice) error {
 // ensureSystem gives the saved system that an image describes, and makes it where it has
 // not been made yet.
 func (u *up) ensureSystem(ctx context.Context, c plan.Choice, want sdk.Image, layer string) (string, error) {
-	data, err := json.Marshal([]any{"2", u.engine.store.StateDir(), c.Provider, want, layer, u.settings.identity})
+	data, err := json.Marshal([]any{"2", u.engine.store.StateDir(), c.Provider, want, layer, u.settings.Identity})
 	if err != nil {
 		return "", err
 	}

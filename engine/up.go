@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seer-engine/seer/engine/build/pipconfig"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -114,13 +115,13 @@ type up struct {
 	spared  bool              // which has no way to Jupyter's port but the runtime's
 	env     pkginstall.Result // what was installed on it
 
-	settings settings          // of the user, for what installs
-	tokens   map[string]string // secrets that only open repositories
-	layer    *layer            // what a machine of this computer is shown; nil = nothing
-	purpose  string            // what this machine is made to build; empty for a sandbox
-	building string            // the folder of a layer that this machine is made for; empty for a sandbox
-	builds   *layer            // that layer; nil = none
-	wheels   []sdk.Mount       // what it sees of pip's files, and where it puts new ones
+	settings pipconfig.Settings // of the user, for what installs
+	tokens   map[string]string  // secrets that only open repositories
+	layer    *layer             // what a machine of this computer is shown; nil = nothing
+	purpose  string             // what this machine is made to build; empty for a sandbox
+	building string             // the folder of a layer that this machine is made for; empty for a sandbox
+	builds   *layer             // that layer; nil = none
+	wheels   []sdk.Mount        // what it sees of pip's files, and where it puts new ones
 
 	shown      []sdk.Mount // files of the settings, as this machine sees them
 	making     *sdk.Image  // the system that this machine is made for; nil for a sandbox
@@ -195,7 +196,7 @@ func (u *up) readSettings(context.Context) error {
 			u.secrets[name] = value
 		}
 	}
-	if u.settings, err = u.engine.installerSettings(env, u.exp); err != nil {
+	if u.settings, err = u.engine.pipSettings(env, u.exp); err != nil {
 		return err
 	}
 	u.layer, err = u.engine.planLayer(&u.plan, u.settings)

@@ -1,4 +1,4 @@
-package engine
+package pipconfig
 
 import (
 	"context"
@@ -10,21 +10,18 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/plainfile"
-	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// maxSettingFile is the size of the largest file that a variable of pip may name.
-const maxSettingFile = 1 << 20
+// maxFile is the size of the largest file that a variable of pip may name.
+const maxFile = 1 << 20
 
-// settingFile is a file or folder that a variable of pip names, and that is a part of a
+// file is a file or folder that a variable of pip names, and that is a part of a
 // layer's identity. Somebody may change it after it was read, so builds see a copy of what
 // was read, or a folder that has not changed.
-type settingFile struct {
+type file struct {
 	name   string // the variable
 	path   string
 	inside string // where a build sees it
@@ -35,7 +32,7 @@ type settingFile struct {
 }
 
 // read returns what identifies the file or folder, and keeps it.
-func (f *settingFile) read(info fs.FileInfo) (text string, err error) {
+func (f *file) read(info fs.FileInfo) (text string, err error) {
 	if info.IsDir() {
 		f.places, err = trust.Places(context.Background(), f.path)
 		return f.places, err
@@ -49,7 +46,7 @@ func (f *settingFile) read(info fs.FileInfo) (text string, err error) {
 		return "", err
 	}
 	defer root.Close()
-	if f.data, err = plainfile.Read(root, name, maxSettingFile); err != nil {
+	if f.data, err = plainfile.Read(root, name, maxFile); err != nil {
 		return "", err
 	}
 	if !utf8.Valid(f.data) {
@@ -59,7 +56,7 @@ func (f *settingFile) read(info fs.FileInfo) (text string, err error) {
 }
 
 // open opens the folder that the path must not lead out of, and gives the path below it.
-func (f *settingFile) open(folder string) (*os.Root, string, error) {
+func (f *file) open(folder string) (*os.Root, string, error) {
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, "", err
@@ -79,14 +76,14 @@ func (f *settingFile) open(folder string) (*os.Root, string, error) {
 	return root, name, err
 }
 
-// showSettings copies what the settings name into a private folder, and gives the mounts
-// of a machine that builds. Done removes the folder. It fails if a folder has changed since
-// it was read, also while the machine was there.
-func (e *Engine) showSettings(ctx context.Context, s settings) (mounts []sdk.Mount, done func() error, err error) {
+// Show copies what the settings name into a private folder, and gives the mounts of a
+// machine that builds. Done removes the folder. It fails if a folder has changed since it
+// was read, also while the machine was there.
+func (s *Settings) Show(ctx context.Context, private func() (dir string, remove func() error, err error)) (mounts []sdk.Mount, done func() error, err error) {
 	if len(s.files) == 0 {
 		return s.mounts, func() error { return nil }, nil
 	}
-	dir, remove, err := e.privateFolder()
+	dir, remove, err := private()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +91,7 @@ func (e *Engine) showSettings(ctx context.Context, s settings) (mounts []sdk.Mou
 	for i, f := range s.files {
 		source := filepath.Join(dir, fmt.Sprint(i))
 		switch {
-		case e.seams.filesShown || f.places != "" && f.within == "":
+		case s.undefended || f.places != "" && f.within == "":
 			source = f.path
 		case f.places != "":
 			err = f.copyFolder(ctx, source)
@@ -102,7 +99,7 @@ func (e *Engine) showSettings(ctx context.Context, s settings) (mounts []sdk.Mou
 			err = os.WriteFile(source, f.data, 0o600)
 		}
 		if err == nil {
-			err = e.unchanged(ctx, f)
+			err = s.unchanged(ctx, f)
 		}
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("show %s to what installs packages: %w", f.name, err), remove())
@@ -113,7 +110,7 @@ func (e *Engine) showSettings(ctx context.Context, s settings) (mounts []sdk.Mou
 		errs := []error{remove()}
 		for _, f := range s.files {
 			if f.within == "" { // of the others there was a copy
-				errs = append(errs, e.unchanged(context.WithoutCancel(ctx), f))
+				errs = append(errs, s.unchanged(context.WithoutCancel(ctx), f))
 			}
 		}
 		return errors.Join(errs...)
@@ -121,8 +118,8 @@ func (e *Engine) showSettings(ctx context.Context, s settings) (mounts []sdk.Mou
 }
 
 // unchanged compares a folder with what it was when it was read.
-func (e *Engine) unchanged(ctx context.Context, f settingFile) error {
-	if f.places == "" || e.seams.filesShown {
+func (s *Settings) unchanged(ctx context.Context, f file) error {
+	if f.places == "" || s.undefended {
 		return nil
 	}
 	now, err := trust.Places(ctx, f.path)
@@ -133,7 +130,7 @@ func (e *Engine) unchanged(ctx context.Context, f settingFile) error {
 }
 
 // copyFolder copies the plain files of a folder that came with an experiment.
-func (f *settingFile) copyFolder(ctx context.Context, to string) error {
+func (f *file) copyFolder(ctx context.Context, to string) error {
 	root, name, err := f.open(f.within)
 	if err != nil {
 		return err
@@ -170,31 +167,4 @@ func copyPlain(from *os.Root, name, to string) error {
 	}
 	_, err = io.Copy(out, io.LimitReader(in, info.Size()))
 	return errors.Join(err, out.Close())
-}
-
-// privateFolder makes a folder for the time of a build. Its lock keeps other programs from
-// removing it; after a crash they do.
-func (e *Engine) privateFolder() (dir string, remove func() error, err error) {
-	layers, err := e.store.Cache(layersDir)
-	if err != nil {
-		return "", nil, err
-	}
-	locks, err := e.store.Cache(layersDir, "locks")
-	if err != nil {
-		return "", nil, err
-	}
-	name := "settings-" + protocol.NewToken()[:16]
-	lock, held, err := state.TryAcquire(filepath.Join(locks, name))
-	if err != nil || held {
-		return "", nil, errors.Join(err, fmt.Errorf("lock the folder %s", name))
-	}
-	dir = filepath.Join(layers, name+cachegc.PartialSuffix)
-	remove = func() error {
-		defer lock.Remove()
-		return state.RemoveAll(dir)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", nil, errors.Join(err, remove())
-	}
-	return dir, remove, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package wheels
 
 import (
 	"crypto/sha256"
@@ -17,7 +17,8 @@ func TestWheelsWithHoles(t *testing.T) {
 		holes int64
 	}{{"as large as may be", 95}, {"larger", 1 << 40}} {
 		t.Run(tc.name, func(t *testing.T) {
-			fresh, store := t.TempDir(), wheelStore{dir: t.TempDir(), most: 100}
+			fresh := t.TempDir()
+			folder := Folder{Dir: t.TempDir(), fresh: fresh, most: 100}
 			hole := filepath.Join(fresh, strings.Repeat("0", 64))
 			if err := os.WriteFile(hole, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -29,10 +30,10 @@ func TestWheelsWithHoles(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(fresh, hex.EncodeToString(sum[:])), []byte("wheel"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := store.admit(t.Context(), fresh); err != nil {
+			if err := folder.Admit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if kept, _ := os.ReadDir(store.dir); len(kept) != 1 {
+			if kept, _ := os.ReadDir(folder.Dir); len(kept) != 1 {
 				t.Errorf("kept %d files instead of the wheel alone", len(kept))
 			}
 		})
