@@ -162,6 +162,18 @@ func long(t *testing.T, a *agent, o mcpnotebook.Options) {
 		t.Errorf("%s", got)
 	}
 
+	deaf := a.do("execute_code", map[string]any{"code": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('deaf', flush=True)\ntime.sleep(600)", "background": true})
+	eventually(t, "the code that ignores interrupts", func() bool {
+		return strings.Contains(a.do("wait_execution", map[string]any{"execution_id": deaf.Exec, "timeout": 0.2}).text(), "deaf")
+	})
+	if got := a.do("interrupt", nil); got.State != "busy" || !strings.Contains(got.Next, "restart ends it") {
+		t.Errorf("%+v", got)
+	}
+	if got := a.do("restart", nil); got.Next != "" {
+		t.Errorf("%+v", got)
+	}
+	a.do("execute_code", map[string]any{"code": "import time"})
+
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		time.Sleep(300 * time.Millisecond)

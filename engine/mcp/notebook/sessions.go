@@ -28,7 +28,10 @@ type session struct {
 	Saved          string                `json:"saved_to,omitempty"` // on the user's computer
 	Warning        string                `json:"warning,omitempty"`
 	Dropped        string                `json:"dropped,omitempty"` // queued cells that will not run
+	Next           string                `json:"next,omitempty"`    // what an agent can do now
 }
+
+const interruptTool = "interrupt"
 
 // sessions are all of a sandbox.
 type sessions struct {
@@ -41,7 +44,6 @@ type restoring struct {
 	session
 	Restored *restored `json:"restored,omitempty"`
 	Exec     string    `json:"execution_id,omitempty"`
-	Next     string    `json:"next,omitempty"`
 }
 
 func (s *server) session(n notebook.Session) session {
@@ -94,9 +96,9 @@ func (s *server) addSessionTools() {
 
 func (s *server) addEndTools() {
 	add(s, &mcp.Tool{
-		Name: "interrupt", Title: "Interrupt", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
+		Name: interruptTool, Title: "Interrupt", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
 		Description: "Interrupts the cell that runs (KeyboardInterrupt) and drops the queued ones. Variables stay. Answers when it has ended; with state busy, it goes on all the same after 10 seconds: wait, or restart.",
-	}, s.onSession("interrupt", func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Interrupt(ctx, id) }))
+	}, s.onSession(interruptTool, func(ctx context.Context, id string) (notebook.Session, error) { return s.client.Interrupt(ctx, id) }))
 	add(s, &mcp.Tool{
 		Name: "restart", Title: "Restart the kernel", OutputSchema: answers[session](), Annotations: ends(), InputSchema: schema(props{"session_id": sessionArgument()}),
 		Description: "Gives the notebook a new kernel: all variables are gone, what the experiment has prepared is set up again. For a kernel that has died or hangs. Cells stay; run those that you need again.",
@@ -204,6 +206,9 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 			answer.Dropped = "1 queued cell was dropped and has not run; run it again if you need it"
 		case n.Dropped > 1:
 			answer.Dropped = fmt.Sprintf("%d queued cells were dropped and have not run; run them again if you need them", n.Dropped)
+		}
+		if tool == interruptTool && n.State == notebook.SessionBusy {
+			answer.Next = "The cell has not ended since it was interrupted: its code catches or ignores KeyboardInterrupt, or is in a library that does not return. wait_execution goes on waiting for it; restart ends it, and all variables with it."
 		}
 		return reply.Answer(answer)
 	}
