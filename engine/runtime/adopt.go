@@ -3,8 +3,8 @@ package runtime
 import (
 	"os"
 	"strings"
-	"syscall"
-	"time"
+
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
 // savedWorker is what a later runtime needs to find a worker again.
@@ -27,14 +27,14 @@ func (w *worker) saved(generation int) *savedWorker {
 func (s *Server) adopt(v *service, saved *savedWorker) *worker {
 	w := s.newWorker(v, saved.ID)
 	w.dir = saved.Dir
-	if saved.Pid > 0 && hasVariable(saved.Pid, w.cookie()) {
+	if saved.Pid > 0 && proc.HasVariable(saved.Pid, w.cookie()) {
 		w.pid = saved.Pid
 	}
 	if w.pid > 0 && w.connect() == nil {
 		go w.wait()
 		return w
 	}
-	_ = killTree(w.pid, w.cookie()) // nobody can speak with it
+	_ = proc.KillTree(w.pid, w.cookie()) // nobody can speak with it
 	close(w.exited)
 	os.RemoveAll(w.dir)
 	return w
@@ -43,28 +43,18 @@ func (s *Server) adopt(v *service, saved *savedWorker) *worker {
 // endUnknown ends the processes of services that nothing is known of: they were
 // loading when their runtime died, or it died before it could note them.
 func (s *Server) endUnknown(known map[string]bool) {
-	t, err := processTable()
+	t, err := proc.Read()
 	if err != nil {
 		return // without /proc nothing outlives its runtime
 	}
 	loader := map[int]bool{os.Getppid(): true}
 	for pid := range t {
-		id, machine := variable(pid, processVariable), variable(pid, machineVariable)
+		id, machine := proc.Variable(pid, processVariable), proc.Variable(pid, machineVariable)
 		if !strings.HasPrefix(id, "service/") || known[id] || machine != s.options.Machine {
 			continue
 		}
-		if s.options.Machine != "" || t.below(pid, loader) {
-			_ = killTree(0, processVariable+"="+id)
+		if s.options.Machine != "" || t.Below(pid, loader) {
+			_ = proc.KillTree(0, processVariable+"="+id)
 		}
-	}
-}
-
-// waitProcess waits for the end of a process that is not our child.
-func waitProcess(pid int, cookie string) {
-	if waitDescriptor(pid, cookie) {
-		return
-	}
-	for syscall.Kill(pid, 0) == nil && hasVariable(pid, cookie) {
-		time.Sleep(50 * time.Millisecond)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // frameAnswer is an answer as a stream of frames.
@@ -109,7 +110,7 @@ func (a *jsonAnswer) frame(h protocol.FrameHeader, _ []byte, size int64, body io
 			h.Error = &protocol.CallError{Code: protocol.CallInterrupted, Message: "the worker sent an error without saying which"}
 		}
 		a.started = true
-		return true, writeJSON(a.w, http.StatusUnprocessableEntity, errorBody{h.Error})
+		return true, httpx.WriteJSON(a.w, http.StatusUnprocessableEntity, httpx.ErrorBody{Error: h.Error})
 	}
 	return false, nil
 }
@@ -204,5 +205,5 @@ func (a *jsonAnswer) wait(state protocol.CallState, position *int, _ int) error 
 	if position != nil {
 		answer["position"] = *position
 	}
-	return writeJSON(a.w, http.StatusAccepted, answer)
+	return httpx.WriteJSON(a.w, http.StatusAccepted, answer)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 const (
@@ -209,7 +211,7 @@ func (s *Server) postArguments(w http.ResponseWriter, r *http.Request) error {
 	if err := checkCallID(id); err != nil {
 		return err
 	}
-	offset, err := queryInt(r.URL.Query(), "offset")
+	offset, err := httpx.QueryInt(r.URL.Query(), "offset")
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (s *Server) postArguments(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, map[string]int64{"offset": have})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]int64{"offset": have})
 }
 
 // sentBefore are arguments that have arrived in pieces.
@@ -262,7 +264,7 @@ func (p *pieces) read(size int64) (*store, error) {
 		return nil, protocol.Errorf(protocol.Conflict, "%d of the %d bytes of the call's arguments are here", p.have, size)
 	}
 	p.last = time.Now()
-	f, err := again(p.f)
+	f, err := osfile.Duplicate(p.f)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/internal/attack"
 )
 
@@ -125,7 +126,7 @@ func TestArgumentsOfRequestsCount(t *testing.T) {
 func statusOf(t *testing.T, err error) int {
 	t.Helper()
 	w := &statusRecorder{header: http.Header{}}
-	writeError(w, err)
+	httpx.WriteError(w, err)
 	return w.status
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // access says which tokens open a route.
@@ -82,7 +83,7 @@ func (s *Server) refuse(w http.ResponseWriter, err error) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.patience)) // a link has its own limits
 	}
 	w.Header().Set("Connection", "close")
-	writeError(w, err)
+	httpx.WriteError(w, err)
 }
 
 func (s *Server) authorize(a access, r *http.Request) (caller, error) {

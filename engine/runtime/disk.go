@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 // spare is what arguments leave free of a disk: the journal must be able to go on, or
@@ -12,7 +13,7 @@ const spare = 256 << 20
 
 // fits refuses bytes of arguments that would fill the disk of the file.
 func fits(f *os.File, n int) error {
-	total, free, err := diskOf(f)
+	total, free, err := osfile.Space(f)
 	if err == nil && crowded(total, free, uint64(n)) {
 		return protocol.Errorf(protocol.NoSpace, "the machine's disk is almost full: %d MiB are left, which are not for arguments", free>>20)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
+	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 )
 
@@ -19,18 +21,14 @@ const (
 	processVariable = "SEER_PROCESS"
 )
 
-// minSecret is the shortest value that is accepted as a secret: replacing
-// anything shorter would garble ordinary output.
-const minSecret = 4
-
 // checkConfig refuses what would fail later or leak.
 func checkConfig(cfg protocol.Config) error {
 	for name, value := range cfg.Secrets {
 		if !validName(name) {
 			return protocol.Errorf(protocol.Invalid, "the secret %q is not a valid name for a variable", name)
 		}
-		if len(value) < minSecret {
-			return protocol.Errorf(protocol.Invalid, "the secret %s is shorter than %d bytes and could not be kept out of outputs", name, minSecret)
+		if len(value) < redact.MinLength {
+			return protocol.Errorf(protocol.Invalid, "the secret %s is shorter than %d bytes and could not be kept out of outputs", name, redact.MinLength)
 		}
 		if strings.ContainsRune(value, 0) {
 			return protocol.Errorf(protocol.Invalid, "the secret %s contains a zero byte", name)
@@ -68,8 +66,8 @@ func (s *Server) environment(cfg protocol.Config, cookie string, more ...map[str
 		env[name] = value
 	}
 	delete(env, loader.BootVariable)
-	delete(env, GateVariable)
-	maps.Copy(env, s.options.Gate.environment())
+	delete(env, portforward.Variable)
+	maps.Copy(env, s.options.Forward.Environment())
 	maps.Copy(env, cfg.Env)
 	for _, m := range cfg.Models {
 		if m.EnvName != "" {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
 // stopPatience is how long a process that is in the kernel may take to stop.
@@ -30,7 +33,7 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) error {
 	stopped, answer, err := s.stopAll()
 	defer func() {
 		s.freezer.end()
-		continueInOrder(stopped)
+		proc.Continue(stopped)
 		s.freezer.release()
 		s.persist()
 	}()
@@ -58,7 +61,7 @@ func (s *Server) postThaw(w http.ResponseWriter, _ *http.Request) error {
 	if !s.freezer.end() {
 		return protocol.Errorf(protocol.Conflict, "the machine is not frozen (any more)")
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 // stopAll stops every process of the machine but those that keep it. A process stops
@@ -69,13 +72,13 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	answer.NotFrozen = []protocol.Unfrozen{}
 	still := 0 // looks after another in which nothing moved
 	for deadline := time.Now().Add(stopPatience); ; time.Sleep(time.Millisecond) {
-		t, err := processTable()
+		t, err := proc.Read()
 		if err != nil {
 			return stopped, answer, err
 		}
 		moving := 0
-		for _, pid := range t.fromTheTop(t.tree(s.topPid(), s.cookie())) {
-			if t[pid].stopped {
+		for _, pid := range t.TopDown(t.Tree(s.topPid(), s.cookie())) {
+			if t[pid].Stopped {
 				continue // by us or, before, by others
 			}
 			moving++
@@ -97,7 +100,7 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 		}
 		answer.NotFrozen = append(answer.NotFrozen, s.unfrozen(t, refused)...)
 		for _, pid := range stopped {
-			if t[pid].stopped {
+			if t[pid].Stopped {
 				answer.Frozen++
 			}
 		}
@@ -105,64 +108,37 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	}
 }
 
-func (s *Server) unfrozen(t table, refused map[int]error) []protocol.Unfrozen {
+func (s *Server) unfrozen(t proc.Table, refused map[int]error) []protocol.Unfrozen {
 	var list []protocol.Unfrozen
-	for _, pid := range t.tree(s.topPid(), s.cookie()) {
-		if t[pid].stopped {
+	for _, pid := range t.Tree(s.topPid(), s.cookie()) {
+		if t[pid].Stopped {
 			continue
 		}
 		why := fmt.Sprintf("it waits in the kernel for longer than %v", stopPatience)
 		if err := refused[pid]; err != nil {
 			why = err.Error()
 		}
-		list = append(list, protocol.Unfrozen{Pid: pid, Name: commandName(pid), Why: why})
+		list = append(list, protocol.Unfrozen{Pid: pid, Name: proc.CommandName(pid), Why: why})
 	}
 	slices.SortFunc(list, func(a, b protocol.Unfrozen) int { return cmp.Compare(a.Pid, b.Pid) })
 	return list
 }
 
-// fromTheTop sorts processes so that none comes before its parent.
-func (t table) fromTheTop(pids []int) []int {
-	depth := func(pid int) (n int) {
-		for ; n <= len(t); n++ {
-			e, ok := t[pid]
-			if !ok {
-				break
-			}
-			pid = e.parent
-		}
-		return n
-	}
-	depths := map[int]int{}
-	for _, pid := range pids {
-		depths[pid] = depth(pid)
-	}
-	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(cmp.Compare(depths[a], depths[b]), cmp.Compare(a, b)) })
-	return pids
-}
-
-// continueInOrder has processes go on, what they have started first.
-func continueInOrder(stopped []int) {
-	for _, pid := range slices.Backward(stopped) {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may have been killed meanwhile
-	}
-}
-
 // continueAll has everything go on that an earlier runtime has stopped.
 func (s *Server) continueAll() {
-	t, err := processTable()
+	t, err := proc.Read()
 	if err != nil {
 		s.options.Logger.Error("the machine was frozen and cannot be thawed", "error", err)
 		return
 	}
-	continueInOrder(t.fromTheTop(t.tree(s.topPid(), s.cookie())))
+	proc.Continue(t.TopDown(t.Tree(s.topPid(), s.cookie())))
 }
 
 // syncDisks writes what is only in memory to the disks of the machine.
 func (s *Server) syncDisks() {
 	for _, path := range []string{"/", "/workspace", "/tmp", s.home()} {
 		if f, err := os.Open(s.real(path)); err == nil {
-			_ = syncDisk(f) // where it fails, what is written still can be read
+			_ = osfile.Sync(f) // where it fails, what is written still can be read
 			f.Close()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // freezePatience is how long requests that change files may take to end.
@@ -121,7 +122,7 @@ func (f *freezer) is() bool {
 }
 
 // changing has a request that changes files wait while the machine is frozen.
-func (s *Server) changing(h handler) handler {
+func (s *Server) changing(h httpx.Handler) httpx.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		leave, err := s.freezer.write(r.Context())
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/runtime"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 )
 
 // TestGate stands outside of a machine: connects to its port by a socket, and is its proxy.
@@ -36,7 +36,7 @@ func TestGate(t *testing.T) {
 			fmt.Fprintf(w, "asked for %s", r.URL)
 		}))
 	}()
-	gate, err := json.Marshal(runtime.Gate{Dir: dir, Ports: []int{port}, Proxy: proxy.Addr().String(), ProxyPort: proxyPort})
+	gate, err := json.Marshal(portforward.Config{Dir: dir, Ports: []int{port}, Proxy: proxy.Addr().String(), ProxyPort: proxyPort})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestGateMistakes(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"{", `{"dir":"relative","ports":[1]}`, `{"dir":"/x","ports":[0]}`, `{"dir":"/x","ports":[5,5]}`, `{"proxy":"/p"}`,
 		`{"proxy_port":3128}`, `{"proxy":"/p","proxy_port":70000}`, `{"doors":1}`, `{"dir":"/no/such/folder","ports":[80]}`} {
-		g, err := runtime.ParseGate(gate)
+		g, err := portforward.Parse(gate)
 		if strings.Contains(gate, "/no/such") {
 			if err != nil || g == nil {
 				t.Errorf("%s: %v", gate, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // Headers of calls.
@@ -119,7 +120,7 @@ func done(r *http.Request) []string {
 
 // answer sees the call through in the form that the client asks for.
 func (c *relay) answer(w http.ResponseWriter, r *http.Request) error {
-	skip, err := queryInt(r.URL.Query(), "skip")
+	skip, err := httpx.QueryInt(r.URL.Query(), "skip")
 	if err != nil {
 		return err
 	}
@@ -131,14 +132,14 @@ func (c *relay) answer(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	if r.URL.Query().Has("wait") {
 		cancel()
-		if ctx, cancel, err = queryWait(r); err != nil {
+		if ctx, cancel, err = httpx.QueryWait(r); err != nil {
 			return err
 		}
 	}
 	defer cancel()
 	err = c.run(ctx, r.Context())
 	if err != nil && (c.out.begun() || errors.Is(err, errBegun)) {
-		abort(err)
+		httpx.Abort(err)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // calledService is the service of a request about calls. One that has been deleted
@@ -37,7 +38,7 @@ func (s *Server) getCall(w http.ResponseWriter, r *http.Request) error {
 	if err := checkCallID(id); err != nil {
 		return err
 	}
-	from, err := queryInt(r.URL.Query(), "from")
+	from, err := httpx.QueryInt(r.URL.Query(), "from")
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (s *Server) getCalls(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"calls": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"calls": list})
 }
 
 // journaled lists the calls of a service without a worker.
@@ -131,7 +132,7 @@ func (s *Server) deleteCall(w http.ResponseWriter, r *http.Request) error {
 	if err := wk.cancel(r.Context(), callerOf(r).scope(), id); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 // cancel ends a call, and lets the worker forget its answer.

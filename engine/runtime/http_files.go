@@ -13,6 +13,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 )
 
 // path translates a path of a request; a relative one begins at the working
@@ -40,7 +43,7 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0) // a named pipe must not block
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.OpenNonblock, 0) // a named pipe must not block
 	if err != nil {
 		return err
 	}
@@ -61,12 +64,12 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	h.Set(protocol.HeaderSize, strconv.FormatInt(info.Size(), 10))
 	h.Set(protocol.HeaderMtime, strconv.FormatInt(info.ModTime().Unix(), 10))
 	if info.Size() == 0 {
-		return copyUnsized(w, f, newScrubber(s.config().Secrets))
+		return copyUnsized(w, f, redact.New(s.config().Secrets))
 	}
 	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	w.WriteHeader(http.StatusOK)
 	if _, err := io.CopyN(w, f, info.Size()); err != nil {
-		abort(err)
+		httpx.Abort(err)
 	}
 	return nil
 }
@@ -76,7 +79,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	mode, err := queryMode(r.URL.Query(), 0o644)
+	mode, err := httpx.QueryMode(r.URL.Query(), 0o644)
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func (s *Server) putFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]int64{"size": n})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]int64{"size": n})
 }
 
 // storeFile writes beside the target and renames, so that a reader sees the old
@@ -140,7 +143,7 @@ func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) error {
 	if err := remove(path); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
@@ -152,7 +155,7 @@ func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, entry(r.URL.Query().Get("path"), path, info))
+	return httpx.WriteJSON(w, http.StatusOK, entry(r.URL.Query().Get("path"), path, info))
 }
 
 func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
@@ -173,7 +176,7 @@ func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 		}
 		list = append(list, entry(filepath.Join(shown, d.Name()), filepath.Join(path, d.Name()), info))
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"entries": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"entries": list})
 }
 
 // entry describes a file under the path that the client knows.
@@ -205,12 +208,12 @@ func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	mode, err := queryMode(r.URL.Query(), 0o755)
+	mode, err := httpx.QueryMode(r.URL.Query(), 0o755)
 	if err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return writeJSON(w, http.StatusOK, struct{}{})
+		return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -218,7 +221,7 @@ func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
 	if err := os.Chmod(path, mode); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
@@ -235,7 +238,7 @@ func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", "application/x-tar")
 	if err := tartree.Pack(w, path); err != nil {
-		abort(err)
+		httpx.Abort(err)
 	}
 	return nil
 }
@@ -253,5 +256,5 @@ func (s *Server) putTree(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, result)
+	return httpx.WriteJSON(w, http.StatusOK, result)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // Headers of a piece of a journal.
@@ -27,15 +28,15 @@ func (s *Server) getJournal(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := r.URL.Query()
-	segment, err := queryInt(q, "segment")
+	segment, err := httpx.QueryInt(q, "segment")
 	if err != nil {
 		return err
 	}
-	offset, err := queryInt(q, "offset")
+	offset, err := httpx.QueryInt(q, "offset")
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := queryWait(r)
+	ctx, cancel, err := httpx.QueryWait(r)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (s *Server) getJournal(w http.ResponseWriter, r *http.Request) error {
 	w.WriteHeader(http.StatusOK)
 	next, err := j.copy(ctx, w, http.NewResponseController(w).Flush)
 	if err != nil {
-		abort(err)
+		httpx.Abort(err)
 	}
 	if next > 0 {
 		w.Header().Set(headerNext, strconv.Itoa(next))

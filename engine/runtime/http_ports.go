@@ -1,16 +1,13 @@
 package runtime
 
 import (
-	"context"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 )
 
 // getPort makes the request's connection one to a port of the sandbox.
@@ -22,9 +19,9 @@ func (s *Server) getPort(w http.ResponseWriter, r *http.Request) error {
 	if r.Header.Get("Upgrade") != protocol.PortProtocol {
 		return protocol.Errorf(protocol.Unsupported, "a port is connected only to a client that asks for the upgrade to %s", protocol.PortProtocol)
 	}
-	use := s.lease.port(time.Now())
-	defer use.close()
-	target, err := dialLocal(r.Context(), int(port))
+	use := s.lease.Port(time.Now())
+	defer use.Close()
+	target, err := portforward.DialLocal(r.Context(), int(port))
 	if err != nil {
 		return err
 	}
@@ -43,25 +40,6 @@ func (s *Server) getPort(w http.ResponseWriter, r *http.Request) error {
 		target.Close()
 		return nil
 	}
-	join(r.Context(), conn, target, func() { use.pass(time.Now()) })
+	portforward.Join(r.Context(), conn, target, func() { use.Pass(time.Now()) })
 	return nil
-}
-
-// dialLocal connects to a port of the sandbox: some programs listen only on ::1.
-func dialLocal(ctx context.Context, port int) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second}
-	text := strconv.Itoa(port)
-	conn, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", text))
-	if err != nil && ctx.Err() == nil {
-		if other, otherErr := d.DialContext(ctx, "tcp6", net.JoinHostPort("::1", text)); otherErr == nil {
-			return other, nil
-		}
-	}
-	switch {
-	case err == nil:
-		return conn, nil
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, protocol.Errorf(protocol.Unavailable, "nobody listens on the port %d of the sandbox", port)
-	}
-	return nil, protocol.Errorf(protocol.Unavailable, "the port %d of the sandbox cannot be reached: %v", port, err)
 }

@@ -3,9 +3,9 @@ package runtime
 import (
 	"net/http"
 	"regexp"
-	"strconv"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // processID is what clients may call a process: it stands in addresses and in its environment.
@@ -13,7 +13,7 @@ var processID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
 
 func (s *Server) postProcess(w http.ResponseWriter, r *http.Request) error {
 	var spec protocol.ProcessSpec
-	if err := readJSON(r, &spec); err != nil {
+	if err := httpx.ReadJSON(r, &spec); err != nil {
 		return err
 	}
 	if spec.ID != "" && !processID.MatchString(spec.ID) {
@@ -23,7 +23,7 @@ func (s *Server) postProcess(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusCreated, p.state())
+	return httpx.WriteJSON(w, http.StatusCreated, p.state())
 }
 
 func (s *Server) getProcesses(w http.ResponseWriter, _ *http.Request) error {
@@ -31,7 +31,7 @@ func (s *Server) getProcesses(w http.ResponseWriter, _ *http.Request) error {
 	for _, p := range s.processes.all() {
 		list = append(list, p.state())
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"processes": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"processes": list})
 }
 
 func (s *Server) getProcess(w http.ResponseWriter, r *http.Request) error {
@@ -39,7 +39,7 @@ func (s *Server) getProcess(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, p.state())
+	return httpx.WriteJSON(w, http.StatusOK, p.state())
 }
 
 func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
@@ -47,30 +47,21 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := queryWait(r)
+	ctx, cancel, err := httpx.QueryWait(r)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	q := r.URL.Query()
-	offset, err := queryInt(q, "offset")
+	offset, err := httpx.QueryInt(q, "offset")
 	if err != nil {
 		return err
 	}
-	flush := beginRecords(w, p.spool.first(offset))
-	if err := p.follow(ctx, w, flush, p.spool.first(offset), q.Get("follow") == "1"); err != nil {
-		abort(err)
+	flush := httpx.BeginRecords(w, p.spool.First(offset))
+	if err := p.follow(ctx, w, flush, p.spool.First(offset), q.Get("follow") == "1"); err != nil {
+		httpx.Abort(err)
 	}
 	return nil
-}
-
-// beginRecords starts an answer of output records that begins at an offset.
-func beginRecords(w http.ResponseWriter, offset int64) func() error {
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
-	w.Header().Set(protocol.HeaderOffset, strconv.FormatInt(offset, 10))
-	w.WriteHeader(http.StatusOK)
-	return http.NewResponseController(w).Flush
 }
 
 func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
@@ -78,7 +69,7 @@ func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	offset, err := queryInt(r.URL.Query(), "offset")
+	offset, err := httpx.QueryInt(r.URL.Query(), "offset")
 	if err != nil {
 		return err
 	}
@@ -86,7 +77,7 @@ func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]int64{"offset": n})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]int64{"offset": n})
 }
 
 func (s *Server) postSignal(w http.ResponseWriter, r *http.Request) error {
@@ -97,13 +88,13 @@ func (s *Server) postSignal(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
 		Signal string `json:"signal"`
 	}
-	if err := readJSON(r, &req); err != nil {
+	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
 	if err := p.signal(req.Signal); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) deleteProcess(w http.ResponseWriter, r *http.Request) error {
@@ -116,5 +107,5 @@ func (s *Server) deleteProcess(w http.ResponseWriter, r *http.Request) error {
 	}
 	<-p.done
 	s.processes.remove(p)
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }

@@ -4,12 +4,14 @@ import (
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
 func (s *Server) putService(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("service")
 	var spec protocol.ServiceSpec
-	if err := readJSON(r, &spec); err != nil {
+	if err := httpx.ReadJSON(r, &spec); err != nil {
 		return err
 	}
 	if err := checkService(name, spec); err != nil {
@@ -21,7 +23,7 @@ func (s *Server) putService(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := v.serve(spec, 0)
 	s.persist()
-	return writeJSON(w, http.StatusAccepted, d)
+	return httpx.WriteJSON(w, http.StatusAccepted, d)
 }
 
 func (s *Server) getServices(w http.ResponseWriter, _ *http.Request) error {
@@ -33,7 +35,7 @@ func (s *Server) getServices(w http.ResponseWriter, _ *http.Request) error {
 		}
 		v.mu.Unlock()
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"services": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"services": list})
 }
 
 func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
@@ -41,11 +43,11 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	generation, err := queryInt(r.URL.Query(), "generation")
+	generation, err := httpx.QueryInt(r.URL.Query(), "generation")
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := queryWait(r)
+	ctx, cancel, err := httpx.QueryWait(r)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, forToken(d, callerOf(r).token))
+	return httpx.WriteJSON(w, http.StatusOK, forToken(d, callerOf(r).token))
 }
 
 func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
@@ -63,7 +65,7 @@ func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	generation, err := queryInt(r.URL.Query(), "generation")
+	generation, err := httpx.QueryInt(r.URL.Query(), "generation")
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
 		s.arguments.dropOwner(name + "\x00")
 	}
 	s.persist()
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
@@ -82,20 +84,20 @@ func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := queryWait(r)
+	ctx, cancel, err := httpx.QueryWait(r)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	q := r.URL.Query()
-	offset, err := queryInt(q, "offset")
+	offset, err := httpx.QueryInt(q, "offset")
 	if err != nil {
 		return err
 	}
-	first := v.logs.first(offset)
-	flush := beginRecords(w, first)
-	if _, err := v.logs.copyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
-		abort(err)
+	first := v.logs.First(offset)
+	flush := httpx.BeginRecords(w, first)
+	if _, err := v.logs.CopyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
+		httpx.Abort(err)
 	}
 	return nil
 }
@@ -123,7 +125,7 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 		conn.Close()
 		return nil // the client sent more before it had the answer: nothing sound can follow
 	}
-	f, err := handOver(conn)
+	f, err := unixsocket.HandOver(conn)
 	if err != nil {
 		s.options.Logger.Error("a connection could not be handed over", "error", err)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 func (s *Server) getSessions(w http.ResponseWriter, _ *http.Request) error {
@@ -13,13 +14,13 @@ func (s *Server) getSessions(w http.ResponseWriter, _ *http.Request) error {
 	for _, v := range s.sessions.all() {
 		list = append(list, protocol.SessionInfo{ID: v.ID, Kind: v.Kind, CreatedUnix: v.Created})
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"sessions": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"sessions": list})
 }
 
 func (s *Server) putSession(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	var spec protocol.SessionSpec
-	if err := readJSON(r, &spec); err != nil {
+	if err := httpx.ReadJSON(r, &spec); err != nil {
 		return err
 	}
 	if err := checkSession(id, spec); err != nil {
@@ -32,7 +33,7 @@ func (s *Server) putSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.persist()
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) error {
@@ -40,5 +41,5 @@ func (s *Server) deleteSession(w http.ResponseWriter, r *http.Request) error {
 		return protocol.Errorf(protocol.NotFound, "there is no session %q", r.PathValue("id"))
 	}
 	s.persist()
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -28,7 +29,7 @@ func (s *Server) getTokens(w http.ResponseWriter, r *http.Request) error {
 		u := use[list[i].ID]
 		list[i].Use = &u
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"tokens": list})
+	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"tokens": list})
 }
 
 func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
@@ -37,7 +38,7 @@ func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var t protocol.Token
-	if err := readJSON(r, &t); err != nil {
+	if err := httpx.ReadJSON(r, &t); err != nil {
 		return err
 	}
 	id := r.PathValue("id")
@@ -55,7 +56,7 @@ func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	v.tellTokens()
 	s.persist()
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
@@ -69,7 +70,7 @@ func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
 	v.tellTokens()
 	s.arguments.dropOwner(argumentsOwner(v.name, r.PathValue("id")))
 	s.persist()
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
 // forToken leaves out of a description what a token may not call.

@@ -6,13 +6,15 @@ import (
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/watch"
 )
 
 // maxWatches is how many there may be at a time: a kernel has few to give.
 const maxWatches = 32
 
 // watches count what is being watched.
-type watches struct{ slots slots }
+type watches struct{ slots watch.Slots }
 
 // getWatch tells what happens to a path until the client goes, or its time is over.
 func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
@@ -24,20 +26,20 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	if q.Has("wait") {
 		cancel()
-		if ctx, cancel, err = queryWait(r); err != nil {
+		if ctx, cancel, err = httpx.QueryWait(r); err != nil {
 			return err
 		}
 	}
 	defer cancel()
-	if !s.watches.slots.take(maxWatches) {
+	if !s.watches.slots.Take(maxWatches) {
 		return protocol.Errorf(protocol.Unavailable, "%d watches are open on the machine; close one", maxWatches)
 	}
-	defer s.watches.slots.give()
-	t, err := watchTree(q.Get("path"), path, q.Get("recursive") == "1")
+	defer s.watches.slots.Give()
+	t, err := watch.New(q.Get("path"), path, q.Get("recursive") == "1")
 	if err != nil {
 		return err
 	}
-	defer t.close()
+	defer t.Close()
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("X-Accel-Buffering", "no")
 	flush := http.NewResponseController(w).Flush
@@ -47,7 +49,7 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
 		return nil // the client is gone
 	}
 	if flush() == nil {
-		_ = t.run(ctx, tell, flush) // what it returns is the client's going
+		_ = t.Run(ctx, tell, flush) // what it returns is the client's going
 	}
 	return nil
 }

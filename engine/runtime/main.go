@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 )
 
@@ -65,7 +67,7 @@ func run(log *slog.Logger, w Worker) error {
 	if err := json.Unmarshal([]byte(os.Getenv(loader.BootVariable)), &boot); err != nil {
 		return fmt.Errorf("%s is not valid: %w; this program is started by the loader", loader.BootVariable, err)
 	}
-	gate, err := ParseGate(os.Getenv(GateVariable))
+	forward, err := portforward.Parse(os.Getenv(portforward.Variable))
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func run(log *slog.Logger, w Worker) error {
 		return err
 	}
 	o := optionsOf(boot)
-	o.Gate = gate
+	o.Forward = forward
 	o.Logger, o.Worker, o.WorkerEntry = log, w.Files, w.Entry
 	if boot.Cache != "" && w.Compiled != "" {
 		o.WorkerCompiled, o.WorkerCompiledSHA256 = filepath.Join(boot.Cache, w.Compiled), boot.Trusted[w.Compiled]
@@ -109,7 +111,7 @@ func inherit(fd uintptr) (net.Listener, error) {
 
 func optionsOf(boot loader.Boot) Options {
 	o := Options{Version: version(), AdminSHA256: boot.AdminSHA256, Machine: boot.Machine, Python: boot.Python,
-		Listen: boot.Listen, Roots: boot.Roots, Scratch: boot.Scratch, Sockets: boot.Sockets, Exclusive: true, FirstLease: seconds(boot.BootSeconds)}
+		Listen: boot.Listen, Roots: boot.Roots, Scratch: boot.Scratch, Sockets: boot.Sockets, Exclusive: true, FirstLease: httpx.Seconds(boot.BootSeconds)}
 	if boot.EndUnix > 0 {
 		o.HardEnd = time.Unix(boot.EndUnix, 0)
 	}

@@ -8,12 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/loaderconn"
 )
 
 var (
@@ -65,7 +66,7 @@ func (a *asker) gone() bool {
 // leads out of the machine.
 func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 	var req protocol.ParkRequest
-	if err := readJSON(r, &req); err != nil {
+	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
 	if !parkID.MatchString(req.ID) {
@@ -92,10 +93,10 @@ func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.syncDisks()
-	p.until = time.Now().Add(min(orDefault(seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
-	p.asker = asker{file: p.file("here"), limit: int(seconds(req.AskerSeconds) / parkTick)}
+	p.until = time.Now().Add(min(orDefault(httpx.Seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
+	p.asker = asker{file: p.file("here"), limit: int(httpx.Seconds(req.AskerSeconds) / parkTick)}
 	w.Header().Set("Connection", "close")
-	err = writeJSON(w, http.StatusOK, answer)
+	err = httpx.WriteJSON(w, http.StatusOK, answer)
 	_ = http.NewResponseController(w).Flush()
 	go p.stay()
 	return err
@@ -106,7 +107,7 @@ func (p *oneParking) goOn() {
 	p.s.freezer.end()
 	if p.s.parked.Load() {
 		now := time.Now()
-		p.s.lease.extend(now, now.Sub(p.since))
+		p.s.lease.Extend(now, now.Sub(p.since))
 		p.s.parked.Store(false) // not before: the lease is judged from here on
 	}
 	p.end()
@@ -202,13 +203,9 @@ func (p *oneParking) file(kind string) string { return filepath.Join(p.dir, kind
 // leave closes the sockets that lead out, and says so by a file.
 func (p *oneParking) leave() error {
 	p.s.door.close()
-	p.s.closeGates()
-	if g := p.s.options.Gate; g != nil { // what is open under a name has to have it when it goes on
-		for _, port := range g.Ports {
-			_ = os.Remove(filepath.Join(g.Dir, strconv.Itoa(port)))
-		}
-	}
-	if err := tellLoader(p.s.options.Loader, []byte(`{"t":"park"}`), nil); err != nil {
+	p.s.forwarder.Close()
+	p.s.forwarder.RemoveSockets() // what is open under a name has to have it when it goes on
+	if err := loaderconn.Ask(p.s.options.Loader, []byte(`{"t":"park"}`), nil); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(p.dir, p.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -259,7 +256,7 @@ func (p *oneParking) come(r protocol.Renewal) error {
 	if r.Copy {
 		p.s.renew(r)
 	}
-	if err := p.s.openGates(); err != nil {
+	if err := p.s.forwarder.Open(); err != nil {
 		return err
 	}
 	said := map[string]any{"t": "listen"}

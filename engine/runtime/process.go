@@ -11,9 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/redact"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
+	"github.com/seer-engine/seer/engine/runtime/internal/spool"
 )
 
 const (
@@ -35,7 +37,7 @@ type process struct {
 	spec     protocol.ProcessSpec
 	command  exec.Cmd // how it is started
 	activity string   // file that says whether it is use of the machine; empty = it is
-	spool    *spool
+	spool    *spool.Spool
 	stdin    *stdin
 	terminal *os.File      // the near end
 	done     chan struct{} // it has ended, and so has its output
@@ -88,7 +90,7 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	if err != nil {
 		return nil, err
 	}
-	p.command = exec.Cmd{Path: program, Args: argv, Env: env, Dir: dir, SysProcAttr: processAttr()}
+	p.command = exec.Cmd{Path: program, Args: argv, Env: env, Dir: dir, SysProcAttr: spawn.ChildAttr()}
 	p.info = protocol.Process{ID: id, Name: spec.Name, Argv: argv, State: protocol.ProcessRunning,
 		StartedUnix: time.Now().Unix(), Background: spec.Background}
 	if p.spool, err = p.newSpool(s.scratch, spec.Background); err != nil {
@@ -96,10 +98,10 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	}
 	outputs, err := p.start(s.spawner)
 	if err != nil {
-		p.spool.close()
+		p.spool.Close()
 		return nil, err
 	}
-	go p.live(s, outputs, newScrubber(cfg.Secrets))
+	go p.live(s, outputs, redact.New(cfg.Secrets))
 	return p, nil
 }
 
@@ -126,14 +128,14 @@ func argvOf(spec protocol.ProcessSpec) ([]string, error) {
 	return []string{shell, "-c", spec.Shell}, nil
 }
 
-func (p *process) newSpool(dir string, background bool) (*spool, error) {
+func (p *process) newSpool(dir string, background bool) (*spool.Spool, error) {
 	switch {
 	case background:
-		return newSpool(dir, keepOutput, 0)
+		return spool.New(dir, keepOutput, 0)
 	case p.spec.PTY != nil:
-		return newSpool(dir, 0, maxAheadTerminal)
+		return spool.New(dir, 0, maxAheadTerminal)
 	}
-	return newSpool(dir, 0, maxAhead)
+	return spool.New(dir, 0, maxAhead)
 }
 
 func (p *process) expire() {
@@ -150,8 +152,8 @@ func (p *process) expire() {
 // kill kills the process and everything it started.
 func (p *process) kill() error {
 	p.stop()
-	p.spool.release()
-	return killTree(p.root(), p.cookie)
+	p.spool.Release()
+	return proc.KillTree(p.root(), p.cookie)
 }
 
 // root is the process's pid while it cannot have been given to another one.
@@ -174,40 +176,22 @@ func (p *process) signal(name string) error {
 	case sig == syscall.SIGTERM:
 		p.stop()
 	}
-	return signalTree(p.root(), p.cookie, sig)
+	return proc.SignalTree(p.root(), p.cookie, sig)
 }
 
 func (p *process) finish() {
 	p.mu.Lock()
 	p.info.State = protocol.ProcessExited
 	p.info.EndedUnix = time.Now().Unix()
-	p.info.ExitCode, p.info.Signal = exitOf(p.cmd)
+	p.info.ExitCode, p.info.Signal = spawn.ExitStatus(p.cmd)
 	if p.info.TimedOut {
 		p.info.ExitCode = 124
 	}
-	p.info.OutputBytes = p.spool.bytes()
+	p.info.OutputBytes = p.spool.Size()
 	data, _ := json.Marshal(p.info) // plain data
 	p.mu.Unlock()
-	p.spool.end(data)
+	p.spool.End(data)
 	close(p.done)
-}
-
-// exitOf is the exit code of a command that has ended, and the signal that ended it.
-func exitOf(cmd *exec.Cmd) (code int, signal string) {
-	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if status.Signaled() {
-		return 128 + int(status.Signal()), signalName(status.Signal())
-	}
-	return status.ExitStatus(), ""
-}
-
-// signalName is the name without SIG, as clients send it.
-func signalName(sig syscall.Signal) string {
-	name := unix.SignalName(sig)
-	if len(name) > 3 {
-		return name[3:]
-	}
-	return sig.String()
 }
 
 func (p *process) state() protocol.Process {
@@ -215,7 +199,7 @@ func (p *process) state() protocol.Process {
 	defer p.mu.Unlock()
 	info := p.info
 	if info.State == protocol.ProcessRunning {
-		info.OutputBytes = p.spool.bytes()
+		info.OutputBytes = p.spool.Size()
 	}
 	return info
 }
@@ -225,7 +209,7 @@ func (p *process) follow(ctx context.Context, w io.Writer, flush func() error, o
 	p.mu.Lock()
 	p.followers++
 	p.mu.Unlock()
-	end, err := p.spool.copyTo(ctx, w, flush, offset, follow)
+	end, err := p.spool.CopyTo(ctx, w, flush, offset, follow)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followers--

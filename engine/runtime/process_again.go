@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
 const (
@@ -65,7 +66,7 @@ func (p *process) stop() {
 func (p *process) startAgain(s *Server, pause time.Duration) ([]*os.File, bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for code, _ := exitOf(p.cmd); ; pause = min(2*pause, lastPause) {
+	for code, _ := spawn.ExitStatus(p.cmd); ; pause = min(2*pause, lastPause) {
 		select {
 		case <-p.enough:
 			return nil, false
@@ -101,7 +102,7 @@ func (p *process) startAgain(s *Server, pause time.Duration) ([]*os.File, bool) 
 
 // note writes a line of ours between those of the process.
 func (p *process) note(format string, values ...any) {
-	_, _ = io.WriteString(p.spool.stream(protocol.RecordStderr), "seer: "+fmt.Sprintf(format, values...)+"\n") // a spool takes all
+	_, _ = io.WriteString(p.spool.Stream(protocol.RecordStderr), "seer: "+fmt.Sprintf(format, values...)+"\n") // a spool takes all
 }
 
 // use reports whether the process is use of the machine now, and when it last was.

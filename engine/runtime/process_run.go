@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/redact"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
 // start starts the command, and makes its stdin at first. What it returns are the near
 // ends of stdout and stderr, or that of its terminal.
-func (p *process) start(sp *spawner) (outputs []*os.File, err error) {
+func (p *process) start(sp *spawn.Spawner) (outputs []*os.File, err error) {
 	cmd := p.command
 	var far []*os.File // the process's
 	defer func() {
@@ -37,7 +41,7 @@ func (p *process) start(sp *spawner) (outputs []*os.File, err error) {
 	if err != nil {
 		return outputs, err
 	}
-	if err := sp.start(&cmd); err != nil {
+	if err := sp.Start(&cmd); err != nil {
 		return outputs, startError(&cmd, err)
 	}
 	p.mu.Lock()
@@ -74,7 +78,7 @@ func startError(cmd *exec.Cmd, err error) error {
 }
 
 // live sees the process through to its end, and starts it again where that is wanted.
-func (p *process) live(s *Server, outputs []*os.File, scrub *scrubber) {
+func (p *process) live(s *Server, outputs []*os.File, scrub *redact.Redactor) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
 		p.run(outputs, scrub)
@@ -93,14 +97,14 @@ func (p *process) live(s *Server, outputs []*os.File, scrub *scrubber) {
 }
 
 // run waits for the command and for its output.
-func (p *process) run(outputs []*os.File, scrub *scrubber) {
+func (p *process) run(outputs []*os.File, scrub *redact.Redactor) {
 	var copies sync.WaitGroup
 	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr}[:len(outputs)] {
-		w := scrub.writer(p.spool.stream(kind))
+		w := scrub.Writer(p.spool.Stream(kind))
 		copies.Go(func() { p.copyOutput(w, outputs[i]) })
 	}
 	if p.spec.TimeoutSeconds > 0 {
-		t := time.AfterFunc(seconds(p.spec.TimeoutSeconds), p.expire)
+		t := time.AfterFunc(httpx.Seconds(p.spec.TimeoutSeconds), p.expire)
 		defer t.Stop()
 	}
 	_ = p.cmd.Wait() // the state says it all
@@ -113,14 +117,14 @@ func (p *process) run(outputs []*os.File, scrub *scrubber) {
 	p.stdin.close()
 	copies.Wait()
 	if p.spec.PTY != nil { // what is left of the session loses its terminal
-		_ = signalTree(0, p.cookie, syscall.SIGHUP)
+		_ = proc.SignalTree(0, p.cookie, syscall.SIGHUP)
 	}
 }
 
 // copyOutput copies until the pipe is closed, or the process has ended and the
 // pipe is empty. What a grandchild writes later is read and dropped, so that it
 // is not killed by a closed pipe.
-func (p *process) copyOutput(w *scrubWriter, r *os.File) {
+func (p *process) copyOutput(w *redact.Writer, r *os.File) {
 	_, err := io.Copy(w, onlyReader{r})
 	for end := time.Now().Add(pipeGrace); errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(end); {
 		_ = r.SetReadDeadline(time.Now().Add(pipeQuiet))
@@ -129,7 +133,7 @@ func (p *process) copyOutput(w *scrubWriter, r *os.File) {
 			break
 		}
 	}
-	_ = w.flush()
+	_ = w.Flush()
 	if errors.Is(err, os.ErrDeadlineExceeded) && p.spec.PTY == nil {
 		_ = r.SetReadDeadline(time.Time{})
 		go func() {

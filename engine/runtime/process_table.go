@@ -73,7 +73,7 @@ func (t *processes) remove(p *process) {
 	t.mu.Lock()
 	t.list = slices.DeleteFunc(t.list, func(q *process) bool { return p == q })
 	t.mu.Unlock()
-	p.spool.close()
+	p.spool.Close()
 }
 
 // tidy kills what was abandoned and forgets what ended long ago.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
 // journalOf is the folder of a service's journal. It outlives its workers, and the
@@ -162,7 +163,7 @@ func (w *worker) bequeath(ctx context.Context) ([]protocol.Call, error) {
 	if err := w.send(controlLine{Kind: "leaving"}, nil); err != nil {
 		return nil, err
 	}
-	near, far, err := socketPair()
+	near, far, err := unixsocket.Pair()
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // renew makes this machine another one than that whose memory it has: other keys, another
@@ -11,13 +12,11 @@ import (
 func (s *Server) renew(r protocol.Renewal) {
 	s.admin.Store(&r.AdminSHA256)
 	now := time.Now()
-	s.lease.mu.Lock()
-	s.lease.kind, s.lease.idle, s.lease.lastUse, s.lease.hard = protocol.LeaseBoot, 0, now, time.Time{}
-	s.lease.end = now.Add(orDefault(seconds(r.BootSeconds), s.options.FirstLease))
+	var hard time.Time
 	if r.EndUnix > 0 {
-		s.lease.hard = time.Unix(r.EndUnix, 0)
+		hard = time.Unix(r.EndUnix, 0)
 	}
-	s.lease.mu.Unlock()
+	s.lease.Replace(now, orDefault(httpx.Seconds(r.BootSeconds), s.options.FirstLease), hard)
 	for _, v := range s.sessions.all() {
 		s.sessions.remove(v.ID)
 	}
@@ -48,21 +47,4 @@ func (v *service) renew(hash string) {
 			v.server.options.Logger.Error("a worker was not told that it is a copy", "service", v.name, "error", err)
 		}
 	}
-}
-
-// closeGates closes the ways through the gate, and what goes over them.
-func (s *Server) closeGates() {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	for _, l := range s.gates {
-		l.Close()
-	}
-	s.gates = nil
-}
-
-func (s *Server) openGates() (err error) {
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	s.gates, err = s.options.Gate.open(s.options.Logger)
-	return err
 }

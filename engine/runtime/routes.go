@@ -6,10 +6,8 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
-
-// handler answers a request, or says why not.
-type handler = func(http.ResponseWriter, *http.Request) error
 
 // route is one kind of request: who may send it, what it does to the machine, and what
 // answers it.
@@ -17,7 +15,7 @@ type route struct {
 	pattern string
 	access  access
 	effect  effect
-	answer  handler
+	answer  httpx.Handler
 }
 
 // effect is what a request means for the machine.
@@ -109,7 +107,7 @@ func (s *Server) answering(r route) http.Handler {
 	}
 	return s.guard(r.access, func(w http.ResponseWriter, r *http.Request) {
 		if err := answer(w, r); err != nil {
-			writeError(w, err)
+			httpx.WriteError(w, err)
 		}
 	})
 }
@@ -123,9 +121,9 @@ func marked(next http.Handler) http.Handler {
 }
 
 // used counts a request as use of the machine.
-func (s *Server) used(h handler) handler {
+func (s *Server) used(h httpx.Handler) httpx.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		defer s.lease.begin()()
+		defer s.lease.Begin()()
 		return h(w, r)
 	}
 }

@@ -18,31 +18,35 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/engine/runtime/internal/lease"
+	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
 // Options are what a runtime is told when it starts.
 type Options struct {
 	Version              string
-	AdminSHA256          string            // hex; see protocol.HashToken
-	Machine              string            // value of SEER_MACHINE
-	Python               string            // the interpreter, where the configuration names none
-	Roots                map[string]string // well-known folder → real one
-	Scratch              string            // an existing private folder; a folder of its own is made below it
-	HardEnd              time.Time         // zero = none
-	FirstLease           time.Duration     // until a client takes a lease; 0 = 2 minutes
-	Listen               string            // unix:/path, where it can be parked
-	Loader               *os.File          // a socket on which the loader hears; nil = there is none
-	Sockets              string            // an existing folder for sockets of workers; empty = Scratch
-	Memory               *os.File          // survives the runtime; nil = nothing is remembered
-	Life                 *os.File          // a pipe that ends with the machine, and workers with it; nil = they end with this program
-	Worker               fs.FS             // the worker's Python files
-	WorkerEntry          string            // the one to start
-	WorkerCompiled       string            // a ZIP file with bytecode of the worker; it may be missing
-	WorkerCompiledSHA256 string            // hex; a file with another one is not used
-	Linger               time.Duration     // how long a foreground process outlives its follower; 0 = 30 s
-	Exclusive            bool              // everything below this process belongs to the machine and ends with it
-	Gate                 *Gate             // the ways in and out of a network of its own; nil = none
-	Logger               *slog.Logger      // nil = nothing is logged
+	AdminSHA256          string              // hex; see protocol.HashToken
+	Machine              string              // value of SEER_MACHINE
+	Python               string              // the interpreter, where the configuration names none
+	Roots                map[string]string   // well-known folder → real one
+	Scratch              string              // an existing private folder; a folder of its own is made below it
+	HardEnd              time.Time           // zero = none
+	FirstLease           time.Duration       // until a client takes a lease; 0 = 2 minutes
+	Listen               string              // unix:/path, where it can be parked
+	Loader               *os.File            // a socket on which the loader hears; nil = there is none
+	Sockets              string              // an existing folder for sockets of workers; empty = Scratch
+	Memory               *os.File            // survives the runtime; nil = nothing is remembered
+	Life                 *os.File            // a pipe that ends with the machine, and workers with it; nil = they end with this program
+	Worker               fs.FS               // the worker's Python files
+	WorkerEntry          string              // the one to start
+	WorkerCompiled       string              // a ZIP file with bytecode of the worker; it may be missing
+	WorkerCompiledSHA256 string              // hex; a file with another one is not used
+	Linger               time.Duration       // how long a foreground process outlives its follower; 0 = 30 s
+	Exclusive            bool                // everything below this process belongs to the machine and ends with it
+	Forward              *portforward.Config // the ways in and out of a network of its own; nil = none
+	Logger               *slog.Logger        // nil = nothing is logged
 }
 
 // Server is the runtime. It is an http.Handler; [Server.Serve] also keeps the
@@ -52,25 +56,24 @@ type Server struct {
 	scratch    string
 	code       workerCode
 	handler    http.Handler
-	spawner    *spawner
+	spawner    *spawn.Spawner
 	life       *os.File // the end of a pipe that workers watch
 	alive      *os.File // its other one, where it is ours
 	arguments  arguments
 	memory     memory
-	lease      lease
+	lease      *lease.Lease
+	reporter   *lease.Reporter
 	processes  processes
 	services   services
 	sessions   sessions
 	watches    watches
 	freezer    freezer
 	door       door
-	gate       sync.Mutex
-	gates      []net.Listener // the ends of ports and of the proxy that are inside
+	forwarder  *portforward.Forwarder // the ends of ports and of the proxy that are inside
 	admin      atomic.Pointer[string]
 	parked     atomic.Bool
 	prover     atomic.Pointer[stillness] // the last
 	links      *resumable.Server
-	telling    sync.Mutex    // of the lease to the loader
 	patience   time.Duration // for the body of a request that is refused; tests set 0, which is no limit
 	started    int64         // of the first runtime of the machine
 	born       time.Time     // of this one
@@ -92,10 +95,11 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	now := time.Now()
-	s := &Server{options: o, spawner: newSpawner(), life: o.Life, memory: memory{f: o.Memory},
+	s := &Server{options: o, spawner: spawn.New(), life: o.Life, memory: memory{f: o.Memory},
 		started: now.Unix(), born: now, patience: refusalPatience, over: make(chan struct{}), services: services{table: map[string]*service{}},
 		arguments: arguments{quota: quota{most: defaultArgumentBytes()}},
-		lease:     lease{kind: protocol.LeaseBoot, end: now.Add(o.FirstLease), hard: o.HardEnd, lastUse: now}}
+		lease:     lease.New(now, o.FirstLease, o.HardEnd), forwarder: portforward.New(o.Forward, o.Logger)}
+	s.reporter = lease.NewReporter(s.lease, o.Loader, o.Logger)
 	s.configured.Store(&protocol.Config{})
 	s.admin.Store(&o.AdminSHA256)
 	s.links = resumable.NewServer(resumable.ServerOptions{})
@@ -128,7 +132,7 @@ func (s *Server) prepare() error {
 			return err
 		}
 	}
-	if err := s.openGates(); err != nil {
+	if err := s.forwarder.Open(); err != nil {
 		return err
 	}
 	if !again {
@@ -153,7 +157,7 @@ func (s *Server) settle(before string) error {
 func (s *Server) resume(saved savedState) error {
 	s.options.Logger.Warn("the runtime was started again", "services", len(saved.Services))
 	s.configured.Store(&saved.Config)
-	s.lease.kind, s.lease.end, s.lease.idle, s.lease.lastUse = saved.LeaseKind, saved.LeaseEnd, saved.LeaseIdle, saved.LastUse
+	s.lease.Restore(lease.State{Kind: saved.LeaseKind, End: saved.LeaseEnd, Idle: saved.LeaseIdle, LastUse: saved.LastUse})
 	s.started = saved.StartedUnix
 	s.sessions.resume(saved.Sessions)
 	if saved.Frozen {
@@ -167,11 +171,10 @@ func (s *Server) resume(saved savedState) error {
 func (s *Server) persist() {
 	s.saving.Lock()
 	defer s.saving.Unlock()
-	s.lease.mu.Lock()
-	state := savedState{Config: *s.configured.Load(), LeaseKind: s.lease.kind, LeaseEnd: s.lease.end,
-		LeaseIdle: s.lease.idle, LastUse: s.lease.lastUse, StartedUnix: s.started, Scratch: s.scratch,
+	lease := s.lease.State()
+	state := savedState{Config: *s.configured.Load(), LeaseKind: lease.Kind, LeaseEnd: lease.End,
+		LeaseIdle: lease.Idle, LastUse: lease.LastUse, StartedUnix: s.started, Scratch: s.scratch,
 		Sessions: s.sessions.all(), Frozen: s.freezer.is()}
-	s.lease.mu.Unlock()
 	for _, v := range s.services.all() {
 		if saved := v.saved(); saved != nil {
 			state.Services = append(state.Services, saved)
@@ -249,11 +252,11 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			now := time.Now()
 			s.arguments.tidy(now)
 			if !s.parked.Load() { // asked first: its end has extended the lease by then
-				s.lease.unheard(now, last)
-				if why := s.lease.ended(now, s.busy()); why != "" {
+				s.lease.ExcuseStandstill(now, last)
+				if why := s.lease.Ended(now, s.busy()); why != "" {
 					s.End(why)
 				}
-				s.tellLease(now)
+				s.reporter.Report(now)
 			}
 			last = now
 			if s.options.Exclusive && os.Getppid() != parent {
@@ -267,20 +270,20 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 // it by a file was last use when it wrote that, not when it was last believed.
 func (s *Server) busy() bool {
 	now := time.Now()
-	busy, _ := s.lease.used(now)
+	busy, _ := s.lease.Used(now)
 	for _, v := range s.services.all() {
 		works := v.isLoading()
 		for _, w := range v.workers() {
-			s.lease.touch(w.lastUse())
+			s.lease.Touch(w.lastUse())
 			works = works || w.busy()
 		}
 		if works {
 			busy = true
-			s.lease.touch(now)
+			s.lease.Touch(now)
 		}
 	}
 	running, last := s.processes.use()
-	s.lease.touch(last)
+	s.lease.Touch(last)
 	return busy || running
 }
 
@@ -298,16 +301,16 @@ func (s *Server) endProcesses() {
 	if s.options.Machine != "" {
 		cookie = machineVariable + "=" + s.options.Machine
 	}
-	if err := killTree(os.Getpid(), cookie); err != nil {
+	if err := proc.KillTree(os.Getpid(), cookie); err != nil {
 		s.options.Logger.Error("the processes of the machine could not be ended", "error", err)
 	}
 }
 
 func (s *Server) cleanUp() {
-	s.spawner.close()
+	s.spawner.Close()
 	s.arguments.close()
 	s.code.close()
-	s.closeGates()
+	s.forwarder.Close()
 	if s.alive != nil {
 		s.alive.Close()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/spool"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,7 +27,7 @@ const (
 type service struct {
 	name   string
 	server *Server
-	logs   *spool
+	logs   *spool.Spool
 
 	mu       sync.Mutex
 	last     int // the generation given out last

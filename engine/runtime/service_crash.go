@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // patience is how long the loading may take.
 func (g *generation) patience() time.Duration {
 	if g.spec.LoadTimeoutSeconds > 0 {
-		return seconds(g.spec.LoadTimeoutSeconds)
+		return httpx.Seconds(g.spec.LoadTimeoutSeconds)
 	}
 	return defaultLoadTimeout
 }

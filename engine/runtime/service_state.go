@@ -150,5 +150,5 @@ func (v *service) remove() {
 		wg.Go(w.kill)
 	}
 	wg.Wait()
-	v.logs.close()
+	v.logs.Close()
 }

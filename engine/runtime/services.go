@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/spool"
 )
 
 var serviceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
@@ -47,7 +48,7 @@ func (t *services) obtain(s *Server, name string) (*service, error) {
 	if v := t.table[name]; v != nil {
 		return v, nil
 	}
-	logs, err := openSpool(filepath.Join(s.scratch, "logs-"+name), keepLogs)
+	logs, err := spool.Open(filepath.Join(s.scratch, "logs-"+name), keepLogs)
 	if err != nil {
 		return nil, fmt.Errorf("the log of the service %s: %w", name, err)
 	}
@@ -76,7 +77,7 @@ func (t *services) remove(name string) error {
 		return protocol.Errorf(protocol.NotFound, "there is no service %q", name)
 	}
 	v.remove()
-	v.logs.remove()
+	v.logs.Remove()
 	return nil
 }
 

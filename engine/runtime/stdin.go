@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 // stdin is the input of a process. Clients count bytes, so that a repeated
@@ -50,7 +51,7 @@ func (s *stdin) write(ctx context.Context, offset int64, r io.Reader, eof bool) 
 		_ = s.w.SetWriteDeadline(time.Time{})
 		return s.offset, ctx.Err()
 	}
-	if err != nil && isClosedPipe(err) {
+	if err != nil && osfile.IsClosedPipe(err) {
 		s.shut()
 		return s.offset, errNotReading
 	}

@@ -12,6 +12,10 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/loaderconn"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
 // stillness is a time in which nothing of the machine moves but the runtime and the loader,
@@ -41,7 +45,7 @@ func (h *stillness) begin() (answer protocol.Frozen, err error) {
 	if n := answer.NotFrozen; len(n) > 0 {
 		return answer, protocol.Errorf(protocol.Conflict, "process %d (%s) does not stand still: %s; end it", n[0].Pid, n[0].Name, n[0].Why)
 	}
-	if err := tellLoader(h.s.options.Loader, []byte(`{"t":"hold"}`), nil); err != nil {
+	if err := loaderconn.Ask(h.s.options.Loader, []byte(`{"t":"hold"}`), nil); err != nil {
 		return answer, protocol.Errorf(protocol.Conflict, "the machine does not stand still: %v; end that process", err)
 	}
 	h.holds.Store(true)
@@ -50,14 +54,11 @@ func (h *stillness) begin() (answer protocol.Frozen, err error) {
 
 func (h *stillness) end() {
 	h.holds.Store(false)
-	h.s.telling.Lock()
-	err := tellLoader(h.s.options.Loader, []byte(`{"t":"release"}`), nil)
-	h.s.lease.tell(time.Time{}) // the loader has forgotten it
-	h.s.telling.Unlock()
+	err := h.s.reporter.Reset(func() error { return loaderconn.Ask(h.s.options.Loader, []byte(`{"t":"release"}`), nil) })
 	if err != nil {
 		h.s.options.Logger.Error("processes of the machine are still held", "error", err)
 	}
-	continueInOrder(h.stopped)
+	proc.Continue(h.stopped)
 }
 
 // listen makes the machine's socket anew. The loader hears what is said of it.
@@ -66,11 +67,11 @@ func (h *stillness) listen(said map[string]any) error {
 	if err != nil {
 		return err
 	}
-	l, err := listenUnix(h.dir, h.name)
+	l, err := unixsocket.Listen(h.dir, h.name)
 	if err != nil {
 		return err
 	}
-	if err := tellLoader(h.s.options.Loader, message, l); err != nil {
+	if err := loaderconn.Ask(h.s.options.Loader, message, l); err != nil {
 		l.Close()
 		return err
 	}
@@ -118,7 +119,7 @@ func (s *Server) postProof(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
 	w.Header().Set("Connection", "close")
 	var q parking.Question
-	if err := readJSON(r, &q); err != nil {
+	if err := httpx.ReadJSON(r, &q); err != nil {
 		return err
 	}
 	h := s.prover.Load()
@@ -129,7 +130,7 @@ func (s *Server) postProof(w http.ResponseWriter, r *http.Request) error {
 		go s.standStillAgain(h)
 		return protocol.Errorf(protocol.Conflict, "something moves in the machine; ask again on the socket that it makes now")
 	}
-	err := writeJSON(w, http.StatusOK, parking.Answer(h.key, h.id, q))
+	err := httpx.WriteJSON(w, http.StatusOK, parking.Answer(h.key, h.id, q))
 	_ = http.NewResponseController(w).Flush()
 	h.once.Do(func() { close(h.proven) })
 	return err

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"os/exec"
@@ -9,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
 // maxSize is how many rows and columns a terminal may have.
@@ -30,7 +34,7 @@ func (p *process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) 
 	}
 	defer master.Close()
 	far = []*os.File{slave}
-	if p.terminal, err = again(master); err != nil {
+	if p.terminal, err = osfile.Duplicate(master); err != nil {
 		return nil, far, err
 	}
 	near = []*os.File{p.terminal}
@@ -38,14 +42,14 @@ func (p *process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) 
 		return near, far, err
 	}
 	if p.spec.Stdin {
-		w, err := again(master)
+		w, err := osfile.Duplicate(master)
 		if err != nil {
 			return near, far, err
 		}
 		p.stdin = &stdin{w: w, terminal: true}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = terminalAttr()
+	cmd.SysProcAttr = spawn.TerminalAttr()
 	return near, far, nil
 }
 
@@ -57,7 +61,7 @@ func (p *process) setSize(rows, cols int) error {
 	cerr := raw.Control(func(fd uintptr) {
 		err = unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(cols)})
 	})
-	return firstOf(cerr, err)
+	return cmp.Or(cerr, err)
 }
 
 // resize tells the terminal its size; whoever runs in it gets SIGWINCH.
@@ -84,11 +88,11 @@ func (s *Server) postResize(w http.ResponseWriter, r *http.Request) error {
 		Rows int `json:"rows"`
 		Cols int `json:"cols"`
 	}
-	if err := readJSON(r, &req); err != nil {
+	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
 	if err := p.resize(req.Rows, req.Cols); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }

@@ -7,10 +7,12 @@ import (
 	goruntime "runtime"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
-	return writeJSON(w, http.StatusOK, s.usage(r.Context()))
+	return httpx.WriteJSON(w, http.StatusOK, s.usage(r.Context()))
 }
 
 // usage is what the machine uses. What cannot be known is left out.
@@ -35,7 +37,7 @@ func diskUsage(shown, path string) (protocol.DiskUsage, bool) {
 		return protocol.DiskUsage{}, false
 	}
 	defer f.Close()
-	total, free, err := diskOf(f)
+	total, free, err := osfile.Space(f)
 	return protocol.DiskUsage{Path: shown, Bytes: int64(total), Free: int64(free)}, err == nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
 // clockTicks is the unit of times in /proc/PID/stat: the kernel's USER_HZ, which is 100
@@ -20,8 +21,8 @@ func (s *Server) systemUsage(u *protocol.Usage) {
 		u.Load = parseLoad(string(data))
 	}
 	var pids map[int]bool
-	if t, err := processTable(); err == nil {
-		pids = t.machine(s.topPid(), s.cookie())
+	if t, err := proc.Read(); err == nil {
+		pids = t.Machine(s.topPid(), s.cookie())
 	}
 	u.Processes = len(pids)
 	for pid := range pids {
@@ -46,24 +47,6 @@ func (s *Server) systemUsage(u *protocol.Usage) {
 	if n, ok := group.cpuSeconds(); ok {
 		u.CPUSeconds = n
 	}
-}
-
-// machine are the processes of the machine: what is below the loader or carries the
-// cookie, the runtime, and the loader itself.
-func (t table) machine(top int, cookie string) map[int]bool {
-	roots := map[int]bool{top: true, os.Getpid(): true}
-	for pid := range t {
-		if cookie != "" && hasVariable(pid, cookie) {
-			roots[pid] = true
-		}
-	}
-	found := map[int]bool{}
-	for pid := range t {
-		if t.below(pid, roots) {
-			found[pid] = true
-		}
-	}
-	return found
 }
 
 // processUsage is the processor time of a process and of its children that have ended, and

@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
+	"github.com/seer-engine/seer/engine/runtime/internal/redact"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
+	"github.com/seer-engine/seer/engine/runtime/internal/spool"
 )
 
 // worker is the Python process of a service. It may have been started by a runtime
@@ -28,9 +32,9 @@ type worker struct {
 	page    atomic.Pointer[page] // nil = not told yet
 	loaded  chan controlLine     // its answers to load and reload
 	exited  chan struct{}
-	scrub   *scrubber
-	logs    *spool
-	spawner *spawner
+	scrub   *redact.Redactor
+	logs    *spool.Spool
+	spawner *spawn.Spawner
 
 	control sync.Mutex // guards writes to conn
 	conn    *net.UnixConn
@@ -75,7 +79,7 @@ func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSp
 
 func (s *Server) newWorker(v *service, id string) *worker {
 	return &worker{id: id, service: v.name, journal: s.journalOf(v.name), loaded: make(chan controlLine, 1), exited: make(chan struct{}),
-		scrub: newScrubber(s.config().Secrets), logs: v.logs, spawner: s.spawner}
+		scrub: redact.New(s.config().Secrets), logs: v.logs, spawner: s.spawner}
 }
 
 // write puts the code into a folder of its own, for a generation that comes later
@@ -119,7 +123,7 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 			f.Close()
 		}
 	}()
-	if err := firstOf(keep(listenControl(w.dir)), keep(anonymousFile(s.scratch, pageSize))); err != nil {
+	if err := cmp.Or(keep(listenControl(w.dir)), keep(osfile.Anonymous(s.scratch, pageSize))); err != nil {
 		return err
 	}
 	var writing [2]*os.File
@@ -141,13 +145,13 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 		return err
 	}
 	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", "-c", run, s.options.WorkerEntry}, Env: env, Dir: s.workdir(cfg),
-		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life, code), SysProcAttr: workerAttr()}
-	if err := w.spawner.start(w.cmd); err != nil {
+		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life, code), SysProcAttr: spawn.DetachedAttr()}
+	if err := w.spawner.Start(w.cmd); err != nil {
 		w.cmd = nil
 		return protocol.Errorf(protocol.Failed, "the interpreter %s cannot be started: %v", python, err)
 	}
 	w.pid = w.cmd.Process.Pid
-	raiseFiles(w.pid)
+	spawn.RaiseFileLimit(w.pid)
 	go w.wait()
 	if err := w.take(files[1:]); err != nil {
 		return err
@@ -163,19 +167,19 @@ func (w *worker) take(files []*os.File) error {
 	}
 	w.page.Store(p)
 	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr} {
-		r, err := again(files[1+i])
+		r, err := osfile.Duplicate(files[1+i])
 		if err != nil {
 			return err
 		}
-		go copyLog(w.scrub.writer(w.logs.stream(kind)), r)
+		go copyLog(w.scrub.Writer(w.logs.Stream(kind)), r)
 	}
 	return nil
 }
 
-func copyLog(w *scrubWriter, r *os.File) {
+func copyLog(w *redact.Writer, r *os.File) {
 	defer r.Close()
 	_, _ = io.Copy(w, onlyReader{r})
-	_ = w.flush()
+	_ = w.Flush()
 }
 
 // connect takes the place of whoever spoke with the worker before.
@@ -194,7 +198,7 @@ func (w *worker) connect() error {
 func (w *worker) readControl(conn *net.UnixConn) {
 	r := &controlReader{conn: conn}
 	for {
-		msg, files, err := r.next(w.scrub.clean)
+		msg, files, err := r.next(w.scrub.Clean)
 		if err != nil {
 			w.reconnect(conn)
 			return

@@ -15,6 +15,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
 //go:embed start_worker.py
@@ -54,7 +56,7 @@ func (s *Server) workerProgram() (*os.File, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	f, err := sealedFile(s.scratch, data, !c.open)
+	f, err := osfile.Sealed(s.scratch, data, !c.open)
 	if err != nil {
 		return nil, "", err
 	}

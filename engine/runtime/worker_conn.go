@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
 // get takes a connection that carries one call at a time, or makes one. Its end
@@ -22,7 +23,7 @@ func (w *worker) get() (net.Conn, error) {
 		return c, nil
 	}
 	w.mu.Unlock()
-	near, far, err := socketPair()
+	near, far, err := unixsocket.Pair()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -16,9 +18,9 @@ func (w *worker) wait() {
 	if w.cmd != nil {
 		_ = w.cmd.Wait() // the state says it all
 	} else {
-		waitProcess(w.pid, w.cookie())
+		proc.Wait(w.pid, w.cookie())
 	}
-	_ = killTree(0, w.cookie())
+	_ = proc.KillTree(0, w.cookie())
 	close(w.exited)
 	w.hangUp()
 	os.RemoveAll(w.dir)
@@ -81,7 +83,7 @@ func (w *worker) ending() string {
 	}
 	status := w.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
-		return "was killed by signal " + signalName(status.Signal())
+		return "was killed by signal " + spawn.SignalName(status.Signal())
 	}
 	return fmt.Sprintf("ended with exit code %d", status.ExitStatus())
 }
@@ -146,7 +148,7 @@ func (w *worker) kill() {
 		return
 	}
 	if !w.gone() {
-		_ = killTree(w.pid, w.cookie())
+		_ = proc.KillTree(w.pid, w.cookie())
 	}
 	<-w.exited
 }

@@ -109,6 +109,19 @@ var allowed = map[string][]string{
 	"e2e/...":                 {"engine/enginetest/..."},
 	"bench/...":               {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
 
+	// The runtime's own packages, leaves first.
+	"engine/runtime/internal/httpx":       {"engine/protocol"},
+	"engine/runtime/internal/lease":       {"engine/protocol", "engine/runtime/internal/httpx", "engine/runtime/internal/loaderconn"},
+	"engine/runtime/internal/loaderconn":  {},
+	"engine/runtime/internal/osfile":      {},
+	"engine/runtime/internal/portforward": {"engine/protocol", "engine/runtime/internal/unixsocket"},
+	"engine/runtime/internal/proc":        {},
+	"engine/runtime/internal/redact":      {},
+	"engine/runtime/internal/spawn":       {},
+	"engine/runtime/internal/spool":       {"engine/protocol", "engine/runtime/internal/osfile"},
+	"engine/runtime/internal/unixsocket":  {},
+	"engine/runtime/internal/watch":       {"engine/protocol"},
+
 	// No family of commands imports another one.
 	"cmd/seer":                        {"cmd/seer/internal/...", "engine/protocol"},
 	"cmd/seer/internal/...":           {"cmd/seer/internal/cli", "cmd/seer/internal/term", "engine/...", "internal/httpretry", "sdk/..."},

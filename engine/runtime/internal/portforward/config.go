@@ -1,4 +1,6 @@
-package runtime
+// Package portforward connects the ports of a machine that has a network to itself with
+// sockets that something outside holds the other ends of.
+package portforward
 
 import (
 	"context"
@@ -13,79 +15,81 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
-// GateVariable is the environment variable with the [Gate].
-const GateVariable = "SEER_GATE"
+// Variable is the environment variable with the [Config].
+const Variable = "SEER_GATE"
 
-// Gate is the inner end of the ways in and out of a network that the machine has to
+// Config is the inner end of the ways in and out of a network that the machine has to
 // itself. Something outside has the other end.
-type Gate struct {
-	Dir       string `json:"dir"`        // of the sockets, one for each port
-	Ports     []int  `json:"ports"`      // that may be reached from outside
-	Proxy     string `json:"proxy"`      // socket of an HTTP proxy outside; empty = there is none
-	ProxyPort int    `json:"proxy_port"` // where processes find it, at 127.0.0.1
-	HostPorts []Out  `json:"host_ports"` // of the computer outside, that processes find at 127.0.0.1
+type Config struct {
+	Dir       string     `json:"dir"`        // of the sockets, one for each port
+	Ports     []int      `json:"ports"`      // that may be reached from outside
+	Proxy     string     `json:"proxy"`      // socket of an HTTP proxy outside; empty = there is none
+	ProxyPort int        `json:"proxy_port"` // where processes find it, at 127.0.0.1
+	HostPorts []HostPort `json:"host_ports"` // of the computer outside, that processes find at 127.0.0.1
 }
 
-// Out is a port outside and the socket that leads there.
-type Out struct {
+// HostPort is a port outside and the socket that leads there.
+type HostPort struct {
 	Port   int    `json:"port"`
 	Socket string `json:"socket"`
 }
 
-// ParseGate reads the value of [GateVariable]; an empty one is no gate.
-func ParseGate(text string) (*Gate, error) {
+// Parse reads the value of [Variable]; an empty one is no configuration.
+func Parse(text string) (*Config, error) {
 	if text == "" {
 		return nil, nil
 	}
-	g := &Gate{}
+	c := &Config{}
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
-	err := d.Decode(g)
+	err := d.Decode(c)
 	if err == nil {
 		if _, more := d.Token(); !errors.Is(more, io.EOF) {
 			err = errors.New("something follows the object")
 		}
 	}
 	if err == nil {
-		err = g.check()
+		err = c.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not valid: %w", GateVariable, err)
+		return nil, fmt.Errorf("%s is not valid: %w", Variable, err)
 	}
-	return g, nil
+	return c, nil
 }
 
-func (g *Gate) check() error {
-	if len(g.Ports) > 0 && !filepath.IsAbs(g.Dir) {
-		return fmt.Errorf("dir %q is no absolute path", g.Dir)
+func (c *Config) check() error {
+	if len(c.Ports) > 0 && !filepath.IsAbs(c.Dir) {
+		return fmt.Errorf("dir %q is no absolute path", c.Dir)
 	}
 	seen := map[int]bool{}
-	for _, port := range g.Ports {
+	for _, port := range c.Ports {
 		if port < 1 || port > 65535 || seen[port] {
 			return fmt.Errorf("port %d is named twice, or no port", port)
 		}
 		seen[port] = true
 	}
-	for _, out := range g.HostPorts {
+	for _, out := range c.HostPorts {
 		if out.Port < 1 || out.Port > 65535 || seen[out.Port] || !filepath.IsAbs(out.Socket) {
 			return fmt.Errorf("host port %d is named twice, or no port, or has no absolute path", out.Port)
 		}
 		seen[out.Port] = true
 	}
-	if (g.Proxy != "") != (g.ProxyPort != 0) || g.ProxyPort < 0 || g.ProxyPort > 65535 || g.Proxy != "" && !filepath.IsAbs(g.Proxy) {
-		return fmt.Errorf("proxy %q with proxy_port %d: both are needed, an absolute path and a port", g.Proxy, g.ProxyPort)
+	if (c.Proxy != "") != (c.ProxyPort != 0) || c.ProxyPort < 0 || c.ProxyPort > 65535 || c.Proxy != "" && !filepath.IsAbs(c.Proxy) {
+		return fmt.Errorf("proxy %q with proxy_port %d: both are needed, an absolute path and a port", c.Proxy, c.ProxyPort)
 	}
 	return nil
 }
 
-// environment is what tells programs of the proxy.
-func (g *Gate) environment() map[string]string {
-	if g == nil || g.Proxy == "" {
+// Environment is what tells programs of the proxy.
+func (c *Config) Environment() map[string]string {
+	if c == nil || c.Proxy == "" {
 		return nil
 	}
-	at := "http://127.0.0.1:" + strconv.Itoa(g.ProxyPort)
+	at := "http://127.0.0.1:" + strconv.Itoa(c.ProxyPort)
 	env := map[string]string{}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		env[name], env[strings.ToLower(name)] = at, at
@@ -96,8 +100,8 @@ func (g *Gate) environment() map[string]string {
 }
 
 // open makes the sockets and serves them. Those of a runtime before this one are replaced.
-func (g *Gate) open(log *slog.Logger) ([]net.Listener, error) {
-	if g == nil {
+func (c *Config) open(log *slog.Logger) ([]net.Listener, error) {
+	if c == nil {
 		return nil, nil
 	}
 	var open []net.Listener
@@ -107,17 +111,17 @@ func (g *Gate) open(log *slog.Logger) ([]net.Listener, error) {
 		}
 		return nil, err
 	}
-	for _, port := range g.Ports {
-		l, err := listenInside(g.Dir, strconv.Itoa(port))
+	for _, port := range c.Ports {
+		l, err := listenInside(c.Dir, strconv.Itoa(port))
 		if err != nil {
 			return fail(fmt.Errorf("make the socket of port %d: %w", port, err))
 		}
 		open = append(open, l)
-		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) { return dialLocal(ctx, port) })
+		go relayTo(l, log, func(ctx context.Context) (net.Conn, error) { return DialLocal(ctx, port) })
 	}
-	out := g.HostPorts
-	if g.Proxy != "" {
-		out = append([]Out{{g.ProxyPort, g.Proxy}}, out...)
+	out := c.HostPorts
+	if c.Proxy != "" {
+		out = append([]HostPort{{c.ProxyPort, c.Proxy}}, out...)
 	}
 	for _, o := range out {
 		l, err := listenSoon(net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
@@ -137,7 +141,7 @@ func (g *Gate) open(log *slog.Logger) ([]net.Listener, error) {
 // may connect is the folder's to say.
 func listenInside(dir, name string) (net.Listener, error) {
 	part := "." + name
-	path, folder, err := shortPath(dir, part)
+	path, folder, err := unixsocket.ShortPath(dir, part)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +185,7 @@ func relayTo(l net.Listener, log *slog.Logger, dial func(context.Context) (net.C
 			return
 		}
 		if err != nil { // out of descriptors, say
-			log.Warn("a connection through the gate was not taken", "error", err)
+			log.Warn("a forwarded connection was not accepted", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -191,7 +195,7 @@ func relayTo(l net.Listener, log *slog.Logger, dial func(context.Context) (net.C
 				conn.Close()
 				return
 			}
-			join(ctx, conn, target, nil)
+			Join(ctx, conn, target, nil)
 		}()
 	}
 }

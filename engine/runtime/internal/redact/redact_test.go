@@ -1,4 +1,4 @@
-package runtime
+package redact
 
 import (
 	"bytes"
@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-func scrubInPieces(s *scrubber, text string, size int) string {
+func redactInPieces(s *Redactor, text string, size int) string {
 	var out bytes.Buffer
-	w := s.writer(&out)
+	w := s.Writer(&out)
 	for len(text) > 0 {
 		n := min(size, len(text))
 		w.Write([]byte(text[:n]))
 		text = text[n:]
 	}
-	w.flush()
+	w.Flush()
 	return out.String()
 }
 
 func TestScrub(t *testing.T) {
-	s := newScrubber(map[string]string{"A": "abcd", "LONG": "abcdef", "OVER": "efgh", "REP": "aaaa", "ESC": "q\"\\\nü"})
+	s := New(map[string]string{"A": "abcd", "LONG": "abcdef", "OVER": "efgh", "REP": "aaaa", "ESC": "q\"\\\nü"})
 	for in, want := range map[string]string{
 		"":                           "",
 		"nothing to see":             "nothing to see",
@@ -34,7 +34,7 @@ func TestScrub(t *testing.T) {
 		`{"v":"q\"\\\n` + `\u00fc"}`: `{"v":"[secret ESC]"}`,
 	} {
 		for _, size := range []int{1, 2, 3, 5, 100} {
-			if got := scrubInPieces(s, in, size); got != want {
+			if got := redactInPieces(s, in, size); got != want {
 				t.Errorf("%q in pieces of %d: got %q, want %q", in, size, got, want)
 			}
 		}
@@ -43,7 +43,7 @@ func TestScrub(t *testing.T) {
 
 func TestScrubHoldsBackNoMoreThanNeeded(t *testing.T) {
 	var out bytes.Buffer
-	w := newScrubber(map[string]string{"A": "secret"}).writer(&out)
+	w := New(map[string]string{"A": "secret"}).Writer(&out)
 	w.Write([]byte("prompt> sec"))
 	if out.String() != "prompt> " {
 		t.Errorf("got %q", out.String())
@@ -59,12 +59,12 @@ func FuzzScrub(f *testing.F) {
 	f.Add("abcd", "bcde", "xxabcdexx", 3)
 	f.Add("aaaa", "aaab", "aaaaaaaab", 1)
 	f.Fuzz(func(t *testing.T, a, b, text string, size int) {
-		if len(a) < minSecret || len(b) < minSecret || max(len(a), len(b)) > 100 || size < 1 || len(text) > 1000 {
+		if len(a) < MinLength || len(b) < MinLength || max(len(a), len(b)) > 100 || size < 1 || len(text) > 1000 {
 			return
 		}
-		s := newScrubber(map[string]string{"A": a, "B": b})
-		whole := string(s.clean([]byte(text)))
-		if pieces := scrubInPieces(s, text, size); pieces != whole {
+		s := New(map[string]string{"A": a, "B": b})
+		whole := string(s.Clean([]byte(text)))
+		if pieces := redactInPieces(s, text, size); pieces != whole {
 			t.Errorf("pieces %q, whole %q", pieces, whole)
 		}
 		if strings.Contains(text, a) && !strings.Contains(whole, "[secret ") {

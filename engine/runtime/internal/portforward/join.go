@@ -1,4 +1,4 @@
-package runtime
+package portforward
 
 import (
 	"context"
@@ -6,16 +6,19 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// join passes bytes between two connections until both directions have ended, or ctx. The
+// Join passes bytes between two connections until both directions have ended, or ctx. The
 // end of one direction is passed on alone where the connection can say it: many protocols
 // answer behind the end of the question. passed, which may be nil, is told now and then
 // that bytes have gone through.
-func join(ctx context.Context, a, b net.Conn, passed func()) {
+func Join(ctx context.Context, a, b net.Conn, passed func()) {
 	stop := context.AfterFunc(ctx, func() {
 		a.Close()
 		b.Close()
@@ -64,4 +67,23 @@ func carry(to, from net.Conn, every time.Duration, passed func()) error {
 			return err
 		}
 	}
+}
+
+// DialLocal connects to a port of the sandbox: some programs listen only on ::1.
+func DialLocal(ctx context.Context, port int) (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second}
+	text := strconv.Itoa(port)
+	conn, err := d.DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", text))
+	if err != nil && ctx.Err() == nil {
+		if other, otherErr := d.DialContext(ctx, "tcp6", net.JoinHostPort("::1", text)); otherErr == nil {
+			return other, nil
+		}
+	}
+	switch {
+	case err == nil:
+		return conn, nil
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, protocol.Errorf(protocol.Unavailable, "nobody listens on the port %d of the sandbox", port)
+	}
+	return nil, protocol.Errorf(protocol.Unavailable, "the port %d of the sandbox cannot be reached: %v", port, err)
 }

@@ -1,4 +1,5 @@
-package runtime
+// Package redact replaces the values of secrets in what the machine puts out by their names.
+package redact
 
 import (
 	"bytes"
@@ -10,15 +11,19 @@ import (
 	"strings"
 )
 
-// scrubber replaces the values of secrets by their names.
-type scrubber struct{ patterns []pattern }
+// MinLength is the shortest value that is accepted as a secret: replacing
+// anything shorter would garble ordinary output.
+const MinLength = 4
+
+// Redactor replaces the values of secrets by their names.
+type Redactor struct{ patterns []pattern }
 
 type pattern struct{ value, replacement []byte }
 
-// newScrubber looks for each value as it is and as it stands in JSON, which
+// New looks for each value as it is and as it stands in JSON, which
 // Python and Go escape differently.
-func newScrubber(secrets map[string]string) *scrubber {
-	s := &scrubber{}
+func New(secrets map[string]string) *Redactor {
+	s := &Redactor{}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		value := secrets[name]
 		forms := []string{value, jsonForm(value), unquoted(strconv.QuoteToASCII(value))}
@@ -40,32 +45,33 @@ func jsonForm(value string) string {
 
 func unquoted(s string) string { return s[1 : len(s)-1] }
 
-func (s *scrubber) empty() bool { return len(s.patterns) == 0 }
+func (s *Redactor) empty() bool { return len(s.patterns) == 0 }
 
-// clean scrubs something whole.
-func (s *scrubber) clean(data []byte) []byte {
+// Clean redacts something whole.
+func (s *Redactor) Clean(data []byte) []byte {
 	if s.empty() {
 		return data
 	}
 	var out bytes.Buffer
-	w := s.writer(&out)
+	w := s.Writer(&out)
 	_, _ = w.Write(data) // a buffer takes all
-	w.flush()
+	w.Flush()
 	return out.Bytes()
 }
 
-// scrubWriter scrubs a stream. It holds back only an ending that may be the
-// beginning of a secret.
-type scrubWriter struct {
-	s       *scrubber
+// Writer redacts a stream. It holds back only an ending that may be the beginning of a secret.
+type Writer struct {
+	s       *Redactor
 	w       io.Writer
 	held    []byte
 	covered int // how much of held belongs to a secret whose name was written
 }
 
-func (s *scrubber) writer(w io.Writer) *scrubWriter { return &scrubWriter{s: s, w: w} }
+// Writer returns a writer that redacts a stream and passes it on to w.
+func (s *Redactor) Writer(w io.Writer) *Writer { return &Writer{s: s, w: w} }
 
-func (w *scrubWriter) Write(data []byte) (int, error) {
+// Write redacts data and passes on what can be no part of a secret.
+func (w *Writer) Write(data []byte) (int, error) {
 	if w.s.empty() {
 		return w.w.Write(data)
 	}
@@ -73,8 +79,8 @@ func (w *scrubWriter) Write(data []byte) (int, error) {
 	return len(data), w.emit(buf, w.s.undecided(buf))
 }
 
-// flush passes on what was held back; nothing follows it.
-func (w *scrubWriter) flush() error { return w.emit(w.held, len(w.held)) }
+// Flush passes on what was held back; nothing follows it.
+func (w *Writer) Flush() error { return w.emit(w.held, len(w.held)) }
 
 type span struct {
 	start, end  int
@@ -82,7 +88,7 @@ type span struct {
 }
 
 // emit writes buf up to the given place, secrets replaced, and holds the rest.
-func (w *scrubWriter) emit(buf []byte, upTo int) error {
+func (w *Writer) emit(buf []byte, upTo int) error {
 	var out []byte
 	at := 0
 	for _, m := range w.s.find(buf, w.covered) {
@@ -108,7 +114,7 @@ func (w *scrubWriter) emit(buf []byte, upTo int) error {
 // find returns the secrets in buf in order; overlapping ones become one span,
 // so that no part of either is left. The first covered bytes are part of one
 // that has been replaced already.
-func (s *scrubber) find(buf []byte, covered int) []span {
+func (s *Redactor) find(buf []byte, covered int) []span {
 	var spans []span
 	for _, p := range s.patterns {
 		for from := 0; ; {
@@ -142,7 +148,7 @@ func (s *scrubber) find(buf []byte, covered int) []span {
 
 // undecided is where the longest ending of buf begins that is the beginning of
 // a secret.
-func (s *scrubber) undecided(buf []byte) int {
+func (s *Redactor) undecided(buf []byte) int {
 	at := len(buf)
 	for _, p := range s.patterns {
 		for n := min(len(p.value)-1, len(buf)); n > len(buf)-at; n-- {

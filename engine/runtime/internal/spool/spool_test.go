@@ -1,4 +1,4 @@
-package runtime
+package spool
 
 import (
 	"bytes"
@@ -11,13 +11,13 @@ import (
 
 func noFlush() error { return nil }
 
-func testSpool(t *testing.T, keep, maxAhead int64) *spool {
+func testSpool(t *testing.T, keep, maxAhead int64) *Spool {
 	t.Helper()
-	s, err := newSpool(t.TempDir(), keep, maxAhead)
+	s, err := New(t.TempDir(), keep, maxAhead)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -26,17 +26,17 @@ func TestSpoolFollowsToTheEnd(t *testing.T) {
 	var out bytes.Buffer
 	done := make(chan bool)
 	go func() {
-		end, _ := s.copyTo(context.Background(), &out, noFlush, 0, true)
+		end, _ := s.CopyTo(context.Background(), &out, noFlush, 0, true)
 		done <- end
 	}()
 	for range 100 {
-		_, _ = s.stream(protocol.RecordStdout).Write([]byte("line\n"))
+		_, _ = s.Stream(protocol.RecordStdout).Write([]byte("line\n"))
 	}
-	s.end([]byte("{}"))
+	s.End([]byte("{}"))
 	if !<-done {
 		t.Error("the end was not seen")
 	}
-	if want := 100*(protocol.RecordHeader+5) + protocol.RecordHeader + 2; out.Len() != want || s.bytes() != int64(want) {
+	if want := 100*(protocol.RecordHeader+5) + protocol.RecordHeader + 2; out.Len() != want || s.Size() != int64(want) {
 		t.Errorf("%d bytes, want %d", out.Len(), want)
 	}
 }
@@ -45,21 +45,21 @@ func TestSpoolDropsTheOldest(t *testing.T) {
 	s := testSpool(t, 4<<20, 0)
 	chunk := bytes.Repeat([]byte("x"), 64<<10)
 	for range 200 { // 12.5 MiB
-		_, _ = s.stream(protocol.RecordStdout).Write(chunk)
+		_, _ = s.Stream(protocol.RecordStdout).Write(chunk)
 	}
-	first := s.first(0)
+	first := s.First(0)
 	if first == 0 || s.size-first > 6<<20 {
 		t.Errorf("begins at %d of %d", first, s.size)
 	}
 	var out bytes.Buffer
-	if _, err := s.copyTo(context.Background(), &out, noFlush, first, false); err != nil {
+	if _, err := s.CopyTo(context.Background(), &out, noFlush, first, false); err != nil {
 		t.Fatal(err)
 	}
 	r := protocol.NewRecordReader(&out)
 	if _, data, err := r.Next(); err != nil || !bytes.Equal(data, chunk) {
 		t.Errorf("the first record that is left: %d bytes, %v", len(data), err)
 	}
-	if _, err := s.copyTo(context.Background(), &out, noFlush, 0, false); protocol.CodeOf(err) != protocol.NotFound {
+	if _, err := s.CopyTo(context.Background(), &out, noFlush, 0, false); protocol.CodeOf(err) != protocol.NotFound {
 		t.Errorf("what was dropped: %v", err)
 	}
 }
@@ -69,9 +69,9 @@ func TestSpoolHoldsTheWriter(t *testing.T) {
 	written := make(chan struct{})
 	go func() {
 		for range 64 {
-			_, _ = s.stream(protocol.RecordStdout).Write(make([]byte, 64<<10))
+			_, _ = s.Stream(protocol.RecordStdout).Write(make([]byte, 64<<10))
 		}
-		s.end(nil)
+		s.End(nil)
 		close(written)
 	}()
 	select {
@@ -80,7 +80,7 @@ func TestSpoolHoldsTheWriter(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	var out bytes.Buffer
-	if end, err := s.copyTo(context.Background(), &out, noFlush, 0, true); !end || err != nil || out.Len() < 4<<20 {
+	if end, err := s.CopyTo(context.Background(), &out, noFlush, 0, true); !end || err != nil || out.Len() < 4<<20 {
 		t.Errorf("%v %v %d", end, err, out.Len())
 	}
 	<-written
@@ -88,7 +88,7 @@ func TestSpoolHoldsTheWriter(t *testing.T) {
 
 func TestSpoolWithoutDisk(t *testing.T) {
 	s := testSpool(t, 0, 0)
-	w := s.stream(protocol.RecordStdout)
+	w := s.Stream(protocol.RecordStdout)
 	_, _ = w.Write([]byte("kept"))
 	s.f.Close() // every further write fails
 	for range 3 {
@@ -96,7 +96,7 @@ func TestSpoolWithoutDisk(t *testing.T) {
 			t.Errorf("the program notices: %d %v", n, err)
 		}
 	}
-	s.end([]byte("{}"))
+	s.End([]byte("{}"))
 	r := protocol.NewRecordReader(bytes.NewReader(s.tail))
 	if kind, data, err := r.Next(); kind != protocol.RecordStderr || err != nil || !bytes.Contains(data, []byte("is lost")) {
 		t.Errorf("%d %q %v", kind, data, err)

@@ -1,4 +1,5 @@
-package runtime
+// Package watch tells what happens to files and folders.
+package watch
 
 import (
 	"context"
@@ -20,13 +21,14 @@ import (
 // kernel, which has a limit for all of its users together.
 const maxWatched = 10_000
 
-// slots are so many of something.
-type slots struct {
+// Slots count what is open at a time. Their zero value has none taken.
+type Slots struct {
 	mu sync.Mutex
 	n  int
 }
 
-func (s *slots) take(most int) bool {
+// Take takes a slot; false where most are taken.
+func (s *Slots) Take(most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n >= most {
@@ -36,14 +38,15 @@ func (s *slots) take(most int) bool {
 	return true
 }
 
-func (s *slots) give() {
+// Give gives a slot back.
+func (s *Slots) Give() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n--
 }
 
-// treeWatch watches a folder, a file, or everything below a folder.
-type treeWatch struct {
+// Tree watches a folder, a file, or everything below a folder.
+type Tree struct {
 	w         *fsnotify.Watcher
 	root      string          // the folder that is watched
 	file      string          // the only one of it that counts; empty = all
@@ -57,7 +60,8 @@ type treeWatch struct {
 
 var errTooMany = protocol.Errorf(protocol.Invalid, "there are more than %d folders to be watched; watch some of them", maxWatched)
 
-func watchTree(shown, path string, recursive bool) (*treeWatch, error) {
+// New watches a file, or a folder and with recursive all below it. Clients know path as shown.
+func New(shown, path string, recursive bool) (*Tree, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func watchTree(shown, path string, recursive bool) (*treeWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &treeWatch{w: w, root: path, shown: shown, recursive: recursive && info.IsDir(), dirs: map[string]bool{}, missed: make(chan struct{}, 1)}
+	t := &Tree{w: w, root: path, shown: shown, recursive: recursive && info.IsDir(), dirs: map[string]bool{}, missed: make(chan struct{}, 1)}
 	go t.hearErrors()
 	if !info.IsDir() { // by its folder: many programs write a new file in place of the old one
 		t.root, t.file, t.shown = filepath.Dir(path), filepath.Base(path), filepath.Dir(shown)
@@ -81,11 +85,12 @@ func watchTree(shown, path string, recursive bool) (*treeWatch, error) {
 	return t, nil
 }
 
-func (t *treeWatch) close() { _ = t.w.Close() }
+// Close ends the watch.
+func (t *Tree) Close() { _ = t.w.Close() }
 
 // hearErrors takes errors at once, until the watcher is closed: while it tells one it may
 // keep its lock, and who is about to add or remove a folder would wait for that for ever.
-func (t *treeWatch) hearErrors() {
+func (t *Tree) hearErrors() {
 	for err := range t.w.Errors {
 		if errors.Is(err, syscall.EINVAL) { // a folder was gone before it could be forgotten
 			continue
@@ -99,7 +104,7 @@ func (t *treeWatch) hearErrors() {
 
 // add watches a folder, and with recursive those below. What it finds there is told by
 // found, where there is one.
-func (t *treeWatch) add(dir string, found func(path string, isDir bool) error) error {
+func (t *Tree) add(dir string, found func(path string, isDir bool) error) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil && path == t.root:
@@ -131,7 +136,7 @@ func skip(d fs.DirEntry) error {
 	return nil
 }
 
-func (t *treeWatch) addOne(path string) error {
+func (t *Tree) addOne(path string) error {
 	if len(t.dirs) >= maxWatched {
 		return errTooMany
 	}
@@ -147,8 +152,8 @@ func (t *treeWatch) addOne(path string) error {
 	return nil
 }
 
-// run tells events until ctx ends, the root is gone, or events are lost for good.
-func (t *treeWatch) run(ctx context.Context, tell func(protocol.WatchEvent) error, flush func() error) error {
+// Run tells events until ctx ends, the root is gone, or events are lost for good.
+func (t *Tree) Run(ctx context.Context, tell func(protocol.WatchEvent) error, flush func() error) error {
 	t.tell = tell
 	for {
 		var err error
@@ -184,7 +189,7 @@ func (t *treeWatch) run(ctx context.Context, tell func(protocol.WatchEvent) erro
 var part = regexp.MustCompile(`^\.(seer-(upload-)?([0-9]+|[0-9a-f]{16})|[0-9a-z_]{8}\.part)$`)
 
 // event tells one event. It reports whether nothing can follow.
-func (t *treeWatch) event(e fsnotify.Event) (over bool, err error) {
+func (t *Tree) event(e fsnotify.Event) (over bool, err error) {
 	if e.Name != t.root && part.MatchString(filepath.Base(e.Name)) {
 		return false, nil
 	}
@@ -220,12 +225,12 @@ func (t *treeWatch) event(e fsnotify.Event) (over bool, err error) {
 }
 
 // gone reports whether the folder that is watched is not there any more.
-func (t *treeWatch) gone(e fsnotify.Event) bool {
+func (t *Tree) gone(e fsnotify.Event) bool {
 	return e.Name == t.root && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
 }
 
 // forget stops watching a folder that has gone, and what was below it.
-func (t *treeWatch) forget(dir string) {
+func (t *Tree) forget(dir string) {
 	for path := range t.dirs {
 		if path == dir || strings.HasPrefix(path, dir+"/") {
 			delete(t.dirs, path)
@@ -235,7 +240,7 @@ func (t *treeWatch) forget(dir string) {
 }
 
 // say tells an event, but not the same removal twice: a folder says it of itself, too.
-func (t *treeWatch) say(e protocol.WatchEvent) error {
+func (t *Tree) say(e protocol.WatchEvent) error {
 	again := e.Path == t.last.Path && e.Type == t.last.Type && (e.Type == protocol.WatchRemoved || e.Type == protocol.WatchRenamed)
 	t.last = e
 	if again {
@@ -245,7 +250,7 @@ func (t *treeWatch) say(e protocol.WatchEvent) error {
 }
 
 // name is what clients call a path.
-func (t *treeWatch) name(path string) string {
+func (t *Tree) name(path string) string {
 	rest, err := filepath.Rel(t.root, path)
 	if err != nil {
 		return path

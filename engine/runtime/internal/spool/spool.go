@@ -1,4 +1,5 @@
-package runtime
+// Package spool keeps the output of processes on disk for readers that come and go.
+package spool
 
 import (
 	"context"
@@ -10,12 +11,13 @@ import (
 	"sync"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
 
-// spool keeps output records on disk and lets any number of readers follow.
+// Spool keeps output records on disk and lets any number of readers follow.
 // Offsets never change. A file without a name leaves nothing when the runtime dies;
 // one with a name is gone on with.
-type spool struct {
+type Spool struct {
 	keep     int64 // beyond this the oldest records are dropped; 0 = never
 	maxAhead int64 // how far the writer may be ahead of the reader; 0 = any
 
@@ -34,7 +36,9 @@ type spool struct {
 
 const markEvery = 1 << 20
 
-func newSpool(dir string, keep, maxAhead int64) (*spool, error) {
+// New makes a spool in a file without a name. Beyond keep bytes it drops the oldest records,
+// and its writer is at most maxAhead bytes ahead of its reader; 0 = no limit.
+func New(dir string, keep, maxAhead int64) (*Spool, error) {
 	f, err := os.CreateTemp(dir, "output-*")
 	if err != nil {
 		return nil, err
@@ -43,17 +47,17 @@ func newSpool(dir string, keep, maxAhead int64) (*spool, error) {
 		f.Close()
 		return nil, err
 	}
-	return &spool{f: f, keep: keep, maxAhead: maxAhead, changed: make(chan struct{})}, nil
+	return &Spool{f: f, keep: keep, maxAhead: maxAhead, changed: make(chan struct{})}, nil
 }
 
-// openSpool goes on with the records that a runtime before this one has written, or
+// Open goes on with the records that a runtime before this one has written, or
 // makes a new file.
-func openSpool(path string, keep int64) (*spool, error) {
+func Open(path string, keep int64) (*Spool, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{f: f, path: path, keep: keep, changed: make(chan struct{})}
+	s := &Spool{f: f, path: path, keep: keep, changed: make(chan struct{})}
 	if data, err := os.ReadFile(baseOf(path)); err == nil && len(data) == 8 {
 		s.base = int64(binary.LittleEndian.Uint64(data))
 	}
@@ -81,25 +85,25 @@ func baseOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "base-"+filepath.Base(path))
 }
 
-// remove takes the file away.
-func (s *spool) remove() {
+// Remove takes the file away.
+func (s *Spool) Remove() {
 	if s.path != "" {
 		_ = os.Remove(s.path)
 		_ = os.Remove(baseOf(s.path))
 	}
 }
 
-func (s *spool) notify() {
+func (s *Spool) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// stream is a writer that makes records of one stream. Writing to it never
+// Stream is a writer that makes records of one stream. Writing to it never
 // fails: a program must not notice that the disk is full of its output.
-func (s *spool) stream(kind protocol.RecordStream) io.Writer { return &spoolStream{s, kind} }
+func (s *Spool) Stream(kind protocol.RecordStream) io.Writer { return &spoolStream{s, kind} }
 
 type spoolStream struct {
-	s    *spool
+	s    *Spool
 	kind protocol.RecordStream
 }
 
@@ -112,7 +116,7 @@ func (w *spoolStream) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func (s *spool) append(kind protocol.RecordStream, data []byte) {
+func (s *Spool) append(kind protocol.RecordStream, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.maxAhead > 0 && !s.ended && s.size-s.read > s.maxAhead {
@@ -137,7 +141,7 @@ func (s *spool) append(kind protocol.RecordStream, data []byte) {
 	s.notify()
 }
 
-func (s *spool) mark() {
+func (s *Spool) mark() {
 	if n := len(s.marks); n == 0 || s.size-s.marks[n-1] >= markEvery {
 		s.marks = append(s.marks, s.size)
 	}
@@ -145,19 +149,19 @@ func (s *spool) mark() {
 
 // drop gives up the oldest records. Where the file system cannot take the space
 // back, the file keeps it until the spool is closed.
-func (s *spool) drop() {
+func (s *Spool) drop() {
 	for s.keep > 0 && s.size-s.base > s.keep && len(s.marks) > 1 {
 		s.marks = s.marks[1:]
 		s.base = s.marks[0]
 		if s.path != "" {
 			_ = os.WriteFile(baseOf(s.path), binary.LittleEndian.AppendUint64(nil, uint64(s.base)), 0o600) // at worst, zeros are taken for an end
 		}
-		_ = punch(s.f, s.base)
+		_ = osfile.PunchHole(s.f, s.base)
 	}
 }
 
-// end appends the end record. It stays in memory, so that it always fits.
-func (s *spool) end(data []byte) {
+// End appends the end record. It stays in memory, so that it always fits.
+func (s *Spool) End(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended {
@@ -167,30 +171,31 @@ func (s *spool) end(data []byte) {
 	}
 }
 
-// release lets a writer that waits for readers go on; nobody will come.
-func (s *spool) release() {
+// Release lets a writer that waits for readers go on; nobody will come.
+func (s *Spool) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.maxAhead = 0
 	s.notify()
 }
 
-func (s *spool) bytes() int64 {
+// Size is the offset of the end: all bytes that were ever in the spool.
+func (s *Spool) Size() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.size + int64(len(s.tail))
 }
 
-// first is the offset to really begin with.
-func (s *spool) first(offset int64) int64 {
+// First is the offset to really begin with.
+func (s *Spool) First(offset int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return min(max(offset, s.base), s.size+int64(len(s.tail)))
 }
 
-// copyTo writes records from offset on. With follow it goes on until the end
+// CopyTo writes records from offset on. With follow it goes on until the end
 // record or ctx. It reports whether the end record was written.
-func (s *spool) copyTo(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) (bool, error) {
+func (s *Spool) CopyTo(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) (bool, error) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, last, changed, err := s.readAt(buf, offset)
@@ -217,7 +222,7 @@ func (s *spool) copyTo(ctx context.Context, w io.Writer, flush func() error, off
 
 // readAt fills buf from offset; zero bytes mean that there is no more, and last
 // that there never will be.
-func (s *spool) readAt(buf []byte, offset int64) (n int, last bool, changed <-chan struct{}, err error) {
+func (s *Spool) readAt(buf []byte, offset int64) (n int, last bool, changed <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if offset < s.base {
@@ -239,7 +244,8 @@ func (s *spool) readAt(buf []byte, offset int64) (n int, last bool, changed <-ch
 	return 0, s.ended, s.changed, nil
 }
 
-func (s *spool) close() {
+// Close ends the spool for readers and writers. A file with a name stays.
+func (s *Spool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true

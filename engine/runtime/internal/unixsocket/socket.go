@@ -1,14 +1,20 @@
-package runtime
+// Package unixsocket makes Unix sockets whose paths may be long, and hands connections to other
+// processes.
+package unixsocket
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	goruntime "runtime"
 	"syscall"
 )
 
-// socketPair makes two connected sockets: one for Go, one for a worker.
-func socketPair() (*net.UnixConn, *os.File, error) {
+// Pair makes two connected sockets: one for Go, one for a worker.
+func Pair() (*net.UnixConn, *os.File, error) {
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -29,14 +35,14 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), far, nil
 }
 
-// handOver makes a descriptor that a worker can use of a connection, which is the
+// HandOver makes a descriptor that a worker can use of a connection, which is the
 // worker's alone from then on. What is no socket of its own is copied.
-func handOver(conn net.Conn) (*os.File, error) {
+func HandOver(conn net.Conn) (*os.File, error) {
 	if _, own := conn.(interface{ File() (*os.File, error) }); own {
 		defer conn.Close()
 		return descriptor(conn)
 	}
-	near, far, err := socketPair()
+	near, far, err := Pair()
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -81,4 +87,40 @@ func descriptor(conn net.Conn) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// ShortPath names a file in a folder whose own path is too long for a socket. The
+// name is good until the folder is closed.
+func ShortPath(dir, name string) (string, *os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	path := filepath.Join(dir, name)
+	if len(path) > 100 && goruntime.GOOS == "linux" {
+		path = fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), name)
+	}
+	return path, f, nil
+}
+
+// Listen makes a socket that its owner alone may use.
+func Listen(dir, name string) (*net.UnixListener, error) {
+	path, folder, err := ShortPath(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
 }
