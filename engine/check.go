@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/preflight/facts"
@@ -19,6 +20,15 @@ type CheckOptions struct {
 	// for its commits. What they would say is not in the report.
 	Offline bool
 }
+
+// jupyterNeeds are the packages that execution_mode: notebook needs.
+func jupyterNeeds() preflight.Jupyter {
+	server := notebook.Requirements(false)
+	return preflight.Jupyter{Server: server, Page: notebook.Requirements(true)[len(server):]}
+}
+
+// withMode is the experiment with the packages that its execution mode needs.
+func withMode(exp *experiment.Experiment) *experiment.Experiment { return jupyterNeeds().Require(exp) }
 
 // Check finds everything that would stop the experiment, before anything is
 // rented. What it finds is in the report; see [preflight.Report.Err].
@@ -42,7 +52,7 @@ func (e *Engine) check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	found.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, found)
 	if err == nil && len(exp.Mistakes()) == 0 {
-		withoutPage(exp, &report)
+		jupyterNeeds().AllowNoPage(exp, &report)
 		c.CheckSyntax(ctx, exp, found, &report)
 		c.CheckDebug(exp, &report)
 	}

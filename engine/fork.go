@@ -70,15 +70,15 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 
 // forkable tells at once all of a sandbox for which its processes cannot be saved.
 func (s *Sandbox) forkable(ctx context.Context) error {
-	r, note, err := s.sessionOf(ctx)
+	r, state, err := s.session().State()
 	if err != nil {
 		return err
 	}
 	if _, err := s.engine.localMemory(r.Provider); err != nil {
 		return err
 	}
-	if note.Jupyter != nil { // processes without it would not be woken
-		if err := s.jupyterRuns(ctx); err != nil {
+	if state.Jupyter != nil { // processes without it would not be woken
+		if err := s.session().CheckJupyter(ctx); err != nil {
 			return err
 		}
 	}

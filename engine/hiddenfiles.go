@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/session"
 )
 
 // HiddenNames finds the names of models that the sandbox's agent is not to know.
@@ -25,7 +26,7 @@ func (s *Sandbox) blinded() (names namesearch.Names, mode string, err error) {
 	if err != nil {
 		return names, "", as(KindNotFound, err)
 	}
-	note := noteOf(rec)
+	note := session.StateOf(rec)
 	if note.Hidden == nil || s.engine.unsearched {
 		return names, note.Mode, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
+	"github.com/seer-engine/seer/engine/session"
 )
 
 // HiddenError says that the name of a hidden model can be found where an agent looks, or
@@ -99,7 +100,7 @@ func (u *up) searchTexts(ctx context.Context) error {
 	if u.hidden.Empty() || u.engine.unsearched {
 		return nil
 	}
-	given := blinding.Given{Experiment: u.exp, Models: u.models, Prompt: u.prompt(), Name: u.opts.Name, Workspace: u.contents}
+	given := blinding.Given{Experiment: u.exp, Models: u.models, Prompt: session.Prompt(u.exp, u.contents), Name: u.opts.Name, Workspace: u.contents}
 	return given.Search(ctx, u.hidden)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -78,7 +79,7 @@ func infoOf(r machine.Record, now time.Time) Info {
 		Models:    []ModelInfo{},
 		Services:  []ServiceInfo{},
 		GPU:       r.GPU, GPUCount: r.GPUCount, Region: r.Region, Budget: r.Budget,
-		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile, ExecutionMode: noteOf(r).Mode,
+		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile, ExecutionMode: session.StateOf(r).Mode,
 	}
 	if !r.EndedAt.IsZero() {
 		info.Ended = &r.EndedAt

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -63,7 +64,7 @@ func (u *up) fieldOf(said string) (path string, named bool) {
 		}
 	}
 	if f := noDistribution.FindStringSubmatch(said); f != nil {
-		return item("sandbox.python_packages", slices.IndexFunc(asked, sameAs(strings.TrimRight(f[1], "."))), false), false
+		return item("sandbox.python_packages", slices.IndexFunc(asked, preflight.SamePackage(strings.TrimRight(f[1], "."))), false), false
 	}
 	if strings.HasPrefix(said, "installing Python packages failed") {
 		return item("sandbox.python_packages", -1, len(asked) > 0), false

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/engine/preflight"
 )
 
 // TestWhatTheModeNeeds is the same for all experiments with a Python, whatever else they have.
@@ -13,7 +14,7 @@ func TestWhatTheModeNeeds(t *testing.T) {
 	t.Parallel()
 	all := notebook.Requirements(true)
 	without := func(name string) []string {
-		return slices.DeleteFunc(slices.Clone(all), sameAs(name))
+		return slices.DeleteFunc(slices.Clone(all), preflight.SamePackage(name))
 	}
 	for _, tc := range []struct {
 		name        string

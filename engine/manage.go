@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -61,7 +62,7 @@ func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
 	if !r.Live() {
 		return nil, &Error{Kind: KindNotFound, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
 	}
-	if err := checkVerified(r); err != nil {
+	if err := session.CheckReady(r); err != nil {
 		return nil, err
 	}
 	return e.open(r)
@@ -126,7 +127,7 @@ func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
 		return Info{}, err
 	}
 	info := infoOf(r, e.now())
-	handle := handleOf(r)
+	handle := session.HandleOf(r)
 	info.Environment = &handle
 	if r.State != sdk.Running {
 		return info, nil

@@ -229,7 +229,7 @@ func TestMachineIsLost(t *testing.T) {
 	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented}\n"})
 	s := attached(t, e, exp, 4*time.Second, func(s *engine.Sandbox) error {
-		living, stop := s.While(t.Context())
+		living, stop := s.WithLifetime(t.Context())
 		defer stop()
 		for handle := range cloud.machines {
 			if err := cloud.Terminate(t.Context(), handle); err != nil {

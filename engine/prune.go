@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
@@ -66,7 +67,7 @@ func (e *Engine) references(ctx context.Context) (*cachegc.References, error) {
 		if !r.Live() {
 			continue
 		}
-		refs.Add(layerRef, noteOf(r).Layer)
+		refs.Add(layerRef, session.StateOf(r).Layer)
 		for _, m := range r.Models {
 			refs.Add(blinding.RefCopy, m.Local)
 		}

@@ -153,10 +153,10 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 	return s.lease.Detach(ctx, ttl)
 }
 
-// While is a context that ends with ctx, and as soon as the machine of an attached lease
+// WithLifetime is a context that ends with ctx, and as soon as the machine of an attached lease
 // is known to be lost: [context.Cause] then says how. Requests alone would be tried
 // again for minutes.
-func (s *Sandbox) While(ctx context.Context) (context.Context, context.CancelFunc) {
+func (s *Sandbox) WithLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return s.lease.Context(ctx)
 }
 

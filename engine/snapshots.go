@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
@@ -121,7 +122,7 @@ func saveError(err error) error {
 }
 
 func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
-	r, note, err := s.sessionOf(ctx)
+	r, note, err := s.session().State()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
@@ -154,7 +155,7 @@ func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions
 }
 
 // snapshotMeta says what was saved and what is needed to start it again.
-func snapshotMeta(r machine.Record, note sessionNote, o SaveOptions) snapshot.Meta {
+func snapshotMeta(r machine.Record, note session.State, o SaveOptions) snapshot.Meta {
 	m := snapshot.Meta{
 		Name: o.Name, Kind: snapshot.FileSystem, Sandbox: r.ID, Provider: r.Provider, Isolation: r.Isolation, Description: o.Description,
 		Labels: map[string]string{},

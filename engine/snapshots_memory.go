@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -30,7 +30,7 @@ const (
 type savedSandbox struct {
 	Version int            `json:"version"`
 	Record  machine.Record `json:"record"`
-	Session sessionNote    `json:"session"` // its secrets open nothing but what was saved, and are replaced
+	Session session.State  `json:"session"` // its secrets open nothing but what was saved, and are replaced
 }
 
 // memoryWork makes a folder for saved processes. What a killed program leaves of it is
@@ -107,7 +107,7 @@ func (e *Engine) localMemory(provider string) (local.Memory, error) {
 // saveMemory fills dir with the sandbox's processes and files, and what the ledger knows.
 // The sandbox stands still meanwhile and then goes on.
 func (s *Sandbox) saveMemory(ctx context.Context, dir string, report progress.Reporter) (err error) {
-	r, note, err := s.sessionOf(ctx)
+	r, note, err := s.session().State()
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,9 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report progress.Re
 		if err := s.runtime.Processes().Delete(ctx, codeServerProcess); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.startCodeServer(context.WithoutCancel(ctx), *note.CodeServer)) }()
+		defer func() {
+			err = errors.Join(err, s.session().RestartCodeServer(context.WithoutCancel(ctx), *note.CodeServer, s.engine.findCodeServer))
+		}()
 	}
 	if err := m.SaveMemory(ctx, r.Handle, dir, s.park, s.thaw); err != nil {
 		return err
@@ -165,20 +167,6 @@ func (s *Sandbox) thaw(ctx context.Context) error {
 
 const codeServerProcess = "code-server"
 
-// startCodeServer starts VS Code of a sandbox of this computer again.
-func (s *Sandbox) startCodeServer(ctx context.Context, at listener) error {
-	tools, err := s.engine.paths.Tools()
-	if err != nil {
-		return err
-	}
-	found, err := codeserver.Find(s.engine.getenv, tools)
-	if err != nil {
-		return err
-	}
-	_, err = codeserver.Start(ctx, s.runtime, codeserver.Spec{Program: &found, Shown: true, Port: at.Port, Password: at.Secret, Base: at.Base}, nil)
-	return err
-}
-
 // saveProcesses is [Sandbox.save] with the processes.
 func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
 	if o.Live {
@@ -195,7 +183,7 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 	if err := s.saveMemory(ctx, dir, report); err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	r, note, err := s.sessionOf(ctx)
+	r, note, err := s.session().State()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}

@@ -107,13 +107,13 @@ type up struct {
 	opts   UpOptions
 	report progress.Reporter
 
-	plan    plan.Plan
-	secrets map[string]string
-	models  []machine.Model
-	rec     machine.Record
-	chosen  plan.Choice       // whose machine it became
-	spared  bool              // which has no way to Jupyter's port but the runtime's
-	env     pkginstall.Result // what was installed on it
+	plan           plan.Plan
+	secrets        map[string]string
+	models         []machine.Model
+	rec            machine.Record
+	chosen         plan.Choice       // whose machine it became
+	unexposedPorts bool              // no way leads to the session's ports but the runtime's
+	env            pkginstall.Result // what was installed on it
 
 	settings pipconfig.Settings // of the user, for what installs
 	tokens   map[string]string  // secrets that only open repositories
@@ -130,7 +130,7 @@ type up struct {
 
 	hidden namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
-	space  string              // the working folder as processes see it
+	folder string              // the working folder as processes see it
 
 	contents workspace.Workspace // what goes into the working folder
 }
@@ -341,8 +341,8 @@ func (u *up) config() protocol.Config {
 			Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
 		}))
 	}
-	if u.space != "" {
-		c.Env["SEER_WORKSPACE"] = u.space
+	if u.folder != "" {
+		c.Env["SEER_WORKSPACE"] = u.folder
 	}
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -51,10 +52,10 @@ func (u *up) start(ctx context.Context) error {
 		case machine.EventLog:
 			u.report.Log(StageMachine, ev.Text)
 		case machine.EventSpared:
-			u.spared = true
+			u.unexposedPorts = true
 			u.report.Warn(StageMachine, "%s", ev.Text)
 		case machine.EventChoice: // the next provider may have it
-			u.spared = false
+			u.unexposedPorts = false
 			u.report.Info(StageMachine, "%s", ev.Text)
 		default:
 			u.report.Info(StageMachine, "%s", ev.Text)
@@ -102,7 +103,10 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 		}
 	}
 	spec := u.plan.Spec(c)
-	spared := u.listen(&spec, c)
+	var spared []int
+	if u.building == "" {
+		spared = session.AddPorts(&spec, u.exp.Sandbox, u.network(c))
+	}
 	hostPython := spec.Image == nil
 	if c.HostMounts && !c.BuildsImage {
 		spec.Image = u.startsFrom(spec.Image)

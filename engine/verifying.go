@@ -3,9 +3,6 @@ package engine
 import (
 	"os"
 	"time"
-
-	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/protocol"
 )
 
 // verifyRate is how many bytes of saved memory a slow disk and processor verify in a second.
@@ -27,13 +24,4 @@ func wakingTime(dir string) (time.Duration, error) {
 		bytes += info.Size()
 	}
 	return bootTimeout + time.Duration(bytes/verifyRate)*time.Second, nil
-}
-
-// checkVerified refuses a sandbox that is not given out yet.
-func checkVerified(r machine.Record) error {
-	if !r.Live() || !noteOf(r).Verifying {
-		return nil
-	}
-	return &Error{Kind: KindProvider, Err: protocol.Errorf(protocol.Unavailable,
-		"the sandbox %s cannot be used yet: the processes it goes on with are still verified; if whoever starts it has died, end it with: seer down %s", r.ID, r.ID)}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -24,7 +25,9 @@ func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 	r.Name, r.Owner, r.Provider, r.Handle, r.AdminToken = "copy", e.ledger.Owner(), "elsewhere", "h", protocol.NewToken()
 	r.State, r.Port, r.Endpoints = sdk.Running, runtimePort, []sdk.Endpoint{{Port: runtimePort, URL: "http://127.0.0.1:1"}}
 	r.Lease = machine.NewLease(machine.Attached, time.Hour, time.Now())
-	err = setNote(&r, func(n *sessionNote) { n.Jupyter, n.Verifying = &listener{Port: 1, Secret: "of the original"}, true })
+	err = session.SetState(&r, func(state *session.State) {
+		state.Jupyter, state.Verifying = &session.Endpoint{Port: 1, Secret: "of the original"}, true
+	})
 	if err == nil {
 		err = e.ledger.Add(t.Context(), &r)
 	}
@@ -36,10 +39,10 @@ func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 			t.Errorf("%s: %v, %v", ref, s, err)
 		}
 	}
-	if h := handleOf(r); h.JupyterToken != "" || h.JupyterPort != 0 {
+	if h := session.HandleOf(r); h.JupyterToken != "" || h.JupyterPort != 0 {
 		t.Errorf("its handle is %+v", h)
 	}
-	if err := e.noteSession(t.Context(), r.ID, func(n *sessionNote) { n.Verifying = false }); err != nil {
+	if err := (session.Session{ID: r.ID, Ledger: e.ledger}).Update(t.Context(), func(state *session.State) { state.Verifying = false }); err != nil {
 		t.Fatal(err)
 	}
 	s, err := e.Open(t.Context(), "copy")

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -103,7 +104,7 @@ func (w *waking) start(ctx context.Context) error {
 		w.renewal.Services[v.Name] = protocol.HashToken(v.Token)
 		r.Services = append(r.Services, v)
 	}
-	if err := setNote(&r, func(n *sessionNote) { *n, n.Verifying = w.saved.Session, true }); err != nil {
+	if err := session.SetState(&r, func(state *session.State) { *state, state.Verifying = w.saved.Session, true }); err != nil {
 		return err
 	}
 	spec := w.spec
@@ -129,4 +130,44 @@ func (w *waking) start(ctx context.Context) error {
 
 func (w *waking) ttl() time.Duration {
 	return cmp.Or(w.attached, min(furnishing, w.timeout))
+}
+
+// settle gives the sandbox its lease, and what runs in it keys of its own. Whoever opens the
+// sandbox before all of it is done is refused.
+func (w *waking) settle(ctx context.Context) (*Sandbox, error) {
+	s, err := w.engine.open(w.rec)
+	if err != nil {
+		return nil, err
+	}
+	s.lease.Start(ctx, w.rec, w.ttl(), w.idle)
+	if err := w.renew(ctx, s); err != nil {
+		s.lease.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+// release has the sandbox live without this program, if it is to. One that cannot be
+// released is ended.
+func (w *waking) release(ctx context.Context, s *Sandbox) error {
+	if w.attached > 0 {
+		return nil
+	}
+	err := s.Detach(ctx, w.timeout)
+	if err == nil {
+		return nil
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	return errors.Join(err, s.Terminate(end), s.Close())
+}
+
+func (w *waking) renew(ctx context.Context, s *Sandbox) error {
+	boot, cancel := context.WithTimeout(ctx, bootTimeout)
+	defer cancel()
+	if err := s.lease.Put(boot, w.rec, machine.Attached, w.ttl(), w.idle); err != nil {
+		return err
+	}
+	s.lease.Booted()
+	return s.session().RotateKeys(ctx, w.saved.Session, w.engine.findCodeServer)
 }

@@ -174,7 +174,7 @@ func (r *runner) run(ctx context.Context) error {
 	if err := r.watchNames(); err != nil {
 		return err
 	}
-	living, stop := r.sandbox.While(ctx)
+	living, stop := r.sandbox.WithLifetime(ctx)
 	defer stop()
 	err = r.work(living)
 	if err != nil && ctx.Err() == nil && living.Err() != nil {

@@ -1,20 +1,18 @@
-package engine
+package preflight
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/notebook"
-	"github.com/seer-engine/seer/engine/preflight"
 )
 
-// TestWithoutPage leaves out what only browsers need, but never what was asked for, also
+// TestAllowNoPage leaves out what only browsers need, but never what was asked for, also
 // where that is written as Seer writes it.
-func TestWithoutPage(t *testing.T) {
+func TestAllowNoPage(t *testing.T) {
 	t.Parallel()
-	needed := len(notebook.Requirements(false))
-	page := notebook.Requirements(true)[needed:]
+	jupyter := Jupyter{Server: []string{"jupyter_server>=2.14,<3", "ipykernel>=6.29,<8"}, Page: []string{"jupyterlab>=4.2,<5", "jupyter-collaboration>=4,<6"}}
+	page := jupyter.Page
 	for name, c := range map[string]struct {
 		asked []string
 		left  []string // that is still missing
@@ -26,19 +24,19 @@ func TestWithoutPage(t *testing.T) {
 	} {
 		exp := &experiment.Experiment{}
 		exp.Sandbox.ExecutionMode, exp.Sandbox.PythonPackages = experiment.ModeNotebook, c.asked
-		with := withMode(withMode(exp)) // as a plan does
+		with := jupyter.Require(jupyter.Require(exp)) // as a plan does
 		if n := len(with.Sandbox.PythonPackages) - with.Sandbox.Implied; n != len(c.asked) || len(exp.Sandbox.PythonPackages) != len(c.asked) {
 			t.Errorf("%s: %d of %q were asked for", name, n, with.Sandbox.PythonPackages)
 		}
-		var report preflight.Report
+		var report Report
 		for _, text := range with.Sandbox.PythonPackages {
-			if slices.Contains(notebook.Requirements(false), text) {
+			if slices.Contains(jupyter.Server, text) {
 				report.Present = append(report.Present, text)
 			} else {
 				report.Missing = append(report.Missing, text)
 			}
 		}
-		withoutPage(with, &report)
+		jupyter.AllowNoPage(with, &report)
 		if !slices.Equal(report.Missing, c.left) {
 			t.Errorf("%s: missing is %q", name, report.Missing)
 		}

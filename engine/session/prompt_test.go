@@ -1,10 +1,11 @@
-package engine
+package session
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/workspace"
 )
 
 // An agent is told which repositories there are, but neither where they are on this
@@ -23,13 +24,12 @@ func TestPromptTellsNoPathsOfThisComputer(t *testing.T) {
 	} {
 		exp := &experiment.Experiment{}
 		exp.Sandbox.ExecutionMode, exp.Sandbox.Repos = experiment.ModeCLI, []experiment.Repo{{URL: given, Install: "pip install -e ."}}
-		u := &up{exp: exp}
 		name := exp.Sandbox.Repos[0].Name()
-		if got := u.prompt(); !strings.Contains(got, "- "+want+" is in /workspace/"+name+"\n") && !strings.HasSuffix(got, "- "+want+" is in /workspace/"+name) {
+		if got := Prompt(exp, workspace.Workspace{}); !strings.Contains(got, "- "+want+" is in /workspace/"+name+"\n") && !strings.HasSuffix(got, "- "+want+" is in /workspace/"+name) {
 			t.Errorf("%s: %s", given, got)
 		}
 		exp.Sandbox.Repos[0].Install = "" // importing it brings nothing, which looks like a defect
-		if got := u.prompt(); !strings.Contains(got, "- "+want+" is in /workspace/"+name+", not installed: ") {
+		if got := Prompt(exp, workspace.Workspace{}); !strings.Contains(got, "- "+want+" is in /workspace/"+name+", not installed: ") {
 			t.Errorf("%s: %s", given, got)
 		}
 	}
