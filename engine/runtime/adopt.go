@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
@@ -49,12 +50,12 @@ func (s *Server) endUnknown(known map[string]bool) {
 	}
 	loader := map[int]bool{os.Getppid(): true}
 	for pid := range t {
-		id, machine := proc.Variable(pid, processVariable), proc.Variable(pid, machineVariable)
-		if !strings.HasPrefix(id, "service/") || known[id] || machine != s.options.Machine {
+		id, machine := proc.Variable(pid, environment.ProcessVariable), proc.Variable(pid, environment.MachineVariable)
+		if !strings.HasPrefix(id, "service/") || known[id] || machine != s.env.Machine {
 			continue
 		}
-		if s.options.Machine != "" || t.Below(pid, loader) {
-			_ = proc.KillTree(0, processVariable+"="+id)
+		if s.env.Machine != "" || t.Below(pid, loader) {
+			_ = proc.KillTree(0, environment.ProcessVariable+"="+id)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 )
@@ -219,7 +220,7 @@ func (s *Server) postArguments(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		dir = "" // it only asks
 	}
-	p, err := s.arguments.obtain(argumentsKey(v.name, callerOf(r).owner(), id), dir)
+	p, err := s.arguments.obtain(argumentsKey(v.name, auth.CallerOf(r).Owner(), id), dir)
 	if err != nil {
 		return err
 	}
@@ -238,7 +239,7 @@ func (s *Server) sentBefore(r *http.Request, v *service, h *protocol.FrameHeader
 	if err != nil || size < 0 {
 		return nil, protocol.Errorf(protocol.Invalid, "%s: %q is not a number of bytes", headerArguments, text)
 	}
-	p, err := s.arguments.obtain(argumentsKey(v.name, callerOf(r).owner(), h.ID), "")
+	p, err := s.arguments.obtain(argumentsKey(v.name, auth.CallerOf(r).Owner(), h.ID), "")
 	if err != nil {
 		return nil, err
 	}

@@ -174,9 +174,9 @@ func mainSource(t *testing.T) string {
 // sendSlowly sends a body byte for byte without a token.
 func sendSlowly(t *testing.T, defended bool) error {
 	v := attacked(t, Options{}, func(s *Server) {
-		s.patience = 50 * time.Millisecond
+		s.guard.Patience = 50 * time.Millisecond
 		if !defended {
-			s.patience = 0
+			s.guard.Patience = 0
 		}
 	})
 	conn, err := net.Dial("unix", v.socket)

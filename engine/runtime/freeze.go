@@ -77,7 +77,7 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 			return stopped, answer, err
 		}
 		moving := 0
-		for _, pid := range t.TopDown(t.Tree(s.topPid(), s.cookie())) {
+		for _, pid := range t.TopDown(t.Tree(s.env.TopPID(), s.env.Cookie())) {
 			if t[pid].Stopped {
 				continue // by us or, before, by others
 			}
@@ -110,7 +110,7 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 
 func (s *Server) unfrozen(t proc.Table, refused map[int]error) []protocol.Unfrozen {
 	var list []protocol.Unfrozen
-	for _, pid := range t.Tree(s.topPid(), s.cookie()) {
+	for _, pid := range t.Tree(s.env.TopPID(), s.env.Cookie()) {
 		if t[pid].Stopped {
 			continue
 		}
@@ -131,13 +131,13 @@ func (s *Server) continueAll() {
 		s.options.Logger.Error("the machine was frozen and cannot be thawed", "error", err)
 		return
 	}
-	proc.Continue(t.TopDown(t.Tree(s.topPid(), s.cookie())))
+	proc.Continue(t.TopDown(t.Tree(s.env.TopPID(), s.env.Cookie())))
 }
 
 // syncDisks writes what is only in memory to the disks of the machine.
 func (s *Server) syncDisks() {
-	for _, path := range []string{"/", "/workspace", "/tmp", s.home()} {
-		if f, err := os.Open(s.real(path)); err == nil {
+	for _, path := range []string{"/", "/workspace", "/tmp", s.env.Home()} {
+		if f, err := os.Open(s.env.Real(path)); err == nil {
 			_ = osfile.Sync(f) // where it fails, what is written still can be read
 			f.Close()
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
@@ -17,7 +18,7 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) error {
 	busy := s.busy()
 	_, last := s.lease.Used(time.Now())
 	h := protocol.Health{Version: s.options.Version, StartedUnix: s.started, NowUnix: time.Now().Unix(),
-		Python: s.python(s.config()), Services: map[string]protocol.ServiceState{}, Lease: s.lease.Describe(), Busy: busy, LastUseUnix: last.Unix()}
+		Python: s.env.Python(s.config()), Services: map[string]protocol.ServiceState{}, Lease: s.lease.Describe(), Busy: busy, LastUseUnix: last.Unix()}
 	for _, v := range s.services.all() {
 		v.mu.Lock()
 		if g := v.shown(0); g != nil {
@@ -33,11 +34,11 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	if err := httpx.ReadJSON(r, &cfg); err != nil {
 		return err
 	}
-	if err := checkConfig(cfg); err != nil {
+	if err := environment.CheckConfig(cfg); err != nil {
 		return err
 	}
 	if cfg.Workdir != "" {
-		if err := os.MkdirAll(s.real(cfg.Workdir), 0o755); err != nil {
+		if err := os.MkdirAll(s.env.Real(cfg.Workdir), 0o755); err != nil {
 			return err
 		}
 	}
@@ -52,7 +53,7 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request) error {
-	return httpx.WriteJSON(w, http.StatusOK, configInfo(s.config(), s))
+	return httpx.WriteJSON(w, http.StatusOK, s.env.Describe(s.config()))
 }
 
 func (s *Server) getLease(w http.ResponseWriter, _ *http.Request) error {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
@@ -61,13 +63,13 @@ func (s *Server) postCall(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) newRelay(r *http.Request, v *service, h protocol.FrameHeader) *relay {
-	who := callerOf(r)
+	who := auth.CallerOf(r)
 	return &relay{server: s, service: v, name: v.name, who: who, header: h, named: true, since: time.Now(), next: max(h.From, 1)}
 }
 
 // callHeader is the header of the frame with the call.
 func callHeader(r *http.Request) (protocol.FrameHeader, bool, error) {
-	h := protocol.FrameHeader{Kind: protocol.FrameCall, Fn: r.PathValue("function"), Token: callerOf(r).owner()}
+	h := protocol.FrameHeader{Kind: protocol.FrameCall, Fn: r.PathValue("function"), Token: auth.CallerOf(r).Owner()}
 	if text := r.Header.Get(headerCallOptions); text != "" {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
@@ -98,7 +100,7 @@ func callHeader(r *http.Request) (protocol.FrameHeader, bool, error) {
 // unnamed makes a name for a call that ends with its request. All such calls of a
 // token share their turns.
 func unnamed(h protocol.FrameHeader) protocol.FrameHeader {
-	h.ID = "http." + newProcessID()
+	h.ID = "http." + environment.NewID()
 	if h.Client == "" {
 		h.Client = "http"
 	}
@@ -153,7 +155,7 @@ func (s *Server) callArguments(r *http.Request, v *service, h *protocol.FrameHea
 	if r.ContentLength > protocol.MaxFrameBody {
 		return nil, protocol.Errorf(protocol.Invalid, "the arguments have %d bytes, more than the %d allowed", r.ContentLength, int64(protocol.MaxFrameBody))
 	}
-	args := &store{dir: s.scratch, quota: &s.arguments.quota, owner: argumentsOwner(v.name, callerOf(r).owner())}
+	args := &store{dir: s.scratch, quota: &s.arguments.quota, owner: argumentsOwner(v.name, auth.CallerOf(r).Owner())}
 	n, err := io.Copy(args, io.LimitReader(r.Body, protocol.MaxFrameBody+1))
 	switch {
 	case err == nil && n == 0:

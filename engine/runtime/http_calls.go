@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
@@ -42,10 +43,10 @@ func (s *Server) getCall(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	h := protocol.FrameHeader{Kind: protocol.FrameAttach, ID: id, Token: callerOf(r).scope()}
+	h := protocol.FrameHeader{Kind: protocol.FrameAttach, ID: id, Token: auth.CallerOf(r).Scope()}
 	h.From, h.Ack = int(from), done(r)
 	if v == nil {
-		c := &relay{server: s, service: &service{name: name, changed: make(chan struct{}), deleted: true}, name: name, who: callerOf(r),
+		c := &relay{server: s, service: &service{name: name, changed: make(chan struct{}), deleted: true}, name: name, who: auth.CallerOf(r),
 			header: h, named: true, since: time.Now(), next: max(h.From, 1)}
 		return c.answer(w, r)
 	}
@@ -59,7 +60,7 @@ func (s *Server) getCalls(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, id := callerOf(r), r.URL.Query().Get("id")
+	who, id := auth.CallerOf(r), r.URL.Query().Get("id")
 	ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second)
 	defer cancel()
 	list := []protocol.Call{}
@@ -70,7 +71,7 @@ func (s *Server) getCalls(w http.ResponseWriter, r *http.Request) error {
 		workers := v.workers()
 		for i := range workers {
 			wk := workers[len(workers)-1-i]
-			calls, err := wk.list(ctx, who.scope(), id)
+			calls, err := wk.list(ctx, who.Scope(), id)
 			if err != nil {
 				continue
 			}
@@ -92,14 +93,14 @@ func (s *Server) getCalls(w http.ResponseWriter, r *http.Request) error {
 }
 
 // journaled lists the calls of a service without a worker.
-func (s *Server) journaled(name string, who caller, id string) ([]protocol.Call, error) {
+func (s *Server) journaled(name string, who auth.Caller, id string) ([]protocol.Call, error) {
 	folder, err := journal.Read(s.journalOf(name))
 	if err != nil {
 		return nil, err
 	}
 	list := []protocol.Call{}
 	for _, e := range folder.All() {
-		if (id != "" && e.ID != id) || (!who.admin && e.Token != who.token.ID) {
+		if (id != "" && e.ID != id) || !who.Sees(e.Token) {
 			continue
 		}
 		c := e.Call
@@ -121,7 +122,7 @@ func (s *Server) deleteCall(w http.ResponseWriter, r *http.Request) error {
 	if err := checkCallID(id); err != nil {
 		return err
 	}
-	s.arguments.drop(argumentsKey(v.name, callerOf(r).owner(), id))
+	s.arguments.drop(argumentsKey(v.name, auth.CallerOf(r).Owner(), id))
 	wk := v.before(id)
 	if wk == nil || wk.gone() {
 		if wk, err = v.await(r.Context()); err != nil {
@@ -129,7 +130,7 @@ func (s *Server) deleteCall(w http.ResponseWriter, r *http.Request) error {
 		}
 		defer wk.leave()
 	}
-	if err := wk.cancel(r.Context(), callerOf(r).scope(), id); err != nil {
+	if err := wk.cancel(r.Context(), auth.CallerOf(r).Scope(), id); err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})

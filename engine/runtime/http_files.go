@@ -9,37 +9,32 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 )
 
-// path translates a path of a request; a relative one begins at the working
-// folder, and ~/ is the home of processes.
-func (s *Server) path(p string) string {
-	if p == "~" || strings.HasPrefix(p, "~/") {
-		return filepath.Join(s.home(), p[1:]) // as processes have it: nothing stands for another folder in it
-	}
-	if !filepath.IsAbs(p) {
-		return filepath.Join(s.workdir(s.config()), p)
-	}
-	return s.real(p)
+// filesHandler answers requests about files and folders.
+type filesHandler struct {
+	env    *environment.Env
+	memory *memory
 }
 
-func (s *Server) queryPath(r *http.Request) (string, error) {
+// queryPath is where the path of a request really is.
+func queryPath(env *environment.Env, r *http.Request) (string, error) {
 	p := r.URL.Query().Get("path")
 	if p == "" {
 		return "", protocol.Errorf(protocol.Invalid, "the request names no path")
 	}
-	return s.path(p), nil
+	return env.Path(p), nil
 }
 
-func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) getFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -52,21 +47,21 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.memory.is(info) {
+	if h.memory.is(info) {
 		return protocol.Errorf(protocol.Forbidden, "%s is what the runtime remembers, and not to be read", path)
 	}
 	if !info.Mode().IsRegular() {
 		return protocol.Errorf(protocol.Invalid, "%s is not a file but %s", path, entryType(info.Mode()))
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set(protocol.HeaderMode, modeText(info.Mode()))
-	h.Set(protocol.HeaderSize, strconv.FormatInt(info.Size(), 10))
-	h.Set(protocol.HeaderMtime, strconv.FormatInt(info.ModTime().Unix(), 10))
+	header := w.Header()
+	header.Set("Content-Type", "application/octet-stream")
+	header.Set(protocol.HeaderMode, modeText(info.Mode()))
+	header.Set(protocol.HeaderSize, strconv.FormatInt(info.Size(), 10))
+	header.Set(protocol.HeaderMtime, strconv.FormatInt(info.ModTime().Unix(), 10))
 	if info.Size() == 0 {
-		return copyUnsized(w, f, redact.New(s.config().Secrets))
+		return copyUnsized(w, f, redact.New(h.env.Config().Secrets))
 	}
-	h.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
+	header.Set("Content-Length", strconv.FormatInt(info.Size(), 10))
 	w.WriteHeader(http.StatusOK)
 	if _, err := io.CopyN(w, f, info.Size()); err != nil {
 		httpx.Abort(err)
@@ -74,8 +69,8 @@ func (s *Server) getFile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) putFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) putFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -128,8 +123,8 @@ func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) 
 	return n, os.Rename(f.Name(), path)
 }
 
-func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) deleteFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -146,8 +141,8 @@ func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) error {
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) statFile(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -158,8 +153,8 @@ func (s *Server) statFile(w http.ResponseWriter, r *http.Request) error {
 	return httpx.WriteJSON(w, http.StatusOK, entry(r.URL.Query().Get("path"), path, info))
 }
 
-func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -203,8 +198,8 @@ func entryType(m fs.FileMode) protocol.EntryType {
 
 func modeText(m fs.FileMode) string { return fmt.Sprintf("%04o", m.Perm()) }
 
-func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) mkdir(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -224,8 +219,8 @@ func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) getTree(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}
@@ -243,8 +238,8 @@ func (s *Server) getTree(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) putTree(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+func (h *filesHandler) putTree(w http.ResponseWriter, r *http.Request) error {
+	path, err := queryPath(h.env, r)
 	if err != nil {
 		return err
 	}

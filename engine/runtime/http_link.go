@@ -6,12 +6,13 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 )
 
 // getLink takes a carrier of a link. The requests inside have tokens of their own,
 // and only whoever opened a link can go on with it.
 func (s *Server) getLink(w http.ResponseWriter, r *http.Request) error {
-	err := s.links.Serve(w, r, tokenHash(r))
+	err := s.links.Serve(w, r, auth.TokenHash(r))
 	switch {
 	case err == nil:
 		return nil

@@ -2,48 +2,45 @@ package runtime
 
 import (
 	"net/http"
-	"regexp"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/process"
 )
 
-// processID is what clients may call a process: it stands in addresses and in its environment.
-var processID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,99}$`)
+// processHandler answers requests about processes.
+type processHandler struct{ table *process.Table }
 
-func (s *Server) postProcess(w http.ResponseWriter, r *http.Request) error {
+func (h *processHandler) postProcess(w http.ResponseWriter, r *http.Request) error {
 	var spec protocol.ProcessSpec
 	if err := httpx.ReadJSON(r, &spec); err != nil {
 		return err
 	}
-	if spec.ID != "" && !processID.MatchString(spec.ID) {
-		return protocol.Errorf(protocol.Invalid, "%.110q is no id for a process: up to 100 letters, digits, _ . : and -, not beginning with . or :", spec.ID)
-	}
-	p, err := s.processes.start(spec.ID, func(id string) (*process, error) { return s.startProcess(spec, id) })
+	p, err := h.table.Start(spec)
 	if err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusCreated, p.state())
+	return httpx.WriteJSON(w, http.StatusCreated, p.State())
 }
 
-func (s *Server) getProcesses(w http.ResponseWriter, _ *http.Request) error {
+func (h *processHandler) getProcesses(w http.ResponseWriter, _ *http.Request) error {
 	list := []protocol.Process{}
-	for _, p := range s.processes.all() {
-		list = append(list, p.state())
+	for _, p := range h.table.All() {
+		list = append(list, p.State())
 	}
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"processes": list})
 }
 
-func (s *Server) getProcess(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
+func (h *processHandler) getProcess(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.table.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, p.state())
+	return httpx.WriteJSON(w, http.StatusOK, p.State())
 }
 
-func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
+func (h *processHandler) getOutput(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.table.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -57,15 +54,15 @@ func (s *Server) getOutput(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	flush := httpx.BeginRecords(w, p.spool.First(offset))
-	if err := p.follow(ctx, w, flush, p.spool.First(offset), q.Get("follow") == "1"); err != nil {
+	offset = p.FirstOffset(offset)
+	if err := p.Follow(ctx, w, httpx.BeginRecords(w, offset), offset, q.Get("follow") == "1"); err != nil {
 		httpx.Abort(err)
 	}
 	return nil
 }
 
-func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
+func (h *processHandler) postStdin(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.table.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -73,15 +70,15 @@ func (s *Server) postStdin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	n, err := p.stdin.write(r.Context(), offset, r.Body, r.URL.Query().Get("eof") == "1")
+	n, err := p.WriteInput(r.Context(), offset, r.Body, r.URL.Query().Get("eof") == "1")
 	if err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, map[string]int64{"offset": n})
 }
 
-func (s *Server) postSignal(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
+func (h *processHandler) postSignal(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.table.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -91,21 +88,33 @@ func (s *Server) postSignal(w http.ResponseWriter, r *http.Request) error {
 	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
-	if err := p.signal(req.Signal); err != nil {
+	if err := p.Signal(req.Signal); err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (s *Server) deleteProcess(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
+func (h *processHandler) postResize(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.table.Get(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	if err := p.kill(); err != nil {
+	var req struct {
+		Rows int `json:"rows"`
+		Cols int `json:"cols"`
+	}
+	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
-	<-p.done
-	s.processes.remove(p)
+	if err := p.Resize(req.Rows, req.Cols); err != nil {
+		return err
+	}
+	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+}
+
+func (h *processHandler) deleteProcess(w http.ResponseWriter, r *http.Request) error {
+	if err := h.table.Delete(r.PathValue("id")); err != nil {
+		return err
+	}
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
@@ -56,7 +57,7 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, forToken(d, callerOf(r).token))
+	return httpx.WriteJSON(w, http.StatusOK, forToken(d, auth.CallerOf(r).Token))
 }
 
 func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
@@ -134,7 +135,7 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 	// The worker itself says yes: a client that has no answer then knows that nothing
 	// of its call can have run in a worker that was dying.
 	yes := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n"
-	if err := wk.send(controlLine{Kind: "conn", Hello: yes, Token: callerOf(r).owner(), Client: r.Header.Get(headerClient)}, f); err != nil {
+	if err := wk.send(controlLine{Kind: "conn", Hello: yes, Token: auth.CallerOf(r).Owner(), Client: r.Header.Get(headerClient)}, f); err != nil {
 		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/usage"
 	"github.com/seer-engine/seer/engine/runtime/internal/watch"
 )
 
@@ -16,9 +17,13 @@ const maxWatches = 32
 // watches count what is being watched.
 type watches struct{ slots watch.Slots }
 
+func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
+	return httpx.WriteJSON(w, http.StatusOK, usage.Read(r.Context(), s.env))
+}
+
 // getWatch tells what happens to a path until the client goes, or its time is over.
 func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
-	path, err := s.queryPath(r)
+	path, err := queryPath(s.env, r)
 	if err != nil {
 		return err
 	}

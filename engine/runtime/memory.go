@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 )
 
 // memory is what a runtime remembers beyond its own death. It lies in a file
@@ -35,7 +36,7 @@ type savedState struct {
 	StartedUnix int64              `json:"started_unix"`
 	Scratch     string             `json:"scratch"`
 	Services    []*savedService    `json:"services"`
-	Sessions    []*session         `json:"sessions,omitempty"`
+	Sessions    []*auth.Session    `json:"sessions,omitempty"`
 	Frozen      bool               `json:"frozen,omitempty"`
 }
 

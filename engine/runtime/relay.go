@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 )
 
 // relay passes one call on to the worker and what becomes of it back, without
@@ -22,7 +23,7 @@ type relay struct {
 	server  *Server
 	service *service
 	name    string // of the service
-	who     caller
+	who     auth.Caller
 	header  protocol.FrameHeader // the call, or the attach
 	args    *store               // nil = none
 	named   bool                 // by the client, who may ask for it again
@@ -293,11 +294,6 @@ func (c *relay) pass(h protocol.FrameHeader, head []byte, size int64, body io.Re
 func (c *relay) fail(e *protocol.CallError) error {
 	_, err := c.out.frame(protocol.FrameHeader{Kind: protocol.FrameError, ID: c.header.ID, N: c.next, Error: e}, nil, 0, bytes.NewReader(nil))
 	return err
-}
-
-// mayHear reports whether a call of the given token is the caller's business.
-func (c *relay) mayHear(token string) bool {
-	return c.who.admin || token == c.who.token.ID
 }
 
 // bodyReader remembers that it was reading which failed, not writing.

@@ -49,7 +49,7 @@ func (r *remains) tell(c *relay, end *protocol.CallError) error {
 	if r.err == nil {
 		e = r.folder.Get(c.header.ID)
 	}
-	if e == nil || !c.mayHear(e.Token) {
+	if e == nil || !c.who.Sees(e.Token) {
 		return c.fail(&protocol.CallError{Code: protocol.CallUnknown, Message: fmt.Sprintf("no call %s is known here", c.header.ID)})
 	}
 	switch {

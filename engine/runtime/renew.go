@@ -10,16 +10,14 @@ import (
 // renew makes this machine another one than that whose memory it has: other keys, another
 // end, and calls that nobody has called before.
 func (s *Server) renew(r protocol.Renewal) {
-	s.admin.Store(&r.AdminSHA256)
+	s.guard.SetAdmin(r.AdminSHA256)
 	now := time.Now()
 	var hard time.Time
 	if r.EndUnix > 0 {
 		hard = time.Unix(r.EndUnix, 0)
 	}
 	s.lease.Replace(now, orDefault(httpx.Seconds(r.BootSeconds), s.options.FirstLease), hard)
-	for _, v := range s.sessions.all() {
-		s.sessions.remove(v.ID)
-	}
+	s.sessions.RemoveAll()
 	for _, v := range s.services.all() {
 		v.renew(r.Services[v.name])
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
@@ -13,7 +14,7 @@ import (
 // answers it.
 type route struct {
 	pattern string
-	access  access
+	access  auth.Access
 	effect  effect
 	answer  httpx.Handler
 }
@@ -28,60 +29,63 @@ const (
 
 // requests are all that the runtime answers; docs/protocol.md tells of each.
 func (s *Server) requests() []route {
+	files := &filesHandler{env: s.env, memory: s.memory}
+	processes := &processHandler{s.processes}
+	sessions := &sessionHandler{sessions: s.sessions, guard: s.guard, persist: s.persist}
 	return []route{
-		{"GET /loader/v1", adminOnly, 0, s.getLoader},
-		{"GET /v1/link", anyToken, 0, s.getLink},
-		{"GET /v1/health", adminOnly, 0, s.getHealth},
-		{"PUT /v1/config", adminOnly, 0, s.putConfig},
-		{"GET /v1/config", adminOnly, 0, s.getConfig},
-		{"GET /v1/lease", adminOnly, 0, s.getLease},
-		{"PUT /v1/lease", adminOnly, 0, s.putLease},
-		{"POST /v1/shutdown", adminOnly, 0, s.postShutdown},
+		{"GET /loader/v1", auth.AdminOnly, 0, s.getLoader},
+		{"GET /v1/link", auth.AnyToken, 0, s.getLink},
+		{"GET /v1/health", auth.AdminOnly, 0, s.getHealth},
+		{"PUT /v1/config", auth.AdminOnly, 0, s.putConfig},
+		{"GET /v1/config", auth.AdminOnly, 0, s.getConfig},
+		{"GET /v1/lease", auth.AdminOnly, 0, s.getLease},
+		{"PUT /v1/lease", auth.AdminOnly, 0, s.putLease},
+		{"POST /v1/shutdown", auth.AdminOnly, 0, s.postShutdown},
 
-		{"POST /v1/processes", ofSession, change, s.postProcess},
-		{"GET /v1/processes", ofSession, 0, s.getProcesses},
-		{"GET /v1/processes/{id}", ofSession, 0, s.getProcess},
-		{"GET /v1/processes/{id}/output", ofSession, 0, s.getOutput},
-		{"POST /v1/processes/{id}/stdin", ofSession, 0, s.postStdin},
-		{"POST /v1/processes/{id}/signal", ofSession, 0, s.postSignal},
-		{"POST /v1/processes/{id}/resize", ofSession, 0, s.postResize},
-		{"DELETE /v1/processes/{id}", ofSession, 0, s.deleteProcess},
+		{"POST /v1/processes", auth.SessionToken, change, processes.postProcess},
+		{"GET /v1/processes", auth.SessionToken, 0, processes.getProcesses},
+		{"GET /v1/processes/{id}", auth.SessionToken, 0, processes.getProcess},
+		{"GET /v1/processes/{id}/output", auth.SessionToken, 0, processes.getOutput},
+		{"POST /v1/processes/{id}/stdin", auth.SessionToken, 0, processes.postStdin},
+		{"POST /v1/processes/{id}/signal", auth.SessionToken, 0, processes.postSignal},
+		{"POST /v1/processes/{id}/resize", auth.SessionToken, 0, processes.postResize},
+		{"DELETE /v1/processes/{id}", auth.SessionToken, 0, processes.deleteProcess},
 
-		{"GET /v1/files", ofSession, use, s.getFile},
-		{"PUT /v1/files", ofSession, use | change, s.putFile},
-		{"DELETE /v1/files", ofSession, use | change, s.deleteFile},
-		{"GET /v1/files/stat", ofSession, use, s.statFile},
-		{"GET /v1/files/list", ofSession, use, s.listFiles},
-		{"POST /v1/files/mkdir", ofSession, use | change, s.mkdir},
-		{"GET /v1/tree", ofSession, use, s.getTree},
-		{"PUT /v1/tree", ofSession, use | change, s.putTree},
+		{"GET /v1/files", auth.SessionToken, use, files.getFile},
+		{"PUT /v1/files", auth.SessionToken, use | change, files.putFile},
+		{"DELETE /v1/files", auth.SessionToken, use | change, files.deleteFile},
+		{"GET /v1/files/stat", auth.SessionToken, use, files.statFile},
+		{"GET /v1/files/list", auth.SessionToken, use, files.listFiles},
+		{"POST /v1/files/mkdir", auth.SessionToken, use | change, files.mkdir},
+		{"GET /v1/tree", auth.SessionToken, use, files.getTree},
+		{"PUT /v1/tree", auth.SessionToken, use | change, files.putTree},
 
-		{"GET /v1/ports/{port}", ofSession, 0, s.getPort},
-		{"GET /v1/watch", ofSession, 0, s.getWatch},
-		{"GET /v1/usage", ofSession, 0, s.getUsage},
-		{"GET /v1/sessions", adminOnly, 0, s.getSessions},
-		{"PUT /v1/sessions/{id}", adminOnly, 0, s.putSession},
-		{"DELETE /v1/sessions/{id}", adminOnly, 0, s.deleteSession},
-		{"POST /v1/freeze", adminOnly, use, s.postFreeze},
-		{"POST /v1/park", adminOnly, use, s.postPark},
-		{"POST " + parking.Path, nobody, 0, s.postProof},
-		{"POST /v1/thaw", adminOnly, 0, s.postThaw},
+		{"GET /v1/ports/{port}", auth.SessionToken, 0, s.getPort},
+		{"GET /v1/watch", auth.SessionToken, 0, s.getWatch},
+		{"GET /v1/usage", auth.SessionToken, 0, s.getUsage},
+		{"GET /v1/sessions", auth.AdminOnly, 0, sessions.getSessions},
+		{"PUT /v1/sessions/{id}", auth.AdminOnly, 0, sessions.putSession},
+		{"DELETE /v1/sessions/{id}", auth.AdminOnly, 0, sessions.deleteSession},
+		{"POST /v1/freeze", auth.AdminOnly, use, s.postFreeze},
+		{"POST /v1/park", auth.AdminOnly, use, s.postPark},
+		{"POST " + parking.Path, auth.NoToken, 0, s.postProof},
+		{"POST /v1/thaw", auth.AdminOnly, 0, s.postThaw},
 
-		{"GET /v1/services", adminOnly, 0, s.getServices},
-		{"PUT /v1/services/{service}", adminOnly, use | change, s.putService},
-		{"GET /v1/services/{service}", ownService, 0, s.getService},
-		{"DELETE /v1/services/{service}", adminOnly, 0, s.deleteService},
-		{"GET /v1/services/{service}/logs", adminOnly, 0, s.getLogs},
-		{"POST /v1/services/{service}/call/{function}", ownService, use, s.postCall},
-		{"POST /v1/services/{service}/arguments/{id}", ownService, use, s.postArguments},
-		{"GET /v1/services/{service}/calls", ownService, 0, s.getCalls},
-		{"GET /v1/services/{service}/calls/{id}", ownService, 0, s.getCall},
-		{"DELETE /v1/services/{service}/calls/{id}", ownService, 0, s.deleteCall},
-		{"GET /v1/services/{service}/tokens", adminOnly, 0, s.getTokens},
-		{"PUT /v1/services/{service}/tokens/{id}", adminOnly, 0, s.putToken},
-		{"DELETE /v1/services/{service}/tokens/{id}", adminOnly, 0, s.deleteToken},
-		{"GET /v1/services/{service}/journal", adminOnly, 0, s.getJournal},
-		{"GET /v1/services/{service}/connect", ownService, use, s.getConnect},
+		{"GET /v1/services", auth.AdminOnly, 0, s.getServices},
+		{"PUT /v1/services/{service}", auth.AdminOnly, use | change, s.putService},
+		{"GET /v1/services/{service}", auth.OwnService, 0, s.getService},
+		{"DELETE /v1/services/{service}", auth.AdminOnly, 0, s.deleteService},
+		{"GET /v1/services/{service}/logs", auth.AdminOnly, 0, s.getLogs},
+		{"POST /v1/services/{service}/call/{function}", auth.OwnService, use, s.postCall},
+		{"POST /v1/services/{service}/arguments/{id}", auth.OwnService, use, s.postArguments},
+		{"GET /v1/services/{service}/calls", auth.OwnService, 0, s.getCalls},
+		{"GET /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.getCall},
+		{"DELETE /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.deleteCall},
+		{"GET /v1/services/{service}/tokens", auth.AdminOnly, 0, s.getTokens},
+		{"PUT /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, s.putToken},
+		{"DELETE /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, s.deleteToken},
+		{"GET /v1/services/{service}/journal", auth.AdminOnly, 0, s.getJournal},
+		{"GET /v1/services/{service}/connect", auth.OwnService, use, s.getConnect},
 	}
 }
 
@@ -90,7 +94,7 @@ func (s *Server) routes() http.Handler {
 	for _, r := range s.requests() {
 		mux.Handle(r.pattern, s.answering(r))
 	}
-	mux.Handle("/", s.answering(route{access: adminOnly, answer: func(_ http.ResponseWriter, r *http.Request) error {
+	mux.Handle("/", s.answering(route{access: auth.AdminOnly, answer: func(_ http.ResponseWriter, r *http.Request) error {
 		return protocol.Errorf(protocol.NotFound, "the runtime has no %s %s", r.Method, r.URL.Path)
 	}}))
 	return marked(mux)
@@ -105,7 +109,7 @@ func (s *Server) answering(r route) http.Handler {
 	if r.effect&use != 0 {
 		answer = s.used(answer)
 	}
-	return s.guard(r.access, func(w http.ResponseWriter, r *http.Request) {
+	return s.guard.Protect(r.access, func(w http.ResponseWriter, r *http.Request) {
 		if err := answer(w, r); err != nil {
 			httpx.WriteError(w, err)
 		}

@@ -18,11 +18,16 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/engine/runtime/internal/auth"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
+	"github.com/seer-engine/seer/engine/runtime/internal/process"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
+
+const maxHeader = 1 << 20 // bytes
 
 // Options are what a runtime is told when it starts.
 type Options struct {
@@ -54,29 +59,29 @@ type Options struct {
 type Server struct {
 	options    Options
 	scratch    string
+	env        *environment.Env
 	code       workerCode
 	handler    http.Handler
 	spawner    *spawn.Spawner
 	life       *os.File // the end of a pipe that workers watch
 	alive      *os.File // its other one, where it is ours
 	arguments  arguments
-	memory     memory
+	memory     *memory
 	lease      *lease.Lease
 	reporter   *lease.Reporter
-	processes  processes
+	processes  *process.Table
 	services   services
-	sessions   sessions
+	sessions   *auth.Sessions
+	guard      *auth.Guard
 	watches    watches
 	freezer    freezer
 	door       door
 	forwarder  *portforward.Forwarder // the ends of ports and of the proxy that are inside
-	admin      atomic.Pointer[string]
 	parked     atomic.Bool
 	prover     atomic.Pointer[stillness] // the last
 	links      *resumable.Server
-	patience   time.Duration // for the body of a request that is refused; tests set 0, which is no limit
-	started    int64         // of the first runtime of the machine
-	born       time.Time     // of this one
+	started    int64     // of the first runtime of the machine
+	born       time.Time // of this one
 	configured atomic.Pointer[protocol.Config]
 	saving     sync.Mutex
 	over       chan struct{} // closed when the machine is to end
@@ -95,19 +100,20 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	now := time.Now()
-	s := &Server{options: o, spawner: spawn.New(), life: o.Life, memory: memory{f: o.Memory},
-		started: now.Unix(), born: now, patience: refusalPatience, over: make(chan struct{}), services: services{table: map[string]*service{}},
+	s := &Server{options: o, spawner: spawn.New(), life: o.Life, memory: &memory{f: o.Memory}, sessions: &auth.Sessions{},
+		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
 		arguments: arguments{quota: quota{most: defaultArgumentBytes()}},
 		lease:     lease.New(now, o.FirstLease, o.HardEnd), forwarder: portforward.New(o.Forward, o.Logger)}
+	s.env = &environment.Env{Machine: o.Machine, DefaultPython: o.Python, Roots: o.Roots, Forward: o.Forward, Exclusive: o.Exclusive, Config: s.config}
 	s.reporter = lease.NewReporter(s.lease, o.Loader, o.Logger)
 	s.configured.Store(&protocol.Config{})
-	s.admin.Store(&o.AdminSHA256)
+	s.guard = auth.NewGuard(o.AdminSHA256, s.sessions, s.services.ofToken)
 	s.links = resumable.NewServer(resumable.ServerOptions{})
-	s.handler = s.routes()
 	if err := s.prepare(); err != nil {
 		s.cleanUp()
 		return nil, err
 	}
+	s.handler = s.routes()
 	s.persist()
 	return s, nil
 }
@@ -132,6 +138,7 @@ func (s *Server) prepare() error {
 			return err
 		}
 	}
+	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.freezer.write})
 	if err := s.forwarder.Open(); err != nil {
 		return err
 	}
@@ -159,7 +166,7 @@ func (s *Server) resume(saved savedState) error {
 	s.configured.Store(&saved.Config)
 	s.lease.Restore(lease.State{Kind: saved.LeaseKind, End: saved.LeaseEnd, Idle: saved.LeaseIdle, LastUse: saved.LastUse})
 	s.started = saved.StartedUnix
-	s.sessions.resume(saved.Sessions)
+	s.sessions.Restore(saved.Sessions)
 	if saved.Frozen {
 		s.continueAll()
 	}
@@ -174,7 +181,7 @@ func (s *Server) persist() {
 	lease := s.lease.State()
 	state := savedState{Config: *s.configured.Load(), LeaseKind: lease.Kind, LeaseEnd: lease.End,
 		LeaseIdle: lease.Idle, LastUse: lease.LastUse, StartedUnix: s.started, Scratch: s.scratch,
-		Sessions: s.sessions.all(), Frozen: s.freezer.is()}
+		Sessions: s.sessions.All(), Frozen: s.freezer.is()}
 	for _, v := range s.services.all() {
 		if saved := v.saved(); saved != nil {
 			state.Services = append(state.Services, saved)
@@ -186,17 +193,6 @@ func (s *Server) persist() {
 }
 
 func (s *Server) config() protocol.Config { return *s.configured.Load() }
-
-// python is the interpreter of services.
-func (s *Server) python(cfg protocol.Config) string {
-	if cfg.Python != "" {
-		return cfg.Python
-	}
-	if s.options.Python != "" {
-		return s.options.Python
-	}
-	return "python3"
-}
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
@@ -248,7 +244,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 		case err := <-failed:
 			return err
 		case <-tick.C:
-			s.processes.tidy(s.options.Linger)
+			s.processes.Tidy(s.options.Linger)
 			now := time.Now()
 			s.arguments.tidy(now)
 			if !s.parked.Load() { // asked first: its end has extended the lease by then
@@ -282,7 +278,7 @@ func (s *Server) busy() bool {
 			s.lease.Touch(now)
 		}
 	}
-	running, last := s.processes.use()
+	running, last := s.processes.Use()
 	s.lease.Touch(last)
 	return busy || running
 }
@@ -292,16 +288,12 @@ func (s *Server) busy() bool {
 func (s *Server) endProcesses() {
 	var wg sync.WaitGroup
 	wg.Go(s.services.removeAll)
-	wg.Go(s.processes.killAll)
+	wg.Go(s.processes.KillAll)
 	wg.Wait()
 	if !s.options.Exclusive {
 		return
 	}
-	cookie := ""
-	if s.options.Machine != "" {
-		cookie = machineVariable + "=" + s.options.Machine
-	}
-	if err := proc.KillTree(os.Getpid(), cookie); err != nil {
+	if err := proc.KillTree(os.Getpid(), s.env.Cookie()); err != nil {
 		s.options.Logger.Error("the processes of the machine could not be ended", "error", err)
 	}
 }

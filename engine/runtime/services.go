@@ -68,6 +68,16 @@ func (t *services) all() []*service {
 	return list
 }
 
+// ofToken finds the service whose token has a hash. A token of a service opens no other one.
+func (t *services) ofToken(hash string) (service string, token protocol.Token, ok bool) {
+	for _, v := range t.all() {
+		if token, ok := v.tokenOf(hash); ok {
+			return v.name, token, true
+		}
+	}
+	return "", protocol.Token{}, false
+}
+
 func (t *services) remove(name string) error {
 	t.mu.Lock()
 	v := t.table[name]

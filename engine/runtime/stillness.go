@@ -113,9 +113,7 @@ func withListener(l net.Listener) context.Context {
 // postProof proves that this is the runtime that was parked. Where it cannot, the machine
 // stands still once more: whoever asks finds another socket, and asks there.
 func (s *Server) postProof(w http.ResponseWriter, r *http.Request) error {
-	if s.patience > 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.patience))
-	}
+	s.guard.LimitBody(w)
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<10)
 	w.Header().Set("Connection", "close")
 	var q parking.Question

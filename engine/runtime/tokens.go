@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -125,8 +124,6 @@ func (v *service) tokenOf(hash string) (protocol.Token, bool) {
 	}
 	return found, ok
 }
-
-func expired(t protocol.Token) bool { return t.Expires > 0 && time.Now().Unix() >= t.Expires }
 
 // putToken adds a token, or gives one other limits.
 func (v *service) putToken(t protocol.Token) error {

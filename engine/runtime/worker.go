@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
@@ -47,12 +48,12 @@ type worker struct {
 	left      *remains
 }
 
-func (w *worker) cookie() string { return processVariable + "=" + w.id }
+func (w *worker) cookie() string { return environment.ProcessVariable + "=" + w.id }
 
 // startWorker starts the process and asks it to load the code.
 func (s *Server) startWorker(v *service, generation int, spec protocol.ServiceSpec, died string) (*worker, error) {
 	cfg := s.config()
-	w := s.newWorker(v, fmt.Sprintf("service/%s/%d/%s", v.name, generation, newProcessID()))
+	w := s.newWorker(v, fmt.Sprintf("service/%s/%d/%s", v.name, generation, environment.NewID()))
 	var err error
 	if w.dir, err = os.MkdirTemp(cmp.Or(s.options.Sockets, s.scratch), "service-*"); err != nil {
 		return nil, err
@@ -94,10 +95,10 @@ func (w *worker) write(generation int, spec protocol.ServiceSpec) (string, error
 }
 
 func (s *Server) loadLine(cfg protocol.Config, v *service, generation int, spec protocol.ServiceSpec) controlLine {
-	line := controlLine{Kind: "load", Filename: spec.Filename, Workdir: s.workdir(cfg), Service: v.name, Generation: generation,
+	line := controlLine{Kind: "load", Filename: spec.Filename, Workdir: s.env.Workdir(cfg), Service: v.name, Generation: generation,
 		Limits: spec.Limits, Record: spec.Record, Tokens: v.limits(), Price: cfg.Price}
 	for _, m := range cfg.Models {
-		m.Path = s.real(m.Path)
+		m.Path = s.env.Real(m.Path)
 		line.Models = append(line.Models, m)
 	}
 	for name := range cfg.Secrets {
@@ -139,12 +140,12 @@ func (w *worker) start(s *Server, cfg protocol.Config) error {
 	if err != nil {
 		return fmt.Errorf("store the worker: %w", err)
 	}
-	env := s.environment(cfg, w.id)
-	python, err := lookPath(s.python(cfg), "/", env)
+	env := s.env.Variables(cfg, w.id)
+	python, err := environment.LookPath(s.env.Python(cfg), "/", env)
 	if err != nil {
 		return err
 	}
-	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", "-c", run, s.options.WorkerEntry}, Env: env, Dir: s.workdir(cfg),
+	w.cmd = &exec.Cmd{Path: python, Args: []string{python, "-I", "-u", "-c", run, s.options.WorkerEntry}, Env: env, Dir: s.env.Workdir(cfg),
 		Stdout: writing[0], Stderr: writing[1], ExtraFiles: append(files[:len(files):len(files)], s.life, code), SysProcAttr: spawn.DetachedAttr()}
 	if err := w.spawner.Start(w.cmd); err != nil {
 		w.cmd = nil
@@ -178,7 +179,7 @@ func (w *worker) take(files []*os.File) error {
 
 func copyLog(w *redact.Writer, r *os.File) {
 	defer r.Close()
-	_, _ = io.Copy(w, onlyReader{r})
+	_, _ = io.Copy(w, osfile.OnlyReader{Reader: r})
 	_ = w.Flush()
 }
 

@@ -111,16 +111,20 @@ var allowed = map[string][]string{
 	"bench/...":               {"sdk", "sdk/guest", "engine", "engine/...", "plugins/..."},
 
 	// The runtime's own packages, leaves first.
+	"engine/runtime/internal/auth":        {"engine/protocol", "engine/runtime/internal/httpx"},
+	"engine/runtime/internal/environment": {"engine/protocol", "engine/runtime/loader", "engine/runtime/internal/portforward", "engine/runtime/internal/redact"},
 	"engine/runtime/internal/httpx":       {"engine/protocol"},
 	"engine/runtime/internal/lease":       {"engine/protocol", "engine/runtime/internal/httpx", "engine/runtime/internal/loaderconn"},
 	"engine/runtime/internal/loaderconn":  {},
 	"engine/runtime/internal/osfile":      {},
 	"engine/runtime/internal/portforward": {"engine/protocol", "engine/runtime/internal/unixsocket"},
 	"engine/runtime/internal/proc":        {},
+	"engine/runtime/internal/process":     {"engine/protocol", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/proc", "engine/runtime/internal/redact", "engine/runtime/internal/spawn", "engine/runtime/internal/spool"},
 	"engine/runtime/internal/redact":      {},
 	"engine/runtime/internal/spawn":       {},
 	"engine/runtime/internal/spool":       {"engine/protocol", "engine/runtime/internal/osfile"},
 	"engine/runtime/internal/unixsocket":  {},
+	"engine/runtime/internal/usage":       {"engine/protocol", "engine/runtime/internal/environment", "engine/runtime/internal/osfile", "engine/runtime/internal/proc"},
 	"engine/runtime/internal/watch":       {"engine/protocol"},
 
 	// No family of commands imports another one.

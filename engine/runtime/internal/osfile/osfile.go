@@ -5,6 +5,7 @@ package osfile
 import (
 	"cmp"
 	"errors"
+	"io"
 	"os"
 	"syscall"
 )
@@ -37,3 +38,6 @@ const OpenNonblock = syscall.O_NONBLOCK
 func IsClosedPipe(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
+
+// OnlyReader keeps io.Copy from splicing between files.
+type OnlyReader struct{ io.Reader }

@@ -1,4 +1,4 @@
-package runtime
+package process
 
 import (
 	"context"
@@ -45,7 +45,7 @@ func (s *stdin) write(ctx context.Context, offset int64, r io.Reader, eof bool) 
 	if _, err := io.CopyN(io.Discard, r, s.offset-offset); err != nil && !errors.Is(err, io.EOF) {
 		return s.offset, err
 	}
-	n, err := io.Copy(stdinWriter{s}, onlyReader{r})
+	n, err := io.Copy(stdinWriter{s}, osfile.OnlyReader{Reader: r})
 	s.offset += n
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.w.SetWriteDeadline(time.Time{})

@@ -1,4 +1,4 @@
-package runtime
+package usage
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 )
 
@@ -16,13 +17,13 @@ const clockTicks = 100
 
 // systemUsage fills in processors, memory and processes: from the control group where the
 // machine has one to itself, otherwise as the sum of its processes.
-func (s *Server) systemUsage(u *protocol.Usage) {
+func systemUsage(env *environment.Env, u *protocol.Usage) {
 	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
 		u.Load = parseLoad(string(data))
 	}
 	var pids map[int]bool
 	if t, err := proc.Read(); err == nil {
-		pids = t.Machine(s.topPid(), s.cookie())
+		pids = t.Machine(env.TopPID(), env.Cookie())
 	}
 	u.Processes = len(pids)
 	for pid := range pids {

@@ -1,4 +1,6 @@
-package runtime
+// Package process runs the commands that clients start: their output, input, terminals, and
+// their end.
+package process
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
@@ -31,8 +34,8 @@ const (
 	pipeGrace = time.Second
 )
 
-// process is a command that a client has started.
-type process struct {
+// Process is a command that a client has started.
+type Process struct {
 	cookie   string
 	spec     protocol.ProcessSpec
 	command  exec.Cmd // how it is started
@@ -53,37 +56,37 @@ type process struct {
 	delivered time.Time // when the end record was first read
 }
 
-// startProcess starts a command.
-func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, error) {
-	cfg := s.config()
-	if err := settle(&spec); err != nil {
+// launch starts a command under a new id.
+func (t *Table) launch(spec protocol.ProcessSpec, id string) (*Process, error) {
+	cfg := t.env.Config()
+	if err := normalize(&spec); err != nil {
 		return nil, err
 	}
 	argv, err := argvOf(spec)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkEnv(spec.Env); err != nil {
+	if err := environment.CheckVariables(spec.Env); err != nil {
 		return nil, err
 	}
-	dir := s.workdir(cfg)
+	dir := t.env.Workdir(cfg)
 	if spec.Cwd != "" {
-		dir = s.path(spec.Cwd)
+		dir = t.env.Path(spec.Cwd)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, protocol.Errorf(protocol.NotFound, "the working folder %s is not there", dir)
 	}
-	p := &process{cookie: s.cookieOf(id), spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
+	p := &Process{cookie: t.env.CookieOf(id), spec: spec, done: make(chan struct{}), enough: make(chan struct{}), followed: time.Now()}
 	more := []map[string]string{spec.Env}
 	if spec.Activity != "" {
-		p.activity = s.path(spec.Activity)
+		p.activity = t.env.Path(spec.Activity)
 		more = append(more, map[string]string{activityVariable: p.activity})
 	}
 	if spec.PTY != nil {
 		more = append(more, map[string]string{"TERM": spec.PTY.Term})
 	}
-	env := s.environment(cfg, id, more...)
-	program, err := lookPath(argv[0], dir, env)
+	env := t.env.Variables(cfg, id, more...)
+	program, err := environment.LookPath(argv[0], dir, env)
 	if argv[0] == protocol.RuntimeProgram {
 		program, err = ownProgram()
 	}
@@ -93,15 +96,15 @@ func (s *Server) startProcess(spec protocol.ProcessSpec, id string) (*process, e
 	p.command = exec.Cmd{Path: program, Args: argv, Env: env, Dir: dir, SysProcAttr: spawn.ChildAttr()}
 	p.info = protocol.Process{ID: id, Name: spec.Name, Argv: argv, State: protocol.ProcessRunning,
 		StartedUnix: time.Now().Unix(), Background: spec.Background}
-	if p.spool, err = p.newSpool(s.scratch, spec.Background); err != nil {
+	if p.spool, err = p.newSpool(t.dir, spec.Background); err != nil {
 		return nil, err
 	}
-	outputs, err := p.start(s.spawner)
+	outputs, err := p.start(t.spawner)
 	if err != nil {
 		p.spool.Close()
 		return nil, err
 	}
-	go p.live(s, outputs, redact.New(cfg.Secrets))
+	go p.live(t, outputs, redact.New(cfg.Secrets))
 	return p, nil
 }
 
@@ -128,7 +131,7 @@ func argvOf(spec protocol.ProcessSpec) ([]string, error) {
 	return []string{shell, "-c", spec.Shell}, nil
 }
 
-func (p *process) newSpool(dir string, background bool) (*spool.Spool, error) {
+func (p *Process) newSpool(dir string, background bool) (*spool.Spool, error) {
 	switch {
 	case background:
 		return spool.New(dir, keepOutput, 0)
@@ -138,7 +141,7 @@ func (p *process) newSpool(dir string, background bool) (*spool.Spool, error) {
 	return spool.New(dir, 0, maxAhead)
 }
 
-func (p *process) expire() {
+func (p *Process) expire() {
 	p.mu.Lock()
 	if p.reaped {
 		p.mu.Unlock()
@@ -146,18 +149,18 @@ func (p *process) expire() {
 	}
 	p.info.TimedOut = true
 	p.mu.Unlock()
-	_ = p.kill()
+	_ = p.Kill()
 }
 
-// kill kills the process and everything it started.
-func (p *process) kill() error {
+// Kill kills the process and everything it started.
+func (p *Process) Kill() error {
 	p.stop()
 	p.spool.Release()
 	return proc.KillTree(p.root(), p.cookie)
 }
 
 // root is the process's pid while it cannot have been given to another one.
-func (p *process) root() int {
+func (p *Process) root() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reaped {
@@ -166,20 +169,21 @@ func (p *process) root() int {
 	return p.cmd.Process.Pid
 }
 
-func (p *process) signal(name string) error {
+// Signal sends a signal to the process and everything it started.
+func (p *Process) Signal(name string) error {
 	sig, ok := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}[name]
 	switch {
 	case !ok:
 		return protocol.Errorf(protocol.Invalid, "the signal %q is none of INT, TERM, HUP and KILL", name)
 	case sig == syscall.SIGKILL:
-		return p.kill()
+		return p.Kill()
 	case sig == syscall.SIGTERM:
 		p.stop()
 	}
 	return proc.SignalTree(p.root(), p.cookie, sig)
 }
 
-func (p *process) finish() {
+func (p *Process) finish() {
 	p.mu.Lock()
 	p.info.State = protocol.ProcessExited
 	p.info.EndedUnix = time.Now().Unix()
@@ -194,7 +198,8 @@ func (p *process) finish() {
 	close(p.done)
 }
 
-func (p *process) state() protocol.Process {
+// State describes the process as it is now.
+func (p *Process) State() protocol.Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	info := p.info
@@ -204,8 +209,17 @@ func (p *process) state() protocol.Process {
 	return info
 }
 
-// follow copies the output to w and counts as somebody's interest in it.
-func (p *process) follow(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) error {
+// FirstOffset is where output that is asked for from an offset really begins.
+func (p *Process) FirstOffset(offset int64) int64 { return p.spool.First(offset) }
+
+// WriteInput passes input on that begins at an offset; eof says that nothing follows. It
+// reports how much the process has got.
+func (p *Process) WriteInput(ctx context.Context, offset int64, r io.Reader, eof bool) (int64, error) {
+	return p.stdin.write(ctx, offset, r, eof)
+}
+
+// Follow copies the output to w and counts as somebody's interest in it.
+func (p *Process) Follow(ctx context.Context, w io.Writer, flush func() error, offset int64, follow bool) error {
 	p.mu.Lock()
 	p.followers++
 	p.mu.Unlock()
@@ -221,7 +235,7 @@ func (p *process) follow(ctx context.Context, w io.Writer, flush func() error, o
 }
 
 // abandoned reports whether the client of a foreground process is gone.
-func (p *process) abandoned(linger time.Duration) bool {
+func (p *Process) abandoned(linger time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.info.Background && p.info.State == protocol.ProcessRunning && p.followers == 0 && time.Since(p.followed) > linger

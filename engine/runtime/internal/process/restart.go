@@ -1,4 +1,4 @@
-package runtime
+package process
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
@@ -20,8 +21,8 @@ const (
 	activityFor      = 20 * time.Second
 )
 
-// settle checks what belongs together in a process, and fills in what follows from it.
-func settle(spec *protocol.ProcessSpec) error {
+// normalize checks what belongs together in a process, and fills in what follows from it.
+func normalize(spec *protocol.ProcessSpec) error {
 	switch {
 	case spec.Restart && (spec.Stdin || spec.PTY != nil):
 		return protocol.Errorf(protocol.Invalid, "a process that is started again (restart) can have neither stdin nor a terminal")
@@ -45,14 +46,14 @@ func settle(spec *protocol.ProcessSpec) error {
 		pty.Term = "xterm-256color"
 	}
 	spec.PTY = &pty
-	if err := checkEnv(map[string]string{"TERM": pty.Term}); err != nil {
+	if err := environment.CheckVariables(map[string]string{"TERM": pty.Term}); err != nil {
 		return err
 	}
 	return checkSize(pty.Rows, pty.Cols)
 }
 
 // stop says that the process is not to be started again.
-func (p *process) stop() {
+func (p *Process) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.stopped {
@@ -63,7 +64,7 @@ func (p *process) stop() {
 
 // startAgain starts the command once more after a pause, and again if that fails; false
 // when it is enough.
-func (p *process) startAgain(s *Server, pause time.Duration) ([]*os.File, bool) {
+func (p *Process) startAgain(t *Table, pause time.Duration) ([]*os.File, bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for code, _ := spawn.ExitStatus(p.cmd); ; pause = min(2*pause, lastPause) {
@@ -78,11 +79,11 @@ func (p *process) startAgain(s *Server, pause time.Duration) ([]*os.File, bool) 
 		case <-p.enough:
 			return nil, false
 		}
-		leave, err := s.freezer.write(ctx)
+		leave, err := t.write(ctx)
 		if err != nil {
 			return nil, false
 		}
-		outputs, err := p.start(s.spawner)
+		outputs, err := p.start(t.spawner)
 		leave()
 		if err != nil {
 			p.note("%v", err)
@@ -94,20 +95,20 @@ func (p *process) startAgain(s *Server, pause time.Duration) ([]*os.File, bool) 
 		late := p.stopped
 		p.mu.Unlock()
 		if late {
-			_ = p.kill() // it was asked for in between
+			_ = p.Kill() // it was asked for in between
 		}
 		return outputs, true
 	}
 }
 
 // note writes a line of ours between those of the process.
-func (p *process) note(format string, values ...any) {
+func (p *Process) note(format string, values ...any) {
 	_, _ = io.WriteString(p.spool.Stream(protocol.RecordStderr), "seer: "+fmt.Sprintf(format, values...)+"\n") // a spool takes all
 }
 
 // use reports whether the process is use of the machine now, and when it last was.
-func (p *process) use(now time.Time) (bool, time.Time) {
-	if p.state().State != protocol.ProcessRunning {
+func (p *Process) use(now time.Time) (bool, time.Time) {
+	if p.State().State != protocol.ProcessRunning {
 		return false, time.Time{}
 	}
 	if p.activity == "" {

@@ -1,4 +1,4 @@
-package runtime
+package auth
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// session is a key to the sandbox for somebody who is not its owner.
-type session struct {
+// Session is a key to the sandbox for somebody who is not its owner.
+type Session struct {
 	protocol.SessionSpec
 	ID      string `json:"id"`
 	Created int64  `json:"created"`
@@ -23,17 +23,18 @@ type session struct {
 	cancel context.CancelFunc
 }
 
-// sessions are the session tokens of a machine.
-type sessions struct {
+// Sessions are the session tokens of a machine.
+type Sessions struct {
 	mu    sync.Mutex
-	table map[string]*session
+	table map[string]*Session
 }
 
 const maxSessions = 1000
 
 var sessionID = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$`)
 
-func checkSession(id string, spec protocol.SessionSpec) error {
+// CheckSession refuses an id or a specification that cannot be a session's.
+func CheckSession(id string, spec protocol.SessionSpec) error {
 	switch {
 	case !sessionID.MatchString(id):
 		return protocol.Errorf(protocol.Invalid, "the session id %q is not 1 to 100 letters, digits, _ . and -", id)
@@ -45,8 +46,8 @@ func checkSession(id string, spec protocol.SessionSpec) error {
 	return nil
 }
 
-// put adds a session, or gives one another token.
-func (t *sessions) put(id string, spec protocol.SessionSpec, now int64) error {
+// Put adds a session, or gives one another token.
+func (t *Sessions) Put(id string, spec protocol.SessionSpec, now int64) error {
 	spec.TokenSHA256 = strings.ToLower(spec.TokenSHA256)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,21 +65,21 @@ func (t *sessions) put(id string, spec protocol.SessionSpec, now int64) error {
 	case len(t.table) >= maxSessions:
 		return protocol.Errorf(protocol.Conflict, "the machine has %d sessions; revoke some", maxSessions)
 	}
-	t.add(&session{ID: id, SessionSpec: spec, Created: now})
+	t.add(&Session{ID: id, SessionSpec: spec, Created: now})
 	return nil
 }
 
 // add enters a session. t.mu is held.
-func (t *sessions) add(v *session) {
+func (t *Sessions) add(v *Session) {
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	if t.table == nil {
-		t.table = map[string]*session{}
+		t.table = map[string]*Session{}
 	}
 	t.table[v.ID] = v
 }
 
-// resume takes up what a runtime before this one has remembered.
-func (t *sessions) resume(saved []*session) {
+// Restore takes up what a runtime before this one has remembered.
+func (t *Sessions) Restore(saved []*Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, v := range saved {
@@ -86,8 +87,8 @@ func (t *sessions) resume(saved []*session) {
 	}
 }
 
-// remove revokes a session; false if there is none.
-func (t *sessions) remove(id string) bool {
+// Remove revokes a session; false if there is none.
+func (t *Sessions) Remove(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v := t.table[id]
@@ -99,19 +100,26 @@ func (t *sessions) remove(id string) bool {
 	return true
 }
 
-// all lists the sessions by their names.
-func (t *sessions) all() []*session {
+// RemoveAll revokes every session.
+func (t *Sessions) RemoveAll() {
+	for _, v := range t.All() {
+		t.Remove(v.ID)
+	}
+}
+
+// All lists the sessions by their names.
+func (t *Sessions) All() []*Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.SortedFunc(maps.Values(t.table), func(a, b *session) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.SortedFunc(maps.Values(t.table), func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // tokenOf finds the session of a token's hash. All are looked at, so that the time tells
 // nothing.
-func (t *sessions) tokenOf(hash string) *session {
+func (t *Sessions) tokenOf(hash string) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var found *session
+	var found *Session
 	for _, v := range t.table {
 		if subtle.ConstantTimeCompare([]byte(v.TokenSHA256), []byte(hash)) == 1 {
 			found = v
@@ -121,7 +129,7 @@ func (t *sessions) tokenOf(hash string) *session {
 }
 
 // until has a request end when the session is revoked.
-func (v *session) until(ctx context.Context) (context.Context, context.CancelFunc) {
+func (v *Session) until(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(v.ctx, cancel)
 	return ctx, func() {

@@ -1,8 +1,7 @@
-package runtime
+package process
 
 import (
 	"cmp"
-	"net/http"
 	"os"
 	"os/exec"
 
@@ -10,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
@@ -27,7 +25,7 @@ func checkSize(rows, cols int) error {
 
 // openTerminal makes the terminal of the command. Its near end is read, resized and, with
 // stdin, written through descriptors that do not block.
-func (p *process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) {
+func (p *Process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) {
 	master, slave, err := pty.Open()
 	if err != nil {
 		return nil, nil, protocol.Errorf(protocol.Failed, "the machine has no terminal to give: %v", err)
@@ -53,7 +51,7 @@ func (p *process) openTerminal(cmd *exec.Cmd) (near, far []*os.File, err error) 
 	return near, far, nil
 }
 
-func (p *process) setSize(rows, cols int) error {
+func (p *Process) setSize(rows, cols int) error {
 	raw, err := p.terminal.SyscallConn()
 	if err != nil {
 		return err
@@ -64,8 +62,8 @@ func (p *process) setSize(rows, cols int) error {
 	return cmp.Or(cerr, err)
 }
 
-// resize tells the terminal its size; whoever runs in it gets SIGWINCH.
-func (p *process) resize(rows, cols int) error {
+// Resize tells the terminal its size; whoever runs in it gets SIGWINCH.
+func (p *Process) Resize(rows, cols int) error {
 	if p.terminal == nil {
 		return protocol.Errorf(protocol.Invalid, "the process has no terminal (pty) that could be resized")
 	}
@@ -77,22 +75,4 @@ func (p *process) resize(rows, cols int) error {
 		return protocol.Errorf(protocol.Conflict, "the process has ended, and its terminal with it")
 	}
 	return err
-}
-
-func (s *Server) postResize(w http.ResponseWriter, r *http.Request) error {
-	p, err := s.processes.get(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	var req struct {
-		Rows int `json:"rows"`
-		Cols int `json:"cols"`
-	}
-	if err := httpx.ReadJSON(r, &req); err != nil {
-		return err
-	}
-	if err := p.resize(req.Rows, req.Cols); err != nil {
-		return err
-	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }

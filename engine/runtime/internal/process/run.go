@@ -1,4 +1,4 @@
-package runtime
+package process
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/osfile"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 	"github.com/seer-engine/seer/engine/runtime/internal/redact"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
@@ -19,7 +20,7 @@ import (
 
 // start starts the command, and makes its stdin at first. What it returns are the near
 // ends of stdout and stderr, or that of its terminal.
-func (p *process) start(sp *spawn.Spawner) (outputs []*os.File, err error) {
+func (p *Process) start(sp *spawn.Spawner) (outputs []*os.File, err error) {
 	cmd := p.command
 	var far []*os.File // the process's
 	defer func() {
@@ -50,7 +51,7 @@ func (p *process) start(sp *spawn.Spawner) (outputs []*os.File, err error) {
 	return outputs, nil
 }
 
-func (p *process) openPipes(cmd *exec.Cmd) (near, far []*os.File, err error) {
+func (p *Process) openPipes(cmd *exec.Cmd) (near, far []*os.File, err error) {
 	for range 2 {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -78,7 +79,7 @@ func startError(cmd *exec.Cmd, err error) error {
 }
 
 // live sees the process through to its end, and starts it again where that is wanted.
-func (p *process) live(s *Server, outputs []*os.File, scrub *redact.Redactor) {
+func (p *Process) live(t *Table, outputs []*os.File, scrub *redact.Redactor) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
 		p.run(outputs, scrub)
@@ -89,7 +90,7 @@ func (p *process) live(s *Server, outputs []*os.File, scrub *redact.Redactor) {
 			pause = firstPause
 		}
 		var again bool
-		if outputs, again = p.startAgain(s, pause); !again {
+		if outputs, again = p.startAgain(t, pause); !again {
 			break
 		}
 	}
@@ -97,7 +98,7 @@ func (p *process) live(s *Server, outputs []*os.File, scrub *redact.Redactor) {
 }
 
 // run waits for the command and for its output.
-func (p *process) run(outputs []*os.File, scrub *redact.Redactor) {
+func (p *Process) run(outputs []*os.File, scrub *redact.Redactor) {
 	var copies sync.WaitGroup
 	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr}[:len(outputs)] {
 		w := scrub.Writer(p.spool.Stream(kind))
@@ -124,12 +125,12 @@ func (p *process) run(outputs []*os.File, scrub *redact.Redactor) {
 // copyOutput copies until the pipe is closed, or the process has ended and the
 // pipe is empty. What a grandchild writes later is read and dropped, so that it
 // is not killed by a closed pipe.
-func (p *process) copyOutput(w *redact.Writer, r *os.File) {
-	_, err := io.Copy(w, onlyReader{r})
+func (p *Process) copyOutput(w *redact.Writer, r *os.File) {
+	_, err := io.Copy(w, osfile.OnlyReader{Reader: r})
 	for end := time.Now().Add(pipeGrace); errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(end); {
 		_ = r.SetReadDeadline(time.Now().Add(pipeQuiet))
 		var n int64
-		if n, err = io.Copy(w, onlyReader{r}); n == 0 {
+		if n, err = io.Copy(w, osfile.OnlyReader{Reader: r}); n == 0 {
 			break
 		}
 	}
@@ -144,6 +145,3 @@ func (p *process) copyOutput(w *redact.Writer, r *os.File) {
 	}
 	r.Close()
 }
-
-// onlyReader keeps io.Copy from splicing between files.
-type onlyReader struct{ io.Reader }
