@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
@@ -76,9 +77,9 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 	if err != nil {
 		return p, as(KindConfig, err)
 	}
-	set, err := e.pipSettings(env, exp)
+	set, err := e.builder.Settings(env, exp)
 	if err == nil {
-		_, err = e.planLayer(&p, set)
+		_, err = e.builder.Plan(&p, build.Request{Experiment: exp, Settings: set})
 	}
 	if err != nil || exp.File == "" {
 		return p, as(KindConfig, err)
@@ -98,7 +99,7 @@ func (e *Engine) facts() *facts.Collector {
 		Plugins: e.plugins, Python: e.python, Paths: e.paths, Store: e.store, LookupEnv: e.opts.LookupEnv, Logger: e.log,
 		Offers: e.driver.Offers, Local: e.local,
 		GitEnv: func(env *preflight.Env, exp *experiment.Experiment) (map[string]string, error) {
-			set, err := e.pipSettings(env, exp)
+			set, err := e.builder.Settings(env, exp)
 			return set.Here, err
 		},
 		Confirm: func(ctx context.Context, exp *experiment.Experiment, secrets []trust.Secret) error {

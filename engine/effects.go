@@ -110,7 +110,7 @@ func escaped(path string) string {
 func (e *Engine) secrets(f *trust.Facts, exp *experiment.Experiment, p plan.Plan, env *preflight.Env) {
 	for _, name := range exp.Sandbox.Secrets {
 		_, from, _ := env.Lookup(name)
-		if !withheld(p.Repos, name) {
+		if !p.Withheld(name) {
 			f.Secrets = append(f.Secrets, trust.Secret{Name: name, From: from, To: "the sandbox"})
 		}
 	}
@@ -129,7 +129,7 @@ func (e *Engine) installerSecrets(f *trust.Facts, exp *experiment.Experiment, p 
 	if !foreign || !slices.ContainsFunc(p.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	set, err := e.pipSettings(env, exp)
+	set, err := e.builder.Settings(env, exp)
 	for _, name := range set.Secret {
 		f.Secrets = append(f.Secrets, trust.Secret{Name: name, From: "the settings of pip", To: "what installs packages"})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/blinding"
+	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
@@ -95,12 +96,12 @@ type Engine struct {
 	paths   paths.Paths
 
 	unguarded  bool // of tests: no effect needs a confirmation, no snapshot a signature
-	undefended bool // of tests: builds have no defences
 	unsearched bool // of tests: nothing is searched for the names of hidden models
 
-	python *pyenv.Finder
-	local  func() (sdk.Provider, error)
-	logins imageLogins
+	python  *pyenv.Finder
+	builder *build.Builder
+	local   func() (sdk.Provider, error)
+	logins  imageLogins
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -151,6 +152,7 @@ func New(o Options) (*Engine, error) {
 		Logger: o.Logger.Named("machine"),
 	})
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
+	e.builder = &build.Builder{Store: e.store, Now: e.now, Getenv: e.getenv, Python: e.python}
 	return e, nil
 }
 

@@ -3,10 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"path/filepath"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/blinding"
+	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
@@ -44,15 +43,8 @@ func (e *Engine) collector() *cachegc.Collector {
 		return image.Cached(dir).Items(ctx, refs)
 	}
 	c := &cachegc.Collector{Store: e.store, Now: e.now, Logger: e.log, References: e.references}
-	c.Sources = []cachegc.Source{
-		cachegc.SourceFunc(e.keptLayers), e.copies, cachegc.SourceFunc(e.keptSystems), cachegc.SourceFunc(images), e.wheels(),
-	}
-	c.Partials = []cachegc.Partials{
-		{Dir: layersDir, What: "a layer; its building was broken off", Lock: func(name string) string {
-			return filepath.Join("locks", strings.TrimSuffix(name, freshSuffix))
-		}},
-		e.copies.Partials(),
-	}
+	c.Sources = append(e.builder.Sources(), e.copies, cachegc.SourceFunc(images))
+	c.Partials = []cachegc.Partials{e.builder.Partials(), e.copies.Partials()}
 	return c
 }
 
@@ -67,12 +59,12 @@ func (e *Engine) references(ctx context.Context) (*cachegc.References, error) {
 		if !r.Live() {
 			continue
 		}
-		refs.Add(layerRef, session.StateOf(r).Layer)
+		refs.Add(build.RefLayer, session.StateOf(r).Layer)
 		for _, m := range r.Models {
 			refs.Add(blinding.RefCopy, m.Local)
 		}
 		// What it uses may have been made long before the machine was.
-		if begun := r.CreatedAt.Add(-buildTimeout); refs.Since.IsZero() || begun.Before(refs.Since) {
+		if begun := r.CreatedAt.Add(-build.Timeout); refs.Since.IsZero() || begun.Before(refs.Since) {
 			refs.Since = begun
 		}
 	}
@@ -87,7 +79,7 @@ func (e *Engine) references(ctx context.Context) (*cachegc.References, error) {
 		}
 		for _, s := range saved {
 			for _, key := range s.Layers {
-				refs.Add(layerRef, key)
+				refs.Add(build.RefLayer, key)
 			}
 			if s.Kind == snapshot.Memory && s.Created.After(refs.Until) {
 				refs.Until = s.Created

@@ -18,7 +18,7 @@ func (e *Engine) Python() (isolation.Interpreter, error) {
 func shown(i isolation.Interpreter, c plan.Choice) []sdk.Mount {
 	var mounts []sdk.Mount
 	for _, path := range i.Paths {
-		if layered(c) && !strings.HasPrefix(path, "/usr/") {
+		if c.Layered() && !strings.HasPrefix(path, "/usr/") {
 			mounts = append(mounts, sdk.Mount{Source: path, Target: path})
 		}
 	}

@@ -109,10 +109,10 @@ func (u *up) restoreTree(ctx context.Context, s *Sandbox, store *snapshot.Store,
 
 // layerKey names what the sandbox is shown of packages and repositories.
 func (u *up) layerKey() string {
-	if u.layer == nil {
-		return ""
+	if u.building != nil {
+		return u.building.Layer
 	}
-	return u.layer.key
+	return u.installation.LayerKey()
 }
 
 // checkSnapshot finds the snapshot before anything is rented.

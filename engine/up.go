@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/seer-engine/seer/engine/build/pipconfig"
+	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -23,7 +23,6 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/internal/text"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // runtimePort is where the runtime listens on a machine that has ports.
@@ -85,11 +84,11 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.furnishHere(ctx); err != nil {
+	if err := u.installation.Ensure(ctx, buildMachines{u}); err != nil {
 		return nil, as(KindProvider, err)
 	}
 	if err := u.start(ctx); err != nil {
-		return nil, as(KindProvider, u.forgetSystem(err))
+		return nil, as(KindProvider, u.installation.Forget(err))
 	}
 	s, err := u.furnish(ctx)
 	if err != nil {
@@ -115,18 +114,11 @@ type up struct {
 	unexposedPorts bool              // no way leads to the session's ports but the runtime's
 	env            pkginstall.Result // what was installed on it
 
-	settings pipconfig.Settings // of the user, for what installs
-	tokens   map[string]string  // secrets that only open repositories
-	layer    *layer             // what a machine of this computer is shown; nil = nothing
-	purpose  string             // what this machine is made to build; empty for a sandbox
-	building string             // the folder of a layer that this machine is made for; empty for a sandbox
-	builds   *layer             // that layer; nil = none
-	wheels   []sdk.Mount        // what it sees of pip's files, and where it puts new ones
+	installation *build.Installation // what is to be installed, and what has been built for it
+	building     *build.Machine      // what this machine is made for; nil for a sandbox
 
-	shown      []sdk.Mount // files of the settings, as this machine sees them
-	making     *sdk.Image  // the system that this machine is made for; nil for a sandbox
-	system     string      // saved system that it starts from; empty = as the plan has it
-	systemNote string      // where the cache notes that
+	// install is done on a machine that builds, instead of all that a sandbox gets.
+	install func(context.Context, *client.Client, machine.Record) error
 
 	hidden namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
 	vscode *codeserver.Program // of this computer; nil = the machine's own
@@ -187,19 +179,21 @@ func (u *up) readSettings(context.Context) error {
 	if err != nil {
 		return as(KindConfig, err)
 	}
-	u.secrets, u.tokens = map[string]string{}, map[string]string{}
+	u.secrets = map[string]string{}
+	tokens := map[string]string{}
 	for _, name := range u.exp.Sandbox.Secrets {
 		value, _, _ := env.Lookup(name)
-		if withheld(u.plan.Repos, name) {
-			u.tokens[name] = value
+		if u.plan.Withheld(name) {
+			tokens[name] = value
 		} else {
 			u.secrets[name] = value
 		}
 	}
-	if u.settings, err = u.engine.pipSettings(env, u.exp); err != nil {
+	settings, err := u.engine.builder.Settings(env, u.exp)
+	if err != nil {
 		return err
 	}
-	u.layer, err = u.engine.planLayer(&u.plan, u.settings)
+	u.installation, err = u.engine.builder.Plan(&u.plan, build.Request{Experiment: u.exp, Settings: settings, Tokens: tokens, Report: u.report})
 	return as(KindConfig, err)
 }
 
@@ -311,10 +305,14 @@ func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error 
 
 // equip installs and uploads what the experiment wants to have on the machine.
 func (u *up) equip(ctx context.Context, s *Sandbox) error {
-	changed, err := u.install(ctx, s)
-	if err != nil || u.building != "" {
+	if u.building != nil {
+		return u.install(ctx, s.runtime, u.rec)
+	}
+	env, changed, err := u.installation.Install(ctx, build.Target{Sandbox: s.id, Choice: u.chosen, Runtime: s.runtime, Cache: u.diskCache()})
+	if err != nil {
 		return err
 	}
+	u.env = env
 	if changed {
 		if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
 			return err
@@ -330,7 +328,7 @@ func (u *up) equip(ctx context.Context, s *Sandbox) error {
 }
 
 func (u *up) config() protocol.Config {
-	if u.building != "" { // it sees nothing of the sandbox's
+	if u.building != nil { // it sees nothing of the sandbox's
 		return protocol.Config{Workdir: "/workspace"}
 	}
 	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python, Price: cmp.Or(u.rec.CostPerHour, costOf(u.chosen))}

@@ -23,7 +23,10 @@ const localPoll = 10 * time.Millisecond
 func (u *up) start(ctx context.Context) error {
 	e := u.engine
 	r := machine.NewRecord()
-	r.Name, r.Builds, r.Network = u.opts.Name, u.purpose, u.plan.Network
+	r.Name, r.Network = u.opts.Name, u.plan.Network
+	if u.building != nil {
+		r.Builds = u.building.Purpose
+	}
 	r.MaxPrice, r.Budget = u.exp.Sandbox.MaxPrice, u.exp.Sandbox.Budget
 	r.AdminToken, r.ExperimentFile, r.Models, r.Lease = protocol.NewToken(), u.exp.File, u.models, u.lease()
 	r.Owner = e.ledger.Owner()
@@ -104,7 +107,7 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	}
 	spec := u.plan.Spec(c)
 	var spared []int
-	if u.building == "" {
+	if u.building == nil {
 		spared = session.AddPorts(&spec, u.exp.Sandbox, u.network(c))
 	}
 	hostPython := spec.Image == nil
@@ -156,13 +159,10 @@ func costOf(c plan.Choice) float64 {
 
 // mounts are the folders and files of this computer that a local machine is shown.
 func (u *up) mounts(c plan.Choice) ([]sdk.Mount, error) {
-	if u.building != "" {
-		return u.buildMounts(), nil
+	if u.building != nil {
+		return u.building.Mounts, nil
 	}
-	var mounts []sdk.Mount
-	if u.layer != nil && layered(c) {
-		mounts = append(mounts, u.layer.mounts()...)
-	}
+	mounts := u.installation.Mounts(c)
 	for _, m := range u.models {
 		mounts = append(mounts, sdk.Mount{Source: m.Local, Target: m.Path})
 	}

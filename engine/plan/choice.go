@@ -29,6 +29,12 @@ type Choice struct {
 	BuildsImage bool `json:"builds_image,omitempty"` // its provider installs the packages; otherwise Seer does, on the machine
 }
 
+// Layered reports whether the machine is shown layers of packages and repositories: one of
+// this computer with a file tree of its own. Others install for themselves.
+func (c Choice) Layered() bool {
+	return c.HostMounts && !c.BuildsImage && c.Isolation != "none"
+}
+
 // Volume is a disk that outlives the sandbox.
 type Volume struct {
 	Name     string `json:"name"`

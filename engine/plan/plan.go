@@ -146,6 +146,12 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	return p, nil
 }
 
+// Withheld reports whether a secret opens repositories: the machine that clones is given
+// it, and the sandbox is not.
+func (p Plan) Withheld(secret string) bool {
+	return slices.ContainsFunc(p.Repos, func(r preflight.Repo) bool { return r.Token == secret })
+}
+
 func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
 	for _, m := range exp.Sandbox.Weights() {
 		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -19,18 +20,19 @@ var (
 	ofField      = regexp.MustCompile(`^(?:sandbox\.)?(repos|image\.commands)\.(\d+)(: | \()`)
 )
 
-// placed says where the experiment asks for what could not be installed. What only a
-// package needs, and what Seer itself needs, has no place.
-func (u *up) placed(err error) error {
+// locate says where the experiment asks for what could not be installed. What only a
+// package needs, and what Seer itself needs, has no place. building is the layer that was
+// being built; nil = none.
+func (i *Installation) locate(err error, building *layer) error {
 	if err == nil || sdk.CodeOf(err) != sdk.Invalid {
 		return err
 	}
-	path, named := u.fieldOf(err.Error())
+	path, named := fieldOf(i.Experiment.Sandbox, err.Error(), building)
 	if path == "" {
 		return err
 	}
 	place := ""
-	switch at := u.exp.Position(path); {
+	switch at := i.Experiment.Position(path); {
 	case at.Set != "":
 		place = "--set " + at.Set + ": "
 	case at.Line > 0:
@@ -47,9 +49,8 @@ func (u *up) placed(err error) error {
 
 // fieldOf is the field of the experiment that an error of installing is about, and
 // whether it names that itself.
-func (u *up) fieldOf(said string) (path string, named bool) {
-	s := u.exp.Sandbox
-	if u.builds != nil && u.builds.at == basePath {
+func fieldOf(s experiment.Sandbox, said string, building *layer) (path string, named bool) {
+	if building != nil && building.at == basePath {
 		return "", false // nobody asked for any of it
 	}
 	asked := s.PythonPackages[:len(s.PythonPackages)-s.Implied]

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -15,27 +15,43 @@ import (
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// layerRef is the kind of the layers that sandboxes and snapshots refer to, by key.
-const layerRef = "layer"
+// RefLayer is the kind of the layers that sandboxes and snapshots refer to, by key.
+const RefLayer = "layer"
 
-func (e *Engine) keptLayers(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
-	dir, names, err := cachegc.Folders(e.store, layersDir)
+// freshSuffix follows the key of a layer in the name of the folder for pip's new files.
+const freshSuffix = "-wheels"
+
+// Sources are the owners of what is built and downloaded.
+func (b *Builder) Sources() []cachegc.Source {
+	return []cachegc.Source{cachegc.SourceFunc(b.layerItems), cachegc.SourceFunc(b.rootFSItems), b.wheels()}
+}
+
+// Partials are what builds that were broken off leave.
+func (b *Builder) Partials() cachegc.Partials {
+	return cachegc.Partials{Dir: layersDir, What: "a layer; its building was broken off", Lock: func(name string) string {
+		return filepath.Join("locks", strings.TrimSuffix(name, freshSuffix))
+	}}
+}
+
+// layerItems are the layers.
+func (b *Builder) layerItems(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
+	dir, names, err := cachegc.Folders(b.Store, layersDir)
 	if err != nil {
 		return nil, err
 	}
-	locks, err := e.store.Cache(layersDir, "locks")
+	locks, err := b.Store.Cache(layersDir, "locks")
 	if err != nil {
 		return nil, err
 	}
 	var all []cachegc.Item
 	var errs []error
-	notes := map[string]layerNote{}
+	notes := map[string]manifest{}
 	for _, key := range names {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		path := filepath.Join(dir, key)
-		file, note := filepath.Join(path, layerFile), layerNote{}
+		file, note := filepath.Join(path, manifestFile), manifest{}
 		if data, err := os.ReadFile(file); err != nil || json.Unmarshal(data, &note) != nil {
 			file = path // of another version of Seer
 			if note.Bytes, err = state.DiskUse(ctx, path); err != nil {
@@ -49,7 +65,7 @@ func (e *Engine) keptLayers(ctx context.Context, refs *cachegc.References) ([]ca
 		}
 		if err != nil {
 			errs = append(errs, err)
-			refs.Add(layerRef, note.Below)
+			refs.Add(RefLayer, note.Below)
 			continue
 		}
 		notes[key] = note
@@ -57,13 +73,13 @@ func (e *Engine) keptLayers(ctx context.Context, refs *cachegc.References) ([]ca
 			Fresh: cachegc.LastUse(file), Remove: func() error { return cachegc.RemoveTree(path) }})
 	}
 	for key, note := range notes {
-		if refs.Has(layerRef, key) && note.Below != "" {
-			refs.Add(layerRef, note.Below)
+		if refs.Has(RefLayer, key) && note.Below != "" {
+			refs.Add(RefLayer, note.Below)
 		}
 	}
 	for i := range all {
 		k := &all[i]
-		k.Needed = refs.Has(layerRef, filepath.Base(k.Lock))
+		k.Needed = refs.Has(RefLayer, filepath.Base(k.Lock))
 		if below := notes[filepath.Base(k.Lock)].Below; below != "" {
 			k.Below = filepath.Join(locks, below)
 		}
@@ -76,7 +92,7 @@ func (e *Engine) keptLayers(ctx context.Context, refs *cachegc.References) ([]ca
 	return all, errors.Join(errs...)
 }
 
-func layerName(key string, n layerNote) string {
+func layerName(key string, n manifest) string {
 	text := strings.Join(n.Packages, " ")
 	if len(text) > 60 {
 		text = strings.ToValidUTF8(text[:60], "") + "…"
@@ -87,7 +103,7 @@ func layerName(key string, n layerNote) string {
 	return key[:min(12, len(key))] + " (" + text + ")"
 }
 
-// madeAt is when a folder of the cache was Made: nothing in it has changed since.
+// madeAt is when a folder of the cache was made: nothing in it has changed since.
 func madeAt(path string) time.Time {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -96,14 +112,14 @@ func madeAt(path string) time.Time {
 	return info.ModTime()
 }
 
-// keptSystems are the saved systems that starts have made; those that somebody has saved
+// rootFSItems are the saved systems that starts have made; those that somebody has saved
 // by hand are his.
-func (e *Engine) keptSystems(context.Context, *cachegc.References) ([]cachegc.Item, error) {
-	dir, err := e.store.Cache(systemsDir)
+func (b *Builder) rootFSItems(context.Context, *cachegc.References) ([]cachegc.Item, error) {
+	dir, err := b.Store.Cache(rootFSDir)
 	if err != nil {
 		return nil, err
 	}
-	local, err := e.store.Dir("local")
+	local, err := b.Store.Dir("local")
 	if err != nil {
 		return nil, err
 	}
@@ -120,8 +136,8 @@ func (e *Engine) keptSystems(context.Context, *cachegc.References) ([]cachegc.It
 		if !strings.HasSuffix(note, ".json") {
 			continue
 		}
-		ref, err := readSystem(note)
-		id, ours := strings.CutPrefix(ref, localSaved)
+		ref, err := readRootFS(note)
+		id, ours := strings.CutPrefix(ref, savedPrefix)
 		if err != nil || !ours || strings.Contains(id, "/") {
 			continue
 		}
@@ -140,11 +156,11 @@ func (e *Engine) keptSystems(context.Context, *cachegc.References) ([]cachegc.It
 		}
 		k.Remove = func() error {
 			if users[id] == 1 { // what remains of a removal that was broken off is found by its note
-				if err := errors.Join(gone(tar), gone(strings.TrimSuffix(tar, ".tar")+".json")); err != nil {
+				if err := errors.Join(removeIfExists(tar), removeIfExists(strings.TrimSuffix(tar, ".tar")+".json")); err != nil {
 					return err
 				}
 			}
-			if err := gone(note); err != nil {
+			if err := removeIfExists(note); err != nil {
 				return err
 			}
 			users[id]--
@@ -155,10 +171,7 @@ func (e *Engine) keptSystems(context.Context, *cachegc.References) ([]cachegc.It
 	return all, errors.Join(errs...)
 }
 
-// localSaved begins what this computer calls a saved system.
-const localSaved = localName + ":sha256:"
-
-func gone(path string) error {
+func removeIfExists(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/seer-engine/seer/engine/build/pipconfig"
-	"github.com/seer-engine/seer/engine/build/wheels"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/pkginstall"
@@ -21,19 +20,8 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Where a machine of this computer finds what was installed for it, and what it is shown
-// while that is made.
-const (
-	layerPath  = "/seer/layer"
-	basePath   = "/seer/base" // what an execution mode needs, for all experiments
-	buildPath  = pipconfig.Folder
-	wheelsPath = "/seer/build/wheels" // files that pip has downloaded before, read-only
-	freshPath  = "/seer/build/fresh"  // and what it downloads now
-	layersDir  = "layers"
-
-	// freshSuffix follows the key of a layer in the name of the folder for pip's new files.
-	freshSuffix = "-wheels"
-)
+// layersDir is the folder of the cache with the layers.
+const layersDir = "layers"
 
 // layer is what python_packages and repos bring to the machines of this computer, or what
 // an execution mode needs of Python. Its folder is named by everything that it depends on,
@@ -87,30 +75,24 @@ type ingredients struct {
 	Below    string            `json:"below,omitempty"` // key of the layer that it stands upon
 }
 
-// layered reports whether a machine is shown a layer: one of this computer with a file
-// tree of its own. Others install for themselves.
-func layered(c plan.Choice) bool {
-	return c.HostMounts && !c.BuildsImage && c.Isolation != "none"
-}
-
 // ownPython reports whether a sandbox has a virtual environment of its own though nothing
 // is to be installed: an agent that works in it will want to.
 func ownPython(mode string) bool { return mode == "notebook" || mode == "cli" }
 
 // layerOf finds the layer of a choice; nil where it needs none. What an execution mode
 // needs is a layer of its own, so that all experiments with the same Python share it.
-func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s pipconfig.Settings) (*layer, error) {
+func (b *Builder) layerOf(p plan.Plan, c plan.Choice, s pipconfig.Settings) (*layer, error) {
 	image, rest := p.ImageOf(c)
-	if !layered(c) || len(rest.PythonPackages)+len(p.Repos) == 0 && !ownPython(p.ExecutionMode) {
+	if !c.Layered() || len(rest.PythonPackages)+len(p.Repos) == 0 && !ownPython(p.ExecutionMode) {
 		return nil, nil
 	}
 	in := ingredients{Recipe: pkginstall.Recipe, Settings: s.Identity, Image: image, System: rest.SystemPackages}
 	if image == nil {
-		python, err := e.python.At(p.Python)
+		python, err := b.Python.At(p.Python)
 		if err != nil {
 			return nil, err
 		}
-		known, err := e.python.Probe(context.Background(), python.Executable)
+		known, err := b.Python.Probe(context.Background(), python.Executable)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +102,7 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s pipconfig.Settings) (*lay
 	own := rest.PythonPackages
 	if needs, more := ofMode(p, rest.PythonPackages, image == nil); len(needs) > 0 {
 		var err error
-		if below, err = e.layerFrom(in, layer{at: basePath, packages: needs, choice: c}); err != nil || len(more)+len(p.Repos) == 0 {
+		if below, err = b.layerFrom(in, layer{at: basePath, packages: needs, choice: c}); err != nil || len(more)+len(p.Repos) == 0 {
 			return below, err
 		}
 		in.Below = below.key
@@ -130,17 +112,17 @@ func (e *Engine) layerOf(p plan.Plan, c plan.Choice, s pipconfig.Settings) (*lay
 		in.Repos = append(in.Repos, r)
 	}
 	// What the mode needs is named again: pip must choose what goes together.
-	return e.layerFrom(in, layer{at: layerPath, packages: own, repos: len(p.Repos) > 0, below: below, choice: c})
+	return b.layerFrom(in, layer{at: layerPath, packages: own, repos: len(p.Repos) > 0, below: below, choice: c})
 }
 
 // layerFrom names a layer.
-func (e *Engine) layerFrom(in ingredients, l layer) (*layer, error) {
+func (b *Builder) layerFrom(in ingredients, l layer) (*layer, error) {
 	in.Packages = l.packages
 	data, err := json.Marshal(in)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := e.store.Cache(layersDir)
+	dir, err := b.Store.Cache(layersDir)
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +165,9 @@ func (l *layer) there() (bool, error) {
 }
 
 // planLayer notes in the plan which layer there will be, and whether it is there.
-func (e *Engine) planLayer(p *plan.Plan, s pipconfig.Settings) (*layer, error) {
+func (b *Builder) planLayer(p *plan.Plan, s pipconfig.Settings) (*layer, error) {
 	for _, c := range p.Choices {
-		l, err := e.layerOf(*p, c, s)
+		l, err := b.layerOf(*p, c, s)
 		if err != nil || l == nil {
 			if err != nil {
 				return nil, err
@@ -204,24 +186,4 @@ func (e *Engine) planLayer(p *plan.Plan, s pipconfig.Settings) (*layer, error) {
 		return l, nil
 	}
 	return nil, nil
-}
-
-// withheld are the secrets that open repositories: the machine that clones is given
-// them, and the sandbox is not.
-func withheld(repos []preflight.Repo, name string) bool {
-	return slices.ContainsFunc(repos, func(r preflight.Repo) bool { return r.Token == name })
-}
-
-// pipSettings are what the user and the experiment have set for pip and git.
-func (e *Engine) pipSettings(env *preflight.Env, exp *experiment.Experiment) (pipconfig.Settings, error) {
-	from := pipconfig.Source{Env: env, Getenv: e.getenv, Own: exp.Sandbox.Env, Undefended: e.undefended}
-	if exp.File != "" {
-		from.Folder = filepath.Dir(exp.File)
-	}
-	return pipconfig.Read(from)
-}
-
-// wheels are the files that pip has downloaded.
-func (e *Engine) wheels() wheels.Cache {
-	return wheels.Cache{Store: e.store, Undefended: e.undefended}
 }

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/progress"
 )
 
 // What installers say is kept for a month, so far as it may be large, and an error names it.
 func TestInstallLog(t *testing.T) {
 	t.Parallel()
-	e, cache := bare(t)
+	b, cache := newBuilder(t)
 	dir := filepath.Join(cache, logsDir)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -28,14 +28,14 @@ func TestInstallLog(t *testing.T) {
 		}
 	}
 	var lines []string
-	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: progress.Reporter{Now: e.now, To: func(ev Event) { lines = append(lines, ev.Message) }}}
+	i := &Installation{builder: b, Request: Request{Report: progress.Reporter{Now: b.Now, To: func(ev progress.Event) { lines = append(lines, ev.Message) }}}}
 	failed := errors.New("it failed")
 
-	silent := u.newInstallLog()
+	silent := i.newLog("sb-1")
 	if err := silent.end(t.Context(), failed); !errors.Is(err, failed) || err.Error() != "it failed" {
 		t.Errorf("of one that said nothing: %v", err)
 	}
-	log := u.newInstallLog()
+	log := i.newLog("sb-1")
 	log.line("Successfully installed alpha-1.0 beta-2.0")
 	log.line("2 upgraded, 3 newly installed, 0 to remove and 5 not upgraded.")
 	if got := log.text("what"); !strings.HasPrefix(got, "what: 5 packages installed in ") {
@@ -46,18 +46,18 @@ func TestInstallLog(t *testing.T) {
 	if !errors.Is(err, failed) || err.Error() != "it failed; all that was printed is in "+file {
 		t.Errorf("%v", err)
 	}
-	if kind := KindOf(err); kind == KindNoSpace {
+	if kind := errdefs.KindOf(err); kind == errdefs.KindNoSpace {
 		t.Errorf("%v is %s", err, kind)
 	}
 	kept, rerr := os.ReadFile(file)
 	if rerr != nil || string(kept) != strings.Join(lines, "\n")+"\n" {
 		t.Errorf("kept: %q, %v; said: %q", kept, rerr, lines)
 	}
-	full := u.newInstallLog()
+	full := i.newLog("sb-1")
 	full.line("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device")
 	full.file = nil // there was no room for it either
-	if err := full.end(t.Context(), failed); KindOf(as(KindConfig, err)) != KindNoSpace || !errors.Is(err, failed) {
-		t.Errorf("of a full disk: %v is %s", err, KindOf(err))
+	if err := full.end(t.Context(), failed); errdefs.KindOf(errdefs.Wrap(errdefs.KindConfig, err)) != errdefs.KindNoSpace || !errors.Is(err, failed) {
+		t.Errorf("of a full disk: %v is %s", err, errdefs.KindOf(err))
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	if len(left) != 2 || filepath.Base(left[1]) != "young.log" {
@@ -68,7 +68,7 @@ func TestInstallLog(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 
-	large := u.newInstallLog()
+	large := i.newLog("sb-1")
 	for range 20 {
 		large.line(strings.Repeat("x", 1<<20))
 	}
@@ -85,13 +85,13 @@ func TestInstallLog(t *testing.T) {
 // Without a place for it nothing is kept, and nothing else is the worse for it.
 func TestInstallLogHasNoPlace(t *testing.T) {
 	t.Parallel()
-	e, cache := bare(t)
+	b, cache := newBuilder(t)
 	if err := os.WriteFile(filepath.Join(cache, logsDir), nil, 0o600); err != nil { // no folder
 		t.Fatal(err)
 	}
 	said := 0
-	u := &up{engine: e, rec: machine.Record{ID: "sb-1"}, report: progress.Reporter{Now: e.now, To: func(Event) { said++ }}}
-	log := u.newInstallLog()
+	i := &Installation{builder: b, Request: Request{Report: progress.Reporter{Now: b.Now, To: func(progress.Event) { said++ }}}}
+	log := i.newLog("sb-1")
 	for range 9 {
 		log.line("a line")
 	}

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ func TestPlaceOfWhatCannotBeInstalled(t *testing.T) {
 	}
 	exp.Sandbox.PythonPackages = append(exp.Sandbox.PythonPackages, "jupyterlab")
 	exp.Sandbox.Implied = 1
-	u := &up{exp: exp}
+	i := &Installation{Request: Request{Experiment: exp}}
 	for said, want := range map[string]string{
 		"installing Python packages failed with exit code 1: ERROR: No matching distribution found for Torch==1":                       "e.yaml:4: sandbox.python_packages.1: ",
 		"installing Python packages failed with exit code 1: ERROR: No matching distribution found for jupyterlab":                     "",
@@ -46,20 +46,20 @@ func TestPlaceOfWhatCannotBeInstalled(t *testing.T) {
 		"image.commands.1 (make) failed": "e.yaml:13: sandbox.image.commands.1: ",
 		"the image has no apt-get":       "",
 	} {
-		got := u.placed(sdk.Errorf(sdk.Invalid, "%s", said))
+		got := i.locate(sdk.Errorf(sdk.Invalid, "%s", said), nil)
 		if place, ok := strings.CutSuffix(got.Error(), said); !ok || place != want || sdk.CodeOf(got) != sdk.Invalid {
 			t.Errorf("%q", got)
 		}
 	}
-	if lost := errors.New("installing Python packages: the connection is lost"); u.placed(lost) != lost || u.placed(nil) != nil {
+	if lost := errors.New("installing Python packages: the connection is lost"); i.locate(lost, nil) != lost || i.locate(nil, nil) != nil {
 		t.Error("not what the experiment asks for")
 	}
 	said := sdk.Errorf(sdk.Invalid, "installing Python packages failed with exit code 1: ERROR: In --require-hashes mode, all requirements must have their versions pinned with ==")
-	if got := u.placed(said); !strings.HasPrefix(got.Error(), "e.yaml:2: sandbox.python_packages: ") {
+	if got := i.locate(said, nil); !strings.HasPrefix(got.Error(), "e.yaml:2: sandbox.python_packages: ") {
 		t.Errorf("%q", got)
 	}
-	u.builds = &layer{at: basePath}
-	if got := u.placed(said); got != said {
+
+	if got := i.locate(said, &layer{at: basePath}); got != said {
 		t.Errorf("of what only Seer asks for: %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package build
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/internal/text"
 )
 
@@ -22,7 +24,8 @@ const (
 // kept in a file on this computer. The file only helps to find out why something failed:
 // what prevents it from being written prevents nothing else.
 type installLog struct {
-	u        *up
+	i        *Installation
+	machine  string // ID
 	start    time.Time
 	file     *os.File // nil before the first line, and where there can be none
 	lines    int
@@ -31,7 +34,9 @@ type installLog struct {
 	full     bool // a disk
 }
 
-func (u *up) newInstallLog() *installLog { return &installLog{u: u, start: u.engine.now()} }
+func (i *Installation) newLog(machine string) *installLog {
+	return &installLog{i: i, machine: machine, start: i.builder.Now()}
+}
 
 // line is one of an installer's.
 func (l *installLog) line(text string) {
@@ -43,7 +48,7 @@ func (l *installLog) line(text string) {
 	}
 	l.full = l.full || strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device")
 	l.keep(text)
-	l.u.report.Log(StageBoot, text)
+	l.i.Report.Log(progress.StageBoot, text)
 }
 
 func (l *installLog) keep(text string) {
@@ -62,23 +67,23 @@ func (l *installLog) keep(text string) {
 
 // open makes the file, named by the machine, and removes the old ones.
 func (l *installLog) open() {
-	dir, err := l.u.engine.store.Cache(logsDir)
+	dir, err := l.i.builder.Store.Cache(logsDir)
 	if err != nil {
 		return
 	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && l.u.engine.now().Sub(info.ModTime()) > logsKept {
+		if info, err := e.Info(); err == nil && l.i.builder.Now().Sub(info.ModTime()) > logsKept {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	l.file, _ = os.OpenFile(filepath.Join(dir, l.u.rec.ID+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	l.file, _ = os.OpenFile(filepath.Join(dir, l.machine+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }
 
 // end closes the file, and names it in an error: what that quotes may lack what matters.
 func (l *installLog) end(ctx context.Context, err error) error {
 	if err != nil && l.full {
-		err = &Error{Kind: KindNoSpace, Err: err}
+		err = &errdefs.Error{Kind: errdefs.KindNoSpace, Err: err}
 	}
 	if l.file == nil {
 		return err
@@ -93,7 +98,7 @@ func (l *installLog) end(ctx context.Context, err error) error {
 
 // text says what was done.
 func (l *installLog) text(what string) string {
-	took := l.u.engine.now().Sub(l.start).Seconds()
+	took := l.i.builder.Now().Sub(l.start).Seconds()
 	if l.packages == 0 {
 		return fmt.Sprintf("%s: installed in %.0f s", what, took)
 	}
