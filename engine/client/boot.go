@@ -28,7 +28,7 @@ type BootOptions struct {
 // its health. A machine whose runtime runs already is left as it is. Only ctx
 // limits how long it waits.
 func (c *Client) Boot(ctx context.Context, o BootOptions) (protocol.Health, error) {
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		err := c.boot(ctx, o)
 		if err == nil {
 			return c.awaitHealth(ctx)
@@ -37,7 +37,7 @@ func (c *Client) Boot(ctx context.Context, o BootOptions) (protocol.Health, erro
 		if !passing(err) && protocol.CodeOf(err) != protocol.NotFound {
 			return protocol.Health{}, err
 		}
-		if b.wait(ctx) != nil {
+		if b.Wait(ctx) != nil {
 			return protocol.Health{}, fmt.Errorf("boot the sandbox: %w: %w", context.Cause(ctx), err)
 		}
 	}
@@ -124,12 +124,12 @@ func (c loader) ask(ctx context.Context, method, action string, header http.Head
 // awaitHealth bridges the moment in which the loader has answered and the
 // runtime has not.
 func (c *Client) awaitHealth(ctx context.Context) (protocol.Health, error) {
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		h, err := c.Health(ctx)
 		if err == nil || !(passing(err) || errors.Is(err, &protocol.Error{Code: protocol.NotFound})) {
 			return h, err
 		}
-		if b.wait(ctx) != nil {
+		if b.Wait(ctx) != nil {
 			return protocol.Health{}, fmt.Errorf("wait for the runtime: %w: %w", context.Cause(ctx), err)
 		}
 	}

@@ -66,19 +66,19 @@ func newFollower(c *Calls, r CallRequest, on CallHandler) (*follower, error) {
 
 func (f *follower) run(ctx context.Context) (Answer, error) {
 	f.heard = time.Now()
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		heard, next := f.heard, f.next
 		answer, err := f.try(ctx)
 		if err == nil || !f.again(ctx, &err) {
 			return answer, err
 		}
 		if f.heard != heard {
-			b.reset()
+			b.Reset()
 		}
 		if f.next > next {
 			continue
 		}
-		if b.wait(ctx) != nil {
+		if b.Wait(ctx) != nil {
 			return answer, f.end(ctx)
 		}
 	}

@@ -126,12 +126,12 @@ func lostProcess(err error) error {
 // startOnce repeats a start that got no answer: the caller's ID makes that
 // harmless.
 func (c Processes) startOnce(ctx context.Context, spec protocol.ProcessSpec) (protocol.Process, error) {
-	for b, tries := (backoff{}), 0; ; tries++ {
+	for b, tries := newBackoff(), 0; ; tries++ {
 		p, err := c.Start(ctx, spec)
 		if err == nil || !passing(err) || tries == 5 {
 			return p, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return p, werr
 		}
 	}
@@ -166,12 +166,12 @@ func (c Processes) pumpStdin(ctx context.Context, id string, r io.Reader) {
 }
 
 func (c Processes) writeOnce(ctx context.Context, id string, offset int64, data []byte, eof bool) (int64, error) {
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		next, err := c.WriteStdin(ctx, id, offset, data, eof)
 		if err == nil || !passing(err) {
 			return next, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return offset, werr
 		}
 	}

@@ -53,19 +53,19 @@ func openPush(path string, progress func(sent, total int64)) (*push, error) {
 // push sends piece by piece and goes on after a cut with what the loader lacks.
 func (c loader) push(ctx context.Context, p *push) error {
 	have, err := c.pushPiece(ctx, p, 0, 0)
-	for b, piece := (backoff{}), int64(firstPiece); err != nil || have < p.size; {
+	for b, piece := newBackoff(), int64(firstPiece); err != nil || have < p.size; {
 		if err != nil {
 			if !passing(err) {
 				return err
 			}
-			if b.wait(ctx) != nil {
+			if b.Wait(ctx) != nil {
 				return fmt.Errorf("send the runtime to the sandbox: %w: %w", context.Cause(ctx), err)
 			}
 			piece = max(piece/2, minPiece)
 			have, err = c.pushPiece(ctx, p, 0, 0) // only asks
 			continue
 		}
-		b.reset()
+		b.Reset()
 		began := time.Now()
 		have, err = c.pushPiece(ctx, p, have, min(piece, p.size-have))
 		piece = nextPiece(piece, time.Since(began))

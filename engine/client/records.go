@@ -22,14 +22,14 @@ const maxSilence = 2 * time.Minute
 
 // records copies output records from path, over as many requests as it takes.
 func (c *transport) records(ctx context.Context, path string, offset int64, follow bool, stdout, stderr io.Writer) (int64, *protocol.Process, error) {
-	var b backoff
+	b := newBackoff()
 	last := time.Now()
 	for {
 		f := &recordCopy{stdout: stdout, stderr: stderr, offset: offset}
 		err := c.copyRecords(ctx, path, follow, f)
 		if f.offset != offset {
 			offset, last = f.offset, time.Now()
-			b.reset()
+			b.Reset()
 		}
 		switch {
 		case f.end != nil || (err == nil && !follow):
@@ -40,12 +40,12 @@ func (c *transport) records(ctx context.Context, path string, offset int64, foll
 			return offset, nil, ctx.Err()
 		case err == nil: // waited long enough; ask again
 			last = time.Now()
-			b.reset()
+			b.Reset()
 			continue
 		case !passing(err) || Ended(err) || time.Since(last) > maxSilence:
 			return offset, nil, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return offset, nil, werr
 		}
 	}

@@ -25,21 +25,21 @@ func (c Services) Put(ctx context.Context, name string, spec protocol.ServiceSpe
 // interface that could not be loaded is a [*protocol.CallError].
 func (c Services) Wait(ctx context.Context, name string, generation int) (protocol.Service, error) {
 	q := url.Values{"wait": {strconv.Itoa(int(followWait / time.Second))}, "generation": {strconv.Itoa(generation)}}
-	var b backoff
+	b := newBackoff()
 	for last := time.Now(); ; {
 		var s protocol.Service
 		err := c.json(ctx, http.MethodGet, servicePath(name), q, nil, &s)
 		switch {
 		case err == nil && s.State == protocol.ServiceLoading:
 			last = time.Now()
-			b.reset()
+			b.Reset()
 			continue
 		case err == nil && s.State == protocol.ServiceFailed && s.Error != nil:
 			return s, s.Error
 		case err == nil || !passing(err) || Ended(err) || time.Since(last) > maxSilence:
 			return s, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return s, werr
 		}
 	}
@@ -84,7 +84,7 @@ func (c Services) Logs(ctx context.Context, name string, offset int64, follow bo
 // enough.
 func (c Services) WaitChange(ctx context.Context, name, codeHash string) (protocol.Service, error) {
 	q := url.Values{"wait": {strconv.Itoa(int(followWait / time.Second))}, "unless": {codeHash}}
-	for b, last := (backoff{}), time.Now(); ; {
+	for b, last := newBackoff(), time.Now(); ; {
 		var s protocol.Service
 		err := c.json(ctx, http.MethodGet, servicePath(name), q, nil, &s)
 		switch {
@@ -92,13 +92,13 @@ func (c Services) WaitChange(ctx context.Context, name, codeHash string) (protoc
 			return s, nil
 		case err == nil && time.Since(last) > time.Second:
 			last = time.Now()
-			b.reset()
+			b.Reset()
 			continue
 		case err == nil: // a runtime that does not wait
 		case !passing(err) || Ended(err) || time.Since(last) > maxSilence:
 			return s, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return s, werr
 		}
 	}

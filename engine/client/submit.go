@@ -49,12 +49,12 @@ const noEvents = math.MaxInt32
 // detach makes the call, or asks for it, until the worker has answered that it has it.
 func (f *follower) detach(ctx context.Context) (protocol.Call, error) {
 	f.heard = time.Now()
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		call, err := f.submit(ctx)
 		if err == nil || !f.again(ctx, &err) {
 			return call, err
 		}
-		if werr := b.wait(ctx); werr != nil {
+		if werr := b.Wait(ctx); werr != nil {
 			return protocol.Call{}, werr
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // transport carries requests to the runtime of one machine. The client and its sub-clients
@@ -182,19 +183,5 @@ func drain(body io.ReadCloser) {
 	body.Close()
 }
 
-// backoff waits a little longer each time, and says whether to go on.
-type backoff struct{ next time.Duration }
-
-func (b *backoff) wait(ctx context.Context) error {
-	b.next = min(max(2*b.next, 10*time.Millisecond), time.Second)
-	t := time.NewTimer(b.next)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
-func (b *backoff) reset() { b.next = 0 }
+// newBackoff is for requests over a link, which is mostly there again at once.
+func newBackoff() retry.Backoff { return retry.Backoff{Min: 10 * time.Millisecond, Max: time.Second} }

@@ -36,11 +36,11 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context) {
-	for b := (backoff{}); !w.enough; {
+	for b := newBackoff(); !w.enough; {
 		heard := w.heard
 		err := w.once(ctx)
 		if w.heard != heard {
-			b.reset()
+			b.Reset()
 		}
 		switch {
 		case w.enough:
@@ -48,7 +48,7 @@ func (w *watcher) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			err = ctx.Err()
 		case err == nil, passing(err) && !Ended(err) && w.ready && time.Since(w.heard) < maxSilence:
-			if err = b.wait(ctx); err == nil {
+			if err = b.Wait(ctx); err == nil {
 				continue
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -44,7 +45,7 @@ func (j *job) attempts(ctx context.Context, f sdk.ModelFile) error {
 		if !passing(err) || mismatches > 1 || fruitless >= maxAttempts || ctx.Err() != nil {
 			return err
 		}
-		if err := sleep(ctx, max(pause, min(after(err), longestWait))); err != nil {
+		if err := retry.Sleep(ctx, max(pause, min(after(err), longestWait))); err != nil {
 			return err
 		}
 		pause *= 2
@@ -56,17 +57,6 @@ func sizeOf(path string) int64 {
 		return info.Size()
 	}
 	return 0
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // attempt continues the part with one request.

@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 	"time"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // Clock is time, so that tests need not wait for it.
@@ -19,13 +21,4 @@ type SystemClock struct{}
 func (SystemClock) Now() time.Time { return time.Now() }
 
 // Sleep waits for d, or until ctx ends.
-func (SystemClock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return ctx.Err()
-	}
-}
+func (SystemClock) Sleep(ctx context.Context, d time.Duration) error { return retry.Sleep(ctx, d) }

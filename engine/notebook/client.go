@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // Client talks to the notebook service of one Jupyter server. It is safe for concurrent
@@ -96,17 +97,22 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	var p pause
+	b := newBackoff()
 	for start := time.Now(); ; {
 		resp, err := c.once(ctx, r, body)
 		again := passing(err) && (r.safe || neverSent(err))
 		if err == nil || ctx.Err() != nil || !again || c.seen.over(err) || time.Since(start) > c.Patience {
 			return resp, c.explain(ctx, err)
 		}
-		if err := p.wait(ctx); err != nil {
-			return nil, err
+		if b.Wait(ctx) != nil {
+			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// newBackoff is for a Jupyter server, which may be starting again.
+func newBackoff() retry.Backoff {
+	return retry.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 }
 
 // once makes a request once.
@@ -218,19 +224,4 @@ func (c *Client) explain(ctx context.Context, err error) error {
 func drain(body io.ReadCloser) {
 	_, _ = io.CopyN(io.Discard, body, 256<<10) // so that the connection can be used again
 	_ = body.Close()
-}
-
-// pause grows from a tenth of a second to five.
-type pause time.Duration
-
-func (p *pause) wait(ctx context.Context) error {
-	*p = min(max(pause(100*time.Millisecond), *p*2), pause(5*time.Second))
-	t := time.NewTimer(time.Duration(*p))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

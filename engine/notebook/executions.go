@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // eventsWait is how long one request for events lasts: less than tunnels allow.
@@ -61,7 +62,7 @@ func (c *Client) Text(ctx context.Context, id string, offset, limit int64) (data
 // is the last as well.
 func (c *Client) Events(ctx context.Context, id string, from int) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &follower{client: c, id: id, next: from, heard: time.Now()}
+		f := &follower{client: c, id: id, next: from, heard: time.Now(), pause: newBackoff()}
 		if err := f.run(ctx, yield); err != nil && !errors.Is(err, errStopped) {
 			yield(Event{}, err)
 		}
@@ -89,7 +90,7 @@ type follower struct {
 	id     string
 	next   int
 	heard  time.Time // when something was heard last
-	pause  pause
+	pause  retry.Backoff
 }
 
 func (f *follower) run(ctx context.Context, yield func(Event, error) bool) error {
@@ -101,15 +102,16 @@ func (f *follower) run(ctx context.Context, yield func(Event, error) bool) error
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err == nil:
-			f.heard, f.pause = time.Now(), 0
+			f.heard = time.Now()
+			f.pause.Reset()
 			continue
 		case !passing(err):
 			return f.gone(err)
 		case f.client.seen.over(err), time.Since(f.heard) > f.client.Patience:
 			return f.client.explain(ctx, err)
 		}
-		if err := f.pause.wait(ctx); err != nil {
-			return err
+		if f.pause.Wait(ctx) != nil {
+			return context.Cause(ctx)
 		}
 	}
 }
@@ -164,7 +166,8 @@ func (f *follower) once(ctx context.Context, yield func(Event, error) bool) (end
 		case e.N < f.next: // told before
 			continue
 		}
-		f.next, f.pause = e.N+1, 0
+		f.next = e.N + 1
+		f.pause.Reset()
 		watch.Stop()
 		if !yield(e, nil) {
 			return true, errStopped

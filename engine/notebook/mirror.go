@@ -66,7 +66,7 @@ func (m *Mirror) Path() string {
 // Run saves the notebook after every change, at most twice a second, until ctx ends,
 // and then a last time; or until the session is gone. Cuts and a full disk are survived.
 func (m *Mirror) Run(ctx context.Context) {
-	var p pause
+	b := newBackoff()
 	for ctx.Err() == nil {
 		err := m.follow(ctx)
 		if protocol.CodeOf(err) == protocol.NotFound {
@@ -74,10 +74,10 @@ func (m *Mirror) Run(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil {
 			m.complain(err)
-			_ = p.wait(ctx) // its end is seen above
+			_ = b.Wait(ctx) // its end is seen above
 			continue
 		}
-		p = 0
+		b.Reset()
 	}
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), lastPatience)
 	defer stop()

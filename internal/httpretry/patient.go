@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 const (
@@ -30,7 +32,7 @@ func (p patient) RoundTrip(req *http.Request) (*http.Response, error) {
 			return enough(resp)
 		}
 		resp.Body.Close()
-		if err := sleep(req.Context(), wait); err != nil {
+		if err := retry.Sleep(req.Context(), wait); err != nil {
 			return nil, err
 		}
 		if req.GetBody != nil {
@@ -106,15 +108,4 @@ func RetryAfter(resp *http.Response) time.Duration {
 		return max(0, time.Until(at))
 	}
 	return 0
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -38,7 +39,7 @@ func newLab(k ProviderKit) *lab {
 		k.Headers = http.Header{"Authorization": {"Bearer seer-canary-" + random(20)}}
 	}
 	if k.Sleep == nil {
-		k.Sleep = sleep
+		k.Sleep = retry.Sleep
 	}
 	if k.BootTime <= 0 {
 		k.BootTime = time.Minute

@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // Token is a pair of credentials, as in a profile of Modal.
@@ -225,15 +227,5 @@ func (c *Cloud) logf(format string, args ...any) { c.opts.Logf(format, args...) 
 
 // sleep waits, and reports whether the cloud still runs.
 func (c *Cloud) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return c.ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-c.ctx.Done():
-		return false
-	}
+	return retry.Sleep(c.ctx, d) == nil
 }

@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // controlServer is modal.client.ModalClient.
@@ -133,14 +135,10 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
+	if err := retry.Sleep(ctx, d); err != nil {
+		return status.FromContextError(err).Err()
 	}
+	return nil
 }
 
 // unknownStream adds a field of the future to each message.

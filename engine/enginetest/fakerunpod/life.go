@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/container"
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // life is a pod from a start to the next stop.
@@ -244,16 +245,4 @@ func (c *Cloud) free(p *pod, sign int) {
 }
 
 // wait sleeps in real time; false when ctx has ended.
-func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}
+func wait(ctx context.Context, d time.Duration) bool { return retry.Sleep(ctx, d) == nil }

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"

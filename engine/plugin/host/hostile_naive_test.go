@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/net/dns/dnsmessage"
 

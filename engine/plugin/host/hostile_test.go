@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
 	"github.com/seer-engine/seer/engine/plugin/host"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 	"github.com/hashicorp/go-hclog"
 )
 

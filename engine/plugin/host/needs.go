@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -12,7 +13,7 @@ import (
 
 const maxNeeds = 64 << 10
 
-var releasePattern = regexp.MustCompile(`^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+var releasePattern = regexp.MustCompile(`^v?(\d{1,6}\.\d{1,6}\.\d{1,6})`)
 
 // needsOf is what the build of a module noted of its needs. It only makes errors
 // clearer: what decides is what the module imports and its manifest says. A note that
@@ -41,26 +42,14 @@ func newerSeer(since, version string) string {
 
 // isNewer compares releases. One of no known form is older than all.
 func isNewer(since, version string) bool {
-	a, b := release(since), release(version)
-	if a == nil {
-		return false
-	}
-	for i := range a {
-		if b == nil || a[i] != b[i] {
-			return b == nil || a[i] > b[i]
-		}
-	}
-	return false
+	return semver.Compare(release(since), release(version)) > 0
 }
 
-func release(version string) []int {
+// release is a version without what comes before or after the release; "" where it has none.
+func release(version string) string {
 	m := releasePattern.FindStringSubmatch(version)
 	if m == nil {
-		return nil
+		return ""
 	}
-	out := make([]int, 3)
-	for i := range out {
-		out[i], _ = strconv.Atoi(m[i+1])
-	}
-	return out
+	return "v" + m[1]
 }

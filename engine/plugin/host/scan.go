@@ -221,7 +221,7 @@ func manifestFault(p Plugin, err error) error {
 
 // forNewer adds to an error about a manifest that it is for a newer program.
 func forNewer(p Plugin, err error, needs sdk.Needs, version string) error {
-	newer, known := newerSeer(needs.Seer, version), release(version) != nil
+	newer, known := newerSeer(needs.Seer, version), release(version) != ""
 	var e *Error
 	if newer == "" || !errors.As(err, &e) || e.Fault != FaultVersion && !known {
 		return err

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/extism/go-sdk"
+	extism "github.com/extism/go-sdk"
 
 	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"

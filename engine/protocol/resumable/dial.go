@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/seer-engine/seer/internal/retry"
 )
 
 // Dialer makes sessions. Zero durations stand for their defaults.
@@ -73,7 +75,7 @@ type session struct {
 // open makes the first carrier.
 func (s *session) open(ctx context.Context) (*carrier, error) {
 	began := time.Now()
-	for b := (backoff{}); ; {
+	for b := newBackoff(); ; {
 		k, err := s.connect(ctx, true)
 		if err == nil || final(err) || time.Since(began) > s.Patience {
 			return k, err
@@ -81,7 +83,7 @@ func (s *session) open(ctx context.Context) (*carrier, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-time.After(b.next()):
+		case <-time.After(b.Next()):
 		}
 	}
 }
@@ -112,7 +114,7 @@ func (s *session) replace(old *carrier) *carrier {
 		case <-ctx.Done():
 		}
 	}()
-	for b := (backoff{}); !s.conn.Ended(); {
+	for b := newBackoff(); !s.conn.Ended(); {
 		k, err := s.connect(ctx, false)
 		if err == nil {
 			return k
@@ -123,7 +125,7 @@ func (s *session) replace(old *carrier) *carrier {
 		}
 		select {
 		case <-s.conn.ended:
-		case <-time.After(b.next()):
+		case <-time.After(b.Next()):
 		}
 	}
 	return nil
@@ -215,10 +217,7 @@ func (s *session) address(fresh bool) string {
 	return s.URL + "?" + q.Encode()
 }
 
-// backoff is a pause that grows, with some chance in it.
-type backoff struct{ last time.Duration }
-
-func (b *backoff) next() time.Duration {
-	b.last = min(max(2*b.last, 20*time.Millisecond), 5*time.Second)
-	return b.last/2 + randv2.N(b.last)/2
+// newBackoff is for carriers, each of which costs a connection.
+func newBackoff() retry.Backoff {
+	return retry.Backoff{Min: 20 * time.Millisecond, Max: 5 * time.Second}
 }

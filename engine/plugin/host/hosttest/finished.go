@@ -23,7 +23,7 @@ func readBuilt(src string) (map[string][]byte, error) {
 	switch parent := filepath.Dir(src); parent {
 	case filepath.Join(top, "plugins"):
 		return readFiles(filepath.Join(bin, "plugins"), name+".wasm", name+".yaml")
-	case filepath.Join(top, "engine", "host", "testdata", "guests"), filepath.Join(top, "internal", "acceptance", "testdata", "guests"):
+	case filepath.Join(top, "engine", "plugin", "host", "testdata", "guests"), filepath.Join(top, "internal", "acceptance", "testdata", "guests"):
 		dir := filepath.Join(bin, "cache", "guests", name) // by `make compiled`
 		if _, err := os.Stat(dir); err == nil {
 			return readFolder(dir)

@@ -96,7 +96,7 @@ func BuiltIn(t testing.TB, dir string, ids ...string) {
 func Guest(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		Put(t, dir, filepath.Join(Root(t), "engine", "host", "testdata", "guests", name))
+		Put(t, dir, filepath.Join(Root(t), "engine", "plugin", "host", "testdata", "guests", name))
 	}
 }
 
