@@ -2,29 +2,19 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/progress"
-	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/snapshot/files"
 	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // StageSnapshot is the saving and restoring of sandboxes.
-const StageSnapshot Stage = "snapshot"
-
-// trees are the folders of a sandbox that a snapshot has: name in the store → path.
-var trees = [...]struct{ name, path string }{{"workspace", "/workspace"}, {"home", "~/"}}
+const StageSnapshot Stage = progress.StageSnapshot
 
 // SaveOptions say how a sandbox is saved.
 type SaveOptions struct {
@@ -122,71 +112,11 @@ func saveError(err error) error {
 }
 
 func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
-	r, note, err := s.session().State()
+	r, state, err := s.session().State()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	var sources []snapshot.Source
-	count, end := report.Counter(StageSnapshot, 0)
-	defer end()
-	for _, t := range trees {
-		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
-			return s.runtime.Files().ReadTree(client.Counted(ctx, count), t.path)
-		}})
-	}
-	meta := snapshotMeta(r, note, o)
+	meta := files.Meta(r, state, o.Name, o.Description)
 	meta.Seer = s.engine.opts.Version
-	if o.Live {
-		return store.Save(ctx, meta, sources)
-	}
-	frozen, err := s.runtime.Freeze(ctx)
-	if err != nil {
-		return snapshot.Snapshot{}, alreadySaved(err)
-	}
-	for _, p := range frozen.NotFrozen {
-		report.Warn(StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
-	}
-	saved, err := store.Save(ctx, meta, sources)
-	thawed := frozen.Thaw(context.WithoutCancel(ctx))
-	if err == nil && protocol.CodeOf(thawed) == protocol.Conflict {
-		err = errors.Join(fmt.Errorf("saving took longer than the %s that a sandbox may stand still; save it when less has changed, or with --live", protocol.FreezeLimit), store.Remove(ctx, saved.Name))
-	}
-	return saved, err
-}
-
-// snapshotMeta says what was saved and what is needed to start it again.
-func snapshotMeta(r machine.Record, note session.State, o SaveOptions) snapshot.Meta {
-	m := snapshot.Meta{
-		Name: o.Name, Kind: snapshot.FileSystem, Sandbox: r.ID, Provider: r.Provider, Isolation: r.Isolation, Description: o.Description,
-		Labels: map[string]string{},
-	}
-	if len(note.Config) > 0 {
-		sum := sha256.Sum256(note.Config)
-		m.Experiment = "sha256:" + hex.EncodeToString(sum[:])
-	}
-	if note.Mode != "" {
-		m.Labels["execution_mode"] = note.Mode
-	}
-	if note.Network != "" {
-		m.Labels[labelNetwork] = note.Network
-	}
-	if note.Layer != "" {
-		m.Layers = []string{note.Layer}
-	}
-	return m
-}
-
-// renewed are files of a home that belong to one sandbox only: keys, and what programs
-// note of themselves. They are not saved; what other versions of Seer have saved of them is
-// not restored.
-var renewed = [...]string{"~/.seer/notebook", "~/.seer/interpreter", "~/.local/share/jupyter/runtime", "~/.config/code-server/config.yaml", "~/.seer/code-server", "~/.local/share/code-server/heartbeat"}
-
-// renewedBelow are those of them in a folder, as paths relative to it.
-func renewedBelow(folder string) (paths []string) {
-	for _, file := range renewed {
-		if below, ok := strings.CutPrefix(file, folder); ok {
-			paths = append(paths, below)
-		}
-	}
-	return paths
+	return files.Save(ctx, store, s.runtime, meta, o.Live, report)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/snapshot/files"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -140,19 +141,11 @@ func (s *Sandbox) saveMemory(ctx context.Context, dir string, report progress.Re
 	return state.WriteFile(filepath.Join(dir, sandboxNote), data, 0o600)
 }
 
-// alreadySaved says of a sandbox that stands still why it does.
-func alreadySaved(err error) error {
-	if protocol.CodeOf(err) == protocol.Conflict {
-		err = fmt.Errorf("the sandbox cannot be stopped to be saved: %w", err)
-	}
-	return err
-}
-
 // park has the sandbox stand still until [Sandbox.thaw], or until this program is gone.
 func (s *Sandbox) park(ctx context.Context, id, key string) error {
 	_, err := s.runtime.Park(ctx, protocol.ParkRequest{ID: id, Key: key, AskerSeconds: protocol.AskerLimit.Seconds()})
 	if code := protocol.CodeOf(err); code != "" && code != protocol.Unavailable {
-		return &local.Refused{Why: alreadySaved(err)}
+		return &local.Refused{Why: files.NotStopped(err)}
 	}
 	return err
 }
@@ -187,7 +180,7 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	meta := snapshotMeta(r, note, o)
+	meta := files.Meta(r, note, o.Name, o.Description)
 	meta.Kind, meta.Seer = snapshot.Memory, s.engine.opts.Version
 	sources, err := memorySources(dir)
 	if err != nil {

@@ -130,7 +130,7 @@ type up struct {
 // prepare does everything that needs no machine.
 func (u *up) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		u.checkSnapshot, u.alike, u.check, u.findRuntimes, u.readSettings, u.confirm, u.confirmed, u.readContents,
+		u.checkSnapshot, u.inherit, u.check, u.findRuntimes, u.readSettings, u.confirm, u.confirmed, u.readContents,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/session"
+	"github.com/seer-engine/seer/engine/snapshot/files"
 	"github.com/seer-engine/seer/engine/workspace"
 )
 
@@ -74,7 +75,7 @@ func (u *up) noteMode(r *machine.Record) error {
 		return err
 	}
 	return session.SetState(r, func(state *session.State) {
-		state.Mode, state.Config, state.Layer, state.Network = u.exp.Sandbox.ExecutionMode, config, u.layerKey(), networkLabel(u.exp.Sandbox)
+		state.Mode, state.Config, state.Layer, state.Network = u.exp.Sandbox.ExecutionMode, config, u.layerKey(), files.NetworkLabel(u.exp.Sandbox)
 		if spec := u.hidden.Spec(); u.hides() {
 			state.Hidden = &spec
 		}

@@ -27,6 +27,8 @@ const (
 	StageAgent     Stage = "agent"
 	StageCall      Stage = "call"
 	StageEnd       Stage = "end"
+
+	StageSnapshot Stage = "snapshot" // saving and restoring sandboxes
 )
 
 // Level says how much an [Event] matters to the user.

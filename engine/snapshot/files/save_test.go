@@ -1,11 +1,11 @@
-package engine
+package files
 
 import (
 	"strings"
 	"testing"
 )
 
-// What belongs to one sandbox is not saved: not the door of VS Code either, which has the
+// What belongs to one sandbox is not saved: not the script of VS Code either, which has the
 // secret path of its address.
 func TestRenewedIsNotSaved(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package engine
+package files
 
 import (
 	"strings"
@@ -27,13 +27,13 @@ func TestASnapshotKeepsItsIsolationAndNetwork(t *testing.T) {
 			t.Fatal(err)
 		}
 		saved := snapshot.Snapshot{Meta: snapshot.Meta{Provider: c.provider, Isolation: c.isolation, Labels: map[string]string{"network": c.network}}}
-		like, _ := asSaved(exp, saved)
+		like, _ := inherit(exp, saved)
 		s := like.Sandbox
 		if got := strings.Join(append([]string{s.Isolation, s.Network}, s.NetworkHosts...), " "); got != c.want {
 			t.Errorf("%s from one of %s %s with %s: %s, want %s", c.text, c.provider, c.isolation, c.network, got, c.want)
 		}
-		if s := like.Sandbox; s.Network == "hosts" && networkLabel(s) != c.network {
-			t.Errorf("its own label is %q", networkLabel(s))
+		if s := like.Sandbox; s.Network == "hosts" && NetworkLabel(s) != c.network {
+			t.Errorf("its own label is %q", NetworkLabel(s))
 		}
 	}
 }
