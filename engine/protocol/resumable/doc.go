@@ -5,5 +5,5 @@
 // A stream is a session: its bytes have offsets, each side keeps what the other
 // has not acknowledged, and a new websocket, a carrier, goes on where the one
 // before it was cut. [Dialer] is the side that makes carriers, [Server] the one
-// that takes them. Section 7 of docs/protocol.md is the specification.
+// that takes them. Section 11 of docs/protocol.md is the specification.
 package resumable
