@@ -3,21 +3,15 @@ package engine
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/collect"
-	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/lease"
-	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -158,40 +152,6 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 // again for minutes.
 func (s *Sandbox) WithLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return s.lease.Context(ctx)
-}
-
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-func serviceName(o ServeOptions) (string, error) {
-	name := o.Name
-	if name == "" {
-		base := filepath.Base(o.File)
-		name = strings.TrimSuffix(base, filepath.Ext(base))
-	}
-	if !identifier.MatchString(name) {
-		return "", &Error{Kind: KindConfig, Err: fmt.Errorf("%q cannot be the name of a service: it becomes a Python module; use letters, digits and _", name)}
-	}
-	if o.ExposeAs == "library" { // which such a name would make useless: nothing could import it
-		if problem, hint := experiment.ServeName(name); problem != "" {
-			return "", &Error{Kind: KindConfig, Err: fmt.Errorf("name: %s; %s", problem, hint)}
-		}
-	}
-	return name, nil
-}
-
-func serviceNames(r machine.Record) []string {
-	names := make([]string, len(r.Services))
-	for i, s := range r.Services {
-		names[i] = s.Name
-	}
-	return names
-}
-
-func listOr(none string, items []string) string {
-	if len(items) == 0 {
-		return none
-	}
-	return strings.Join(items, ", ")
 }
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -53,7 +53,7 @@ func (h *helper) machine(ctx context.Context, r request) (any, error) {
 		return nil, err
 	}
 	if r.Interface != "" {
-		if _, err := service.Serve(ctx, machine, service.Spec{Endpoint: machine.Endpoint(), Name: "bench_tools", File: r.Interface}); err != nil {
+		if _, err := service.Load(ctx, machine, service.Spec{Endpoint: machine.Endpoint(), Name: "bench_tools", File: r.Interface}); err != nil {
 			return nil, err
 		}
 		if _, err := machine.Calls().Call(ctx, "bench_tools", "echo", []any{"x"}, nil); err != nil {

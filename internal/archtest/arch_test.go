@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"sdk/schema":                  {},
 	"engine/plugin/host/egress":   {"sdk", "engine/plugin/host/access"},
 	"engine/plugin/host/hosttest": {"sdk", "sdk/pack", "sdk/wasmfile"},
-	"engine/service":              {"sdk", "engine/client", "engine/protocol"},
+	"engine/service":              {"sdk", "engine/client", "engine/errdefs", "engine/experiment", "engine/machine", "engine/progress", "engine/protocol", "engine/protocol/value", "internal/text"},
 	"engine/plainfile":            {},
 	"engine/collect":              {"engine/isolation/filebits", "engine/plainfile"},
 	"engine/surface":              {"sdk", "engine/plainfile", "engine/client", "engine/python", "engine/state"},

@@ -1,4 +1,4 @@
-package engine
+package service
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 )
@@ -20,7 +21,7 @@ func (v *Service) Call(ctx context.Context, fn string, args []any, kwargs map[st
 		return err
 	}
 	if err := decode(answer.Body, out); err != nil {
-		return as(KindCall, fmt.Errorf("the result of %s.%s does not fit: %w", v.Name(), fn, err))
+		return errdefs.Wrap(errdefs.KindCall, fmt.Errorf("the result of %s.%s does not fit: %w", v.Name(), fn, err))
 	}
 	return nil
 }
@@ -46,14 +47,14 @@ func decode(b client.Body, out any) error {
 func (v *Service) Do(ctx context.Context, r client.CallRequest, on client.CallHandler) (client.Answer, error) {
 	r.Service = v.Name()
 	answer, err := v.client.Calls().Do(ctx, r, on)
-	return answer, as(KindProvider, err)
+	return answer, errdefs.Wrap(errdefs.KindProvider, err)
 }
 
 // Start makes a call and follows it in the background.
 func (v *Service) Start(ctx context.Context, r client.CallRequest, on client.CallHandler) (*client.PendingCall, error) {
 	r.Service = v.Name()
 	p, err := v.client.Calls().Start(ctx, r, on)
-	return p, as(KindProvider, err)
+	return p, errdefs.Wrap(errdefs.KindProvider, err)
 }
 
 // Submit makes a call that goes on with nobody waiting for it, and returns once the
@@ -61,22 +62,22 @@ func (v *Service) Start(ctx context.Context, r client.CallRequest, on client.Cal
 func (v *Service) Submit(ctx context.Context, r client.CallRequest) (protocol.Call, error) {
 	r.Service = v.Name()
 	call, err := v.client.Calls().Submit(ctx, r)
-	return call, as(KindProvider, err)
+	return call, errdefs.Wrap(errdefs.KindProvider, err)
 }
 
 // Attach follows a call of the service that somebody has made, whoever that was, from
 // event number from on.
 func (v *Service) Attach(ctx context.Context, id string, from int, on client.CallHandler) *client.PendingCall {
-	return v.sandbox.runtime.Calls().Attach(ctx, v.Name(), id, from, on)
+	return v.host.Runtime.Calls().Attach(ctx, v.Name(), id, from, on)
 }
 
 // Calls lists the calls of the service that are remembered, whoever made them.
 func (v *Service) Calls(ctx context.Context) ([]protocol.Call, error) {
-	calls, err := v.sandbox.runtime.Calls().List(ctx, v.Name())
-	return calls, as(KindProvider, err)
+	calls, err := v.host.Runtime.Calls().List(ctx, v.Name())
+	return calls, errdefs.Wrap(errdefs.KindProvider, err)
 }
 
 // Cancel ends a call of the service wherever it is, whoever made it.
 func (v *Service) Cancel(ctx context.Context, id string) error {
-	return as(KindProvider, v.sandbox.runtime.Calls().Cancel(ctx, v.Name(), id))
+	return errdefs.Wrap(errdefs.KindProvider, v.host.Runtime.Calls().Cancel(ctx, v.Name(), id))
 }
