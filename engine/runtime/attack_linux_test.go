@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 	"github.com/seer-engine/seer/internal/attack"
 )
 
@@ -104,10 +105,10 @@ func TestAttacks(t *testing.T) {
 // changeWorker writes to the file from which the next worker is started. Each process of
 // the same user can open what a worker has open.
 func changeWorker(t *testing.T, defended bool) error {
-	v := attacked(t, Options{}, func(s *Server) { s.code.open = !defended })
+	v := attacked(t, Options{}, func(s *Server) { s.program.Writable = !defended })
 	v.serve(t)
-	pid := v.services.all()[0].workers()[0].pid
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, workerFD), os.O_RDWR, 0)
+	pid := v.services.All()[0].Workers()[0].PID
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, service.ProgramFD), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func replaceCompiled(t *testing.T, defended bool) error {
 	}
 	sum := sha256.Sum256([]byte("what the provider put there"))
 	o := Options{WorkerCompiled: path, WorkerCompiledSHA256: hex.EncodeToString(sum[:])}
-	v := attacked(t, o, func(s *Server) { s.code.open = !defended })
+	v := attacked(t, o, func(s *Server) { s.program.Writable = !defended })
 	v.serve(t)
 	return v.stolen(t)
 }

@@ -19,12 +19,10 @@ func (s *Server) getHealth(w http.ResponseWriter, _ *http.Request) error {
 	_, last := s.lease.Used(time.Now())
 	h := protocol.Health{Version: s.options.Version, StartedUnix: s.started, NowUnix: time.Now().Unix(),
 		Python: s.env.Python(s.config()), Services: map[string]protocol.ServiceState{}, Lease: s.lease.Describe(), Busy: busy, LastUseUnix: last.Unix()}
-	for _, v := range s.services.all() {
-		v.mu.Lock()
-		if g := v.shown(0); g != nil {
-			h.Services[v.name] = g.state
+	for _, v := range s.services.All() {
+		if d, ok := v.Describe(); ok {
+			h.Services[d.Name] = d.State
 		}
-		v.mu.Unlock()
 	}
 	return httpx.WriteJSON(w, http.StatusOK, h)
 }
@@ -44,9 +42,7 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 	}
 	old := s.configured.Swap(&cfg)
 	if old.Price != cfg.Price {
-		for _, v := range s.services.all() {
-			v.tellTokens()
-		}
+		s.services.TellTokens()
 	}
 	s.persist()
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})

@@ -22,8 +22,9 @@ const (
 
 // getJournal sends a journal as it grows. Whoever asks for a segment has those before
 // it.
-func (s *Server) getJournal(w http.ResponseWriter, r *http.Request) error {
-	v, name, err := s.calledService(r)
+func (h *serviceHandler) getJournal(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("service")
+	v, err := h.services.WithJournal(name)
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,9 @@ func (s *Server) getJournal(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer cancel()
 	if v != nil && segment > 1 {
-		for _, wk := range v.workers() {
-			_ = wk.send(controlLine{Kind: "drained", Segment: int(segment) - 1}, nil) // said again by the next request
-		}
+		v.Drained(int(segment) - 1)
 	}
-	j := &journalStream{dir: s.journalOf(name), segment: int(max(segment, 1)), offset: offset}
+	j := &journalStream{dir: h.services.Journal(name), segment: int(max(segment, 1)), offset: offset}
 	if err := j.find(ctx); err != nil {
 		return err
 	}

@@ -1,46 +1,58 @@
 package runtime
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/auth"
+	"github.com/seer-engine/seer/engine/runtime/internal/callproxy"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 	"github.com/seer-engine/seer/engine/runtime/internal/unixsocket"
 )
 
-func (s *Server) putService(w http.ResponseWriter, r *http.Request) error {
+const headerClient = "Seer-Client" // the name of whoever makes calls over a connection
+
+// serviceHandler answers requests about services, their tokens and journals.
+type serviceHandler struct {
+	services *service.Manager
+	calls    *callproxy.Handler
+	config   func() protocol.Config
+	persist  func()
+	log      *slog.Logger
+}
+
+func (h *serviceHandler) putService(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("service")
 	var spec protocol.ServiceSpec
 	if err := httpx.ReadJSON(r, &spec); err != nil {
 		return err
 	}
-	if err := checkService(name, spec); err != nil {
+	if err := service.Check(name, spec); err != nil {
 		return err
 	}
-	v, err := s.services.obtain(s, name)
+	v, err := h.services.Obtain(name)
 	if err != nil {
 		return err
 	}
-	d := v.serve(spec, 0)
-	s.persist()
+	d := v.Serve(spec, 0)
+	h.persist()
 	return httpx.WriteJSON(w, http.StatusAccepted, d)
 }
 
-func (s *Server) getServices(w http.ResponseWriter, _ *http.Request) error {
+func (h *serviceHandler) getServices(w http.ResponseWriter, _ *http.Request) error {
 	list := []protocol.Service{}
-	for _, v := range s.services.all() {
-		v.mu.Lock()
-		if g := v.shown(0); g != nil {
-			list = append(list, v.describe(g))
+	for _, v := range h.services.All() {
+		if d, ok := v.Describe(); ok {
+			list = append(list, d)
 		}
-		v.mu.Unlock()
 	}
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"services": list})
 }
 
-func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) getService(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
@@ -53,16 +65,16 @@ func (s *Server) getService(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer cancel()
-	d, err := v.wait(ctx, int(generation), r.URL.Query().Get("unless"))
+	d, err := v.Wait(ctx, int(generation), r.URL.Query().Get("unless"))
 	if err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, forToken(d, auth.CallerOf(r).Token))
 }
 
-func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
+func (h *serviceHandler) deleteService(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("service")
-	v, err := s.services.get(name)
+	v, err := h.services.Get(name)
 	if err != nil {
 		return err
 	}
@@ -70,18 +82,18 @@ func (s *Server) deleteService(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if generation == 0 || !v.abandon(int(generation)) {
-		if err := s.services.remove(name); err != nil {
+	if generation == 0 || !v.Abandon(int(generation)) {
+		if err := h.services.Remove(name); err != nil {
 			return err
 		}
-		s.arguments.dropOwner(name + "\x00")
+		h.calls.DropService(name)
 	}
-	s.persist()
+	h.persist()
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) getLogs(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
@@ -95,9 +107,9 @@ func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	first := v.logs.First(offset)
+	first := v.Logs.First(offset)
 	flush := httpx.BeginRecords(w, first)
-	if _, err := v.logs.CopyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
+	if _, err := v.Logs.CopyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
 		httpx.Abort(err)
 	}
 	return nil
@@ -105,19 +117,19 @@ func (s *Server) getLogs(w http.ResponseWriter, r *http.Request) error {
 
 // getConnect hands the client's own connection to the worker. A reverse proxy
 // that passes an Upgrade on gives the connection to this client for good.
-func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) getConnect(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
 	if r.Header.Get("Upgrade") != protocol.FrameProtocol {
 		return protocol.Errorf(protocol.Unsupported, "a connection is handed over only to a client that asks for the upgrade to %s", protocol.FrameProtocol)
 	}
-	wk, err := v.await(r.Context())
+	wk, err := v.AwaitWorker(r.Context())
 	if err != nil {
 		return err
 	}
-	defer wk.leave()
+	defer wk.Leave()
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return protocol.Errorf(protocol.Unsupported, "this connection cannot be handed over: %v", err)
@@ -128,14 +140,11 @@ func (s *Server) getConnect(w http.ResponseWriter, r *http.Request) error {
 	}
 	f, err := unixsocket.HandOver(conn)
 	if err != nil {
-		s.options.Logger.Error("a connection could not be handed over", "error", err)
+		h.log.Error("a connection could not be handed over", "error", err)
 		return nil
 	}
 	defer f.Close()
-	// The worker itself says yes: a client that has no answer then knows that nothing
-	// of its call can have run in a worker that was dying.
-	yes := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.FrameProtocol + "\r\n\r\n"
-	if err := wk.send(controlLine{Kind: "conn", Hello: yes, Token: auth.CallerOf(r).Owner(), Client: r.Header.Get(headerClient)}, f); err != nil {
+	if err := wk.HandOver(f, protocol.FrameProtocol, auth.CallerOf(r).Owner(), r.Header.Get(headerClient)); err != nil {
 		_, _ = f.WriteString("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 	}
 	return nil

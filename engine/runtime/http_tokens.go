@@ -10,21 +10,16 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-func (s *Server) getTokens(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) getTokens(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
-	use, err := journal.Use(s.journalOf(v.name), s.config().Price)
+	use, err := journal.Use(h.services.Journal(v.Name), h.config().Price)
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
-	list := append([]protocol.Token{{ID: protocol.MainToken}}, v.tokens...)
-	if g := v.shown(0); g != nil {
-		list[0].SHA256 = g.spec.TokenSHA256
-	}
-	v.mu.Unlock()
+	list := v.Tokens()
 	for i := range list {
 		u := use[list[i].ID]
 		list[i].Use = &u
@@ -32,8 +27,8 @@ func (s *Server) getTokens(w http.ResponseWriter, r *http.Request) error {
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"tokens": list})
 }
 
-func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) putToken(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
@@ -48,28 +43,23 @@ func (s *Server) putToken(w http.ResponseWriter, r *http.Request) error {
 	if t.ID != id {
 		return protocol.Errorf(protocol.Invalid, "the token is called %s in the request and %s in its path", t.ID, id)
 	}
-	if err := checkToken(t); err != nil {
+	if err := v.PutToken(t); err != nil {
 		return err
 	}
-	if err := v.putToken(t); err != nil {
-		return err
-	}
-	v.tellTokens()
-	s.persist()
+	h.persist()
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (s *Server) deleteToken(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.get(r.PathValue("service"))
+func (h *serviceHandler) deleteToken(w http.ResponseWriter, r *http.Request) error {
+	v, err := h.services.Get(r.PathValue("service"))
 	if err != nil {
 		return err
 	}
-	if !v.removeToken(r.PathValue("id")) {
-		return protocol.Errorf(protocol.NotFound, "the service %s has no token %q that could be revoked", v.name, r.PathValue("id"))
+	if !v.RevokeToken(r.PathValue("id")) {
+		return protocol.Errorf(protocol.NotFound, "the service %s has no token %q that could be revoked", v.Name, r.PathValue("id"))
 	}
-	v.tellTokens()
-	s.arguments.dropOwner(argumentsOwner(v.name, r.PathValue("id")))
-	s.persist()
+	h.calls.DropToken(v.Name, r.PathValue("id"))
+	h.persist()
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/auth"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 )
 
 // memory is what a runtime remembers beyond its own death. It lies in a file
@@ -35,7 +36,7 @@ type savedState struct {
 	LastUse     time.Time          `json:"last_use"`
 	StartedUnix int64              `json:"started_unix"`
 	Scratch     string             `json:"scratch"`
-	Services    []*savedService    `json:"services"`
+	Services    []*service.Saved   `json:"services"`
 	Sessions    []*auth.Session    `json:"sessions,omitempty"`
 	Frozen      bool               `json:"frozen,omitempty"`
 }

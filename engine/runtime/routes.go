@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/parking"
@@ -27,8 +28,8 @@ const (
 	change                    // its files change: not while it is frozen
 )
 
-// requests are all that the runtime answers; docs/protocol.md tells of each.
-func (s *Server) requests() []route {
+// machineRequests are those about the machine. docs/protocol.md specifies all requests.
+func (s *Server) machineRequests() []route {
 	files := &filesHandler{env: s.env, memory: s.memory}
 	processes := &processHandler{s.processes}
 	sessions := &sessionHandler{sessions: s.sessions, guard: s.guard, persist: s.persist}
@@ -70,28 +71,34 @@ func (s *Server) requests() []route {
 		{"POST /v1/park", auth.AdminOnly, use, s.postPark},
 		{"POST " + parking.Path, auth.NoToken, 0, s.postProof},
 		{"POST /v1/thaw", auth.AdminOnly, 0, s.postThaw},
+	}
+}
 
-		{"GET /v1/services", auth.AdminOnly, 0, s.getServices},
-		{"PUT /v1/services/{service}", auth.AdminOnly, use | change, s.putService},
-		{"GET /v1/services/{service}", auth.OwnService, 0, s.getService},
-		{"DELETE /v1/services/{service}", auth.AdminOnly, 0, s.deleteService},
-		{"GET /v1/services/{service}/logs", auth.AdminOnly, 0, s.getLogs},
-		{"POST /v1/services/{service}/call/{function}", auth.OwnService, use, s.postCall},
-		{"POST /v1/services/{service}/arguments/{id}", auth.OwnService, use, s.postArguments},
-		{"GET /v1/services/{service}/calls", auth.OwnService, 0, s.getCalls},
-		{"GET /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.getCall},
-		{"DELETE /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.deleteCall},
-		{"GET /v1/services/{service}/tokens", auth.AdminOnly, 0, s.getTokens},
-		{"PUT /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, s.putToken},
-		{"DELETE /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, s.deleteToken},
-		{"GET /v1/services/{service}/journal", auth.AdminOnly, 0, s.getJournal},
-		{"GET /v1/services/{service}/connect", auth.OwnService, use, s.getConnect},
+// serviceRequests are those about services and calls.
+func (s *Server) serviceRequests() []route {
+	services := &serviceHandler{services: s.services, calls: s.calls, config: s.config, persist: s.persist, log: s.options.Logger}
+	return []route{
+		{"GET /v1/services", auth.AdminOnly, 0, services.getServices},
+		{"PUT /v1/services/{service}", auth.AdminOnly, use | change, services.putService},
+		{"GET /v1/services/{service}", auth.OwnService, 0, services.getService},
+		{"DELETE /v1/services/{service}", auth.AdminOnly, 0, services.deleteService},
+		{"GET /v1/services/{service}/logs", auth.AdminOnly, 0, services.getLogs},
+		{"POST /v1/services/{service}/call/{function}", auth.OwnService, use, s.calls.PostCall},
+		{"POST /v1/services/{service}/arguments/{id}", auth.OwnService, use, s.calls.PostArguments},
+		{"GET /v1/services/{service}/calls", auth.OwnService, 0, s.calls.GetCalls},
+		{"GET /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.calls.GetCall},
+		{"DELETE /v1/services/{service}/calls/{id}", auth.OwnService, 0, s.calls.DeleteCall},
+		{"GET /v1/services/{service}/tokens", auth.AdminOnly, 0, services.getTokens},
+		{"PUT /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, services.putToken},
+		{"DELETE /v1/services/{service}/tokens/{id}", auth.AdminOnly, 0, services.deleteToken},
+		{"GET /v1/services/{service}/journal", auth.AdminOnly, 0, services.getJournal},
+		{"GET /v1/services/{service}/connect", auth.OwnService, use, services.getConnect},
 	}
 }
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range s.requests() {
+	for _, r := range slices.Concat(s.machineRequests(), s.serviceRequests()) {
 		mux.Handle(r.pattern, s.answering(r))
 	}
 	mux.Handle("/", s.answering(route{access: auth.AdminOnly, answer: func(_ http.ResponseWriter, r *http.Request) error {

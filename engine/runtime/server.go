@@ -19,11 +19,13 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/resumable"
 	"github.com/seer-engine/seer/engine/runtime/internal/auth"
+	"github.com/seer-engine/seer/engine/runtime/internal/callproxy"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 	"github.com/seer-engine/seer/engine/runtime/internal/proc"
 	"github.com/seer-engine/seer/engine/runtime/internal/process"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 	"github.com/seer-engine/seer/engine/runtime/internal/spawn"
 )
 
@@ -60,17 +62,17 @@ type Server struct {
 	options    Options
 	scratch    string
 	env        *environment.Env
-	code       workerCode
+	program    *service.Program
 	handler    http.Handler
 	spawner    *spawn.Spawner
 	life       *os.File // the end of a pipe that workers watch
 	alive      *os.File // its other one, where it is ours
-	arguments  arguments
+	calls      *callproxy.Handler
 	memory     *memory
 	lease      *lease.Lease
 	reporter   *lease.Reporter
 	processes  *process.Table
-	services   services
+	services   *service.Manager
 	sessions   *auth.Sessions
 	guard      *auth.Guard
 	watches    watches
@@ -101,13 +103,11 @@ func New(o Options) (*Server, error) {
 	}
 	now := time.Now()
 	s := &Server{options: o, spawner: spawn.New(), life: o.Life, memory: &memory{f: o.Memory}, sessions: &auth.Sessions{},
-		started: now.Unix(), born: now, over: make(chan struct{}), services: services{table: map[string]*service{}},
-		arguments: arguments{quota: quota{most: defaultArgumentBytes()}},
-		lease:     lease.New(now, o.FirstLease, o.HardEnd), forwarder: portforward.New(o.Forward, o.Logger)}
+		started: now.Unix(), born: now, over: make(chan struct{}),
+		lease: lease.New(now, o.FirstLease, o.HardEnd), forwarder: portforward.New(o.Forward, o.Logger)}
 	s.env = &environment.Env{Machine: o.Machine, DefaultPython: o.Python, Roots: o.Roots, Forward: o.Forward, Exclusive: o.Exclusive, Config: s.config}
 	s.reporter = lease.NewReporter(s.lease, o.Loader, o.Logger)
 	s.configured.Store(&protocol.Config{})
-	s.guard = auth.NewGuard(o.AdminSHA256, s.sessions, s.services.ofToken)
 	s.links = resumable.NewServer(resumable.ServerOptions{})
 	if err := s.prepare(); err != nil {
 		s.cleanUp()
@@ -139,6 +139,12 @@ func (s *Server) prepare() error {
 		}
 	}
 	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.freezer.write})
+	s.program = &service.Program{Files: s.options.Worker, Entry: s.options.WorkerEntry, Compiled: s.options.WorkerCompiled,
+		CompiledSHA256: s.options.WorkerCompiledSHA256, Dir: s.scratch, Log: s.options.Logger}
+	s.services = service.NewManager(service.Deps{Env: s.env, Dir: s.scratch, Sockets: s.options.Sockets, Life: s.life, Spawner: s.spawner,
+		Program: s.program, Persist: s.persist, Log: s.options.Logger})
+	s.calls = callproxy.New(s.services, s.scratch)
+	s.guard = auth.NewGuard(s.options.AdminSHA256, s.sessions, s.services.OfToken)
 	if err := s.forwarder.Open(); err != nil {
 		return err
 	}
@@ -170,7 +176,7 @@ func (s *Server) resume(saved savedState) error {
 	if saved.Frozen {
 		s.continueAll()
 	}
-	return s.resumeServices(saved.Services)
+	return s.services.Restore(saved.Services)
 }
 
 // persist remembers the present state. A failure is logged, not returned: the
@@ -182,11 +188,7 @@ func (s *Server) persist() {
 	state := savedState{Config: *s.configured.Load(), LeaseKind: lease.Kind, LeaseEnd: lease.End,
 		LeaseIdle: lease.Idle, LastUse: lease.LastUse, StartedUnix: s.started, Scratch: s.scratch,
 		Sessions: s.sessions.All(), Frozen: s.freezer.is()}
-	for _, v := range s.services.all() {
-		if saved := v.saved(); saved != nil {
-			state.Services = append(state.Services, saved)
-		}
-	}
+	state.Services = s.services.Saved()
 	if err := s.memory.save(state); err != nil {
 		s.options.Logger.Error("the state could not be remembered", "error", err)
 	}
@@ -246,7 +248,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 		case <-tick.C:
 			s.processes.Tidy(s.options.Linger)
 			now := time.Now()
-			s.arguments.tidy(now)
+			s.calls.Tidy(now)
 			if !s.parked.Load() { // asked first: its end has extended the lease by then
 				s.lease.ExcuseStandstill(now, last)
 				if why := s.lease.Ended(now, s.busy()); why != "" {
@@ -267,27 +269,21 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 func (s *Server) busy() bool {
 	now := time.Now()
 	busy, _ := s.lease.Used(now)
-	for _, v := range s.services.all() {
-		works := v.isLoading()
-		for _, w := range v.workers() {
-			s.lease.Touch(w.lastUse())
-			works = works || w.busy()
-		}
-		if works {
-			busy = true
-			s.lease.Touch(now)
-		}
+	serving, last := s.services.Use()
+	s.lease.Touch(last)
+	if serving {
+		s.lease.Touch(now)
 	}
 	running, last := s.processes.Use()
 	s.lease.Touch(last)
-	return busy || running
+	return busy || serving || running
 }
 
 // endProcesses ends everything that was started on the machine, also what has
 // left its tree.
 func (s *Server) endProcesses() {
 	var wg sync.WaitGroup
-	wg.Go(s.services.removeAll)
+	wg.Go(s.services.RemoveAll)
 	wg.Go(s.processes.KillAll)
 	wg.Wait()
 	if !s.options.Exclusive {
@@ -300,8 +296,10 @@ func (s *Server) endProcesses() {
 
 func (s *Server) cleanUp() {
 	s.spawner.Close()
-	s.arguments.close()
-	s.code.close()
+	if s.calls != nil {
+		s.calls.Close()
+		s.program.Close()
+	}
 	s.forwarder.Close()
 	if s.alive != nil {
 		s.alive.Close()

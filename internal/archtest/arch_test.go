@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"engine/client":               {"internal/retry", "engine/protocol", "engine/protocol/resumable", "engine/protocol/tartree", "engine/protocol/value"},
 	"engine/protocol/journal":     {"engine/protocol"},
 	"engine/protocol/parking":     {},
-	"engine/runtime":              {"sdk", "engine/protocol", "engine/protocol/parking", "engine/protocol/resumable", "engine/protocol/tartree", "engine/protocol/value", "engine/protocol/journal", "engine/runtime/..."},
+	"engine/runtime":              {"sdk", "engine/protocol", "engine/protocol/parking", "engine/protocol/resumable", "engine/protocol/tartree", "engine/protocol/journal", "engine/runtime/..."},
 	"engine/runtime/loader":       {"engine/protocol"},
 	"engine/python":               {},
 	"engine/runtime/seer-runtime": {"engine/runtime", "engine/python", "engine/netproxy", "engine/machine/local/watchdog", "engine/namesearch"},
@@ -115,6 +115,7 @@ var allowed = map[string][]string{
 
 	// The runtime's own packages, leaves first.
 	"engine/runtime/internal/auth":        {"engine/protocol", "engine/runtime/internal/httpx"},
+	"engine/runtime/internal/callproxy":   {"engine/protocol", "engine/protocol/journal", "engine/protocol/value", "engine/runtime/internal/auth", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/service"},
 	"engine/runtime/internal/environment": {"engine/protocol", "engine/runtime/loader", "engine/runtime/internal/portforward", "engine/runtime/internal/redact"},
 	"engine/runtime/internal/httpx":       {"engine/protocol"},
 	"engine/runtime/internal/lease":       {"engine/protocol", "engine/runtime/internal/httpx", "engine/runtime/internal/loaderconn"},
@@ -124,6 +125,7 @@ var allowed = map[string][]string{
 	"engine/runtime/internal/proc":        {},
 	"engine/runtime/internal/process":     {"engine/protocol", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/proc", "engine/runtime/internal/redact", "engine/runtime/internal/spawn", "engine/runtime/internal/spool"},
 	"engine/runtime/internal/redact":      {},
+	"engine/runtime/internal/service":     {"sdk", "engine/protocol", "engine/protocol/journal", "engine/runtime/internal/environment", "engine/runtime/internal/httpx", "engine/runtime/internal/osfile", "engine/runtime/internal/proc", "engine/runtime/internal/redact", "engine/runtime/internal/spawn", "engine/runtime/internal/spool", "engine/runtime/internal/unixsocket"},
 	"engine/runtime/internal/spawn":       {},
 	"engine/runtime/internal/spool":       {"engine/protocol", "engine/runtime/internal/osfile"},
 	"engine/runtime/internal/unixsocket":  {},

@@ -32,7 +32,6 @@ var exceptions = map[string]struct {
 	why  string
 }{
 	"files in engine":                      {38, "the start, sessions, layers and snapshots have no packages of their own yet"},
-	"files in engine/runtime":              {52, "processes, services and calls have no packages of their own yet"},
 	"files in engine/client":               {35, "one file for each kind of request"},
 	"files in sdk/sdktest":                 {35, "one file for each group of checks, in one package for plugin authors"},
 	"files in engine/enginetest/fakemodal": {33, "one file for each group of Modal's calls"},
@@ -40,7 +39,6 @@ var exceptions = map[string]struct {
 	"methods of engine.Engine":                                  {80, "as files in engine"},
 	"methods of engine.Sandbox":                                 {47, "as files in engine"},
 	"methods of engine.up":                                      {51, "as files in engine"},
-	"methods of engine/runtime.Server":                          {66, "as files in engine/runtime"},
 	"methods of engine/machine/local.provider":                  {64, "gates, memory and images have no packages of their own yet"},
 	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/plugin/store.Store":                      {49, "grants, signers and lock are parts of one folder"},

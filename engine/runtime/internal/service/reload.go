@@ -1,0 +1,75 @@
+package service
+
+import (
+	"slices"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// reload has the worker that runs take an edited file over. If it says that this is
+// not safe, the file is loaded as ever.
+func (v *Service) reload(g, old *generation, w *Worker) {
+	reason := ""
+	msg, err := w.reload(v, g)
+	switch {
+	case err != nil:
+		reason = err.Error()
+	case msg.Kind == "ready" && msg.Interface != nil:
+		if v.keep(g, old, msg) {
+			v.manager.deps.Persist()
+		}
+		return
+	default:
+		reason = msg.Reason
+	}
+	v.mu.Lock()
+	g.inPlace = &protocol.InPlace{Reason: reason}
+	v.mu.Unlock()
+	v.bring(g)
+}
+
+// reload asks the worker, and waits for what it says.
+func (w *Worker) reload(v *Service, g *generation) (controlLine, error) {
+	path, err := w.write(g.number, g.spec)
+	if err != nil {
+		return controlLine{}, err
+	}
+	select {
+	case <-w.loaded: // an answer that nobody waited for
+	default:
+	}
+	if err := w.send(controlLine{Kind: "reload", Filename: g.spec.Filename, Path: path, Generation: g.number}, nil); err != nil {
+		return controlLine{}, err
+	}
+	timer := time.NewTimer(g.patience())
+	defer timer.Stop()
+	select {
+	case msg := <-w.loaded:
+		return msg, nil
+	case <-w.Exited:
+		return controlLine{}, protocol.Errorf(protocol.Failed, "the worker %s", w.ending())
+	case <-g.ctx.Done():
+		return controlLine{}, g.ctx.Err()
+	case <-timer.C:
+		return controlLine{}, protocol.Errorf(protocol.Unavailable, "the worker has not answered in %v", g.patience())
+	}
+}
+
+// keep makes a generation of the worker that has taken it over the present one.
+func (v *Service) keep(g, old *generation, msg controlLine) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.current != old || v.deleted {
+		return false
+	}
+	// The old one goes on under the new one's number: whoever watches its worker
+	// watches on.
+	if v.loading == g {
+		v.loading = nil
+	}
+	v.recent = slices.DeleteFunc(v.recent, func(r *generation) bool { return r == g })
+	old.number, old.spec, old.iface, old.inPlace = g.number, g.spec, msg.Interface, &protocol.InPlace{Kept: true}
+	v.notify()
+	return true
+}
