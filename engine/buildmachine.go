@@ -7,6 +7,7 @@ import (
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -18,7 +19,7 @@ func (m buildMachines) Run(ctx context.Context, spec build.Machine, install func
 	b, exp := *m.up, *m.up.exp
 	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
 	b.exp, b.plan, b.building, b.install = &exp, spec.Plan, &spec, install
-	b.models, b.vscode, b.opts.Name, b.opts.Attached = nil, nil, "", furnishing
+	b.models, b.vscode, b.opts.Name, b.opts.Attached = nil, nil, "", provision.SetupLease
 	if err := b.start(ctx); err != nil {
 		return "", err
 	}
@@ -32,7 +33,7 @@ func (m buildMachines) Run(ctx context.Context, spec build.Machine, install func
 	if err != nil {
 		return "", b.undo(ctx, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), provision.EndTimeout)
 	defer cancel()
 	_, err = b.engine.driver.End(ctx, b.rec, "what it was to build is built")
 	return saved, err

@@ -9,11 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/lease"
+	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -21,25 +19,24 @@ import (
 
 // open makes the client of a sandbox in the ledger.
 func (e *Engine) open(r machine.Record) (*Sandbox, error) {
-	endpoint, ok := r.Endpoint(r.Port)
-	if !ok {
-		return nil, &Error{Kind: KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
-	}
-	client, err := client.New(endpoint, r.AdminToken)
+	m, err := e.connector().Connect(r)
 	if err != nil {
-		return nil, as(KindInternal, err)
+		return nil, err
 	}
-	if r.Provider == localName && r.Isolation == isolation.GVisor {
-		client.Mend(func(ctx context.Context) bool { return e.listensAgain(ctx, r.Handle) })
-	}
-	keeper := lease.New(r.ID, lease.Options{
-		Ledger: e.ledger, Ended: e.ended, Now: e.now, Logger: e.log,
-		Runtime: func(ctx context.Context, request protocol.LeaseRequest) error {
-			_, err := client.PutLease(ctx, request)
-			return err
-		},
-	})
-	return &Sandbox{engine: e, id: r.ID, runtime: client, lease: keeper}, nil
+	return e.sandbox(m), nil
+}
+
+func (e *Engine) sandbox(m provision.Machine) *Sandbox {
+	return &Sandbox{engine: e, id: m.Record.ID, runtime: m.Client, lease: m.Lease}
+}
+
+func (e *Engine) connector() provision.Connector {
+	return provision.Connector{Ledger: e.ledger, Ended: e.observer().Ended, Listens: e.listensAgain, Now: e.now, Logger: e.log}
+}
+
+// observer finds out that a machine has ended, and why.
+func (e *Engine) observer() provision.Observer {
+	return provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
 }
 
 // listensAgain has a machine of this computer that stands still to be saved listen again,
@@ -226,7 +223,7 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 	}
 	removed, err := e.collector().SweepPartials(ctx)
 	report.Cleaned = append(report.Cleaned, asItems(removed)...)
-	if err := errors.Join(err, e.sweepRelays(), e.store.SweepNotes(), e.sweepSnapshots(ctx), e.sweepMemory()); err != nil {
+	if err := errors.Join(err, e.sweepRelays(), e.store.SweepNotes(), e.sweepSnapshots(ctx), checkpoint.Sweep(e.store)); err != nil {
 		return report, as(KindInternal, err)
 	}
 	if len(providers) > 0 && !slices.Contains(providers, localName) {

@@ -21,26 +21,10 @@ import (
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/internal/text"
 )
-
-// runtimePort is where the runtime listens on a machine that has ports.
-const runtimePort = 8717
-
-// How long a machine that runs may take to answer. A rented one may have an image to
-// fetch, and waits as long for us.
-const (
-	bootTimeout       = 2 * time.Minute
-	rentedBootTimeout = 10 * time.Minute
-)
-
-// endTimeout bounds the ending of a sandbox whose start has failed.
-const endTimeout = time.Minute
-
-// furnishing is how long a machine outlives a program that dies while it fills it. Only
-// a sandbox that is whole gets a lease of its own.
-const furnishing = 2 * time.Minute
 
 // UpOptions say how a sandbox is made.
 type UpOptions struct {
@@ -78,7 +62,7 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 		if err != nil {
 			return nil, err
 		}
-		s, err := u.wake(ctx, store, saved)
+		s, err := u.restoreProcesses(ctx, store, saved)
 		return s, as(KindProvider, err)
 	}
 	if err := u.prepare(ctx); err != nil {
@@ -269,9 +253,9 @@ func (u *up) fill(ctx context.Context) (*Sandbox, error) {
 		return nil, err
 	}
 	u.report.Info(StageBoot, "booting the runtime")
-	limit := rentedBootTimeout
+	limit := provision.RentedBootTimeout
 	if u.chosen.HostMounts {
-		limit = bootTimeout
+		limit = provision.BootTimeout
 	}
 	// The ledger's lease began before the machine did, and a boot may outlast it.
 	s.lease.Start(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)

@@ -10,14 +10,11 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
-
-// localPoll is short: a machine of this computer is there within a second, and a look at it
-// costs nothing.
-const localPoll = 10 * time.Millisecond
 
 // start rents the machine.
 func (u *up) start(ctx context.Context) error {
@@ -69,7 +66,7 @@ func (u *up) start(ctx context.Context) error {
 			u.chosen = c
 		}
 	}
-	u.tellPorts(u.rec)
+	provision.ReportPorts(u.rec, u.exp.Sandbox.Ports, u.report)
 	return err
 }
 
@@ -86,17 +83,17 @@ func (u *up) attached() time.Duration {
 	if u.opts.Attached > 0 {
 		return u.opts.Attached
 	}
-	return min(furnishing, u.exp.Sandbox.Timeout)
+	return min(provision.SetupLease, u.exp.Sandbox.Timeout)
 }
 
 // choice is what the driver needs to know of one.
 func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	python, search, boot := "python3", "", loader.Boot{
-		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", runtimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
-		BootSeconds: rentedBootTimeout.Seconds(), Cache: u.diskCache(),
+		Listen: fmt.Sprintf("tcp:0.0.0.0:%d", provision.RuntimePort), AdminSHA256: protocol.HashToken(r.AdminToken),
+		BootSeconds: provision.RentedBootTimeout.Seconds(), Cache: u.diskCache(),
 	}
 	if c.HostMounts {
-		boot.BootSeconds, boot.Cache = bootTimeout.Seconds(), ""
+		boot.BootSeconds, boot.Cache = provision.BootTimeout.Seconds(), ""
 	}
 	var mounts []sdk.Mount
 	if c.HostMounts {
@@ -124,11 +121,11 @@ func (u *up) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 			mounts, search = append(mounts, shown(interpreter, c)...), interpreter.SearchPath()
 		}
 	}
-	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), runtimePort
+	spec.Name, spec.Command, spec.Port = r.Name, loader.Command(python), provision.RuntimePort
 	spec.Mounts = mounts
 	longest := time.Duration(0)
 	if c.Provider == localName { // a look costs nothing here
-		longest = localPoll
+		longest = provision.LocalPoll
 	}
 	return machine.Choice{
 		LongestPoll: longest,

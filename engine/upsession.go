@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/seer-engine/seer/engine/codeserver"
@@ -80,13 +79,4 @@ func (u *up) noteMode(r *machine.Record) error {
 			state.Hidden = &spec
 		}
 	})
-}
-
-// tellPorts tells where a port of the experiment is that is another one outside.
-func (u *up) tellPorts(r machine.Record) {
-	for _, port := range u.exp.Sandbox.Ports {
-		if at, ok := r.Endpoint(port); ok && r.Provider == localName && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
-			u.report.Info(StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
-		}
-	}
 }

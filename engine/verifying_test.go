@@ -1,14 +1,13 @@
 package engine
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -23,7 +22,7 @@ func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 	}
 	r := machine.NewRecord()
 	r.Name, r.Owner, r.Provider, r.Handle, r.AdminToken = "copy", e.ledger.Owner(), "elsewhere", "h", protocol.NewToken()
-	r.State, r.Port, r.Endpoints = sdk.Running, runtimePort, []sdk.Endpoint{{Port: runtimePort, URL: "http://127.0.0.1:1"}}
+	r.State, r.Port, r.Endpoints = sdk.Running, provision.RuntimePort, []sdk.Endpoint{{Port: provision.RuntimePort, URL: "http://127.0.0.1:1"}}
 	r.Lease = machine.NewLease(machine.Attached, time.Hour, time.Now())
 	err = session.SetState(&r, func(state *session.State) {
 		state.Jupyter, state.Verifying = &session.Endpoint{Port: 1, Secret: "of the original"}, true
@@ -50,28 +49,4 @@ func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-}
-
-// The machine of a large memory waits until all of it has been read.
-func TestWakingTimeGrowsWithTheMemory(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for _, sub := range []string{local.MemoryImages, local.MemoryTrees} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	at := filepath.Join(dir, local.MemoryImages, "pages.img")
-	if err := os.WriteFile(at, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := wakingTime(dir); err != nil || got != bootTimeout {
-		t.Errorf("of nothing: %s, %v", got, err)
-	}
-	if err := os.Truncate(at, 100*verifyRate); err != nil { // with holes
-		t.Fatal(err)
-	}
-	if got, err := wakingTime(dir); err != nil || got != bootTimeout+100*time.Second {
-		t.Errorf("of 5 GB: %s, %v", got, err)
-	}
 }

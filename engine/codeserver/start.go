@@ -23,8 +23,9 @@ import (
 const (
 	// DefaultPort is where it listens unless it is said.
 	DefaultPort = 8443
-	processID   = "code-server"
-	patience    = 2 * time.Minute
+	// ProcessID is that of VS Code on its machine.
+	ProcessID = "code-server"
+	patience  = 2 * time.Minute
 )
 
 // Spec says how it is to run.
@@ -156,7 +157,7 @@ func install(ctx context.Context, rt *client.Client, pinned string, log func(str
 }
 
 func (s Spec) start(ctx context.Context, rt *client.Client, command []string, port int) error {
-	if err := rt.Processes().Delete(ctx, processID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
+	if err := rt.Processes().Delete(ctx, ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return err
 	}
 	quoted := make([]string, len(command))
@@ -173,7 +174,7 @@ func (s Spec) start(ctx context.Context, rt *client.Client, command []string, po
 	line += "exec " + strings.Join(quoted, " ") + " --bind-addr " + net.JoinHostPort(s.IP, strconv.Itoa(port)) +
 		` --auth password --disable-telemetry --disable-update-check --disable-workspace-trust --disable-getting-started-override .`
 	p, err := rt.Processes().Start(ctx, protocol.ProcessSpec{
-		ID: processID, Name: "code-server", Shell: line, Background: true, Restart: true, Activity: "~/.local/share/code-server/heartbeat",
+		ID: ProcessID, Name: "code-server", Shell: line, Background: true, Restart: true, Activity: "~/.local/share/code-server/heartbeat",
 		Env: map[string]string{"PASSWORD": s.Password, "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": ""},
 	})
 	if err != nil {

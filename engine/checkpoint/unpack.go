@@ -1,4 +1,4 @@
-package engine
+package checkpoint
 
 import (
 	"cmp"
@@ -12,10 +12,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/snapshot"
 )
+
+// memoryPrefix is before the names of the parts of a snapshot that are no trees.
+const memoryPrefix = "memory/"
 
 // memoryFiles are the files of a folder with saved processes: name in a snapshot → path.
 // Trees are under their names.
@@ -84,7 +89,7 @@ func (v *verification) stop() {
 	v.running.Wait()
 }
 
-// unpackMemory puts a snapshot into a folder as [Sandbox.saveMemory] has filled it, all of
+// unpackMemory puts a snapshot into a folder as [Checkpointer.save] has filled it, all of
 // its parts at once. What is large is verified from then on until the verification, which
 // is to be stopped, has its result; the rest is verified.
 func unpackMemory(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot, dir string) (*verification, error) {
@@ -141,4 +146,25 @@ func memoryPlaces(saved snapshot.Snapshot) (map[string]string, error) {
 		}
 	}
 	return places, nil
+}
+
+// verifyRate is how many bytes of saved memory a slow disk and processor verify in a second.
+const verifyRate = 50 << 20
+
+// bootTime is how long the machine of saved processes waits for us: while it starts, and
+// until its whole memory has been read.
+func bootTime(dir string) (time.Duration, error) {
+	files, err := memoryFiles(dir)
+	if err != nil {
+		return 0, err
+	}
+	var bytes int64
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0, err
+		}
+		bytes += info.Size()
+	}
+	return provision.BootTimeout + time.Duration(bytes/verifyRate)*time.Second, nil
 }

@@ -1,8 +1,9 @@
-package engine
+package checkpoint
 
 import (
 	"testing"
 
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
@@ -13,9 +14,9 @@ func TestWhatProcessesDoNotFitIsToldWithItsPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = (&up{exp: exp}).unlike("sandbox.network", "the processes of m have the network none, and the experiment wants open", "none")
+	err = (Restoration{Experiment: exp}).mismatch("sandbox.network", "the processes of m have the network none, and the experiment wants open", "none")
 	const want = "e.yaml:3: sandbox.network: the processes of m have the network none, and the experiment wants open; set sandbox.network: none"
-	if KindOf(err) != KindConfig || err.Error() != want {
+	if errdefs.KindOf(err) != errdefs.KindConfig || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

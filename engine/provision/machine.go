@@ -1,0 +1,98 @@
+// Package provision makes a sandbox of a machine: it rents the machine, boots the runtime on
+// it and brings there what the experiment wants. It also says why a machine has ended.
+package provision
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/lease"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+// RuntimePort is where the runtime listens on a machine that has ports.
+const RuntimePort = 8717
+
+// How long a machine that runs may take to answer. A rented one may have an image to
+// fetch, and waits as long for us.
+const (
+	BootTimeout       = 2 * time.Minute
+	RentedBootTimeout = 10 * time.Minute
+)
+
+// EndTimeout bounds the ending of a sandbox whose start has failed.
+const EndTimeout = time.Minute
+
+// SetupLease is how long a machine outlives a program that dies while it provisions it. Only
+// a sandbox that is whole gets a lease of its own.
+const SetupLease = 2 * time.Minute
+
+// LocalPoll is short: a machine of this computer is there within a second, and a look at it
+// costs nothing.
+const LocalPoll = 10 * time.Millisecond
+
+// Machine is one that was started, and the way to it.
+type Machine struct {
+	Record machine.Record
+	Client *client.Client
+	Lease  *lease.Keeper
+}
+
+// Connector makes the ways to machines.
+type Connector struct {
+	Ledger lease.Ledger
+	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
+	// Listens has a machine of this computer that stands still to be saved listen again,
+	// where whoever saved it was killed.
+	Listens func(ctx context.Context, handle string) bool
+	Now     func() time.Time
+	Logger  hclog.Logger
+}
+
+// Connect makes the client of a machine in the ledger, and the keeper of its lease. It asks
+// nobody.
+func (c Connector) Connect(r machine.Record) (Machine, error) {
+	endpoint, ok := r.Endpoint(r.Port)
+	if !ok {
+		return Machine{}, &errdefs.Error{Kind: errdefs.KindProvider, Err: fmt.Errorf("the sandbox %s cannot be reached: it is %s", r.ID, r.State)}
+	}
+	runtime, err := client.New(endpoint, r.AdminToken)
+	if err != nil {
+		return Machine{}, errdefs.Wrap(errdefs.KindInternal, err)
+	}
+	if r.Provider == local.Name && r.Isolation == isolation.GVisor {
+		runtime.Mend(func(ctx context.Context) bool { return c.Listens(ctx, r.Handle) })
+	}
+	keeper := lease.New(r.ID, lease.Options{
+		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
+		Runtime: func(ctx context.Context, request protocol.LeaseRequest) error {
+			_, err := runtime.PutLease(ctx, request)
+			return err
+		},
+	})
+	return Machine{Record: r, Client: runtime, Lease: keeper}, nil
+}
+
+// Close stops the heartbeats and drops the connection.
+func (m Machine) Close() {
+	m.Lease.Stop()
+	m.Client.Close()
+}
+
+// ReportPorts tells where a port of the experiment is that is another one outside.
+func ReportPorts(r machine.Record, ports []int, report progress.Reporter) {
+	for _, port := range ports {
+		if at, ok := r.Endpoint(port); ok && r.Provider == local.Name && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
+			report.Info(progress.StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
+		}
+	}
+}
