@@ -90,11 +90,11 @@ func fileSize(path string) int64 {
 func (b blob) attempt(ctx context.Context, part string) (err error) {
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return full(part, err)
+		return state.NoSpace(part, err)
 	}
 	defer func() {
 		if closeErr := f.Close(); err == nil {
-			err = full(part, closeErr)
+			err = state.NoSpace(part, closeErr)
 		}
 	}()
 	h := sha256.New()
@@ -104,7 +104,7 @@ func (b blob) attempt(ctx context.Context, part string) (err error) {
 	}
 	if have < b.desc.Size {
 		if have, err = b.more(ctx, f, h, have); err != nil {
-			return full(part, err)
+			return state.NoSpace(part, err)
 		}
 	}
 	if got := digest.NewDigestFromEncoded(digest.SHA256, hex.EncodeToString(h.Sum(nil))); got != b.desc.Digest || have != b.desc.Size {

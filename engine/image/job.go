@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -97,7 +98,7 @@ func (j job) fill(ctx context.Context, f found, dir string) (int64, int64, error
 			if ctx.Err() != nil {
 				return 0, 0, ctx.Err()
 			}
-			return 0, 0, fmt.Errorf("the image %s: layer %d of %d: %w", j.asked, i+1, len(files), full(j.store.dir, err))
+			return 0, 0, fmt.Errorf("the image %s: layer %d of %d: %w", j.asked, i+1, len(files), state.NoSpace(j.store.dir, err))
 		}
 	}
 	j.o.Log(fmt.Sprintf("%s: unpacked %s in %d files", j.asked, size(t.bytes), t.files))

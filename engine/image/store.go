@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/seer-engine/seer/engine/state"
@@ -36,7 +35,7 @@ func openStore(dir string) (store, error) {
 	}
 	for _, sub := range []string{"roots", "blobs", "refs", "locks"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
-			return store{}, full(dir, err)
+			return store{}, state.NoSpace(dir, err)
 		}
 	}
 	return store{dir}, nil
@@ -127,7 +126,7 @@ func (s store) build(ctx context.Context, r record, log func(string), fill func(
 		return os.Rename(partial, final)
 	}()
 	if err != nil {
-		return Root{}, errors.Join(full(s.dir, err), removeTree(partial))
+		return Root{}, errors.Join(state.NoSpace(s.dir, err), removeTree(partial))
 	}
 	root, ok := s.get(r.Digest)
 	if !ok {
@@ -176,14 +175,6 @@ func (s store) recall(ref, platform string) (Root, time.Time, bool) {
 	}
 	root, ok := s.get(n.Digest)
 	return root, n.At, ok
-}
-
-// full says what is full, if that is what err means.
-func full(path string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return &state.NoSpaceError{Path: path, Err: err}
-	}
-	return err
 }
 
 func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }

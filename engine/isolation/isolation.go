@@ -118,6 +118,15 @@ type Root struct {
 type Choice struct {
 	Kind    string
 	Warning string // to be shown to the user when not empty
+	Reason  string // why nothing stronger is there; empty where it was asked for
+}
+
+// Because is the reason, for the end of an error.
+func (c Choice) Because() string {
+	if c.Reason == "" {
+		return ""
+	}
+	return "; " + c.Reason
 }
 
 // Detect tries every kind, best first. It says of one that cannot be used why
@@ -153,7 +162,7 @@ func choose(found sdk.Isolation, asked string) (Choice, error) {
 			return Choice{Kind: found.Name}, nil
 		}
 		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
-			found.Reason}, nil
+			found.Reason, Reason: found.Reason}, nil
 	case Bubblewrap, GVisor:
 		if !found.Usable {
 			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, found.Reason)

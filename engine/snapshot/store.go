@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"sort"
 	"strings"
-	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -247,8 +246,8 @@ func digestOf(data []byte) string {
 
 // full says what is full, if that is what err means.
 func full(path string, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("the snapshot: %w", &state.NoSpaceError{Path: path, Err: err})
+	if err = state.NoSpace(path, err); errors.Is(err, state.ErrNoSpace) {
+		return fmt.Errorf("the snapshot: %w", err)
 	}
 	return err
 }

@@ -32,7 +32,9 @@ func (e *NoSpaceError) Unwrap() error { return e.Err }
 // Is matches [ErrNoSpace].
 func (e *NoSpaceError) Is(target error) bool { return target == ErrNoSpace }
 
-func noSpace(path string, err error) error {
+// NoSpace is a [*NoSpaceError] of the path where err says that the disk or the quota is full,
+// and else err.
+func NoSpace(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return &NoSpaceError{Path: path, Err: err}
 	}
@@ -44,7 +46,7 @@ func noSpace(path string, err error) error {
 // when WriteFile returns.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
 	if err := writeFile(path, data, perm); err != nil {
-		return fmt.Errorf("write %s: %w", path, noSpace(path, err))
+		return fmt.Errorf("write %s: %w", path, NoSpace(path, err))
 	}
 	return nil
 }

@@ -110,5 +110,5 @@ func lockError(path string, err error) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("lock %s: the folder %s is gone: %w", path, filepath.Dir(path), err)
 	}
-	return fmt.Errorf("lock %s: %w", path, noSpace(path, err))
+	return fmt.Errorf("lock %s: %w", path, NoSpace(path, err))
 }

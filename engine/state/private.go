@@ -12,7 +12,7 @@ import (
 // that exists and is ours, unless anybody could have put files there.
 func ensurePrivate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make %s: %w", dir, noSpace(dir, err))
+		return fmt.Errorf("make %s: %w", dir, NoSpace(dir, err))
 	}
 	info, err := os.Stat(dir)
 	if err != nil {

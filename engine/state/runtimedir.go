@@ -86,7 +86,7 @@ func (o Options) openRuntime(dir string) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err != nil && !errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("make the folder for sockets: %w", noSpace(dir, err))
+		return fmt.Errorf("make the folder for sockets: %w", NoSpace(dir, err))
 	}
 	if o.anyOwner {
 		return nil

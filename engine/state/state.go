@@ -70,7 +70,7 @@ func (s *Store) Cache(elem ...string) (string, error) { return subdir(s.cacheDir
 func subdir(base string, elem []string) (string, error) {
 	dir := filepath.Join(append([]string{base}, elem...)...)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make %s: %w", dir, noSpace(dir, err))
+		return "", fmt.Errorf("make %s: %w", dir, NoSpace(dir, err))
 	}
 	return dir, nil
 }

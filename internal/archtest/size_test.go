@@ -39,7 +39,6 @@ var exceptions = map[string]struct {
 	"methods of engine.Engine":                                  {79, "as files in engine"},
 	"methods of engine.Sandbox":                                 {43, "as files in engine"},
 	"methods of engine.up":                                      {48, "as files in engine"},
-	"methods of engine/machine/local.provider":                  {64, "gates, memory and images have no packages of their own yet"},
 	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/plugin/store.Store":                      {49, "grants, signers and lock are parts of one folder"},
 	"methods of engine/mcp.server":                              {42, "one method for each request of MCP"},

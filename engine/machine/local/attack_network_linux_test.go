@@ -147,7 +147,7 @@ func TestProxyStandsIn(t *testing.T) {
 	}
 	for _, kind := range confined(few()) {
 		pl := newPlace(t)
-		pl.p.detectUplink = func(context.Context) (string, error) { return "", errors.New("no tool") }
+		pl.p.trials.detectUplink = func(context.Context) (string, error) { return "", errors.New("no tool") }
 		b := pl.up(pl.spec("proxied", kind))
 		if log := strings.Join(b.log, "\n"); !strings.Contains(log, "only programs that know HTTP proxies reach the Internet") || !strings.Contains(log, "no tool") {
 			t.Errorf("the start says %q", log)

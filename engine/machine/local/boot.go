@@ -4,21 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/sdk"
 )
-
-const runtimePrefix = "seer-runtime-"
 
 // bootEnv is the environment of the machine's program. Of SEER_BOOT it fills in
 // what only the provider knows: where to listen, where the folders are, and what of the
@@ -91,100 +85,12 @@ func roots(f folder, mounts []sdk.Mount) map[string]string {
 // searchPath puts the interpreter first, so that python3 means it everywhere.
 func searchPath(python isolation.Interpreter, system string) string {
 	if system == "" {
-		system = usualPath
+		system = rootfs.UsualPath
 	}
 	if dir := filepath.Dir(python.Executable); python.Executable != "" && dir != "/usr/bin" && dir != "/bin" && !strings.HasPrefix(system+":", dir+":") {
 		return dir + ":" + system
 	}
 	return system
-}
-
-// fillCache shows the loader the binaries of this computer under the names it
-// looks for. They are links, so that the machine can add others but not change
-// these.
-func (p *provider) fillCache(f folder, kind string) error {
-	binaries, err := p.binaries()
-	if err != nil {
-		return err
-	}
-	for digest, name := range binaries {
-		target := path.Join(artifacts, name)
-		if kind == isolation.None {
-			target = filepath.Join(p.ArtifactsDir, name)
-		}
-		link := filepath.Join(f.path("cache"), runtimePrefix+digest)
-		if err := os.Symlink(target, link); err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("fill the loader's cache: %w", err)
-		}
-	}
-	return nil
-}
-
-// binaries finds the runtimes for this computer: digest → file name.
-func (p *provider) binaries() (map[string]string, error) {
-	out := map[string]string{}
-	if p.ArtifactsDir == "" {
-		return out, nil
-	}
-	entries, err := os.ReadDir(p.ArtifactsDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the runtime's binaries: %w", err)
-	}
-	for _, entry := range entries {
-		rest, ok := strings.CutPrefix(entry.Name(), runtimePrefix)
-		switch {
-		case !ok || !entry.Type().IsRegular():
-		case len(rest) == 2*sha256.Size && strings.Trim(rest, "0123456789abcdef") == "":
-			out[rest] = entry.Name()
-		case rest == "linux-"+runtime.GOARCH || rest == runtime.GOOS+"-"+runtime.GOARCH:
-			digest, err := p.runtimeDigest(entry)
-			if err != nil {
-				return nil, err
-			}
-			out[digest] = entry.Name()
-		}
-	}
-	return out, nil
-}
-
-// runtimeFile tells a binary from one that has taken its place.
-type runtimeFile struct {
-	name    string
-	size    int64
-	changed int64
-}
-
-// runtimeDigest is that of a binary of the runtime, which is read once.
-func (p *provider) runtimeDigest(entry fs.DirEntry) (string, error) {
-	info, err := entry.Info()
-	if err != nil {
-		return "", err
-	}
-	file := runtimeFile{info.Name(), info.Size(), info.ModTime().UnixNano()}
-	if known, ok := p.digests.Load(file); ok {
-		return known.(string), nil
-	}
-	digest, err := digestOf(filepath.Join(p.ArtifactsDir, entry.Name()))
-	if err == nil {
-		p.digests.Store(file, digest)
-	}
-	return digest, err
-}
-
-func digestOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("read the runtime's binary: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("read the runtime's binary: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // copyFile returns the SHA-256 of what it has copied.

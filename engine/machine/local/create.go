@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/machine/local/proc"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -16,22 +16,8 @@ import (
 // before the program is started, and the program carries the key in its
 // environment: whoever comes after a crash finds either of them.
 func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawMessage) (sdk.CreateStep, error) {
-	if err := check(spec); err != nil {
-		return sdk.CreateStep{}, err
-	}
-	again, err := restoreOf(&spec)
+	again, choice, err := p.admit(ctx, &spec)
 	if err != nil {
-		return sdk.CreateStep{}, err
-	}
-	choice, err := p.choose(ctx, spec.Isolation)
-	if err != nil {
-		return sdk.CreateStep{}, err
-	}
-	if choice.Kind == isolation.None && (spec.Network == "none" || spec.Network == "hosts") {
-		return sdk.CreateStep{}, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
-			spec.Network, because(choice.Warning))
-	}
-	if err := checkImage(spec.Image, choice); err != nil {
 		return sdk.CreateStep{}, err
 	}
 	handle := handleOf(spec.Key)
@@ -45,10 +31,14 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	if done, err := p.created(f, spec.Key); done || err != nil {
 		return step, err
 	}
-	tree, lines, later, err := p.system(ctx, &spec, choice.Kind)
-	if err != nil || later != nil {
+	tree, lines, ready, err := p.roots.Prepare(ctx, spec.Image, choice.Kind)
+	switch {
+	case err != nil:
 		lock.Remove()
-		return orNothing(later), err
+		return sdk.CreateStep{}, err
+	case !ready:
+		lock.Remove()
+		return sdk.CreateStep{Cursor: json.RawMessage(`{"image":true}`), Log: lines, AfterSeconds: 0.1}, nil
 	}
 	if err := again.fits(choice.Kind, tree); err != nil {
 		lock.Remove()
@@ -75,11 +65,27 @@ func (p *provider) Create(ctx context.Context, spec sdk.MachineSpec, _ json.RawM
 	return step, nil
 }
 
-func orNothing(step *sdk.CreateStep) sdk.CreateStep {
-	if step == nil {
-		return sdk.CreateStep{}
+// admit refuses what cannot be made here, and chooses the isolation.
+func (p *provider) admit(ctx context.Context, spec *sdk.MachineSpec) (again *restored, choice isolation.Choice, err error) {
+	if err := check(*spec); err != nil {
+		return nil, choice, err
 	}
-	return *step
+	again, err = restoreOf(spec)
+	if err != nil {
+		return nil, choice, err
+	}
+	choice, err = p.trials.choose(ctx, spec.Isolation)
+	if err != nil {
+		return nil, choice, err
+	}
+	if choice.Kind == isolation.None && (spec.Network == "none" || spec.Network == "hosts") {
+		return nil, choice, sdk.Errorf(sdk.Unsupported, "network %s cannot be kept without isolation, because it needs a namespace%s",
+			spec.Network, choice.Because())
+	}
+	if err := rootfs.CheckImage(spec.Image, choice); err != nil {
+		return nil, choice, err
+	}
+	return again, choice, nil
 }
 
 func describe(choice isolation.Choice, nested bool) []string {
@@ -91,13 +97,6 @@ func describe(choice isolation.Choice, nested bool) []string {
 		out = append(out, choice.Warning)
 	}
 	return out
-}
-
-func because(warning string) string {
-	if _, reason, ok := strings.Cut(warning, "because "); ok {
-		return "; " + reason
-	}
-	return ""
 }
 
 // created reports whether the key has a machine, running or ended. After a start

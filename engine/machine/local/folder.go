@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -148,7 +149,7 @@ type note struct {
 	Isolation string           `json:"isolation"`
 	Outer     process          `json:"outer,omitzero"` // what was started: bwrap, runsc, or the command itself
 	Gate      *gateNote        `json:"gate,omitempty"`
-	System    *system          `json:"system,omitempty"`
+	System    *rootfs.Tree     `json:"system,omitempty"`
 	GPUs      []string         `json:"gpus,omitempty"` // by UUID; nobody else gets them
 	Limits    *cgroup.Group    `json:"limits,omitempty"`
 	Parked    *parkNote        `json:"parked,omitempty"` // the last time

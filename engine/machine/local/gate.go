@@ -1,8 +1,6 @@
 package local
 
 import (
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,11 +112,10 @@ func (g *gateNote) inside() netproxy.Inside {
 	return in
 }
 
-// gateCommand is the program of gates: the runtime's binary of this computer, which
-// lies beside the program and outlives it.
+// gateCommand is the program of gates.
 func (p *provider) gateCommand() []string {
 	if len(p.Gate) > 0 {
 		return p.Gate
 	}
-	return []string{filepath.Join(p.ArtifactsDir, runtimePrefix+runtime.GOOS+"-"+runtime.GOARCH), "gate"}
+	return p.runtimes.command("gate")
 }

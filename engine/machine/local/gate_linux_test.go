@@ -329,7 +329,7 @@ func TestKilledWhileCreatingWithAGate(t *testing.T) {
 func TestGateThatIsMissing(t *testing.T) {
 	pl := newPlace(t)
 	pl.p.Gate = nil
-	pl.p.ArtifactsDir = filepath.Join(pl.base, "nowhere")
+	pl.p.runtimes.dir = filepath.Join(pl.base, "nowhere")
 	spec := pl.spec("missing", isolation.Bubblewrap)
 	spec.Network, spec.Ports = "none", []int{freePort(t)}
 	if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "make runtime") {

@@ -118,7 +118,7 @@ func (p *provider) usedGPUs(but string) (map[string]bool, error) {
 		}
 		f := p.folder(handle)
 		n, err := f.read()
-		if err != nil || n == nil || len(n.GPUs) == 0 || !p.lives(f, n) && !p.starting(handle, f, n) {
+		if err != nil || n == nil || len(n.GPUs) == 0 || !f.lives(n) && !starting(p.lockPath(handle), f, n) {
 			continue
 		}
 		for _, id := range n.GPUs {
@@ -130,17 +130,17 @@ func (p *provider) usedGPUs(but string) (map[string]bool, error) {
 
 // starting reports whether somebody is just about to start the machine, or has since its
 // note was read.
-func (p *provider) starting(handle string, f folder, n *note) bool {
+func starting(lockPath string, f folder, n *note) bool {
 	if n.Outer.PID != 0 {
 		return false
 	}
-	lock, held, err := state.TryAcquire(p.lockPath(handle))
+	lock, held, err := state.TryAcquire(lockPath)
 	if err != nil || held {
 		return true
 	}
 	defer lock.Release()
 	n, err = f.read()
-	return err != nil || n != nil && p.lives(f, n)
+	return err != nil || n != nil && f.lives(n)
 }
 
 // showGPUs puts the GPUs into what isolation gives the machine. Elsewhere, all are there

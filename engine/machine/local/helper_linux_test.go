@@ -89,7 +89,7 @@ func providerAt(base string) *provider {
 		Grace: time.Second, Gate: []string{"/proc/self/exe", "gate"}, Watchdog: []string{"/proc/self/exe", "watchdog"}, Places: []string{ordinaryuser.Runsc(isolation.RunscBuild)}, Registry: registry.Open,
 	}).(*provider)
 	for _, kind := range own() { // whose trials would be most of the tests' time; TestDescribe makes them
-		p.proven.Store(kind, true)
+		p.trials.proven.Store(kind, true)
 	}
 	return p
 }

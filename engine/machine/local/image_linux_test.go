@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -102,7 +103,7 @@ func TestImageThatTakesLong(t *testing.T) {
 	r := newRegistry(t)
 	r.gate = make(chan struct{})
 	pl := newPlace(t)
-	pl.p.patience = 50 * time.Millisecond
+	pl.p.roots.Wait = 50 * time.Millisecond
 	spec := pl.spec("slow", isolation.Bubblewrap)
 	spec.Image = &sdk.Image{Base: r.python(t)}
 	step, err := pl.p.Create(context.Background(), spec, nil)
@@ -143,14 +144,14 @@ open("/seer/layer/made", "w").write("x"); open("/workspace/mine", "w").close()
 		t.Error(err)
 	}
 	step, err := pl.p.Snapshot(context.Background(), b.handle, "one", nil)
-	if err != nil || !strings.HasPrefix(step.Image, savedPrefix) {
+	if err != nil || !strings.HasPrefix(step.Image, rootfs.SavedPrefix) {
 		t.Fatalf("%+v, %v", step, err)
 	}
 	if again, err := pl.p.Snapshot(context.Background(), b.handle, "one", nil); err != nil || again.Image != step.Image {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	full := func() { // what does not fit leaves nothing
-		dir := filepath.Join(pl.p.savedDir(), "full")
+		dir := filepath.Join(savedDir(pl.p.Dir), "full")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -164,10 +165,13 @@ open("/seer/layer/made", "w").write("x"); open("/workspace/mine", "w").close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pl.p.save(context.Background(), dir, pl.p.folder(b.handle), n.System); !errors.Is(err, state.ErrNoSpace) {
+		small := rootfs.Store{SavedDir: dir, Lock: pl.p.lock}
+		if _, err := small.Save(context.Background(), "full", func() (string, *rootfs.Tree, error) {
+			return pl.p.folder(b.handle).path("gvisor"), n.System, nil
+		}); !errors.Is(err, state.ErrNoSpace) {
 			t.Errorf("on a full disk: %v", err)
 		}
-		if left, _ := os.ReadDir(dir); len(left) != 0 {
+		if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "keys" {
 			t.Errorf("left: %v", left)
 		}
 	}
@@ -199,12 +203,12 @@ print(open("/etc/image").read(), open("/opt/new").read(), os.path.exists("/etc/g
 	if err := FindSaved(pl.p.Dir, step.Image); err != nil {
 		t.Errorf("what was saved is not found: %v", err)
 	}
-	id := strings.TrimPrefix(step.Image, savedPrefix)
-	file := filepath.Join(pl.p.savedDir(), id+".tar")
+	id := strings.TrimPrefix(step.Image, rootfs.SavedPrefix)
+	file := filepath.Join(savedDir(pl.p.Dir), id+".tar")
 	for what, damage := range map[string]func() error{
 		"is damaged": func() error { return os.WriteFile(file, []byte("x"), 0o600) },
 		"cannot be read": func() error {
-			return os.WriteFile(filepath.Join(pl.p.savedDir(), id+".json"), []byte(`{"version":1,"base":"evil"}`), 0o600)
+			return os.WriteFile(filepath.Join(savedDir(pl.p.Dir), id+".json"), []byte(`{"version":1,"base":"evil"}`), 0o600)
 		},
 	} {
 		if err := damage(); err != nil {

@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -69,21 +69,28 @@ func New(o Options) sdk.Provider {
 	if o.GPUs == nil {
 		o.GPUs = isolation.GPUs
 	}
-	return &provider{Options: o, at: func(string) {}, patience: pullStep, detectUplink: netproxy.DetectUplink}
+	if o.ImagesDir == "" {
+		o.ImagesDir = filepath.Join(o.Dir, "images")
+	}
+	p := &provider{Options: o, at: func(string) {}, runtimes: binaries{dir: o.ArtifactsDir}}
+	p.trials = trials{dir: o.Dir, places: o.Places, detectUplink: netproxy.DetectUplink}
+	p.watchdog = watcher{dir: o.Dir, argv: o.Watchdog}
+	if len(o.Watchdog) == 0 {
+		p.watchdog.argv = p.runtimes.command("watchdog")
+	}
+	p.roots = rootfs.Store{ImagesDir: o.ImagesDir, SavedDir: savedDir(o.Dir), Registry: o.Registry, Login: o.Login, Lock: p.lock}
+	return p
 }
 
 type provider struct {
 	Options
-	at      func(step string) // tests die here
-	proven  sync.Map          // kinds of isolation that have been seen to work here
-	digests sync.Map          // runtimeFile → digest
-	pulls   pulls
+	at       func(step string) // tests die here
+	trials   trials
+	runtimes binaries
+	watchdog watcher
+	roots    rootfs.Store
 
-	patience     time.Duration                             // [pullStep]
-	detectUplink func(ctx context.Context) (string, error) // [netproxy.DetectUplink]
-	sharesOpen   bool                                      // tests of attacks: network open is network host
-	unwatched    bool                                      // tests do without a watchdog
-
+	sharesOpen bool // tests of attacks: network open is network host
 }
 
 // Offers has one entry: this computer, for nothing; or one for each of its GPUs that

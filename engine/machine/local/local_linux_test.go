@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,10 +31,10 @@ func tried() []string {
 func TestGVisorIsDescribed(t *testing.T) {
 	pl := newPlace(t)
 	for _, kind := range own() {
-		pl.p.proven.Delete(kind)
+		pl.p.trials.proven.Delete(kind)
 	}
 	for _, again := range []bool{false, true} {
-		if pl.p.remembered(isolation.GVisor) != again {
+		if pl.p.trials.remembered(isolation.GVisor) != again {
 			t.Errorf("the trial of gVisor is remembered: %v", !again)
 		}
 		info, err := pl.p.Describe(context.Background())
@@ -47,6 +48,7 @@ func TestGVisorIsDescribed(t *testing.T) {
 		}
 	}
 	pl.p.Places = []string{"/nowhere"}
+	pl.p.trials.places = pl.p.Places
 	info, err := pl.p.Describe(context.Background())
 	if err != nil || info.Has(sdk.FeatureSnapshot) || info.Isolations[1].Usable || !strings.HasPrefix(info.Isolations[1].Reason, "gVisor's runsc is not installed") {
 		t.Errorf("without runsc: %+v, %v", info, err)
@@ -56,14 +58,14 @@ func TestGVisorIsDescribed(t *testing.T) {
 // TestTrialIsRemembered, until a machine ends as one does where its isolation no longer works.
 func TestTrialIsRemembered(t *testing.T) {
 	pl := newPlace(t)
-	pl.p.proven.Delete(isolation.Bubblewrap)
-	if pl.p.remembered(isolation.Bubblewrap) {
+	pl.p.trials.proven.Delete(isolation.Bubblewrap)
+	if pl.p.trials.remembered(isolation.Bubblewrap) {
 		t.Error("before a trial")
 	}
-	if _, err := pl.p.choose(t.Context(), isolation.Bubblewrap); err != nil {
+	if _, err := pl.p.trials.choose(t.Context(), isolation.Bubblewrap); err != nil {
 		t.Fatal(err)
 	}
-	if !providerAt(pl.base).remembered(isolation.Bubblewrap) {
+	if !providerAt(pl.base).trials.remembered(isolation.Bubblewrap) {
 		t.Error("the next program makes the trial again")
 	}
 	spec := pl.spec("fails", isolation.Bubblewrap)
@@ -76,7 +78,7 @@ func TestTrialIsRemembered(t *testing.T) {
 		seen, err := pl.p.Observe(t.Context(), []string{step.Handle})
 		return err == nil && seen[0].State == sdk.Failed
 	})
-	if pl.p.remembered(isolation.Bubblewrap) {
+	if pl.p.trials.remembered(isolation.Bubblewrap) {
 		t.Error("after a machine that failed")
 	}
 	if err := pl.p.Terminate(t.Context(), step.Handle); err != nil {
@@ -497,7 +499,7 @@ func TestRefusals(t *testing.T) {
 		"image and none":   {func(s *sdk.MachineSpec) { s.Image, s.Isolation = &sdk.Image{Base: "debian"}, "none" }, sdk.Unsupported},
 		"image and saved":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Base: "debian", Snapshot: "local:x"} }, sdk.Invalid},
 		"a foreign image":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Snapshot: "im-123"} }, sdk.Invalid},
-		"a missing image":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Snapshot: savedPrefix + strings.Repeat("0", 80)} }, sdk.NotFound},
+		"a missing image":  {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{Snapshot: rootfs.SavedPrefix + strings.Repeat("0", 80)} }, sdk.NotFound},
 		"another Python":   {func(s *sdk.MachineSpec) { s.Image = &sdk.Image{PythonVersion: "3.99"} }, sdk.Unsupported},
 		"hosts without":    {func(s *sdk.MachineSpec) { s.Network = "hosts" }, sdk.Invalid},
 		"hosts and open":   {func(s *sdk.MachineSpec) { s.NetworkHosts = []string{"a.org"} }, sdk.Invalid},

@@ -91,7 +91,7 @@ func (p *provider) SaveMemory(ctx context.Context, handle, dir string, park func
 	}
 	defer lock.Release()
 	f := p.folder(handle)
-	n, l, err := p.savable(f)
+	n, l, err := f.savable()
 	if err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (p *provider) saveParked(ctx context.Context, s *saving, dir string, l laun
 }
 
 // savable refuses machines whose processes cannot be saved.
-func (p *provider) savable(f folder) (*note, launch, error) {
+func (f folder) savable() (*note, launch, error) {
 	n, err := f.read()
 	switch {
 	case err != nil:
 		return nil, launch{}, err
-	case n == nil || !p.lives(f, n):
+	case n == nil || !f.lives(n):
 		return nil, launch{}, sdk.Errorf(sdk.NotFound, "there is no such machine any more")
 	case n.Isolation != isolation.GVisor:
 		return nil, launch{}, sdk.Errorf(sdk.Unsupported, "the processes of a sandbox in isolation %s cannot be saved; start it with isolation: gvisor", n.Isolation)

@@ -87,7 +87,7 @@ func (p *provider) Fits(ctx context.Context, dir string) (sdk.MachineSpec, error
 	if why := l.Host.refuses(here); why != "" {
 		return refuse("%s", why)
 	}
-	binaries, err := p.binaries()
+	binaries, err := p.runtimes.find()
 	if err != nil {
 		return sdk.MachineSpec{}, err
 	}

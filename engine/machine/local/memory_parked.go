@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/treetar"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -30,6 +31,9 @@ type saving struct {
 	instead *net.UnixListener // while the machine does not listen
 	leave   func()            // ends [saving.stay]
 }
+
+// savedTrees are the folders that are saved with the processes.
+var savedTrees = [...]string{"workspace", "home", "tmp", "scratch"}
 
 // signEvery is how often the machine is shown that it is still being saved.
 const signEvery = time.Second
@@ -147,11 +151,11 @@ func (s *saving) save(ctx context.Context, dir string, l launch) error {
 		return fmt.Errorf("%w; end the program that has it (it listens on a Unix socket below /workspace, /tmp or the home)", err)
 	}
 	if err != nil {
-		return noSpace(dir, err)
+		return state.NoSpace(dir, err)
 	}
 	for _, name := range savedTrees {
-		if err := packTree(ctx, s.f.path(name), filepath.Join(dir, MemoryTrees, name+".tar")); err != nil {
-			return noSpace(dir, fmt.Errorf("save the files in %s: %w", name, err))
+		if err := treetar.Pack(ctx, s.f.path(name), filepath.Join(dir, MemoryTrees, name+".tar")); err != nil {
+			return state.NoSpace(dir, fmt.Errorf("save the files in %s: %w", name, err))
 		}
 	}
 	data, err := json.Marshal(l)

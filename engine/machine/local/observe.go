@@ -37,7 +37,7 @@ func (p *provider) Observe(ctx context.Context, handles []string) ([]sdk.Observa
 	if !slices.ContainsFunc(out, func(o sdk.Observation) bool { return o.State.Live() }) {
 		return out, nil
 	}
-	if err := p.mendWatch(); err != nil { // the machines run, and that is what was asked
+	if err := p.watchdog.mend(); err != nil { // the machines run, and that is what was asked
 		p.Logger.Warn("nothing outside ends the machines of this computer in time", "error", err)
 	}
 	return out, nil
@@ -59,13 +59,13 @@ func (p *provider) observe(ctx context.Context, handle string) sdk.Observation {
 		return o
 	}
 	o.Isolation = n.Isolation
-	if !p.lives(f, n) {
+	if !f.lives(n) {
 		o.State, o.Message = ended(f)
 		if why, err := os.ReadFile(f.path(watchdog.EndedName)); err == nil {
 			o.State, o.Message = sdk.Stopped, "it was ended from outside: "+string(why)
 		}
 		if o.State == sdk.Failed && n.Isolation != isolation.None {
-			p.forgetTrial(n.Isolation) // the reason may be that it no longer works here
+			p.trials.forget(n.Isolation) // the reason may be that it no longer works here
 		}
 		if o.State == sdk.Failed && n.Limits.Full() {
 			o.Message = MemoryFull + "; " + o.Message
@@ -130,7 +130,7 @@ func (f folder) reach(parked *parkNote) (sdk.State, error) {
 
 // lives reports whether the machine's program runs. With bubblewrap that is
 // process 1 inside: bwrap itself only waits for it, and may have been killed.
-func (p *provider) lives(f folder, n *note) bool {
+func (f folder) lives(n *note) bool {
 	if n.Isolation == isolation.None {
 		return alive(n.Outer)
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
+	"github.com/seer-engine/seer/engine/machine/local/internal/treetar"
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -51,11 +53,11 @@ func (r *restored) fill(ctx context.Context, f folder) error {
 	var errs [len(savedTrees)]error
 	var all sync.WaitGroup
 	for i, name := range savedTrees {
-		all.Go(func() { errs[i] = unpackTree(ctx, filepath.Join(r.Dir, MemoryTrees, name+".tar"), f.path(name)) })
+		all.Go(func() { errs[i] = treetar.Unpack(ctx, filepath.Join(r.Dir, MemoryTrees, name+".tar"), f.path(name)) })
 	}
 	all.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
-		return noSpace(f.root, err)
+		return state.NoSpace(f.root, err)
 	}
 	return state.WriteFile(filepath.Join(f.path("run"), "go-"+r.ID), parking.Seal(r.Key, r.ID, r.Renewal), 0o600)
 }
@@ -69,7 +71,7 @@ func (r *restored) apply(spec *isolation.Spec) {
 }
 
 // fits refuses a tree that is another one than that of the saved processes.
-func (r *restored) fits(kind string, tree *system) error {
+func (r *restored) fits(kind string, tree *rootfs.Tree) error {
 	switch {
 	case r == nil:
 		return nil
@@ -90,7 +92,7 @@ func (p *provider) keepLaunch(f folder, n *note, spec isolation.Spec) error {
 	l.Spec.Key, l.Spec.Owner, l.Spec.Name, l.Spec.Command = "", "", "", spec.Argv
 	l.Spec.Env = maps.Clone(l.Spec.Env)
 	delete(l.Spec.Env, RestoreVariable)
-	binaries, err := p.binaries()
+	binaries, err := p.runtimes.find()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 		return "", err
 	}
 	p.at("intended")
-	watched, err := p.watch()
+	watched, err := p.watchdog.watch()
 	if err == nil {
 		err = f.make()
 	}
@@ -53,8 +53,8 @@ func (p *provider) start(ctx context.Context, handle string, f folder, n *note, 
 	if doors != nil {
 		// What ended at once says why itself; beside what lives on without bwrap, the next look
 		// starts another gate.
-		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && alive(n.Outer) && p.lives(f, n) {
-			p.forgetUplink() // which is tried again before the next machine
+		if err := p.openGate(ctx, f, n, doors, n.Outer); err != nil && alive(n.Outer) && f.lives(n) {
+			p.trials.forgetUplink() // which is tried again before the next machine
 			_ = p.kill(context.WithoutCancel(ctx), f, n)
 			_, _ = n.lift(), f.remove()
 			return "", err
@@ -107,7 +107,7 @@ type boot struct {
 // interpreter finds the machine's Python: that of its image, or one of this computer.
 func (p *provider) interpreter(ctx context.Context, n *note) (isolation.Interpreter, error) {
 	if n.System.Dir != "" {
-		return n.System.interpreter()
+		return n.System.Interpreter()
 	}
 	want := ""
 	if n.Spec.Image != nil {
@@ -141,7 +141,7 @@ func (p *provider) launch(ctx context.Context, f folder, n *note, b boot) error 
 			return err
 		}
 	}
-	if err := p.fillCache(f, n.Isolation); err != nil {
+	if err := p.runtimes.link(f, n.Isolation); err != nil {
 		return err
 	}
 	if p.Cache != nil && n.System.Dir == "" {
@@ -186,7 +186,7 @@ func (p *provider) command(f folder, n *note, b boot) (*exec.Cmd, error) {
 	}
 	spec := isolation.Spec{
 		Argv: argv, Env: env, Network: !ownNetwork(n.Spec, n.Isolation), PIDOne: true, ReadOnly: b.python.Paths,
-		TmpfsSize: tmpfsSize(n.Spec), Nested: n.Spec.NestedSandbox, Root: n.System.root(), State: f.path("gvisor"), Places: p.Places,
+		TmpfsSize: tmpfsSize(n.Spec), Nested: n.Spec.NestedSandbox, Root: n.System.Root(), State: f.path("gvisor"), Places: p.Places,
 		HostSockets: n.Gate != nil && (n.Gate.proxied() || len(n.Gate.HostPorts) > 0),
 	}
 	if n.Gate.connected() {

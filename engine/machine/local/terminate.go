@@ -55,7 +55,7 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", err)
 	}
 	// Who does not answer yet has nothing to save, and may not even hear the signal.
-	if first, ok := p.first(f, n); ok && answers(f.socket()) {
+	if first, ok := f.first(n); ok && answers(f.socket()) {
 		if err := signalTo(first, syscall.SIGTERM); err != nil {
 			return sdk.Errorf(sdk.Unauthorized, "end the machine's process %d: %v", first.PID, err)
 		}
@@ -75,7 +75,7 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 }
 
 // first is the process that can end the machine in an orderly way.
-func (p *provider) first(f folder, n *note) (process, bool) {
+func (f folder) first(n *note) (process, bool) {
 	if n.Isolation == isolation.None {
 		return n.Outer, alive(n.Outer)
 	}

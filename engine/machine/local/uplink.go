@@ -3,13 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
-	"github.com/seer-engine/seer/engine/machine/local/proc"
-	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -26,50 +20,7 @@ func ProxyOnly(err error) string {
 	return fmt.Sprintf("network open: only programs that know HTTP proxies reach the Internet, because nothing connects a network namespace here: %v", err)
 }
 
-const uplinkTool = "uplink"
-
-func (p *provider) OpenNetwork(ctx context.Context) (string, error) {
-	if tool, ok := p.proven.Load(uplinkTool); ok {
-		return tool.(string), nil
-	}
-	if tool, ok := p.rememberedUplink(); ok {
-		p.proven.Store(uplinkTool, tool)
-		return tool, nil
-	}
-	tool, err := p.detectUplink(ctx)
-	if err != nil {
-		return "", err
-	}
-	p.proven.Store(uplinkTool, tool)
-	if err := os.MkdirAll(p.Dir, 0o700); err == nil {
-		_ = os.WriteFile(p.uplinkFile(), []byte(uplinkTrial(tool)), 0o600) // without it the next trial is made
-	}
-	return tool, nil
-}
-
-// A trial takes as long as much of a start. That one worked is remembered, as gVisor's is:
-// of these programs, this user, until the computer is started again or a machine cannot be
-// connected.
-func (p *provider) rememberedUplink() (string, bool) {
-	info, err := os.Stat(p.uplinkFile())
-	if err != nil || time.Since(info.ModTime()) > trialKept {
-		return "", false
-	}
-	have, err := os.ReadFile(p.uplinkFile())
-	tool, _, _ := strings.Cut(string(have), " ")
-	return tool, err == nil && netproxy.UplinkTools(tool) != "" && string(have) == uplinkTrial(tool)
-}
-
-func (p *provider) forgetUplink() {
-	p.proven.Delete(uplinkTool)
-	_ = os.Remove(p.uplinkFile())
-}
-
-func (p *provider) uplinkFile() string { return filepath.Join(p.Dir, "uplink-works") }
-
-func uplinkTrial(tool string) string {
-	return fmt.Sprintf("%s %s %d %s", tool, proc.BootID(), os.Geteuid(), netproxy.UplinkTools(tool))
-}
+func (p *provider) OpenNetwork(ctx context.Context) (string, error) { return p.trials.uplink(ctx) }
 
 // way is the gate of a machine, and what its user should know of it.
 func (p *provider) way(ctx context.Context, spec *sdk.MachineSpec, kind string) (*gateNote, []string, error) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -19,26 +18,23 @@ import (
 // watchPatience is how long a watchdog may take to say that it is there.
 const watchPatience = 20 * time.Second
 
-// watchdogCommand is the program of the watchdog: like that of gates, it outlives the
-// program that starts it.
-func (p *provider) watchdogCommand() []string {
-	argv := p.Watchdog
-	if len(argv) == 0 {
-		argv = []string{filepath.Join(p.ArtifactsDir, runtimePrefix+runtime.GOOS+"-"+runtime.GOARCH), "watchdog"}
-	}
-	return append(argv[:len(argv):len(argv)], p.Dir)
+// watcher starts the watchdog of this user's machines.
+type watcher struct {
+	dir  string   // of the provider
+	argv []string // of the watchdog, without dir
+	off  bool     // tests do without a watchdog
 }
 
-// watch starts the watchdog of this user's machines if none lives. The note of a machine
+// watch starts the watchdog if none lives. The note of a machine
 // is written before. ready waits until the watchdog is there.
-func (p *provider) watch() (ready func() error, err error) {
-	if p.unwatched {
+func (w *watcher) watch() (ready func() error, err error) {
+	if w.off {
 		return func() error { return nil }, nil
 	}
-	if err := os.MkdirAll(filepath.Join(p.Dir, "locks"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(w.dir, "locks"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the local provider: %w", err)
 	}
-	lock, held, err := state.TryAcquire(watchdog.Lock(p.Dir))
+	lock, held, err := state.TryAcquire(watchdog.Lock(w.dir))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +47,7 @@ func (p *provider) watch() (ready func() error, err error) {
 		return nil, err
 	}
 	defer in.Close()
-	argv := p.watchdogCommand()
+	argv := append(w.argv[:len(w.argv):len(w.argv)], w.dir)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout = []string{}, "/", in
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -65,15 +61,15 @@ func (p *provider) watch() (ready func() error, err error) {
 		_ = out.SetReadDeadline(time.Now().Add(watchPatience))
 		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			return sdk.Errorf(sdk.Internal, "the watchdog of this computer's sandboxes does not start: %v; see whether %s can be written to, and run it by hand: %s",
-				err, p.Dir, strings.Join(argv, " "))
+				err, w.dir, strings.Join(argv, " "))
 		}
 		return nil
 	}, nil
 }
 
-// mendWatch starts a watchdog that was killed again.
-func (p *provider) mendWatch() error {
-	ready, err := p.watch()
+// mend starts a watchdog that was killed again.
+func (w *watcher) mend() error {
+	ready, err := w.watch()
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestAttacks(t *testing.T) {
 	for _, kind := range own() {
 		attack.Run(t, []attack.Row{{Name: "machine-outlives-its-end", Isolation: kind, Want: "its time was over", Try: func(t *testing.T, defended bool) error {
 			pl := newPlace(t)
-			pl.p.unwatched = !defended
+			pl.p.watchdog.off = !defended
 			spec := pl.spec("late", kind)
 			spec.EndUnix = time.Now().Add(-time.Hour).Unix()
 			if !defended {
@@ -155,7 +155,7 @@ func TestWatchdogThatCannotStart(t *testing.T) {
 	t.Parallel()
 	pl := newPlace(t)
 	for _, argv := range [][]string{{"/nowhere/watchdog"}, {"/bin/false"}} {
-		pl.p.Watchdog = argv
+		pl.p.watchdog.argv = argv
 		if _, err := pl.create(pl.spec("none", isolation.Bubblewrap)); err == nil || !strings.Contains(err.Error(), "watchdog") {
 			t.Errorf("%v: %v", argv, err)
 		}

@@ -1,4 +1,4 @@
-package local
+package treetar
 
 import (
 	"archive/tar"
@@ -16,9 +16,9 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// unpackTree fills a folder with what [packTree] has written, or what a store has given
+// Unpack fills a folder with what [Pack] has written, or what a store has given
 // out of it. Nothing leads out of the folder, whatever the file says.
-func unpackTree(ctx context.Context, file, dir string) error {
+func Unpack(ctx context.Context, file, dir string) error {
 	in, err := os.Open(file)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package local
+package rootfs
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 )
 
 // A saved system is found by the name that Snapshot gives, and by no other.
-func TestFindSaved(t *testing.T) {
+func TestFind(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home é")
 	saved := filepath.Join(dir, "saved")
 	if err := os.MkdirAll(saved, 0o700); err != nil {
@@ -25,19 +25,19 @@ func TestFindSaved(t *testing.T) {
 	}
 	look := func(ref string, want sdk.Code) {
 		t.Helper()
-		err := FindSaved(dir, ref)
+		err := (&Store{SavedDir: saved}).Find(ref)
 		if (want == "") != (err == nil) || err != nil && sdk.CodeOf(err) != want {
 			t.Errorf("%s: %v, want %q", ref, err, want)
 		}
 	}
-	look(savedPrefix+id, sdk.NotFound)
+	look(SavedPrefix+id, sdk.NotFound)
 	put(".json", `{"version":1}`)
-	look(savedPrefix+id, sdk.Invalid) // its content is not there
+	look(SavedPrefix+id, sdk.Invalid) // its content is not there
 	put(".tar", "")
-	look(savedPrefix+id, "")
-	for _, ref := range []string{id, savedPrefix, savedPrefix + id[:64], savedPrefix + id + "0", savedPrefix + "../" + id[3:]} {
+	look(SavedPrefix+id, "")
+	for _, ref := range []string{id, SavedPrefix, SavedPrefix + id[:64], SavedPrefix + id + "0", SavedPrefix + "../" + id[3:]} {
 		look(ref, sdk.Invalid)
 	}
 	put(".json", `{"version":1,"base":"another"}`)
-	look(savedPrefix+id, sdk.Invalid)
+	look(SavedPrefix+id, sdk.Invalid)
 }

@@ -1,4 +1,5 @@
-package local
+// Package treetar writes a folder of a machine to a tar file, and a folder from one.
+package treetar
 
 import (
 	"archive/tar"
@@ -13,12 +14,9 @@ import (
 	"time"
 )
 
-// savedTrees are the folders that are saved with the processes.
-var savedTrees = [...]string{"workspace", "home", "tmp", "scratch"}
-
-// packTree writes a folder as a tar file, with times in nanoseconds. Sockets, pipes and
+// Pack writes a folder as a tar file, with times in nanoseconds. Sockets, pipes and
 // devices are left out.
-func packTree(ctx context.Context, dir, file string) (err error) {
+func Pack(ctx context.Context, dir, file string) (err error) {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -1,4 +1,6 @@
-package local
+// Package rootfs finds the file trees that the machines of this computer run in: its own, that
+// of an image, and one with saved changes.
+package rootfs
 
 import (
 	"context"
@@ -7,14 +9,16 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
-// system is the tree that a machine runs in, as the note keeps it.
-type system struct {
+// Tree is the file tree that a machine runs in, as the note keeps it.
+type Tree struct {
 	Dir      string   `json:"dir,omitempty"`    // of an unpacked image; empty = this computer's own system
 	Digest   string   `json:"digest,omitempty"` // of that folder
 	Base     string   `json:"base,omitempty"`   // the image itself, by digest: it is found without a registry
@@ -24,71 +28,82 @@ type system struct {
 	layers []string // saved changes that isolation has to lay on the tree
 }
 
-// builds reports whether the machine is one in which a system is made.
-func builds(i *sdk.Image) bool { return i != nil && len(i.SystemPackages)+len(i.Commands) > 0 }
+// Builds reports whether the machine is one in which a system is made.
+func Builds(i *sdk.Image) bool { return i != nil && len(i.SystemPackages)+len(i.Commands) > 0 }
 
-func (s *system) root() isolation.Root {
+// Root is the tree as isolation takes it.
+func (s *Tree) Root() isolation.Root {
 	return isolation.Root{Image: s.Dir, Writable: s.Writable, Layers: s.layers}
 }
 
-// checkImage refuses what the kind of isolation cannot do.
-func checkImage(i *sdk.Image, choice isolation.Choice) error {
+// CheckImage refuses what the kind of isolation cannot do.
+func CheckImage(i *sdk.Image, choice isolation.Choice) error {
 	switch {
 	case i == nil || choice.Kind == isolation.GVisor:
 		return nil
-	case builds(i):
+	case Builds(i):
 		return sdk.Errorf(sdk.Unsupported, "system_packages and image commands change the system as root, which isolation %s does not allow; "+
-			"set sandbox.isolation to gvisor, or put them into an image and name it in image.base%s", choice.Kind, because(choice.Warning))
+			"set sandbox.isolation to gvisor, or put them into an image and name it in image.base%s", choice.Kind, choice.Because())
 	case choice.Kind == isolation.None && (i.Base != "" || i.Snapshot != ""):
 		return sdk.Errorf(sdk.Unsupported, "without isolation a sandbox has this computer's own system and not that of an image; "+
-			"set sandbox.isolation to bubblewrap or gvisor%s", because(choice.Warning))
+			"set sandbox.isolation to bubblewrap or gvisor%s", choice.Because())
 	}
 	return nil
 }
 
-// prepare finds the tree for the spec: what has to be downloaded is there.
-func (p *provider) prepare(ctx context.Context, i *sdk.Image, kind string, log func(string)) (*system, error) {
+// Store has the images that are unpacked on this computer, and the saved systems.
+type Store struct {
+	ImagesDir string // private to the user
+	SavedDir  string // private to the user
+	Registry  image.Opener
+	Login     func(ref string) bool // whether an image may be fetched with the user's login; nil = every one
+
+	// Lock excludes everybody else from the work of a name.
+	Lock func(ctx context.Context, name string) (*state.Lock, error)
+
+	Wait  time.Duration // longest that [Store.Prepare] waits for an image; 0 = 2 seconds
+	pulls pulls
+}
+
+// unpack finds the tree of an image, and fetches what is not here.
+func (s *Store) unpack(ctx context.Context, i *sdk.Image, kind string, log func(string)) (*Tree, error) {
 	if i == nil {
-		return &system{}, nil
+		return &Tree{}, nil
 	}
-	s := &system{Writable: builds(i), Base: i.Base}
+	t := &Tree{Writable: Builds(i), Base: i.Base}
 	if i.Snapshot != "" {
-		saved, err := p.openSaved(i.Snapshot)
+		saved, err := s.open(i.Snapshot)
 		if err != nil {
 			return nil, err
 		}
-		s.Base, s.layers = saved.Base, []string{saved.file}
+		t.Base, t.layers = saved.Base, []string{saved.file}
 	}
-	if s.Base != "" {
-		root, err := image.Unpack(ctx, s.Base, p.imageOptions(s.Base, log))
+	if t.Base != "" {
+		root, err := image.Unpack(ctx, t.Base, s.imageOptions(t.Base, log))
 		if err != nil {
 			return nil, err
 		}
-		s.Base = pinned(s.Base, root.Digest)
-		if !s.Writable && len(s.layers) > 0 { // a tree of their own that cannot be changed, for every isolation
-			if root, err = image.Derive(ctx, root, s.layers[0]); err != nil {
+		t.Base = pinned(t.Base, root.Digest)
+		if !t.Writable && len(t.layers) > 0 { // a tree of their own that cannot be changed, for every isolation
+			if root, err = image.Derive(ctx, root, t.layers[0]); err != nil {
 				return nil, err
 			}
-			s.layers = nil
+			t.layers = nil
 		}
-		s.Dir, s.Digest, s.Env = root.Dir, root.Digest, root.Env
+		t.Dir, t.Digest, t.Env = root.Dir, root.Digest, root.Env
 	}
-	if len(s.layers) > 0 {
+	if len(t.layers) > 0 {
 		if kind != isolation.GVisor {
 			return nil, sdk.Errorf(sdk.Unsupported, "%s was saved from this computer's own system, on which only isolation gvisor can start", i.Snapshot)
 		}
-		s.Writable = true
+		t.Writable = true
 	}
-	return s, nil
+	return t, nil
 }
 
-func (p *provider) imageOptions(ref string, log func(string)) image.Options {
-	dir := p.ImagesDir
-	if dir == "" {
-		dir = filepath.Join(p.Dir, "images")
-	}
-	o := image.Options{Dir: dir, Log: log, Open: p.Registry, Insecure: PlainHTTP(ref)}
-	if p.Login != nil && !p.Login(ref) {
+func (s *Store) imageOptions(ref string, log func(string)) image.Options {
+	o := image.Options{Dir: s.ImagesDir, Log: log, Open: s.Registry, Insecure: PlainHTTP(ref)}
+	if s.Login != nil && !s.Login(ref) {
 		o.Credentials = image.Anonymous
 	}
 	return o
@@ -110,10 +125,11 @@ func pinned(ref, digest string) string {
 	return name + "@" + digest
 }
 
-const usualPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+// UsualPath is the PATH of an image that names none.
+const UsualPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 // variable finds one of the image's variables.
-func (s *system) variable(name string) string {
+func (s *Tree) variable(name string) string {
 	for _, entry := range s.Env {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
@@ -130,13 +146,13 @@ func tooOld(version string) bool {
 
 var versionOfPython = regexp.MustCompile(`^python(\d+\.\d+)$`)
 
-// interpreter finds the Python of an image. It looks at names only: what an image
+// Interpreter finds the Python of an image. It looks at names only: what an image
 // contains runs nowhere but in the machine. Names of no version are taken as new
 // enough; the loader says so when they are not.
-func (s *system) interpreter() (isolation.Interpreter, error) {
+func (s *Tree) Interpreter() (isolation.Interpreter, error) {
 	search := s.variable("PATH")
 	if search == "" {
-		search = usualPath
+		search = UsualPath
 	}
 	root := image.Root{Dir: s.Dir, Digest: s.Digest}
 	for _, dir := range strings.Split(search, ":") {

@@ -1,10 +1,9 @@
-package local
+package treetar
 
 import (
 	"archive/tar"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -26,8 +25,8 @@ func TestPackedTree(t *testing.T) {
 	must(os.WriteFile(filepath.Join(from, "empty"), nil, 0o600))
 	must(os.Chtimes(filepath.Join(from, "a é", "b", "file"), then, then))
 	must(os.Chmod(filepath.Join(from, "a é", "b"), 0o555))
-	must(packTree(t.Context(), from, file))
-	must(unpackTree(t.Context(), file, to))
+	must(Pack(t.Context(), from, file))
+	must(Unpack(t.Context(), file, to))
 	t.Cleanup(func() {
 		for _, dir := range []string{from, to} {
 			_ = os.Chmod(filepath.Join(dir, "a é", "b"), 0o755)
@@ -83,26 +82,12 @@ func TestUnpackStaysInside(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.Close()
-			if err := unpackTree(t.Context(), file, dir); err == nil {
+			if err := Unpack(t.Context(), file, dir); err == nil {
 				t.Error("it was unpacked")
 			}
 			if left, err := os.ReadDir(top); err != nil || len(left) != 2 {
 				t.Errorf("%v %v", left, err)
 			}
 		})
-	}
-}
-
-func TestSavedProcessesDoNotFit(t *testing.T) {
-	here := hostNote{Arch: "amd64", Features: []string{"avx", "avx2", "sse"}, GVisor: "v2"}
-	for want, saved := range map[string]hostNote{
-		"":             {Arch: "amd64", Features: []string{"avx", "sse"}, GVisor: "v2"},
-		"lacks amx, x": {Arch: "amd64", Features: []string{"amx", "avx", "x"}, GVisor: "v2"},
-		"gVisor v1":    {Arch: "amd64", GVisor: "v1"},
-		"on arm64":     {Arch: "arm64", GVisor: "v2"},
-	} {
-		if got := saved.refuses(here); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%q, not %q", got, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
-package local
+package rootfs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,12 +12,12 @@ import (
 )
 
 const (
-	pullStep   = 2 * time.Second // longest that a call of Create waits for an image
+	pullStep   = 2 * time.Second // longest that a call waits for an image, by default
 	pullForget = time.Minute     // after which a pull that nobody asks for ends
 )
 
-// pulls are the images that are being fetched, by their names. A call of Create that
-// finds its own not ready comes back.
+// pulls are the images that are being fetched, by their names. A caller that finds its own
+// not ready comes back.
 type pulls struct {
 	mu  sync.Mutex
 	all map[string]*pull
@@ -24,7 +25,7 @@ type pulls struct {
 
 type pull struct {
 	done   chan struct{}
-	system *system
+	tree   *Tree
 	err    error
 	forget *time.Timer
 
@@ -47,7 +48,7 @@ func (u *pull) take() []string {
 }
 
 // get starts the work for a name, or joins it.
-func (s *pulls) get(name string, work func(ctx context.Context, log func(string)) (*system, error)) *pull {
+func (s *pulls) get(name string, work func(ctx context.Context, log func(string)) (*Tree, error)) *pull {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if u := s.all[name]; u != nil {
@@ -62,7 +63,7 @@ func (s *pulls) get(name string, work func(ctx context.Context, log func(string)
 	s.all[name] = u
 	go func() {
 		defer cancel()
-		u.system, u.err = work(ctx, u.log)
+		u.tree, u.err = work(ctx, u.log)
 		u.forget.Stop()
 		s.mu.Lock()
 		delete(s.all, name)
@@ -72,27 +73,27 @@ func (s *pulls) get(name string, work func(ctx context.Context, log func(string)
 	return u
 }
 
-// system prepares the machine's tree. While that takes, there is a step to come back
-// with instead.
-func (p *provider) system(ctx context.Context, spec *sdk.MachineSpec, kind string) (*system, []string, *sdk.CreateStep, error) {
-	if spec.Image == nil || spec.Image.Base == "" && spec.Image.Snapshot == "" {
-		s, err := p.prepare(ctx, spec.Image, kind, nil)
-		return s, nil, nil, err
+// Prepare finds the tree of an image; nil = this computer's own. While that takes, ready is
+// false: the caller comes back for it. log is what there is to tell meanwhile.
+func (s *Store) Prepare(ctx context.Context, i *sdk.Image, kind string) (t *Tree, log []string, ready bool, err error) {
+	if i == nil || i.Base == "" && i.Snapshot == "" {
+		t, err := s.unpack(ctx, i, kind, nil)
+		return t, nil, true, err
 	}
-	name, err := json.Marshal([]any{kind, spec.Image})
+	name, err := json.Marshal([]any{kind, i})
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, false, err
 	}
-	u := p.pulls.get(string(name), func(ctx context.Context, log func(string)) (*system, error) {
-		return p.prepare(ctx, spec.Image, kind, log)
+	u := s.pulls.get(string(name), func(ctx context.Context, log func(string)) (*Tree, error) {
+		return s.unpack(ctx, i, kind, log)
 	})
 	select {
 	case <-u.done:
-		return u.system, u.take(), nil, u.err
+		return u.tree, u.take(), true, u.err
 	case <-ctx.Done():
-		return nil, nil, nil, ctx.Err()
-	case <-time.After(p.patience):
-		return nil, nil, &sdk.CreateStep{Cursor: json.RawMessage(`{"image":true}`), Log: u.take(), AfterSeconds: 0.1}, nil
+		return nil, nil, false, ctx.Err()
+	case <-time.After(cmp.Or(s.Wait, pullStep)):
+		return nil, u.take(), false, nil
 	}
 }
 
