@@ -22,6 +22,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/provision"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/internal/text"
 )
@@ -137,8 +138,12 @@ func (u *up) check(ctx context.Context) error {
 	if u.plan, err = plan.Make(u.exp, report); err != nil {
 		return as(KindConfig, err)
 	}
-	for _, w := range u.plan.Warnings {
-		u.report.Warn(StagePreflight, "%s", w)
+	for i, w := range u.plan.Warnings {
+		var remedies []remedy.Remedy
+		if i == len(u.plan.Warnings)-1 { // those of all
+			remedies = u.plan.Remedies
+		}
+		u.report.Advise(StagePreflight, remedies, w)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (u *up) start(ctx context.Context) error {
 			u.report.Log(StageMachine, ev.Text)
 		case machine.EventSpared:
 			u.unexposedPorts = true
-			u.report.Warn(StageMachine, "%s", ev.Text)
+			u.report.Advise(StageMachine, ev.Remedies, ev.Text)
 		case machine.EventChoice: // the next provider may have it
 			u.unexposedPorts = false
 			u.report.Info(StageMachine, "%s", ev.Text)

@@ -129,6 +129,9 @@ type Isolation struct {
 	Name   string `json:"name"`
 	Usable bool   `json:"usable"`
 	Reason string `json:"reason,omitempty"` // why it is not usable, and what to do
+
+	// Missing says that the program that it needs is not installed here, or too old.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // OfferQuery narrows [Provider.Offers]. Zero fields, but GPU, do not narrow.

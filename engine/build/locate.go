@@ -34,7 +34,7 @@ func (i *Installation) locate(err error, building *layer) error {
 	place := ""
 	switch at := i.Experiment.Position(path); {
 	case at.Set != "":
-		place = "--set " + at.Set + ": "
+		place = "override " + at.Set + ": "
 	case at.Line > 0:
 		place = fmt.Sprintf("%s:%d: ", at.File, at.Line)
 	}

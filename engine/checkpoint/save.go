@@ -110,5 +110,5 @@ func CheckLive(live bool) error {
 	if !live {
 		return nil
 	}
-	return &errdefs.Error{Kind: errdefs.KindConfig, Err: errors.New("processes are saved while they stand still; leave out --live, or --memory")}
+	return &errdefs.Error{Kind: errdefs.KindConfig, Err: errors.New("processes are saved while they stand still; save it without them, or not while it runs")}
 }

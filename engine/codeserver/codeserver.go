@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -79,7 +80,8 @@ func Find(lookup func(string) string, tools string) (Program, error) {
 	if asked := lookup("SEER_CODE_SERVER"); asked != "" {
 		return Program{}, sdk.Errorf(sdk.NotFound, "SEER_CODE_SERVER is %s, where there is no code-server (or it is the npm package and there is no node)", asked)
 	}
-	return Program{}, sdk.Errorf(sdk.NotFound, "debug needs code-server, which is not on this computer; run: seer doctor --fix, or install it from https://coder.com/docs/code-server and name its folder in SEER_CODE_SERVER")
+	return Program{}, remedy.For(sdk.Errorf(sdk.NotFound, "debug needs code-server, which is not on this computer; install it from https://coder.com/docs/code-server, and name its folder in SEER_CODE_SERVER"),
+		remedy.Remedy{Action: remedy.FixHost})
 }
 
 // at recognises a program by its folder or by an executable in it.

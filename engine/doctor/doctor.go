@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -33,11 +34,12 @@ type Doctor struct {
 
 // Finding is one thing that [Doctor.Check] looked at.
 type Finding struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"`   // what to do when it is not ok
-	Fixed  bool   `json:"fixed,omitempty"` // it was missing, and [Doctor.Fix] has installed it
+	Name     string          `json:"name"`
+	OK       bool            `json:"ok"`
+	Detail   string          `json:"detail"`
+	Fix      string          `json:"fix,omitempty"`      // what to do when it is not ok
+	Remedies []remedy.Remedy `json:"remedies,omitempty"` // the same for programs
+	Fixed    bool            `json:"fixed,omitempty"`    // it was missing, and [Doctor.Fix] has installed it
 
 	Optional bool `json:"optional,omitempty"` // most experiments do without it
 }
@@ -84,7 +86,7 @@ func (d *Doctor) checkIsolation(ctx context.Context) []Finding {
 		f := Finding{Name: "isolation " + i.Name, OK: i.Usable, Detail: "works"}
 		switch {
 		case !i.Usable:
-			f.Detail, f.Fix = "does not work here", i.Reason
+			f.Detail, f.Fix, f.Remedies = "does not work here", i.Reason, isolation.Remedies(i)
 		case i.Name == isolation.None:
 			f.Detail = "always there; keeps nothing apart"
 		}
@@ -99,19 +101,21 @@ func (d *Doctor) checkNetwork(ctx context.Context) Finding {
 	if err == nil {
 		return Finding{Name: networkName, OK: true, Detail: "connected by " + tool}
 	}
-	return Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet", Fix: networkFix(err)}
+	f := Finding{Name: networkName, Detail: "only programs that know HTTP proxies reach the Internet"}
+	f.Fix, f.Remedies = networkFix(err)
+	return f
 }
 
 // networkFix says what to do about a network that nothing connects. Packages help only where
 // no tool is there; one that is there and fails has another reason.
-func networkFix(err error) string {
+func networkFix(err error) (string, []remedy.Remedy) {
 	fix := err.Error()
 	for _, reason := range strings.Split(fix, "; ") {
 		if !strings.Contains(reason, "not installed") {
-			return fix
+			return fix, nil
 		}
 	}
-	return fix + "; run: " + doctorFix + ", or as root: apt-get install " + strings.Join(networkPackages[:], " ")
+	return fix + "; install one, as root: apt-get install " + strings.Join(networkPackages[:], " "), fixable()
 }
 
 func (d *Doctor) checkRuntime() Finding {
@@ -131,14 +135,14 @@ func (d *Doctor) checkCodeServer() Finding {
 			return Finding{Name: codeServerName, OK: true, Detail: p.Dir}
 		}
 	}
-	return Finding{Name: codeServerName, Optional: true, Detail: "not found; only debug: true needs it", Fix: err.Error()}
+	return Finding{Name: codeServerName, Optional: true, Detail: "not found; only debug: true needs it", Fix: err.Error(), Remedies: remedy.Of(err)}
 }
 
 func (d *Doctor) checkPlugins(ctx context.Context) []Finding {
 	plugins, broken := d.Plugins(ctx)
 	var findings []Finding
 	if len(plugins) == 0 {
-		findings = append(findings, Finding{Name: "plugins", Detail: "none in " + strings.Join(d.PluginDirs, ", "), Fix: "build them with make plugins, or name their folder with --plugin-dir"})
+		findings = append(findings, Finding{Name: "plugins", Detail: "none in " + strings.Join(d.PluginDirs, ", "), Fix: "build them with make plugins, or name the folder that has them", Remedies: []remedy.Remedy{{Action: remedy.NamePluginFolder}}})
 	} else {
 		names := make([]string, len(plugins))
 		for i, p := range plugins {
@@ -147,7 +151,7 @@ func (d *Doctor) checkPlugins(ctx context.Context) []Finding {
 		findings = append(findings, Finding{Name: "plugins", OK: true, Detail: strings.Join(names, ", ")})
 	}
 	for _, err := range broken {
-		findings = append(findings, Finding{Name: "plugin", Detail: err.Error(), Fix: "mend or remove it"})
+		findings = append(findings, Finding{Name: "plugin", Detail: err.Error(), Fix: "mend or remove it", Remedies: remedy.Of(err)})
 	}
 	return findings
 }

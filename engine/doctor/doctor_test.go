@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // TestNetworkFix names packages only where none of the tools is installed.
@@ -14,7 +16,8 @@ func TestNetworkFix(t *testing.T) {
 		"pasta: the namespace reaches nothing: i/o timeout; slirp4netns is not installed": false,
 		"open /dev/net/tun: permission denied; as root, run: chmod 0666 /dev/net/tun":     false,
 	} {
-		if fix := networkFix(errors.New(text)); strings.Contains(fix, "apt-get install") != packages || !strings.HasPrefix(fix, text) {
+		fix, remedies := networkFix(errors.New(text))
+		if strings.Contains(fix, "apt-get install") != packages || remedy.Has(remedies, remedy.FixHost) != packages || !strings.HasPrefix(fix, text) {
 			t.Errorf("%s: %s", text, fix)
 		}
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// doctorFix is in the remedy of everything that [Doctor.Fix] sees to.
-const doctorFix = "seer doctor --fix"
+// fixable is the remedy of everything that [Doctor.Fix] sees to.
+func fixable() []remedy.Remedy { return []remedy.Remedy{{Action: remedy.FixHost}} }
 
 // Fix installs what [Doctor.Check] misses and Seer can install: bubblewrap and what
 // connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
@@ -67,7 +68,7 @@ func (d *Doctor) afterFix(ctx context.Context, fixed map[string]bool, failed map
 		f := &findings[i]
 		f.Fixed = fixed[f.Name] && f.OK
 		if err := failed[f.Name]; err != nil && !f.OK {
-			f.Fix = err.Error()
+			f.Fix, f.Remedies = err.Error(), remedy.Of(err)
 			names = append(names, f.Name)
 		}
 	}
@@ -79,7 +80,7 @@ func (d *Doctor) afterFix(ctx context.Context, fixed map[string]bool, failed map
 
 func anyFixable(findings []Finding) bool {
 	for _, f := range findings {
-		if !f.OK && strings.Contains(f.Fix, doctorFix) {
+		if !f.OK && remedy.Has(f.Remedies, remedy.FixHost) {
 			return true
 		}
 	}
@@ -90,7 +91,7 @@ type installer func(ctx context.Context, tools string, log io.Writer) error
 
 // remedy is nil for what is there, and for what only its user can mend.
 func (d *Doctor) remedy(f Finding) installer {
-	if f.OK || !strings.Contains(f.Fix, doctorFix) {
+	if f.OK || !remedy.Has(f.Remedies, remedy.FixHost) {
 		return nil
 	}
 	return map[string]installer{
@@ -116,7 +117,7 @@ func (d *Doctor) lockTools(ctx context.Context, report progress.Reporter) (dir s
 	path := filepath.Join(dir, ".lock")
 	lock, held, err := state.TryAcquire(path)
 	if held {
-		report.Info(progress.StageFix, "waiting for another %s", doctorFix)
+		report.Info(progress.StageFix, "waiting for another program that installs what is missing")
 		lock, err = state.Acquire(ctx, path)
 	}
 	if err != nil {

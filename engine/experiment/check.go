@@ -18,10 +18,11 @@ type checker struct {
 
 func (c *checker) fail(path, message, hint string) {
 	m, name := c.marks.find(path)
+	e := &Error{Line: m.line, Column: m.column, Set: m.set, Path: name, Message: message, Hint: hint}
 	if m.set != "" && strings.HasPrefix(message, "expected a string") {
-		hint = asText(m.set)
+		e.asText(m.set)
 	}
-	c.errs = append(c.errs, &Error{Line: m.line, Column: m.column, Set: m.set, Path: name, Message: message, Hint: hint})
+	c.errs = append(c.errs, e)
 }
 
 // mapping checks the keys of a mapping and fills in defaults.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Error is one mistake in an experiment. Line and Column are 1-based; they are
@@ -13,10 +15,12 @@ type Error struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
-	Set     string `json:"set,omitempty"`  // the override it came from, as in --set KEY=VALUE
+	Set     string `json:"set,omitempty"`  // the override it came from, the KEY of KEY=VALUE
 	Path    string `json:"path,omitempty"` // the field as the user wrote it, dotted
 	Message string `json:"message"`        // what is wrong
 	Hint    string `json:"hint,omitempty"` // what to do
+
+	Remedies []remedy.Remedy `json:"remedies,omitempty"` // the same for programs
 
 	cause error
 }
@@ -26,7 +30,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	switch {
 	case e.Set != "":
-		b.WriteString("--set " + e.Set + ": ")
+		b.WriteString("override " + e.Set + ": ")
 	case e.File != "" && e.Line > 0:
 		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
 	case e.File != "":
@@ -41,6 +45,9 @@ func (e *Error) Error() string {
 	}
 	return b.String()
 }
+
+// Remedy implements [remedy.Carrier].
+func (e *Error) Remedy() []remedy.Remedy { return e.Remedies }
 
 // Unwrap is the error that led to it, of the operating system or of a backend,
 // where there was one.

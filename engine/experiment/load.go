@@ -48,7 +48,7 @@ func readFile(path string) ([]byte, error) {
 	case err == nil:
 		return text, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, Errors{{File: path, Message: "there is no such file", Hint: "`seer init` writes an experiment to start from", cause: err}}
+		return nil, Errors{{File: path, Message: "there is no such file", Hint: "write it, or start from a template", Remedies: initialize(), cause: err}}
 	case errors.Is(err, fs.ErrPermission):
 		return nil, Errors{{File: path, Message: "the file may not be read", Hint: "check its permissions", cause: err}}
 	default:

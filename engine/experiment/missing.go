@@ -28,13 +28,13 @@ func (m *MissingModule) Hint() string {
 	where := ""
 	switch {
 	case m.At.Set != "":
-		where = " (--set " + m.At.Set + ")"
+		where = " (override " + m.At.Set + ")"
 	case m.At.Line > 0:
 		where = fmt.Sprintf(" (%s:%d)", m.At.File, m.At.Line)
 	}
 	if m.Listed && m.Python == "" {
 		return fmt.Sprintf("the sandbox has no module %s, though it is in %s%s: the files of a snapshot take the place of the experiment's libraries, and somebody in the sandbox may have removed it; "+
-			"start without --snapshot or from a snapshot that has it", quote(m.Module), librariesField, where)
+			"start without the snapshot, or from one that has it", quote(m.Module), librariesField, where)
 	}
 	what, field := m.Package, "sandbox.python_packages"
 	if m.Library != "" {

@@ -28,7 +28,7 @@ func TestAModuleThatIsMissingIsToldWithItsPlace(t *testing.T) {
 		"set-up: ModuleNotFoundError: No module named 'helpers'":     "the sandbox has no module `helpers`; add `helpers.py` to workspace.libraries (" + file + ":6)",
 		"ModuleNotFoundError: No module named 'probes'":              "the sandbox has no module `probes`; add `probes/` to workspace.libraries (" + file + ":6)",
 		"ModuleNotFoundError: No module named 'other'": "the sandbox has no module `other`, though it is in workspace.libraries (" + file + ":6): the files of a snapshot take the place of the experiment's libraries, " +
-			"and somebody in the sandbox may have removed it; start without --snapshot or from a snapshot that has it",
+			"and somebody in the sandbox may have removed it; start without the snapshot, or from one that has it",
 	} {
 		cause := errors.New(text)
 		var missing *experiment.MissingModule

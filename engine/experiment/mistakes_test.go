@@ -198,7 +198,7 @@ func TestAllMistakesAtOnceInTheOrderOfTheFile(t *testing.T) {
 	if !errors.As(err, &all) || len(all) != 23 {
 		t.Fatalf("got %v", err)
 	}
-	want = append(want, "e.yaml:21: serve.0.name: `code` is a module of Python itself", "--set nonsense: expected KEY=VALUE", "--set sandbox.gpu_count: expected an integer")
+	want = append(want, "e.yaml:21: serve.0.name: `code` is a module of Python itself", "override nonsense: expected KEY=VALUE", "override sandbox.gpu_count: expected an integer")
 	for i, w := range want {
 		if !strings.Contains(all[i].Error(), w) {
 			t.Errorf("message %d is %s, want %s", i, all[i], w)

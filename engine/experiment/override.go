@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/knadh/koanf/v2"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // delim separates keys inside koanf. It cannot be the dot: a user's own keys,
@@ -47,7 +49,7 @@ func (l *layers) override(assignment string) {
 	key, text, ok := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
 	if !ok || key == "" || strings.ContainsRune(key, 0) || slices.Contains(strings.Split(key, "."), "") {
-		l.fail(assignment, "expected KEY=VALUE", "for example --set sandbox.timeout=2h")
+		l.fail(assignment, "expected KEY=VALUE", "for example sandbox.timeout=2h")
 		return
 	}
 	if strings.TrimSpace(text) == "" {
@@ -56,7 +58,8 @@ func (l *layers) override(assignment string) {
 	}
 	s := readSource([]byte(text), key, key)
 	for _, e := range s.errs {
-		e.Message, e.Hint = strings.Replace(e.Message, "the file", "the value", 1), asText(key)
+		e.Message = strings.Replace(e.Message, "the file", "the value", 1)
+		e.asText(key)
 		if strings.HasPrefix(strings.TrimSpace(text), "#") {
 			e.Message = "YAML takes what begins with # for a comment"
 		}
@@ -92,8 +95,10 @@ func (l *layers) unset(key string) {
 	}
 }
 
-// asText is the hint for a text that YAML takes for something else.
-func asText(key string) string { return "--set-string " + key + "=… takes a text as it is" }
+// asText says what to do with a text that YAML takes for something else.
+func (e *Error) asText(key string) {
+	e.Hint, e.Remedies = "quote it to give a text as it is", []remedy.Remedy{{Action: remedy.SetText, Field: key}}
+}
 
 // put stores a value at a dotted key. koanf merges mappings; what lies inside
 // a list, which koanf takes as one value, is changed here.

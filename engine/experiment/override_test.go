@@ -43,7 +43,7 @@ func TestATextThatYAMLTakesForSomethingElse(t *testing.T) {
 		if err == nil && set == "agent.prompt=42" {
 			continue // taken as it is
 		}
-		if err == nil || !strings.Contains(err.Error(), "--set-string agent.prompt=… takes a text as it is") {
+		if err == nil || !strings.Contains(err.Error(), "override agent.prompt: ") {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAnEmptyValueUnsetsTheField(t *testing.T) {
 	if _, err := parse("name: x\nagent: {command: [run]}\n", "agent.command="); err == nil || !strings.Contains(err.Error(), "agent.command") {
 		t.Errorf("an agent without its only field: %v", err)
 	}
-	if _, err := parse(file, "agent.prompt=# hi"); err == nil || !strings.Contains(err.Error(), "for a comment; --set-string agent.prompt=…") {
+	if _, err := parse(file, "agent.prompt=# hi"); err == nil || !strings.Contains(err.Error(), "for a comment; quote it") {
 		t.Errorf("a comment: %v", err)
 	}
 }
@@ -112,20 +112,20 @@ func TestOverridesOfTheStagedForm(t *testing.T) {
 
 func TestWrongOverrides(t *testing.T) {
 	for set, want := range map[string]string{
-		"name":                        "--set name: expected KEY=VALUE; for example --set sandbox.timeout=2h",
-		"=x":                          "--set =x: expected KEY=VALUE",
-		"a..b=x":                      "--set a..b=x: expected KEY=VALUE",
-		"sandbox.modles=[]":           "--set sandbox.modles: sandbox: unknown key `modles`; did you mean `models`?",
-		"sandbox.gpu_count=many":      "--set sandbox.gpu_count: expected an integer, got the string `many`",
-		"sandbox.ports=[":             "--set sandbox.ports: not valid YAML: ",
-		"serve.7.name=x":              "--set serve.7.name: `7` is not an index of a list of 1, counted from 0",
-		"serve.x.name=x":              "--set serve.x.name: `x` is not an index",
-		"sandbox.models.0.hidden=1":   "--set sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
-		"name.first=x":                "--set name.first: `name` is the string `intro`, not a mapping",
-		"sandbox.debug_port=80":       "--set sandbox.debug_port: there is no VS Code without debug",
-		"serve.0.name=json":           "--set serve.0.name: `json` is a module of Python itself",
-		"sandbox.env.A.B.C=x":         "--set sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",
-		"serve.0.options=&a [*a, *a]": "--set serve.0.options: ",
+		"name":                        "override name: expected KEY=VALUE; for example sandbox.timeout=2h",
+		"=x":                          "override =x: expected KEY=VALUE",
+		"a..b=x":                      "override a..b=x: expected KEY=VALUE",
+		"sandbox.modles=[]":           "override sandbox.modles: sandbox: unknown key `modles`; did you mean `models`?",
+		"sandbox.gpu_count=many":      "override sandbox.gpu_count: expected an integer, got the string `many`",
+		"sandbox.ports=[":             "override sandbox.ports: not valid YAML: ",
+		"serve.7.name=x":              "override serve.7.name: `7` is not an index of a list of 1, counted from 0",
+		"serve.x.name=x":              "override serve.x.name: `x` is not an index",
+		"sandbox.models.0.hidden=1":   "override sandbox.models.0.hidden: item 0 is the string `./m`, not a mapping",
+		"name.first=x":                "override name.first: `name` is the string `intro`, not a mapping",
+		"sandbox.debug_port=80":       "override sandbox.debug_port: there is no VS Code without debug",
+		"serve.0.name=json":           "override serve.0.name: `json` is a module of Python itself",
+		"sandbox.env.A.B.C=x":         "override sandbox.env.A.B.C: `sandbox.env.A` is the string `1`, not a mapping",
+		"serve.0.options=&a [*a, *a]": "override serve.0.options: ",
 	} {
 		_, err := parse(base, set)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

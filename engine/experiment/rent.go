@@ -33,7 +33,7 @@ func (v *validator) once(at string, words []string) {
 }
 
 // providerOptions refuses options of a provider that is none of this experiment's.
-// Where --set has named the provider, the file may have those of others.
+// Where an override has named the provider, the file may have those of others.
 func (v *validator) providerOptions() {
 	s := v.exp.Sandbox
 	known := s.Providers

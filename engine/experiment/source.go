@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 const (
@@ -59,7 +61,7 @@ func (s *source) document(text []byte) *yaml.Node {
 	var doc, second yaml.Node
 	switch err := decode(decoder, &doc); {
 	case errors.Is(err, io.EOF):
-		return s.fail(1, 1, "the file is empty", "`seer init` writes an experiment to start from")
+		return s.empty()
 	case err != nil:
 		return s.failYAML(text, err)
 	}
@@ -71,10 +73,17 @@ func (s *source) document(text []byte) *yaml.Node {
 		return s.fail(max(second.Line, 1), 1, "the file holds more than one YAML document", "put each experiment into a file of its own")
 	}
 	if len(doc.Content) != 1 {
-		return s.fail(1, 1, "the file is empty", "`seer init` writes an experiment to start from")
+		return s.empty()
 	}
 	return doc.Content[0]
 }
+
+func (s *source) empty() *yaml.Node {
+	s.errs = append(s.errs, &Error{Line: 1, Column: 1, Message: "the file is empty", Hint: "write it, or start from a template", Remedies: initialize()})
+	return nil
+}
+
+func initialize() []remedy.Remedy { return []remedy.Remedy{{Action: remedy.InitExperiment}} }
 
 // decode turns a panic of the YAML parser into an error: its input is a file
 // that anybody may have written.

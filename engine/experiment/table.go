@@ -10,7 +10,7 @@ func Fields() []Field {
 		{Key: "workspace", Kind: KindMap, Doc: "The folder the agent works in.", Fields: workspaceFields()},
 		{Key: "agent", Kind: KindMap, Nullable: true, Note: "nothing is run", Doc: "The program that does the work.", Fields: agentFields()},
 		{Key: "outputs", Kind: KindString, Default: "./outputs", Doc: "Folder on this computer where results are collected."},
-		{Key: "record", Kind: KindBool, Default: "true", Doc: "Keep every call of a run with its arguments and answer, for `seer replay`, in `record/` of the outputs."},
+		{Key: "record", Kind: KindBool, Default: "true", Doc: "Keep every call of a run with its arguments and answer in `record/` of the outputs, so that the run can be replayed."},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -17,7 +18,7 @@ import (
 // must not come from a folder that anybody can write to.
 var bubblewrapPlaces = [...]string{"/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/wrappers/bin/bwrap", "/run/current-system/sw/bin/bwrap"}
 
-const notInstalled = "bubblewrap is not installed; run: seer doctor --fix, or as root: apt-get install bubblewrap"
+const notInstalled = "bubblewrap is not installed; install it, as root: apt-get install bubblewrap"
 
 func bubblewrapPath() (string, error) {
 	for _, path := range bubblewrapPlaces {
@@ -25,7 +26,7 @@ func bubblewrapPath() (string, error) {
 			return path, nil
 		}
 	}
-	return "", sdk.Errorf(sdk.Unsupported, notInstalled)
+	return "", remedy.For(sdk.Errorf(sdk.Unsupported, notInstalled), remedy.Remedy{Action: remedy.FixHost})
 }
 
 // detectBubblewrap runs a command that does nothing in the recipe that is really
@@ -34,7 +35,7 @@ func detectBubblewrap(ctx context.Context) sdk.Isolation {
 	found := sdk.Isolation{Name: Bubblewrap}
 	cmd, err := Command(Bubblewrap, Spec{Argv: []string{"/usr/bin/true"}, PIDOne: true})
 	if err != nil {
-		found.Reason = err.Error()
+		found.Reason, found.Missing = err.Error(), remedy.Has(remedy.Of(err), remedy.FixHost)
 		return found
 	}
 	defer Release(cmd)

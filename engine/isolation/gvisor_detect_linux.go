@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -16,7 +17,7 @@ var runscPlaces = [...]string{"/usr/local/bin", "/usr/bin", "/usr/local/sbin", "
 
 var toolPlaces = [...]string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bin"}
 
-const noRunsc = "gVisor's runsc is not installed; run: seer doctor --fix"
+const noRunsc = "gVisor's runsc is not installed; install it"
 
 func gvisorProgram(places []string) (string, error) { return runscPath(places) }
 
@@ -27,7 +28,7 @@ func runscPath(places []string) (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", sdk.Errorf(sdk.Unsupported, noRunsc)
+	return "", remedy.For(sdk.Errorf(sdk.Unsupported, noRunsc), remedy.Remedy{Action: remedy.FixHost})
 }
 
 func systemTool(name string) (string, error) {
@@ -44,7 +45,7 @@ func systemTool(name string) (string, error) {
 func detectGVisor(ctx context.Context, places []string) sdk.Isolation {
 	found := sdk.Isolation{Name: GVisor}
 	if _, err := runscPath(places); err != nil {
-		found.Reason = err.Error()
+		found.Reason, found.Missing = err.Error(), true
 		return found
 	}
 	state, err := os.MkdirTemp("", "seer-gvisor-")
@@ -60,27 +61,28 @@ func detectGVisor(ctx context.Context, places []string) sdk.Isolation {
 	}
 	defer Release(cmd)
 	if out, err := runFor(ctx, GVisor, cmd, 20*time.Second); err != nil {
-		found.Reason = explainGVisor(out, err, readSysctl)
+		found.Reason, found.Missing = explainGVisor(out, err, readSysctl)
 		return found
 	}
 	found.Usable = true
 	return found
 }
 
-// explainGVisor turns the failure of runsc into what the user can do about it.
-func explainGVisor(out string, err error, sysctl func(string) string) string {
+// explainGVisor turns the failure of runsc into what the user can do about it; missing
+// reports whether installing it would help.
+func explainGVisor(out string, err error, sysctl func(string) string) (reason string, missing bool) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	last := lines[len(lines)-1]
 	switch {
 	case sysctl("kernel/unprivileged_userns_clone") == "0" || sysctl("user/max_user_namespaces") == "0" ||
 		sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return strings.ReplaceAll(explain("", err, sysctl), "give bwrap", "give runsc and unshare")
+		return strings.ReplaceAll(explain("", err, sysctl), "give bwrap", "give runsc and unshare"), false
 	case strings.Contains(out, "flag provided but not defined"):
-		return "the installed runsc is too old (" + last + "); run: seer doctor --fix"
+		return "the installed runsc is too old (" + last + "); install a newer one", true
 	case strings.Contains(out, "unrecognized option"):
-		return "the installed util-linux is too old (" + last + "); install version 2.36 or newer"
+		return "the installed util-linux is too old (" + last + "); install version 2.36 or newer", false
 	case last != "":
-		return "gVisor does not work here: " + last
+		return "gVisor does not work here: " + last, false
 	}
-	return "gVisor does not work here: " + err.Error()
+	return "gVisor does not work here: " + err.Error(), false
 }

@@ -380,13 +380,14 @@ func TestGVisorCancelledDetect(t *testing.T) {
 func TestGVisorReasons(t *testing.T) {
 	none := func(string) string { return "" }
 	for want, out := range map[string]string{
-		"too old (flag provided but not defined: -host-uds); run: seer doctor --fix": "usage\nflag provided but not defined: -host-uds",
+		"too old (flag provided but not defined: -host-uds); install a newer one": "usage\nflag provided but not defined: -host-uds",
 		"util-linux is too old":                      "unshare: unrecognized option '--map-user=1000'",
 		"does not work here: running container: odd": "noise\nrunning container: odd\n",
 		"does not work here: exit status 9":          "",
 	} {
-		if got := explainGVisor(out, errors.New("exit status 9"), none); !strings.Contains(got, want) {
-			t.Errorf("%q does not say %q", got, want)
+		got, missing := explainGVisor(out, errors.New("exit status 9"), none)
+		if !strings.Contains(got, want) || missing != strings.Contains(want, "install a newer one") {
+			t.Errorf("%q (missing: %v) does not say %q", got, missing, want)
 		}
 	}
 	off := func(name string) string {
@@ -395,10 +396,10 @@ func TestGVisorReasons(t *testing.T) {
 		}
 		return ""
 	}
-	if got := explainGVisor("x", errors.New("x"), off); !strings.Contains(got, "sysctl -w user.max_user_namespaces=15000") {
+	if got, missing := explainGVisor("x", errors.New("x"), off); missing || !strings.Contains(got, "sysctl -w user.max_user_namespaces=15000") {
 		t.Error(got)
 	}
-	if found := detectGVisor(t.Context(), nil); !found.Usable && !strings.Contains(found.Reason, "seer doctor --fix") {
+	if found := detectGVisor(t.Context(), nil); !found.Usable && !found.Missing {
 		t.Errorf("%+v", found)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -119,6 +120,8 @@ type Choice struct {
 	Kind    string
 	Warning string // to be shown to the user when not empty
 	Reason  string // why nothing stronger is there; empty where it was asked for
+
+	Remedies []remedy.Remedy // of the reason
 }
 
 // Because is the reason, for the end of an error.
@@ -154,6 +157,14 @@ func Choose(ctx context.Context, asked string, places ...string) (Choice, error)
 	return choose(found, asked)
 }
 
+// Remedies are what can be done about a kind that cannot be used.
+func Remedies(of sdk.Isolation) []remedy.Remedy {
+	if !of.Missing {
+		return nil
+	}
+	return []remedy.Remedy{{Action: remedy.FixHost}}
+}
+
 // choose decides with what was found of the kind that matters.
 func choose(found sdk.Isolation, asked string) (Choice, error) {
 	switch asked {
@@ -162,10 +173,10 @@ func choose(found sdk.Isolation, asked string) (Choice, error) {
 			return Choice{Kind: found.Name}, nil
 		}
 		return Choice{Kind: None, Warning: "NO ISOLATION: what runs in the sandbox can read your files and processes, because " +
-			found.Reason, Reason: found.Reason}, nil
+			found.Reason, Reason: found.Reason, Remedies: Remedies(found)}, nil
 	case Bubblewrap, GVisor:
 		if !found.Usable {
-			return Choice{}, sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, found.Reason)
+			return Choice{}, remedy.For(sdk.Errorf(sdk.Unsupported, "isolation %s cannot be used: %s", asked, found.Reason), Remedies(found)...)
 		}
 		return Choice{Kind: asked}, nil
 	case None:

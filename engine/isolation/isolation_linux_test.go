@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/ordinaryuser"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -72,7 +74,7 @@ func detectAndChoose(t *testing.T, kind string) {
 		t.Errorf("found %+v", found)
 	}
 	for asked, want := range map[string]string{"": Bubblewrap, Auto: Bubblewrap, kind: kind} {
-		if got, err := Choose(ctx, asked, places()...); err != nil || got != (Choice{Kind: want}) {
+		if got, err := Choose(ctx, asked, places()...); err != nil || !reflect.DeepEqual(got, Choice{Kind: want}) {
 			t.Errorf("%q: %+v, %v", asked, got, err)
 		}
 	}
@@ -85,16 +87,16 @@ func detectAndChoose(t *testing.T, kind string) {
 }
 
 func TestUnusableKindIsNeverReplacedInSilence(t *testing.T) {
-	noGVisor := sdk.Isolation{Name: GVisor, Reason: noRunsc}
-	if _, err := choose(noGVisor, GVisor); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "seer doctor --fix") {
+	noGVisor := sdk.Isolation{Name: GVisor, Reason: noRunsc, Missing: true}
+	if _, err := choose(noGVisor, GVisor); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), noRunsc) || !remedy.Has(remedy.Of(err), remedy.FixHost) {
 		t.Errorf("asked for: %v", err)
 	}
-	missing := sdk.Isolation{Name: Bubblewrap, Reason: notInstalled}
+	missing := sdk.Isolation{Name: Bubblewrap, Reason: notInstalled, Missing: true}
 	if _, err := choose(missing, Bubblewrap); sdk.CodeOf(err) != sdk.Unsupported || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
 		t.Errorf("asked for: %v", err)
 	}
 	got, err := choose(missing, Auto)
-	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") {
+	if err != nil || got.Kind != None || !strings.Contains(got.Warning, "NO ISOLATION") || !strings.Contains(got.Warning, "apt-get install bubblewrap") || !remedy.Has(got.Remedies, remedy.FixHost) {
 		t.Errorf("auto: %+v, %v", got, err)
 	}
 }

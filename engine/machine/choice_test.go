@@ -350,7 +350,7 @@ func TestSparedPorts(t *testing.T) {
 				t.Fatalf("%v, machines %+v", err, live)
 			}
 			told := slices.ContainsFunc(m.events, func(e machine.Event) bool {
-				return e.Kind == machine.EventSpared && strings.Contains(e.Text, "8888 is reached with seer forward")
+				return e.Kind == machine.EventSpared && strings.Contains(e.Text, "forward 8888") && e.Remedies[0].Port == "8888"
 			})
 			if told != c.none {
 				t.Errorf("events %+v", m.events)

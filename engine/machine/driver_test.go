@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -319,7 +320,7 @@ func TestFailedStartThatCannotBeUndoneSaysSo(t *testing.T) {
 	b := newBench(t, enginetest.Script{Boot: 24 * time.Hour, Before: failAt(enginetest.OpTerminate, 0, sdk.Internal, "boom")})
 	_, err := b.start(context.Background(), "")
 	var left *machine.LeftoverError
-	if !errors.As(err, &left) || !strings.Contains(err.Error(), "seer gc") {
+	if !errors.As(err, &left) || !remedy.Has(remedy.Of(err), remedy.CollectGarbage) {
 		t.Fatalf("error %v", err)
 	}
 	b.cloud.SetScript(enginetest.Script{})

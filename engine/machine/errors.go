@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -21,7 +22,15 @@ func (e *NotFoundError) Error() string {
 	if len(e.Near) > 0 {
 		return s + "; there is " + strings.Join(e.Near, ", ")
 	}
-	return s + "; seer ls shows those there are"
+	return s + "; list those that there are"
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *NotFoundError) Remedy() []remedy.Remedy {
+	if len(e.Near) > 0 {
+		return nil
+	}
+	return []remedy.Remedy{{Action: remedy.ListSandboxes}}
 }
 
 // Unwrap makes [sdk.CodeOf] see the code.
@@ -49,7 +58,12 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the name %q is taken by the sandbox %s; choose another one, or end that with: seer down %s", e.Name, e.ID, e.ID)
+	return fmt.Sprintf("the name %q is taken by the sandbox %s; choose another one, or end that sandbox first", e.Name, e.ID)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *ConflictError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: e.ID}}
 }
 
 // Unwrap makes [sdk.CodeOf] see the code.
@@ -96,6 +110,9 @@ func (e *TwinError) Error() string {
 	return fmt.Sprintf("%s made a second machine for the sandbox %s, which costs money: %s; collect garbage to end it", e.Provider, e.ID, e.Handle)
 }
 
+// Remedy implements [remedy.Carrier].
+func (e *TwinError) Remedy() []remedy.Remedy { return []remedy.Remedy{{Action: remedy.CollectGarbage}} }
+
 // LeftoverError says that a machine could not be ended and may still cost money.
 type LeftoverError struct {
 	ID     string
@@ -108,7 +125,12 @@ func (e *LeftoverError) Error() string {
 	if e.Handle != "" {
 		what = "the machine " + e.Handle
 	}
-	return fmt.Sprintf("%s of the sandbox %s could not be ended and may still run: %v; try again with: seer gc", what, e.ID, e.Err)
+	return fmt.Sprintf("%s of the sandbox %s could not be ended and may still run: %v; collect garbage to try again", what, e.ID, e.Err)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *LeftoverError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.CollectGarbage}}
 }
 
 // Unwrap returns the cause.

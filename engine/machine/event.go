@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/seer-engine/seer/sdk"
+import (
+	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/sdk"
+)
 
 // EventKind says what an [Event] tells.
 type EventKind string
@@ -21,4 +24,6 @@ type Event struct {
 	ID    string    // of the sandbox
 	State sdk.State // for EventState
 	Text  string    // one line
+
+	Remedies []remedy.Remedy // what the user can do about it
 }

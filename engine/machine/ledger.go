@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -178,7 +179,8 @@ func (l *Ledger) Remove(ctx context.Context, id string) error {
 		return err
 	}
 	if r.Live() || !r.Released {
-		return fmt.Errorf("the sandbox %s is not known to have ended, so it is not forgotten; end it with: seer down %s", id, id)
+		return remedy.For(fmt.Errorf("the sandbox %s is not known to have ended, so it is not forgotten; end it first", id),
+			remedy.Remedy{Action: remedy.EndSandbox, Sandbox: id})
 	}
 	_ = os.Remove(l.startFile(id)) // it exists only after a crash
 	if err := os.Remove(l.file(id)); err != nil && !errors.Is(err, os.ErrNotExist) {

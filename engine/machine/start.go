@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -183,9 +184,18 @@ func (s *start) createSparing(ctx context.Context) error {
 	}
 	s.spec.Ports = slices.DeleteFunc(slices.Clone(s.spec.Ports), func(p int) bool { return slices.Contains(s.at.Spared, p) })
 	if err = s.create(ctx); err == nil {
-		s.tell(EventSpared, fmt.Sprintf("%s leads to no port but the runtime's; what listens at %s is reached with seer forward", s.rec.Provider, ports(s.at.Spared)))
+		s.onEvent(s.sparedEvent())
 	}
 	return err
+}
+
+func (s *start) sparedEvent() Event {
+	e := Event{Kind: EventSpared, ID: s.rec.ID, State: s.rec.State,
+		Text: fmt.Sprintf("%s leads to no port but the runtime's; forward %s to reach what listens there", s.rec.Provider, ports(s.at.Spared))}
+	for _, port := range s.at.Spared {
+		e.Remedies = append(e.Remedies, remedy.Remedy{Action: remedy.ForwardPort, Sandbox: s.rec.ID, Port: strconv.Itoa(port)})
+	}
+	return e
 }
 
 func ports(list []int) string {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/retry"
 )
 
@@ -140,7 +141,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte) (*http.Respons
 	resp, err := c.http.Do(req)
 	var ended *EndedError
 	if errors.As(err, &ended) {
-		return nil, ended.Why
+		return nil, remedy.For(ended.Why, ended.Remedies...)
 	}
 	if err != nil {
 		return nil, &unreachable{err}
@@ -165,9 +166,11 @@ func (c *Client) refusal(resp *http.Response) error {
 	}
 	switch status := resp.StatusCode; {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized:
-		return protocol.Errorf(protocol.Forbidden, "the Jupyter server at %s refuses the token: it is wrong, or the server has been started again with another; take the jupyter_url of `seer show` anew", c.address)
+		return remedy.For(protocol.Errorf(protocol.Forbidden, "the Jupyter server at %s refuses the token: it is wrong, or the server has been started again with another; use the present jupyter_url of the sandbox", c.address),
+			remedy.Remedy{Action: remedy.ShowSandbox})
 	case status == http.StatusNotFound, status >= 300 && status < 400, status == http.StatusMethodNotAllowed:
-		return protocol.Errorf(protocol.Unsupported, "what answers at %s is not a Jupyter server of Seer: it has no notebook service (seer/v1); use the jupyter_url of a sandbox with execution_mode notebook, or start one with `seer up`", c.address)
+		return remedy.For(protocol.Errorf(protocol.Unsupported, "what answers at %s is not a Jupyter server of Seer: it has no notebook service (seer/v1); use the jupyter_url of a sandbox with execution_mode notebook, or start one", c.address),
+			remedy.Remedy{Action: remedy.StartSandbox})
 	case status == http.StatusBadGateway, status == http.StatusServiceUnavailable, status == http.StatusGatewayTimeout,
 		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
 		return &unreachable{fmt.Errorf("the way to it answers %s", resp.Status)}
@@ -178,10 +181,16 @@ func (c *Client) refusal(resp *http.Response) error {
 }
 
 // EndedError is what [Address].Dial returns where the server is known not to come back.
-type EndedError struct{ Why *protocol.Error }
+type EndedError struct {
+	Why      *protocol.Error
+	Remedies []remedy.Remedy
+}
 
 func (e *EndedError) Error() string { return e.Why.Message }
 func (e *EndedError) Unwrap() error { return e.Why }
+
+// Remedy implements [remedy.Carrier].
+func (e *EndedError) Remedy() []remedy.Remedy { return e.Remedies }
 
 // unreachable is a request that the service did not answer.
 type unreachable struct{ err error }
@@ -211,14 +220,16 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	if c.seen.over(err) {
-		return protocol.Errorf(protocol.Unavailable, "the sandbox has ended: its Jupyter server at %s is gone; `seer ls` shows the sandboxes that run, `seer up` starts one", c.address)
+		return remedy.For(protocol.Errorf(protocol.Unavailable, "the sandbox has ended: its Jupyter server at %s is gone; use a sandbox that runs, or start one", c.address),
+			remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.StartSandbox})
 	}
 	var wrapped *url.Error // which repeats the URL
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return &protocol.Error{Code: protocol.Unavailable, Message: fmt.Sprintf(
-		"the Jupyter server at %s cannot be reached: %v; the sandbox has ended, is starting again, or the URL is an old one (`seer show` has the present one)", c.address, err)}
+	return remedy.For(protocol.Errorf(protocol.Unavailable,
+		"the Jupyter server at %s cannot be reached: %v; the sandbox has ended, is starting again, or this is not its present jupyter_url", c.address, err),
+		remedy.Remedy{Action: remedy.ShowSandbox})
 }
 
 func drain(body io.ReadCloser) {

@@ -20,7 +20,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 		return info, err
 	}
 	if info.Service != 1 {
-		return info, protocol.Errorf(protocol.Unsupported, "what answers at %s does not speak version 1 of the notebook service: it says %d; use the seer that started it", c.address, info.Service)
+		return info, protocol.Errorf(protocol.Unsupported, "what answers at %s does not speak version 1 of the notebook service: it says %d; use the version of Seer that started it", c.address, info.Service)
 	}
 	return info, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -58,6 +59,7 @@ type Plan struct {
 	CostPerHour   *float64         `json:"cost_per_hour"` // USD, of the first choice; null = not known
 	MaxCost       *float64         `json:"max_cost"`      // USD, of the dearest choice at its timeout; null = not known
 	Warnings      []string         `json:"warnings"`
+	Remedies      []remedy.Remedy  `json:"remedies,omitempty"` // of the warnings, for programs
 	Accounts      []trust.Account  `json:"accounts,omitempty"` // who pays for rented machines
 	Effects       *trust.Effects   `json:"effects,omitempty"`  // nil for an experiment that was built in code
 }
@@ -142,6 +144,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 	}
 	for _, w := range report.Warnings() {
 		p.Warnings = append(p.Warnings, w.Error.Error())
+		p.Remedies = remedy.Add(p.Remedies, w.Remedies...)
 	}
 	return p, nil
 }

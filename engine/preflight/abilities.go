@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,10 +31,10 @@ func (c *check) endsByItself(p *candidate) {
 	}
 	problem := fmt.Sprintf("provider `%s` cannot end its machines by itself: one that is forgotten costs money until somebody ends it", p.Name)
 	if c.facts.Unguarded {
-		c.warn(p.at, problem, "look after it with seer ls and seer gc")
+		c.warn(p.at, problem, "look after it until it has ended", remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.CollectGarbage})
 		return
 	}
-	c.fail(p.at, problem, "use another provider, or allow it with --unguarded")
+	c.fail(p.at, problem, "use another provider, or allow one that is unguarded", remedy.Remedy{Action: remedy.AllowUnguarded})
 }
 
 func (c *check) longEnough(p *candidate) {
@@ -74,17 +75,17 @@ func (c *check) imageHere(p *candidate) {
 		return
 	}
 	if changesSystem(s) && p.isolation != "gvisor" {
-		at, why := "sandbox.system_packages", ""
+		at, why, missing := "sandbox.system_packages", "", []remedy.Remedy(nil)
 		if len(s.SystemPackages) == 0 {
 			at = "sandbox.image.commands"
 		}
 		for _, i := range p.Isolations {
 			if i.Name == "gvisor" && !i.Usable {
-				why = ", which does not work here: " + i.Reason
+				why, missing = ", which does not work here: "+i.Reason, install(i)
 			}
 		}
 		c.fail(at, fmt.Sprintf("isolation `%s` does not let a sandbox change the system; gvisor does%s", p.isolation, why),
-			"set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider")
+			"set sandbox.isolation to gvisor, name an image that has it in image.base, or use another provider", missing...)
 	}
 	c.savedHere(p)
 	if p.isolation == "none" && image != nil && (image.Base != "" || image.Snapshot != "") {
@@ -94,21 +95,22 @@ func (c *check) imageHere(p *candidate) {
 
 // savedHere checks that a system to start from was saved on this computer and is still there.
 func (c *check) savedHere(p *candidate) {
-	const at, instead = "sandbox.image.snapshot", "start from a snapshot of files with: seer up FILE --snapshot NAME"
+	const at, instead = "sandbox.image.snapshot", "start from a snapshot of files"
+	files := remedy.Remedy{Action: remedy.StartSandbox, Snapshot: "NAME"}
 	image := c.exp.Sandbox.Image
 	if image == nil || image.Snapshot == "" || p.Name != localProvider {
 		return
 	}
 	if !strings.HasPrefix(image.Snapshot, "local:sha256:") {
 		c.fail(at, fmt.Sprintf("`%s` is no system that was saved on this computer: those are called local:sha256:…", image.Snapshot),
-			"name the provider that it is of, or "+instead)
+			"name the provider that it is of, or "+instead, files)
 		return
 	}
 	if c.facts.Saved == nil {
 		return
 	}
 	if err := c.facts.Saved(image.Snapshot); err != nil {
-		c.fail(at, err.Error(), "save the system again with `seer snapshot ID` and write what that prints, or "+instead)
+		c.fail(at, err.Error(), "save the system again and write the reference that this gives, or "+instead, remedy.Remedy{Action: remedy.SaveImage}, files)
 	}
 }
 

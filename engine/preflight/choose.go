@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -66,6 +67,7 @@ type refusal struct {
 	why            why
 	provider, text string
 	hint           string
+	look           bool   // at what the providers have
 	at             string // of the provider
 }
 
@@ -215,7 +217,7 @@ func noSuchGPU(want string, p *candidate, offers []sdk.Offer) refusal {
 	case p.thisComputer() && len(known) == 0:
 		return refusal{why: whyUnknown, text: "has no NVIDIA GPU", hint: "remove gpu to run on the CPU, or use another provider"}
 	case len(known) == 0:
-		return refusal{why: whyUnknown, text: "has no " + want, hint: "seer offers shows what there is"}
+		return refusal{why: whyUnknown, text: "has no " + want, hint: seeOffers, look: true}
 	default:
 		return refusal{why: whyUnknown, text: "has no " + want, hint: "it has " + strings.Join(known, ", ")}
 	}
@@ -235,30 +237,34 @@ func summary(want string, offers []sdk.Offer, reasons []refusal) refusal {
 			continue
 		}
 		name := cmp.Or(offers[i].GPU, offers[i].ID, "it")
-		return refusal{why: r.why, text: "has no " + what + " that would do: " + name + " " + r.text, hint: hintFor(r.why)}
+		dear := r.why == whyPrice || r.why == whyBudget
+		r.text, r.hint, r.look = "has no "+what+" that would do: "+name+" "+r.text, seeOffers, !dear
+		if dear {
+			r.hint = "raise it, or name another GPU or provider"
+		}
+		return r
 	}
 	return reasons[0]
 }
 
-func hintFor(w why) string {
-	if w == whyPrice || w == whyBudget {
-		return "raise it, or name another GPU or provider"
-	}
-	return "seer offers shows what there is"
-}
+// seeOffers is the hint where something else may be had.
+const seeOffers = "look at what the providers offer"
 
 // explain reports that nothing is left to choose, and why.
 func (s *selection) explain() {
 	first := s.reasons[0]
-	message, hint := fmt.Sprintf("provider `%s` %s", first.provider, first.text), first.hint
+	message, hint, look := fmt.Sprintf("provider `%s` %s", first.provider, first.text), first.hint, first.look
 	if len(s.reasons) > 1 {
 		var each []string
 		for _, r := range s.reasons {
 			each = append(each, r.provider+" "+r.text)
 		}
-		message, hint = "no machine can be had: "+strings.Join(each, "; "), "seer offers shows what there is"
+		message, hint, look = "no machine can be had: "+strings.Join(each, "; "), seeOffers, true
 	}
 	finding := s.exp.Errorf(s.place(), message, hint)
+	if look {
+		finding.Remedies = []remedy.Remedy{{Action: remedy.ShowOffers}}
+	}
 	if cause := s.cause(); cause != nil {
 		finding = finding.Because(cause)
 	}

@@ -118,7 +118,7 @@ func TestNoChoice(t *testing.T) {
 		{"unknown GPU of a cloud that lists none", "sandbox: {provider: runpod, gpu: H101}", "sandbox.gpu: provider `runpod` has no H101; it has H100-NVL, H100-SXM, H100-PCIE, A100-80GB-SXM", ""},
 		{"out of stock", "sandbox: {provider: runpod, gpu: H100-PCIE}", "sandbox.gpu: provider `runpod` has no H100-PCIE free now; try again later, or name another GPU or provider", sdk.NoCapacity},
 		{"too dear", "sandbox: {provider: runpod, gpu: H100, max_price: 2.5}", "sandbox.max_price: provider `runpod` has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $2.50; raise it, or name another GPU or provider", ""},
-		{"too dear everywhere", "sandbox: {provider: [runpod, modal], gpu: H100, max_price: 1}", "sandbox.max_price: no machine can be had: runpod has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $1.00; modal has no H100 that would do: H100 costs $3.95 an hour, more than max_price $1.00; seer offers shows what there is", ""},
+		{"too dear everywhere", "sandbox: {provider: [runpod, modal], gpu: H100, max_price: 1}", "sandbox.max_price: no machine can be had: runpod has no H100 that would do: H100-SXM costs $2.99 an hour, more than max_price $1.00; modal has no H100 that would do: H100 costs $3.95 an hour, more than max_price $1.00; look at what the providers offer", ""},
 		{"several reasons", "sandbox: {provider: [runpod, modal], gpu: [H100-PCIE, A100-80GB], max_price: 1}", "sandbox.gpu: no machine can be had: runpod has no H100-PCIE free now; modal has no H100-PCIE that would do", sdk.NoCapacity},
 		{"budget for nothing", "sandbox: {provider: modal, gpu: H100, budget: 0.05}", "sandbox.budget: provider `modal` has no H100 that would do: H100 uses up the budget of $0.05 within a minute, at $3.95 an hour; raise it", ""},
 		{"budget without a price", "sandbox: {provider: cloud, gpu: H100, budget: 5}", "sandbox.budget: provider `cloud` has no H100 that would do: H100 has no known price", ""},
@@ -163,7 +163,7 @@ func TestAProviderThatCannotBeAskedIsLeftOut(t *testing.T) {
 // What a provider cannot do is found before anything is rented.
 func TestAbilities(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"wild", "sandbox: {provider: wild}", "sandbox.provider: provider `wild` cannot end its machines by itself: one that is forgotten costs money until somebody ends it; use another provider, or allow it with --unguarded"},
+		{"wild", "sandbox: {provider: wild}", "sandbox.provider: provider `wild` cannot end its machines by itself: one that is forgotten costs money until somebody ends it; use another provider, or allow one that is unguarded"},
 		{"second of a list", "sandbox: {provider: [modal, wild]}", "sandbox.provider.1: provider `wild` cannot end its machines by itself"},
 		{"too long", "sandbox: {provider: modal, timeout: 2d}", "sandbox.timeout: provider `modal` keeps a machine for 24h at most; make it shorter"},
 		{"host network", "sandbox: {provider: runpod, network: host}", "sandbox.network: `host` is the network of this computer, and provider `runpod` rents another one; set network: open, or provider: local"},

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -199,30 +200,40 @@ func (c *check) able(asked string, p *candidate) string {
 // that was asked for. What is weaker is never put in its place.
 func (c *check) settle(path, asked string, choices []sdk.Isolation, what string) string {
 	var names, reasons []string
+	var missing []remedy.Remedy
 	for _, i := range choices {
 		names = append(names, i.Name)
 		if !i.Usable {
 			reasons = append(reasons, i.Name+": "+i.Reason)
+			missing = remedy.Add(missing, install(i)...)
 		}
 		switch {
 		case i.Usable && i.Name == asked:
 			return asked
 		case i.Usable && asked == "auto":
 			if i.Name == "none" {
-				c.warn(path, what+" will not be kept apart from this computer", strings.Join(reasons, "; "))
+				c.warn(path, what+" will not be kept apart from this computer", strings.Join(reasons, "; "), missing...)
 			}
 			return i.Name
 		case i.Name == asked:
-			c.fail(path, fmt.Sprintf("`%s` does not work here: %s", asked, i.Reason), "")
+			c.fail(path, fmt.Sprintf("`%s` does not work here: %s", asked, i.Reason), "", install(i)...)
 			return ""
 		}
 	}
 	if asked == "auto" {
-		c.fail(path, "no isolation works here", strings.Join(reasons, "; "))
+		c.fail(path, "no isolation works here", strings.Join(reasons, "; "), missing...)
 	} else {
 		c.fail(path, fmt.Sprintf("`%s` is not known here", asked), "use auto or "+strings.Join(names, ", "))
 	}
 	return ""
+}
+
+// install is the remedy for an isolation of this computer whose program is not there.
+func install(i sdk.Isolation) []remedy.Remedy {
+	if !i.Missing {
+		return nil
+	}
+	return []remedy.Remedy{{Action: remedy.FixHost}}
 }
 
 // ports checks that a machine on this computer can have its ports.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -161,14 +162,21 @@ type check struct {
 	wants      []string // GPUs of the experiment that can be looked for; empty = a machine without
 }
 
-func (c *check) fail(path, message, hint string) { c.add(SeverityError, path, message, hint) }
-func (c *check) warn(path, message, hint string) { c.add(SeverityWarning, path, message, hint) }
+func (c *check) fail(path, message, hint string, remedies ...remedy.Remedy) {
+	c.add(SeverityError, path, message, hint, remedies)
+}
 
-func (c *check) add(s Severity, path, message, hint string) {
+func (c *check) warn(path, message, hint string, remedies ...remedy.Remedy) {
+	c.add(SeverityWarning, path, message, hint, remedies)
+}
+
+func (c *check) add(s Severity, path, message, hint string, remedies []remedy.Remedy) {
 	if c.exp.Renumbered(path) {
 		return
 	}
-	c.report.Findings = append(c.report.Findings, Finding{Severity: s, Error: *c.exp.Errorf(path, message, hint)})
+	finding := c.exp.Errorf(path, message, hint)
+	finding.Remedies = remedies
+	c.report.Findings = append(c.report.Findings, Finding{Severity: s, Error: *finding})
 }
 
 // plugins says which values are known and where more would be found.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Stage is a part of the work that an [Event] belongs to.
@@ -54,6 +55,8 @@ type Event struct {
 	Done    bool      `json:"done,omitempty"`  // the stage is finished
 	Bytes   int64     `json:"bytes,omitempty"` // of LevelMoved: how many are there
 	Total   int64     `json:"total,omitempty"` // of how many; 0 = nobody knows
+
+	Remedies []remedy.Remedy `json:"remedies,omitempty"` // what the user can do about it
 }
 
 // Func receives events, one at a time. Nil is allowed wherever one is taken.
@@ -84,6 +87,13 @@ func (r Reporter) Done(stage Stage, format string, args ...any) {
 // Warn reports something weaker or other than the user may expect.
 func (r Reporter) Warn(stage Stage, format string, args ...any) {
 	r.send(stage, LevelWarn, false, format, args)
+}
+
+// Advise is [Reporter.Warn] with what the user can do about it.
+func (r Reporter) Advise(stage Stage, remedies []remedy.Remedy, text string) {
+	if r.To != nil {
+		r.To(Event{Time: r.Now(), Stage: stage, Level: LevelWarn, Message: text, Remedies: remedies})
+	}
 }
 
 // Moved reports how much of the last step is copied; total is 0 where nobody knows it.

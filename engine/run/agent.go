@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/sanitize"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -36,7 +37,8 @@ const runMark = "SEER_RUN"
 type agentSetup struct {
 	isolation string
 	warning   string
-	places    []string // where gVisor's program is
+	remedies  []remedy.Remedy // of the warning
+	places    []string        // where gVisor's program is
 	limits    cgroup.Limits
 	python    isolation.Interpreter
 	workspace string            // as the agent sees it
@@ -51,6 +53,11 @@ type agentSetup struct {
 
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
 
+// unconfined is the warning that nothing keeps the agent apart.
+func (a *agentSetup) unconfined() engine.Event {
+	return engine.Event{Stage: engine.StageAgent, Level: engine.LevelWarn, Message: a.warning, Remedies: a.remedies}
+}
+
 // prepare settles everything that needs no sandbox.
 func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experiment.Experiment) error {
 	a.places = e.ToolPlaces()
@@ -58,7 +65,7 @@ func (a *agentSetup) prepare(ctx context.Context, e *engine.Engine, exp *experim
 	if err != nil {
 		return fmt.Errorf("agent.isolation: %w", err)
 	}
-	a.isolation, a.warning, a.env = choice.Kind, choice.Warning, map[string]string{}
+	a.isolation, a.warning, a.remedies, a.env = choice.Kind, choice.Warning, choice.Remedies, map[string]string{}
 	if !a.confined() && exp.Agent.Network == "none" {
 		return &engine.Error{Kind: engine.KindUnsupported, Err: errors.New("the agent cannot be kept off the network without isolation; set agent.network: open, or remove agent.isolation: none")}
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // tried is how much must fit into the folder of the results: enough that a disk with room
@@ -42,11 +43,11 @@ func unwritable(what, field, dir string, err error) error {
 	if err == nil {
 		return nil
 	}
-	next := "name another folder with"
+	next := "name another folder in"
 	if engine.KindOf(err) == engine.KindNoSpace {
-		next = "make room, or name another folder with"
+		next = "make room, or name another folder in"
 	}
-	err = fmt.Errorf("%s cannot be written: %s: %w; %s --set %s=FOLDER", what, dir, reason(err), next, field)
+	err = remedy.For(fmt.Errorf("%s cannot be written: %s: %w; %s %s", what, dir, reason(err), next, field), remedy.Remedy{Action: remedy.SetFolder, Field: field})
 	if engine.KindOf(err) == engine.KindNoSpace {
 		return &engine.Error{Kind: engine.KindNoSpace, Err: err}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -32,7 +33,8 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run again", exp.Name)}
 	}
 	if exp.Sandbox.Whole() {
-		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again with: seer run", exp.Name, exp.Sandbox.ExecutionMode)}
+		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: remedy.For(fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again",
+			exp.Name, exp.Sandbox.ExecutionMode), remedy.Remedy{Action: remedy.RunExperiment})}
 	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
 	if err := r.linked(); err != nil {
@@ -100,7 +102,7 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 		return err
 	}
 	if r.agent.warning != "" {
-		r.warn("%s", r.agent.warning)
+		r.report(r.agent.unconfined())
 	}
 	if err := r.folders(); err != nil {
 		return err

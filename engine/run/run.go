@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/surface"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -71,7 +72,8 @@ type Result struct {
 // first. An agent that ran and failed is no error; see [Result.ExitCode].
 func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Options) (Result, error) {
 	if exp.Agent == nil {
-		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s has no agent to run; add agent.command, or start the sandbox alone with: seer up", exp.Name)}
+		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: remedy.For(
+			fmt.Errorf("%s has no agent to run; add agent.command, or start the sandbox alone", exp.Name), remedy.Remedy{Action: remedy.StartSandbox})}
 	}
 	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
 	r.result.Outputs = exp.Outputs
@@ -143,8 +145,13 @@ type runner struct {
 }
 
 func (r *runner) tell(level engine.Level, stage engine.Stage, done bool, format string, args ...any) {
+	r.report(engine.Event{Stage: stage, Level: level, Done: done, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *runner) report(e engine.Event) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(engine.Event{Time: time.Now(), Stage: stage, Level: level, Done: done, Message: fmt.Sprintf(format, args...)})
+		e.Time = time.Now()
+		r.opts.Progress(e)
 	}
 }
 
@@ -159,7 +166,7 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	if r.agent.warning != "" {
-		r.warn("%s", r.agent.warning)
+		r.report(r.agent.unconfined())
 	}
 	var err error
 	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
@@ -362,7 +369,8 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	if r.opts.Keep {
 		r.result.Kept = true
 		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)
-		r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s is kept; end it with: seer down %s", id, id)
+		r.report(engine.Event{Stage: engine.StageEnd, Level: engine.LevelInfo, Done: true, Message: fmt.Sprintf("the sandbox %s is kept; end it when it is not needed any more", id),
+			Remedies: []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: id}}})
 		return errors.Join(err, r.sandbox.Close())
 	}
 	r.tell(engine.LevelInfo, engine.StageEnd, false, "ending the sandbox %s", id)

@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/isolation/filebits"
 	"github.com/seer-engine/seer/engine/plainfile"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/surface"
 	workspaces "github.com/seer-engine/seer/engine/workspace"
@@ -53,7 +54,12 @@ type workspace struct {
 type BusyError struct{ Dir string }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one folders of its own with --set workspace.dir=FOLDER --set outputs=FOLDER", e.Dir)
+	return fmt.Sprintf("another run is working in the workspace %s; wait for it, or give this one folders of its own in workspace.dir and outputs", e.Dir)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *BusyError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.SetFolder, Field: "workspace.dir"}, {Action: remedy.SetFolder, Field: "outputs"}}
 }
 
 // openWorkspace makes and locks the folder. records remember what Seer wrote, so that a

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Session is how people and agents use one sandbox.
@@ -48,15 +49,23 @@ func (s Session) JupyterURL() (string, error) {
 	}
 	address, ok := outside(r, state.Jupyter.Port)
 	if !ok {
-		return "", unsupported("the provider %s leads to no port but the runtime's; reach Jupyter with: seer forward %s jupyter", r.Provider, s.ID)
+		return "", s.unreachable(r, "jupyter")
 	}
 	return state.Jupyter.withToken(address), nil
+}
+
+// unreachable says that only a forwarded port leads to a program of the session.
+func (s Session) unreachable(r machine.Record, program string) error {
+	name := map[string]string{"jupyter": "Jupyter", "code": "VS Code"}[program]
+	return remedy.For(unsupported("the provider %s leads to no port but the runtime's; forward the port of %s", r.Provider, name),
+		remedy.Remedy{Action: remedy.ForwardPort, Sandbox: s.ID, Port: program})
 }
 
 // noJupyter says why there is none.
 func (s Session) noJupyter(state State) error {
 	if state.Mode == experiment.ModeNotebook {
-		return unsupported("the sandbox %s has no Jupyter yet: its start is not finished; if it was interrupted, end it with: seer down %s", s.ID, s.ID)
+		return remedy.For(unsupported("the sandbox %s has no Jupyter yet: its start is not finished; if it was interrupted, end the sandbox", s.ID),
+			remedy.Remedy{Action: remedy.EndSandbox, Sandbox: s.ID})
 	}
 	return unsupported("the sandbox %s has no Jupyter: its execution_mode is %s; start one with execution_mode: notebook", s.ID, cmp.Or(state.Mode, "null (scoped)"))
 }
@@ -73,7 +82,7 @@ func (s Session) CodeServerURL() (address, password string, err error) {
 	}
 	address, ok := outside(r, state.CodeServer.Port)
 	if !ok {
-		return "", "", unsupported("the provider %s leads to no port but the runtime's; reach VS Code with: seer forward %s code", r.Provider, s.ID)
+		return "", "", s.unreachable(r, "code")
 	}
 	return address + state.CodeServer.path(), state.CodeServer.Secret, nil
 }
@@ -147,8 +156,10 @@ func (s Session) JupyterDialer(port int) func(context.Context) (net.Conn, error)
 func (s Session) CheckJupyter(ctx context.Context) error {
 	p, err := s.Client.Processes().Get(ctx, notebook.ProcessID)
 	if protocol.CodeOf(err) == protocol.NotFound || (err == nil && p.State != protocol.ProcessRunning) {
-		return &notebook.EndedError{Why: protocol.Errorf(protocol.Unavailable,
-			"Jupyter of %s has ended and does not come back; its files are there: keep them with `seer snapshot %s NAME` and go on with `seer up FILE --snapshot NAME`", s.ID, s.ID)}
+		why := protocol.Errorf(protocol.Unavailable, "Jupyter of %s has ended and does not come back; its files are there: save them as a snapshot, and start another sandbox from that", s.ID)
+		return &notebook.EndedError{Why: why, Remedies: []remedy.Remedy{
+			{Action: remedy.SaveSnapshot, Sandbox: s.ID}, {Action: remedy.StartSandbox, Snapshot: "NAME"},
+		}}
 	}
 	return err
 }

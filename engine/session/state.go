@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // stateKey is where the record of a sandbox has its session.
@@ -80,8 +81,8 @@ func CheckReady(r machine.Record) error {
 	if !r.Live() || !StateOf(r).Verifying {
 		return nil
 	}
-	return &errdefs.Error{Kind: errdefs.KindProvider, Err: protocol.Errorf(protocol.Unavailable,
-		"the sandbox %s cannot be used yet: the processes it goes on with are still verified; if whoever starts it has died, end it with: seer down %s", r.ID, r.ID)}
+	err := protocol.Errorf(protocol.Unavailable, "the sandbox %s cannot be used yet: the processes it goes on with are still verified; if whoever starts it has died, end the sandbox", r.ID)
+	return &errdefs.Error{Kind: errdefs.KindProvider, Err: remedy.For(err, remedy.Remedy{Action: remedy.EndSandbox, Sandbox: r.ID})}
 }
 
 // Ledger is where the records of sandboxes are.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Store is a folder with snapshots. Any number of programs may use it at once. It is
@@ -52,7 +54,12 @@ type Meta struct {
 type ExistsError struct{ Name string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("there is a snapshot %s already; take another name, or remove it with `seer snapshots rm %s`", e.Name, e.Name)
+	return fmt.Sprintf("there is a snapshot %s already; take another name, or remove it", e.Name)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *ExistsError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.RemoveSnapshot, Snapshot: e.Name}}
 }
 
 // NoParent as a Parent saves everything anew.

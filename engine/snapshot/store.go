@@ -13,6 +13,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -79,7 +80,7 @@ func (s *Store) Get(ctx context.Context, ref string) (Snapshot, error) {
 		}
 	}
 	if len(hits) == 0 {
-		return Snapshot{}, sdk.Errorf(sdk.NotFound, "there is no snapshot %.100q; `seer snapshots ls` shows those that are there", ref)
+		return Snapshot{}, remedy.For(sdk.Errorf(sdk.NotFound, "there is no snapshot %.100q; list those that there are", ref), remedy.Remedy{Action: remedy.ListSnapshots})
 	}
 	hits[0].exact = true
 	return hits[0], nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -16,6 +17,7 @@ func (p *provider) Describe(ctx context.Context) (sdk.ProviderInfo, error) {
 		p.trials.proven.Delete(kind)
 		if _, err := p.trials.choose(ctx, kind); err != nil {
 			_, found.Reason, _ = strings.Cut(err.Error(), ": ")
+			found.Missing = remedy.Has(remedy.Of(err), remedy.FixHost)
 		} else {
 			p.trials.proven.Store(kind, true)
 			found.Usable = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
@@ -97,8 +98,8 @@ func (p *provider) takeGPUs(ctx context.Context, handle string, spec *sdk.Machin
 		err = sdk.Errorf(sdk.Unsupported, "this computer has %d × %s and not %d (it has: %s); ask for what there is, or choose another provider",
 			all, spec.GPU, want, strings.Join(gpuNames(set), ", "))
 	default:
-		err = sdk.Errorf(sdk.NoCapacity, "of this computer's %d × %s only %d are free and %d are wanted: the others are in use by other sandboxes; see seer ls, end one with seer down",
-			all, spec.GPU, len(taken), want)
+		err = remedy.For(sdk.Errorf(sdk.NoCapacity, "%d × %s requested, %d of this computer's %d free: other sandboxes use the rest; end one of them",
+			want, spec.GPU, len(taken), all), remedy.Remedy{Action: remedy.ListSandboxes}, remedy.Remedy{Action: remedy.EndSandbox})
 	}
 	lock.Remove()
 	return set, nil, nil, err

@@ -80,7 +80,7 @@ func TestOneGPUOneSandbox(t *testing.T) {
 	if got := second.run(showsGPUs); !strings.HasPrefix(got, "GPU-c GPU-c") || !strings.Contains(got, "/dev/full") {
 		t.Errorf("the second: %s", got)
 	}
-	if _, err := pl.p.Create(context.Background(), ask("third", "H100", 1, isolation.None), nil); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "2 × H100 only 0 are free") {
+	if _, err := pl.p.Create(context.Background(), ask("third", "H100", 1, isolation.None), nil); sdk.CodeOf(err) != sdk.NoCapacity || !strings.Contains(err.Error(), "1 × H100 requested, 0 of this computer's 2 free") {
 		t.Errorf("a third: %v", err)
 	}
 	if offers, err := pl.p.Offers(context.Background(), sdk.OfferQuery{GPU: "H100"}); err != nil || len(offers) != 1 || offers[0].Stock != sdk.StockNone {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -71,7 +72,8 @@ func (p *provider) kill(ctx context.Context, f folder, n *note) error {
 	case failure != nil:
 		return sdk.Errorf(sdk.Internal, "end the machine's processes: %v", failure)
 	}
-	return sdk.Errorf(sdk.Unavailable, "the machine's processes did not end when killed; try again with: seer gc")
+	return remedy.For(sdk.Errorf(sdk.Unavailable, "the machine's processes did not end when killed; collect garbage to try again"),
+		remedy.Remedy{Action: remedy.CollectGarbage})
 }
 
 // first is the process that can end the machine in an orderly way.

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -55,7 +56,8 @@ func New(wasm, manifest []byte) (Bundle, error) {
 	inside, has := module.Custom(sdk.ManifestSection)
 	switch {
 	case manifest == nil && !has:
-		return Bundle{}, sdk.Errorf(sdk.Invalid, "a Wasm module, but no plugin: it has no manifest. Build it with `seer plugin build`, or put ID.yaml beside it")
+		return Bundle{}, remedy.For(sdk.Errorf(sdk.Invalid, "a Wasm module, but no plugin: it has no manifest; build it with its manifest inside, or put ID.yaml beside it"),
+			remedy.Remedy{Action: remedy.BuildPlugin})
 	case manifest == nil:
 		manifest = bytes.Clone(inside)
 	case has && !bytes.Equal(inside, manifest):

@@ -1,6 +1,10 @@
 package host
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/seer-engine/seer/engine/remedy"
+)
 
 // Fault says what is wrong with a plugin.
 type Fault string
@@ -32,6 +36,8 @@ type Error struct {
 	Plugin string // id, or the file's stem where there is no manifest; may be empty
 	File   string // the file at fault; may be empty
 	Err    error
+
+	Remedies []remedy.Remedy
 }
 
 func (e *Error) Error() string {
@@ -47,6 +53,15 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause; sdk.CodeOf sees through it.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Remedy implements [remedy.Carrier].
+func (e *Error) Remedy() []remedy.Remedy { return e.Remedies }
+
+// ungranted is a fault that the user can mend by granting what the plugin asks for.
+func ungranted(p Plugin, format string, args ...any) error {
+	return &Error{Fault: FaultGrant, Plugin: p.Manifest.ID, File: p.File, Err: fmt.Errorf(format, args...),
+		Remedies: []remedy.Remedy{{Action: remedy.GrantPlugin, Plugin: p.Manifest.ID}}}
+}
 
 func fault(f Fault, p Plugin, format string, args ...any) error {
 	return &Error{Fault: f, Plugin: p.Manifest.ID, File: p.File, Err: fmt.Errorf(format, args...)}

@@ -118,7 +118,7 @@ func (g *grants) folder(ctx context.Context, raw []byte, f folderFunc) (any, err
 	granted := func(have string) bool { return filepath.Clean(have) == filepath.Clean(in.Folder) }
 	switch {
 	case !g.mayFolders && g.plugin.Manifest.Permissions.Folders:
-		return nil, sdk.Errorf(sdk.Unauthorized, "plugin %s may not read folders: its manifest asks for it, but it was not granted; see `seer plugin grant %[1]s`", g.plugin.Manifest.ID)
+		return nil, sdk.Errorf(sdk.Unauthorized, "plugin %s may not read folders: its manifest asks for it, but it was not granted; grant it to the plugin", g.plugin.Manifest.ID)
 	case !g.mayFolders:
 		return nil, sdk.Errorf(sdk.Unauthorized, "plugin %s may not read folders: its manifest does not ask for it", g.plugin.Manifest.ID)
 	case !slices.ContainsFunc(g.folders, granted):

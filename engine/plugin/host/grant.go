@@ -45,7 +45,7 @@ func (h *Host) granted(ctx context.Context, p Plugin) (Grant, error) {
 	case ctx.Err() != nil:
 		return Grant{}, ctx.Err()
 	case err == ErrNotGranted: //nolint:errorlint // one that is wrapped says more
-		return Grant{}, fault(FaultGrant, p, "asks for access that nobody has granted; see `seer plugin grant %s`", p.Manifest.ID)
+		return Grant{}, ungranted(p, "asks for access that nobody has granted; grant it to the plugin")
 	default:
 		return Grant{}, fault(FaultGrant, p, "%w", err)
 	}

@@ -45,7 +45,7 @@ func TestNothingIsGranted(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	_, err = h.Exposer(context.Background(), "rogue")
-	wantFault(t, err, host.FaultGrant, "asks for access that nobody has granted; see `seer plugin grant expose-rogue`")
+	wantFault(t, err, host.FaultGrant, "asks for access that nobody has granted; grant it to the plugin")
 	_, err = h.Fetcher(context.Background(), "rogue", dir)
 	wantFault(t, err, host.FaultGrant)
 	if _, err := expose(t, h, "shout", ""); err != nil {
@@ -80,7 +80,7 @@ func TestGrantsHoldForEachCall(t *testing.T) {
 		return err
 	}
 	const skill = `{"files":[{"path":".claude/skills/x/SKILL.md"}]}`
-	wantFault(t, ask(skill), host.FaultGrant, "needs `file .claude/skills/x/SKILL.md`", "its manifest asks for it, but it was not granted; see `seer plugin grant expose-rogue`")
+	wantFault(t, ask(skill), host.FaultGrant, "needs `file .claude/skills/x/SKILL.md`", "its manifest asks for it, but it was not granted; grant it to the plugin")
 	b.set(access.Set{"file .claude/skills/**", "http GET https://never.asked.example /"}, nil)
 	if err := ask(skill); err != nil {
 		t.Errorf("granted: %v", err)
@@ -118,7 +118,7 @@ func TestEmptyGrant(t *testing.T) {
 	}
 	ref := sdk.ModelRef{Name: granted + ":a.txt"}
 	_, err = f.Resolve(context.Background(), ref)
-	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "its manifest asks for it, but it was not granted; see `seer plugin grant expose-rogue`") {
+	if sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "its manifest asks for it, but it was not granted; grant it to the plugin") {
 		t.Errorf("error = %v", err)
 	}
 	b.set(access.Set{access.Folders}, nil)

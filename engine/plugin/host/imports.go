@@ -34,9 +34,9 @@ func checkInterface(p Plugin, m wasmfile.Module, version string) error {
 	for _, imp := range m.Imports {
 		if !known(imp) {
 			if newer := newerSeer(needs.Host[imp.Name], version); newer != "" && imp.Module == sdk.HostModule {
-				return fault(FaultImports, p, "%s: host function %s; use a newer seer or another build of the plugin", newer, imp.Name)
+				return fault(FaultImports, p, "%s: host function %s; use a newer version of this program, or another build of the plugin", newer, imp.Name)
 			}
-			return fault(FaultImports, p, "needs the host function %q of %q, which this seer does not have; use a newer seer or another build of the plugin", imp.Name, imp.Module)
+			return fault(FaultImports, p, "needs the host function %q of %q, which this program does not have; use a newer version of this program, or another build of the plugin", imp.Name, imp.Module)
 		}
 	}
 	for _, kind := range []sdk.Kind{sdk.KindProvider, sdk.KindFetcher, sdk.KindExpose} {

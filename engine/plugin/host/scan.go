@@ -53,7 +53,7 @@ type stamp struct {
 func (s *scanner) scan(ctx context.Context, dirs []dir, limits Limits, broken map[string]error) []found {
 	var all []found
 	for _, id := range slices.Sorted(maps.Keys(broken)) {
-		all = append(all, found{err: &Error{FaultCorrupt, id, "", broken[id]}})
+		all = append(all, found{err: &Error{Fault: FaultCorrupt, Plugin: id, Err: broken[id]}})
 	}
 	visited := map[string]bool{}
 	for _, d := range dirs {
@@ -72,7 +72,7 @@ func (s *scanner) folder(d dir, limits Limits) []found {
 	case d.optional && errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("this plugin folder does not exist; create it, or correct --plugin-dir or SEER_PLUGIN_DIR")
+		err = errors.New("this plugin folder does not exist; create it, or correct the list of plugin folders (SEER_PLUGIN_DIR, or where they were named)")
 		fallthrough
 	case err != nil:
 		return []found{{err: &Error{Fault: FaultFolder, File: d.path, Err: err}}}
@@ -86,7 +86,7 @@ func (s *scanner) folder(d dir, limits Limits) []found {
 		if strings.HasSuffix(path, ".wasm") {
 			out = append(out, s.file(path, limits))
 		} else if stem, ok := strings.CutSuffix(e.Name(), ".yaml"); ok && !hasFile(entries, stem+".wasm") {
-			out = append(out, found{err: &Error{FaultCorrupt, stem, path, fmt.Errorf("%s.wasm is missing beside it; copy both files", stem)}})
+			out = append(out, found{err: &Error{Fault: FaultCorrupt, Plugin: stem, File: path, Err: fmt.Errorf("%s.wasm is missing beside it; copy both files", stem)}})
 		}
 	}
 	return out

@@ -202,7 +202,7 @@ func TestMissingFolder(t *testing.T) {
 	gone := filepath.Join(dir, "gone")
 	h := open(t, host.Options{Dirs: []string{gone, dir}})
 	_, err := h.Exposer(context.Background(), "shout")
-	wantFault(t, err, host.FaultFolder, gone, "--plugin-dir")
+	wantFault(t, err, host.FaultFolder, gone, "SEER_PLUGIN_DIR")
 }
 
 func TestNotFound(t *testing.T) {

@@ -60,7 +60,7 @@ func (c surfaceCheck) bad(format string, args ...any) error {
 // lacks is the error for what needs a permission. The pattern is one that would do.
 func (c surfaceCheck) lacks(what, line string, asked bool) error {
 	if asked {
-		return fault(FaultGrant, c.plugin, "%s, for which it needs `%s`: its manifest asks for it, but it was not granted; see `seer plugin grant %s`", what, line, c.plugin.Manifest.ID)
+		return ungranted(c.plugin, "%s, for which it needs `%s`: its manifest asks for it, but it was not granted; grant it to the plugin", what, line)
 	}
 	return c.bad("%s, for which its manifest must ask: `%s`", what, line)
 }

@@ -105,7 +105,7 @@ func TestSurfacesThatAreNot(t *testing.T) {
 		"lock":                {file("a/seer.lock"), FaultSurface, "Seer's own"},
 		"seer's servers":      {env("SEER_MCP_CONFIG"), FaultSurface, "`env SEER_MCP_CONFIG`"},
 		"seer's prompt":       {env("SEER_PROMPT"), FaultSurface, "`env SEER_PROMPT`"},
-		"not granted":         {file(".cursor/mcp.json"), FaultGrant, "seer plugin grant expose-poser"},
+		"not granted":         {file(".cursor/mcp.json"), FaultGrant, "grant it to the plugin"},
 		"only the folder":     {file(".claude/skills"), FaultSurface, "`file .claude/skills`"},
 		"others' connection":  {connection("other.connection.json"), FaultSurface, "is a connection file"},
 		"connection as text":  {file("tools.connection.json"), FaultSurface, "is a connection file"},

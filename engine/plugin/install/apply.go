@@ -6,13 +6,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Consent is the user's yes.
 type Consent struct {
 	Hash string   // the permission hash of the plan; "" = no yes
 	Only []string // grants only these of its permissions; nil = all
-	By   string   // who said it and how, for people: "you", "--grant"
+	By   string   // who said it and how, for people
 }
 
 // Result is what an installation came to.
@@ -34,7 +35,15 @@ func (e *GrantError) Error() string {
 	if e.Given != "" {
 		return fmt.Sprintf("the grant %s is not of what %s %s asks for, which is %s; nothing was installed", e.Given, e.Plan.ID, e.Plan.Version, e.Plan.Hash)
 	}
-	return fmt.Sprintf("%s %s needs a grant, and nothing was installed; `--grant %s` says yes to exactly the permissions that were shown", e.Plan.ID, e.Plan.Version, e.Plan.Hash)
+	return fmt.Sprintf("%s %s needs a grant, and nothing was installed; confirm the permissions that were shown, whose hash is %s", e.Plan.ID, e.Plan.Version, e.Plan.Hash)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *GrantError) Remedy() []remedy.Remedy {
+	if e.Given != "" {
+		return nil
+	}
+	return []remedy.Remedy{{Action: remedy.ConfirmGrant, Plugin: e.Plan.ID, Hash: e.Plan.Hash}}
 }
 
 // Apply makes a plan hold. It stores the bundle, then decides in one step (grant, signer,
@@ -85,7 +94,7 @@ func (p *Plan) adoption(c Consent) (store.Adoption, error) {
 		if c.Only != nil {
 			g.Lines = access.Make(c.Only...)
 			if other := g.Lines.Without(p.Access); len(other) > 0 {
-				return a, fmt.Errorf("%s %s does not ask for %q; --only names lines as they are shown", p.ID, p.Version, other[0])
+				return a, fmt.Errorf("%s %s does not ask for %q; name lines as they are shown", p.ID, p.Version, other[0])
 			}
 		}
 		a.Grant = &g

@@ -103,7 +103,7 @@ func (p *Plan) report() {
 		p.warn("its conformance report is about another build, and is not shown")
 		return
 	case r.Kit < sdktest.KitVersion:
-		p.warn("its conformance report was made by an older kit (%d; this seer has %d)", r.Kit, sdktest.KitVersion)
+		p.warn("its conformance report was made by an older kit (%d; this program has %d)", r.Kit, sdktest.KitVersion)
 	}
 	if !r.OK() {
 		p.warn("by its own conformance report it failed %d of %d checks", r.Count(sdktest.Failed), len(r.Results))

@@ -43,7 +43,7 @@ func TestAChangeOfSignerStops(t *testing.T) {
 	w.apply(p, Consent{Hash: p.Hash})
 	var changed *store.SignerError
 	for name, b := range map[string]bundle.Bundle{"another": signed(t, tiny(t, "1.1.0", "/m"), other), "none": tiny(t, "1.1.0", "/m")} {
-		err := w.refuse(ref, b, p.Signer.Fingerprint, "Ask its author first", "seer plugin repin provider-tiny")
+		err := w.refuse(ref, b, p.Signer.Fingerprint, "Ask its author first", "accept the change")
 		if !errors.As(err, &changed) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/seer-engine/seer/engine/ociclient"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/internal/httpretry"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -31,14 +32,14 @@ func (s session) explain(ctx context.Context, err error) error {
 	case errors.Is(err, errdef.ErrNotFound):
 		return s.missing(ctx)
 	case errors.Is(err, http.ErrSchemeMismatch) && httpretry.Loopback(ociclient.Hostname(s.repo.Reference)):
-		return s.fail(sdk.Invalid, "this registry speaks plain HTTP; say --plain-http")
+		return remedy.For(s.fail(sdk.Invalid, "this registry speaks plain HTTP; allow plain HTTP for it"), allowPlain)
 	case errors.As(err, &answer):
 		return s.answered(ctx, answer)
 	}
 	var dial *net.OpError
-	todo := ""
+	todo, remedies := "", []remedy.Remedy(nil)
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		todo = s.unreachable()
+		todo, remedies = s.unreachable()
 	}
 	err = httpretry.Failure(ctx, err)
 	var coded *sdk.Error
@@ -47,16 +48,18 @@ func (s session) explain(ctx context.Context, err error) error {
 	}
 	e := s.fail(coded.Code, "%s%s", plain(err), todo)
 	e.Seconds = coded.Seconds
-	return e
+	return remedy.For(e, remedies...)
 }
 
+var allowPlain = remedy.Remedy{Action: remedy.AllowPlainHTTP}
+
 // unreachable says what to look at when nobody answers.
-func (s session) unreachable() string {
+func (s session) unreachable() (string, []remedy.Remedy) {
 	text := fmt.Sprintf(". Is the registry running, and is %s its address?", s.repo.Reference.Registry)
 	if !s.repo.PlainHTTP && httpretry.Loopback(ociclient.Hostname(s.repo.Reference)) {
-		text += " One on this computer that speaks plain HTTP needs --plain-http"
+		return text + " One on this computer may speak plain HTTP, which must be allowed for it", []remedy.Remedy{allowPlain}
 	}
-	return text
+	return text, nil
 }
 
 func (s session) answered(ctx context.Context, answer *errcode.ErrorResponse) error {

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Plugins lists the installed plugins without running their code. The errors are
@@ -60,9 +62,9 @@ func (r *Registry) pluginAccess(ctx context.Context, p host.Plugin) (host.Grant,
 	}
 	switch {
 	case builtin:
-		return g, fmt.Errorf("is not the file that came with this seer, which has the digest %s; install seer again, or see `seer plugin grant %s`", known, id)
+		return g, remedy.For(fmt.Errorf("is not the file that came with this program, which has the digest %s; install this program again, or grant it to the plugin", known), grant(id))
 	case len(r.o.BuiltinPlugins) == 0:
-		return g, fmt.Errorf("asks for access that nobody has granted, and this seer does not know the plugins beside it: build both with `make`, or see `seer plugin grant %s`", id)
+		return g, remedy.For(errors.New("asks for access that nobody has granted, and this program does not know the plugins beside it: build both with `make`, or grant it to the plugin"), grant(id))
 	}
 	return g, err
 }
@@ -84,3 +86,5 @@ func (r *Registry) Announce(ctx context.Context, providers []string, report prog
 		}
 	}
 }
+
+func grant(id string) remedy.Remedy { return remedy.Remedy{Action: remedy.GrantPlugin, Plugin: id} }

@@ -29,7 +29,7 @@ func TestBuiltinPlugins(t *testing.T) {
 	}{
 		"known":              {map[string]string{"provider-tiny": "sha256:1"}, p, nobody, "built in", ""},
 		"known elsewhere":    {map[string]string{"provider-tiny": "sha256:1"}, away, nobody, "built in", ""},
-		"changed":            {map[string]string{"provider-tiny": "sha256:2"}, p, nobody, "", "is not the file that came with this seer, which has the digest sha256:2"},
+		"changed":            {map[string]string{"provider-tiny": "sha256:2"}, p, nobody, "", "is not the file that came with this program, which has the digest sha256:2"},
 		"of another id":      {map[string]string{"provider-other": "sha256:1"}, p, nobody, "", host.ErrNotGranted.Error()},
 		"a plain build":      {nil, p, nobody, "", "build both with `make`"},
 		"elsewhere":          {nil, away, nobody, "", host.ErrNotGranted.Error()},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/pack"
 )
@@ -94,7 +95,8 @@ func open(o BuildOptions) (project, error) {
 	file := filepath.Join(o.Dir, pack.ManifestFile)
 	p.text, err = os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return p, fmt.Errorf("%s is no plugin's folder: there is no %s in it; `seer plugin new` makes one", abs(o.Dir), pack.ManifestFile)
+		return p, remedy.For(fmt.Errorf("%s is no plugin's folder: there is no %s in it; make a new plugin, or name the folder of one", abs(o.Dir), pack.ManifestFile),
+			remedy.Remedy{Action: remedy.NewPlugin})
 	}
 	if err != nil {
 		return p, err
@@ -109,7 +111,7 @@ func open(o BuildOptions) (project, error) {
 		p.Out = filepath.Join(p.Dir, outFolder)
 		// Of a folder that somebody sent, it could lead to where plugins are found.
 		if info, err := os.Lstat(p.Out); err == nil && !info.IsDir() {
-			return p, fmt.Errorf("%s is a link or a file; remove it, or say with --out where the plugin goes", p.Out)
+			return p, remedy.For(fmt.Errorf("%s is a link or a file; remove it, or say where else the plugin goes", p.Out), remedy.Remedy{Action: remedy.ChooseOutput})
 		}
 	}
 	if p.Out, err = filepath.Abs(p.Out); err != nil {

@@ -143,7 +143,7 @@ func TestBuildSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	for name, dir := range map[string]string{"no plugin": t.TempDir(), "nowhere": "/nonexistent"} {
-		if _, _, err := build(t, dir); err == nil || !strings.Contains(err.Error(), "seer plugin new") {
+		if _, _, err := build(t, dir); err == nil || !strings.Contains(err.Error(), "make a new plugin") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // write puts everything into a hidden folder first, whose content then moves to dir:
@@ -100,7 +102,10 @@ func vacant(dir string) (bool, error) {
 type notEmpty string
 
 func (e notEmpty) Error() string {
-	return string(e) + " is not empty; say where the new plugin goes with --dir"
+	return string(e) + " is not empty; say where else the new plugin goes"
 }
+
+// Remedy implements [remedy.Carrier].
+func (e notEmpty) Remedy() []remedy.Remedy { return []remedy.Remedy{{Action: remedy.ChooseFolder}} }
 
 func (e notEmpty) Is(target error) bool { return target == fs.ErrExist }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -32,11 +33,11 @@ func VerifyIn(namespace string, statement, armored []byte) (Signer, error) {
 		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is of a key that cannot be relied on: %v", err)
 	}
 	if sig.Namespace != namespace {
-		how := "ssh-keygen -Y sign -n " + namespace
+		err := sdk.Errorf(sdk.Unauthorized, "the signature is for %.60q, not for %s; sign with ssh-keygen -Y sign -n %s", sig.Namespace, signed(namespace), namespace)
 		if namespace == Namespace {
-			how = "`seer plugin sign`, or " + how
+			return Signer{}, remedy.For(err, remedy.Remedy{Action: remedy.SignPlugin})
 		}
-		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature is for %.60q, not for %s; sign with %s", sig.Namespace, signed(namespace), how)
+		return Signer{}, err
 	}
 	if err := sshsig.Verify(bytes.NewReader(statement), sig, sig.PublicKey, sig.HashAlgorithm, namespace); err != nil {
 		return Signer{}, sdk.Errorf(sdk.Unauthorized, "the signature by %s is wrong: this is not what was signed", signer.Fingerprint)

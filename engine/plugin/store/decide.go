@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // Decide is a [host.Options].Access: what the user has granted a plugin, within the
@@ -71,7 +72,12 @@ type MoreError struct {
 }
 
 func (e *MoreError) Error() string {
-	return fmt.Sprintf("this build asks for more than was granted to the folder %s:\n  %s\nif that is right, `seer plugin grant --folder %[1]s`", e.Dir, strings.Join(e.Lines, "\n  "))
+	return fmt.Sprintf("this build asks for more than was granted to the folder %s:\n  %s\nif that is right, grant it to the folder", e.Dir, strings.Join(e.Lines, "\n  "))
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *MoreError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.GrantFolder, Folder: e.Dir}}
 }
 
 func by(who, day string) string {
@@ -94,7 +100,7 @@ func (s *Store) untouched(p host.Plugin) error {
 		return err
 	}
 	if in.Wasm != p.Digest || in.ID != p.Manifest.ID {
-		return fmt.Errorf("the stored plugin %s %s in %s was changed; %s", in.ID, in.Version, dir, again)
+		return again("the stored plugin %s %s in %s was changed", in.ID, in.Version, dir)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestFolderGrantOutlivesARebuild(t *testing.T) {
 	}
 	build(t, dir, tiny(t, "1.0.2", "/m", "/n"))
 	_, err := h.Provider(ctx, "tiny")
-	wantError(t, err, "asks for more", getN, "seer plugin grant --folder "+dir)
+	wantError(t, err, "asks for more", getN, "grant it to the folder")
 	if strings.Contains(err.Error(), getM) {
 		t.Errorf("it tells of what is granted: %v", err)
 	}

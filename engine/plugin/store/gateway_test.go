@@ -51,7 +51,7 @@ func TestAuditOfRealRequests(t *testing.T) {
 	if err != nil || len(got.Used) != 1 || got.Used[0].Permission != getM || len(got.Never) != 1 || got.Never[0] != getN {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if len(got.Refused) != 2 || !strings.Contains(got.Refused[1].Why, "seer plugin grant") || got.Refused[1].Request != "GET https://api.tiny.example/n" {
+	if len(got.Refused) != 2 || !strings.Contains(got.Refused[1].Why, "grant it to the plugin") || got.Refused[1].Request != "GET https://api.tiny.example/n" {
 		t.Errorf("refused: %+v", got.Refused)
 	}
 	text, err := os.ReadFile(filepath.Join(w.auditOf(in.ID), "000001.jsonl"))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -73,7 +74,8 @@ func (s *Store) read() (*ledger, error) {
 	}
 	l, err := parseLedger(data)
 	if err != nil {
-		return nil, fmt.Errorf("the grants of plugins cannot be read: %s:%w; repair the file, or remove it and grant again with `seer plugin grant ID`", path, err)
+		return nil, remedy.For(fmt.Errorf("the grants of plugins cannot be read: %s:%w; repair the file, or remove it and grant again", path, err),
+			remedy.Remedy{Action: remedy.GrantPlugin})
 	}
 	return l, nil
 }
@@ -118,7 +120,7 @@ func parseLedger(data []byte) (*ledger, error) {
 		return nil, fmt.Errorf("%d: there is more after the end", lineOf(data, dec.InputOffset(), nil))
 	}
 	if l.Version != ledgerVersion {
-		return nil, fmt.Errorf("1: it has version %d, and this seer knows version %d", l.Version, ledgerVersion)
+		return nil, fmt.Errorf("1: it has version %d, and this program knows version %d", l.Version, ledgerVersion)
 	}
 	if err := l.check(); err != nil {
 		return nil, fmt.Errorf("1: %w", err)

@@ -97,7 +97,7 @@ func TestSigners(t *testing.T) {
 			t.Errorf("%q: %v", step.signer, err)
 		}
 	}
-	wantError(t, adopt(fingerprintB), fingerprintA, fingerprintB, "seer plugin repin provider-tiny")
+	wantError(t, adopt(fingerprintB), fingerprintA, fingerprintB, "accept the change")
 	wantError(t, adopt(""), "not signed")
 	if err := w.Adopt(ctx, Adoption{ID: in.ID, Digest: in.Digest, Unlooked: true}); err != nil {
 		t.Error(err)

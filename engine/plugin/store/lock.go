@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -73,13 +74,13 @@ func parseLock(file string, data []byte) (*Lock, error) {
 	var root *yaml.Node
 	if l.doc, root = d.root(data); root == nil {
 		if len(d.errs) == 0 {
-			d.at(1, "empty; a lock begins with `version: %d`. `seer plugin install REF` writes one", lockVersion)
+			d.at(1, "empty; a lock begins with `version: %d`; install a plugin to have it written", lockVersion)
 		}
-		return nil, d.err()
+		return nil, remedy.For(d.err(), remedy.Remedy{Action: remedy.InstallPlugin})
 	}
 	// A file of another version may have other keys: the version is the mistake to tell.
 	if v := value(root, "version"); v == nil || v.Kind != yaml.ScalarNode || v.Value != strconv.Itoa(lockVersion) {
-		d.at(root.Line, "it is not of version %d, which is the one that this seer knows; use a newer seer, or remove the file and install the plugins again", lockVersion)
+		d.at(root.Line, "it is not of version %d, the only one that this program knows; use a newer version of it, or remove the file and install the plugins again", lockVersion)
 		return nil, d.err()
 	}
 	f := d.fields(root, "seer.lock", []string{"version", "plugins"})

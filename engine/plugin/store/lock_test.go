@@ -102,7 +102,7 @@ func TestLockMistakesHaveAPlace(t *testing.T) {
 	for text, wants := range map[string][]string{
 		"":                                                  {"seer.lock:1: empty"},
 		"x":                                                 {"seer.lock:1: not a mapping"},
-		change("version: 1\n", "version: 2\n"):              {"seer.lock:2: it is not of version 1", "newer seer"},
+		change("version: 1\n", "version: 2\n"):              {"seer.lock:2: it is not of version 1", "newer version"},
 		change("version: 1\n", ""):                          {"not of version 1"},
 		change("plugins:", "plugin:"):                       {"seer.lock:3: seer.lock: \"plugin\" is not a key"},
 		change("provider-tiny:", "../x:"):                   {"seer.lock:6: plugins: \"../x\" is not the id"},
@@ -175,7 +175,7 @@ func TestUseGivesExactlyWhatIsLocked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.Use(&Lock{Dir: "/project", Plugins: map[string]Locked{wrong.id: wrong.p, "expose-zero": {Digest: "sha256:" + strings.Repeat("2", 64)}}})
-			wantError(t, err, "/project/seer.lock", wrong.want, "expose-zero", "`seer plugin install`")
+			wantError(t, err, "/project/seer.lock", wrong.want, "expose-zero", "install what it names")
 			var all *LockError
 			if !errors.As(err, &all) || len(all.Problems) != 2 {
 				t.Error(err)

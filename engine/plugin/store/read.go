@@ -14,15 +14,24 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
-const again = "install it again: `seer plugin install`"
+// again is an error that ends with what to do: install it again.
+func again(format string, args ...any) error {
+	return remedy.For(fmt.Errorf(format+"; install it again", args...), remedy.Remedy{Action: remedy.InstallPlugin})
+}
 
 // NotStoredError says that a bundle is not in the store.
 type NotStoredError struct{ Digest string }
 
 func (e *NotStoredError) Error() string {
-	return fmt.Sprintf("no plugin with the digest %s is in the store; `seer plugin install REF` fetches it", e.Digest)
+	return fmt.Sprintf("no plugin with the digest %s is in the store; install it", e.Digest)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *NotStoredError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.InstallPlugin}}
 }
 
 // Stored is a bundle with what is known about it.
@@ -48,12 +57,12 @@ func (s *Store) Get(digest string) (Stored, error) {
 			continue
 		}
 		if err != nil {
-			return Stored{}, fmt.Errorf("the stored plugin %s %s is incomplete: %w; %s", in.ID, in.Version, err, again)
+			return Stored{}, again("the stored plugin %s %s is incomplete: %w", in.ID, in.Version, err)
 		}
 		*part.into = data
 	}
 	if got := b.Digest(); got != digest {
-		return Stored{}, fmt.Errorf("the stored plugin %s %s in %s was changed: its digest is %s; %s", in.ID, in.Version, in.Dir, got, again)
+		return Stored{}, again("the stored plugin %s %s in %s was changed: its digest is %s", in.ID, in.Version, in.Dir, got)
 	}
 	return Stored{in, b}, nil
 }
@@ -78,15 +87,15 @@ func (s *Store) lookup(name string) (Installed, error) {
 	}
 	var in Installed
 	if err := json.Unmarshal(data, &in); err != nil || !idPattern.MatchString(in.ID) {
-		return Installed{}, fmt.Errorf("%s cannot be read; %s", filepath.Join(dir, recordFile), again)
+		return Installed{}, again("%s cannot be read", filepath.Join(dir, recordFile))
 	}
 	in.Dir = dir
 	manifest, err := os.ReadFile(filepath.Join(dir, in.ID+".yaml"))
 	if err != nil {
-		return Installed{}, fmt.Errorf("the stored plugin %s %s is incomplete: %w; %s", in.ID, in.Version, err, again)
+		return Installed{}, again("the stored plugin %s %s is incomplete: %w", in.ID, in.Version, err)
 	}
 	if sum([]byte(in.statement(manifest))) != digest || in.Digest != digest {
-		return Installed{}, fmt.Errorf("the stored plugin %s %s in %s was changed; %s", in.ID, in.Version, dir, again)
+		return Installed{}, again("the stored plugin %s %s in %s was changed", in.ID, in.Version, dir)
 	}
 	if in.Manifest, err = host.CheckManifest(filepath.Join(dir, in.ID+".yaml"), manifest); err != nil {
 		return Installed{}, err // stored by a program that knew other manifests

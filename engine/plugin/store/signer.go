@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 var fingerprintPattern = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
@@ -15,11 +17,16 @@ type SignerError struct {
 }
 
 func (e *SignerError) Error() string {
-	got, repin := "this one is not signed", "seer plugin repin "+e.ID
+	got := "this one is not signed"
 	if e.Got != "" {
-		got, repin = "this one is by "+e.Got, repin+" --signer "+e.Got
+		got = "this one is by " + e.Got
 	}
-	return fmt.Sprintf("%s was signed by %s, and %s. Ask its author first, in another way than the one by which this came; if it is right, `%s`, and install it again", e.ID, e.Known, got, repin)
+	return fmt.Sprintf("%s was signed by %s, and %s. Ask its author first, in another way than the one by which this came; if it is right, accept the change, and install it again", e.ID, e.Known, got)
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *SignerError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.AcceptSigner, Plugin: e.ID, Signer: e.Got}}
 }
 
 func signerChanged(id, known, got string) error { return &SignerError{id, known, got} }

@@ -25,7 +25,7 @@ func TestStoredPluginIsFoundByAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := w.host().Provider(ctx, "tiny")
-	wantError(t, err, "seer plugin grant provider-tiny")
+	wantError(t, err, "grant it to the plugin")
 	w.grant(in)
 	if _, err := w.host().Provider(ctx, "tiny"); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	dirs, err := w.Dirs()
-	wantError(t, err, "provider-tiny", "seer plugin install")
+	wantError(t, err, "provider-tiny", "install it")
 	if !slices.Equal(dirs, []string{two.Dir}) {
 		t.Error(dirs)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/engine/remedy"
 )
 
 // LockError says which plugins of a lock are not there as it says.
@@ -16,11 +18,19 @@ type LockError struct {
 }
 
 func (e *LockError) Error() string {
-	dir := e.Dir
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
+	return fmt.Sprintf("%s names plugins that are not there as it says:\n  %s\ninstall what it names", filepath.Join(e.folder(), LockFile), strings.Join(e.Problems, "\n  "))
+}
+
+func (e *LockError) folder() string {
+	if abs, err := filepath.Abs(e.Dir); err == nil {
+		return abs
 	}
-	return fmt.Sprintf("%s names plugins that are not there as it says:\n  %s\n`seer plugin install` in %s installs them", filepath.Join(dir, LockFile), strings.Join(e.Problems, "\n  "), dir)
+	return e.Dir
+}
+
+// Remedy implements [remedy.Carrier].
+func (e *LockError) Remedy() []remedy.Remedy {
+	return []remedy.Remedy{{Action: remedy.InstallLocked, Folder: e.folder()}}
 }
 
 // Use gives the folders of exactly the plugins that a lock names, for a host to search.

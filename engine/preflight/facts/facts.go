@@ -22,6 +22,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/sdk"
@@ -66,7 +67,9 @@ func (c *Collector) CheckDebug(exp *experiment.Experiment, report *preflight.Rep
 		}
 	}
 	if err != nil {
-		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *exp.Errorf("sandbox.debug", err.Error(), "")})
+		finding := exp.Errorf("sandbox.debug", err.Error(), "")
+		finding.Remedies = remedy.Of(err)
+		report.Findings = append(report.Findings, preflight.Finding{Severity: preflight.SeverityError, Error: *finding})
 	}
 }
 

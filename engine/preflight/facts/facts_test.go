@@ -60,7 +60,7 @@ func TestDebugWithoutVSCodeIsFound(t *testing.T) {
 		c.CheckDebug(exp, &report)
 		return fmt.Sprint(report.Err())
 	}
-	const want = "e.yaml:2: sandbox.debug: debug needs code-server, which is not on this computer; run: seer doctor --fix"
+	const want = "e.yaml:2: sandbox.debug: debug needs code-server, which is not on this computer; install it"
 	if got := found(sdk.FeatureHostMounts); !strings.HasPrefix(got, want) {
 		t.Errorf("got %s", got)
 	}

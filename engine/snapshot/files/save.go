@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
 )
@@ -84,7 +85,8 @@ func Save(ctx context.Context, store *snapshot.Store, sandbox *client.Client, me
 	saved, err := store.Save(ctx, meta, sources)
 	thawed := frozen.Thaw(context.WithoutCancel(ctx))
 	if err == nil && protocol.CodeOf(thawed) == protocol.Conflict {
-		err = errors.Join(fmt.Errorf("saving took longer than the %s that a sandbox may stand still; save it when less has changed, or with --live", protocol.FreezeLimit), store.Remove(ctx, saved.Name))
+		err = errors.Join(remedy.For(fmt.Errorf("saving took longer than the %s that a sandbox may stand still; save it when less has changed, or while it runs", protocol.FreezeLimit),
+			remedy.Remedy{Action: remedy.SaveLive}), store.Remove(ctx, saved.Name))
 	}
 	return saved, err
 }

@@ -9,15 +9,17 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/trust"
 )
 
 // errorJSON is an error under --json.
 type errorJSON struct {
-	Kind     string `json:"kind"`
-	Message  string `json:"message"`
-	ExitCode int    `json:"exit_code"`
-	Details  any    `json:"details,omitempty"` // config: the mistakes; call, service: the remote error; untrusted: the effects
+	Kind     string   `json:"kind"`
+	Message  string   `json:"message"`
+	Hints    []string `json:"hints,omitempty"` // commands and flags
+	ExitCode int      `json:"exit_code"`
+	Details  any      `json:"details,omitempty"` // config: the mistakes; call, service: the remote error; untrusted: the effects
 }
 
 // Report tells the user why the program failed, on stderr.
@@ -26,7 +28,7 @@ func (a *App) Report(err error, code int) {
 		return
 	}
 	if a.JSON {
-		shown := errorJSON{Kind: kindText(err), Message: summary(err), ExitCode: code, Details: details(err)}
+		shown := errorJSON{Kind: kindText(err), Message: asTyped(summary(err)), Hints: Hints(remedy.Of(err)), ExitCode: code, Details: details(err)}
 		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
@@ -45,20 +47,20 @@ func kindText(err error) string {
 }
 
 // message is the error as a person should read it: one sentence, then the list of
-// mistakes or the user's own traceback where there is one.
+// mistakes or the user's own traceback where there is one, then the hints.
 func message(err error) string {
 	var mistakes experiment.Errors
 	if errors.As(err, &mistakes) && len(mistakes) > 1 {
-		return fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), mistakes.Error())
+		return withHints(fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), asTyped(mistakes.Error())), err)
 	}
-	text := strings.TrimRight(err.Error(), "\n") + trustHint(err)
+	text := strings.TrimRight(asTyped(err.Error()), "\n") + trustHint(err)
 	var call *protocol.CallError
 	if errors.As(err, &call) {
 		if traceback := strings.TrimRight(call.Traceback, "\n"); !strings.Contains(text, traceback) {
 			text += "\n" + traceback
 		}
 	}
-	return text
+	return withHints(text, err)
 }
 
 // summary is the error without what [details] has.

@@ -56,7 +56,7 @@ is used: seer plan also asks the providers and the repositories.`,
 func (a app) checked(file string, warnings []preflight.Finding) error {
 	lines := []string{}
 	for _, w := range warnings {
-		lines = append(lines, w.Error.Error())
+		lines = append(lines, cli.Text(&w.Error))
 	}
 	return a.Print(map[string]any{"ok": true, "file": file, "warnings": lines}, func(w io.Writer) error {
 		for _, line := range lines {

@@ -70,6 +70,9 @@ func doctorText(w io.Writer, findings []engine.Finding) error {
 		}
 		if !f.OK && f.Fix != "" {
 			fmt.Fprintf(w, "    %-22s %s\n", "", f.Fix)
+			for _, hint := range cli.Hints(f.Remedies) {
+				fmt.Fprintf(w, "    %-22s hint: %s\n", "", hint)
+			}
 		}
 	}
 	return nil

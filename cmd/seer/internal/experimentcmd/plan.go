@@ -42,6 +42,11 @@ func NewPlan(base *cli.App) *cobra.Command {
 						return err
 					}
 				}
+				for _, hint := range cli.Hints(p.Remedies) {
+					if _, err := fmt.Fprintf(w, "%-11s %s\n", "hint", hint); err != nil {
+						return err
+					}
+				}
 				return nil
 			})
 		},

@@ -86,15 +86,15 @@ func (d *development) built(ctx context.Context, built scaffold.Result, err erro
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		one = attempt{Error: err.Error()}
-		ui.Note("error", err.Error())
+		one = attempt{Error: cli.Text(err)}
+		ui.Note("error", cli.Text(err))
 		return
 	}
 	ui.Tell("%s built %s %s: %s in %s, in %s", term.Clock(time.Now()), built.Manifest.ID, built.Manifest.Version, term.BinarySize(built.Size),
 		built.Took.Round(10*time.Millisecond), built.Wasm)
 	d.app.tellRemoved(built)
 	if err := d.grant(ctx, built.Wasm); err != nil {
-		ui.Note("warning", err.Error())
+		ui.Note("warning", cli.Text(err))
 	}
 	if !d.untested {
 		d.try(ctx, built, &one)
@@ -163,8 +163,8 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		one.Error = err.Error()
-		ui.Note("error", err.Error())
+		one.Error = cli.Text(err)
+		ui.Note("error", cli.Text(err))
 	default:
 		passed, failed := report.Count(sdktest.Passed), report.Count(sdktest.Failed)
 		one.Passed, one.Failed = &passed, &failed

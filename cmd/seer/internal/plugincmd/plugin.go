@@ -41,7 +41,7 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 			plugins, broken := e.Plugins(cmd.Context())
 			texts := []string{}
 			for _, err := range broken {
-				texts = append(texts, err.Error())
+				texts = append(texts, cli.Text(err))
 			}
 			if plugins == nil {
 				plugins = []host.Plugin{}

@@ -16,7 +16,7 @@ func (t *Terminal) Progress(e engine.Event) {
 	}
 	if t.options.JSON {
 		if !t.options.Quiet || e.Level == engine.LevelWarn {
-			_ = WriteJSON(t.Stderr(), map[string]engine.Event{"event": e}) // whoever closed stderr wants none
+			_ = WriteJSON(t.Stderr(), map[string]eventJSON{"event": {e, t.hints(e)}}) // whoever closed stderr wants none
 		}
 		return
 	}
@@ -24,6 +24,7 @@ func (t *Terminal) Progress(e engine.Event) {
 	case e.Level == engine.LevelWarn:
 		t.Note("warning", e.Message)
 	case t.options.Quiet:
+		return
 	case e.Level == engine.LevelLog && t.live != nil && !t.options.Verbose:
 		t.live.addOutput(string(e.Stage), plainLine(e.Message))
 	case e.Level == engine.LevelLog:
@@ -36,6 +37,22 @@ func (t *Terminal) Progress(e engine.Event) {
 	default:
 		fmt.Fprintf(t.Stderr(), "%s: %s\n", e.Stage, sanitize.Text(e.Message))
 	}
+	for _, hint := range t.hints(e) {
+		fmt.Fprintln(t.Stderr(), "hint:", sanitize.Text(hint))
+	}
+}
+
+// eventJSON is an event under --json.
+type eventJSON struct {
+	engine.Event
+	Hints []string `json:"hints,omitempty"`
+}
+
+func (t *Terminal) hints(e engine.Event) []string {
+	if t.options.Hints == nil {
+		return nil
+	}
+	return t.options.Hints(e)
 }
 
 // Moved shows how far the copying of the present step is, at a terminal.

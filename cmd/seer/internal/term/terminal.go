@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -41,6 +42,8 @@ type Options struct {
 	Quiet   bool // warnings and results only
 	Verbose bool // what installers print stays on the screen
 	NoColor bool
+
+	Hints func(engine.Event) []string // commands and flags that belong to an event; nil = none
 }
 
 // New speaks to these streams, in plain lines until [Terminal.Configure] is called.

@@ -40,7 +40,7 @@ func TestNotGranted(t *testing.T) {
 		t.Errorf("what is granted: %+v, %v", a, err)
 	}
 	_, err := g.http(sdk.HTTPOpen{Method: "POST", URL: base + "/v2/pods"})
-	wantCode(t, err, sdk.Unauthorized, "its manifest asks for `http POST {endpoint}=https://example.com /v2/**`, but it was not granted; see `seer plugin grant provider-cloud`")
+	wantCode(t, err, sdk.Unauthorized, "its manifest asks for `http POST {endpoint}=https://example.com /v2/**`, but it was not granted; grant it to the plugin")
 	_, err = g.http(sdk.HTTPOpen{Method: "DELETE", URL: base + "/v2/pods"})
 	wantCode(t, err, sdk.Unauthorized, "the manifest of plugin provider-cloud does not allow DELETE")
 	if len(audits) != 3 || audits[0].Permission != "http GET {endpoint}=https://example.com /v2/**" || audits[0].Refused {

@@ -173,7 +173,7 @@ func (s *search) add(d destination, allowed func() string) {
 func (s *search) result(g *Gateway, what string) (destination, error) {
 	switch {
 	case s.good() && !within(g.o.Destinations, s.to):
-		return destination{}, sdk.Errorf(sdk.Unauthorized, "plugin %s may not send to %s: the policy for plugins does not allow it (plugins.destinations; see `seer plugin policy`)", g.id, s.to)
+		return destination{}, sdk.Errorf(sdk.Unauthorized, "plugin %s may not send to %s: the policy for plugins does not allow it (plugins.destinations)", g.id, s.to)
 	case s.good():
 		return destination{origin: s.to, users: s.users, line: s.line}, nil
 	case s.asked != "":
@@ -189,7 +189,7 @@ func (s *search) result(g *Gateway, what string) (destination, error) {
 
 // notGranted says that it is the user who can help, and not the plugin's author.
 func (g *Gateway) notGranted(what, line string) error {
-	return sdk.Errorf(sdk.Unauthorized, "plugin %s may not do %s: its manifest asks for `%s`, but it was not granted; see `seer plugin grant %[1]s`", g.id, what, line)
+	return sdk.Errorf(sdk.Unauthorized, "plugin %s may not do %s: its manifest asks for `%s`, but it was not granted; grant it to the plugin", g.id, what, line)
 }
 
 // within reports whether a policy allows an origin. *.example.com is every host below
