@@ -67,10 +67,10 @@ func (s *Server) machineRequests() []route {
 		{"GET /v1/sessions", auth.AdminOnly, 0, sessions.getSessions},
 		{"PUT /v1/sessions/{id}", auth.AdminOnly, 0, sessions.putSession},
 		{"DELETE /v1/sessions/{id}", auth.AdminOnly, 0, sessions.deleteSession},
-		{"POST /v1/freeze", auth.AdminOnly, use, s.postFreeze},
-		{"POST /v1/park", auth.AdminOnly, use, s.postPark},
-		{"POST " + parking.Path, auth.NoToken, 0, s.postProof},
-		{"POST /v1/thaw", auth.AdminOnly, 0, s.postThaw},
+		{"POST /v1/freeze", auth.AdminOnly, use, s.checkpoint.PostFreeze},
+		{"POST /v1/park", auth.AdminOnly, use, s.checkpoint.PostPark},
+		{"POST " + parking.Path, auth.NoToken, 0, s.checkpoint.PostProof},
+		{"POST /v1/thaw", auth.AdminOnly, 0, s.checkpoint.PostThaw},
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) answering(r route) http.Handler {
 	answer := r.answer
 	if r.effect&change != 0 {
-		answer = s.changing(answer)
+		answer = s.checkpoint.Changing(answer)
 	}
 	if r.effect&use != 0 {
 		answer = s.used(answer)

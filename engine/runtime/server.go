@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/resumable"
 	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/callproxy"
+	"github.com/seer-engine/seer/engine/runtime/internal/checkpoint"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
@@ -76,14 +77,11 @@ type Server struct {
 	sessions   *auth.Sessions
 	guard      *auth.Guard
 	watches    watches
-	freezer    freezer
-	door       door
+	checkpoint *checkpoint.Handler
+	listener   clientListener
 	forwarder  *portforward.Forwarder // the ends of ports and of the proxy that are inside
-	parked     atomic.Bool
-	prover     atomic.Pointer[stillness] // the last
 	links      *resumable.Server
-	started    int64     // of the first runtime of the machine
-	born       time.Time // of this one
+	started    int64 // of the first runtime of the machine
 	configured atomic.Pointer[protocol.Config]
 	saving     sync.Mutex
 	over       chan struct{} // closed when the machine is to end
@@ -103,7 +101,7 @@ func New(o Options) (*Server, error) {
 	}
 	now := time.Now()
 	s := &Server{options: o, spawner: spawn.New(), life: o.Life, memory: &memory{f: o.Memory}, sessions: &auth.Sessions{},
-		started: now.Unix(), born: now, over: make(chan struct{}),
+		started: now.Unix(), over: make(chan struct{}),
 		lease: lease.New(now, o.FirstLease, o.HardEnd), forwarder: portforward.New(o.Forward, o.Logger)}
 	s.env = &environment.Env{Machine: o.Machine, DefaultPython: o.Python, Roots: o.Roots, Forward: o.Forward, Exclusive: o.Exclusive, Config: s.config}
 	s.reporter = lease.NewReporter(s.lease, o.Loader, o.Logger)
@@ -130,7 +128,7 @@ func (s *Server) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := s.settle(saved.Scratch); err != nil {
+	if err := s.openScratch(saved.Scratch); err != nil {
 		return fmt.Errorf("make the runtime's folder: %w", err)
 	}
 	if s.life == nil {
@@ -138,13 +136,7 @@ func (s *Server) prepare() error {
 			return err
 		}
 	}
-	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.freezer.write})
-	s.program = &service.Program{Files: s.options.Worker, Entry: s.options.WorkerEntry, Compiled: s.options.WorkerCompiled,
-		CompiledSHA256: s.options.WorkerCompiledSHA256, Dir: s.scratch, Log: s.options.Logger}
-	s.services = service.NewManager(service.Deps{Env: s.env, Dir: s.scratch, Sockets: s.options.Sockets, Life: s.life, Spawner: s.spawner,
-		Program: s.program, Persist: s.persist, Log: s.options.Logger})
-	s.calls = callproxy.New(s.services, s.scratch)
-	s.guard = auth.NewGuard(s.options.AdminSHA256, s.sessions, s.services.OfToken)
+	s.assemble()
 	if err := s.forwarder.Open(); err != nil {
 		return err
 	}
@@ -154,9 +146,24 @@ func (s *Server) prepare() error {
 	return s.resume(saved)
 }
 
-// settle goes on in the folder of an earlier runtime: logs, journals and the sockets
+// assemble makes the parts that need the runtime's folder, each from what it needs.
+func (s *Server) assemble() {
+	o := s.options
+	s.program = &service.Program{Files: o.Worker, Entry: o.WorkerEntry, Compiled: o.WorkerCompiled,
+		CompiledSHA256: o.WorkerCompiledSHA256, Dir: s.scratch, Log: o.Logger}
+	s.services = service.NewManager(service.Deps{Env: s.env, Dir: s.scratch, Sockets: o.Sockets, Life: s.life, Spawner: s.spawner,
+		Program: s.program, Persist: s.persist, Log: o.Logger})
+	s.calls = callproxy.New(s.services, s.scratch)
+	s.guard = auth.NewGuard(o.AdminSHA256, s.sessions, s.services.OfToken)
+	s.checkpoint = checkpoint.New(checkpoint.Deps{Env: s.env, Lease: s.lease, Reporter: s.reporter, Forwarder: s.forwarder, Listener: &s.listener,
+		Loader: o.Loader, Listen: o.Listen, Over: s.over, Log: o.Logger,
+		LimitBody: s.guard.LimitBody, Persist: s.persist, Renew: s.renew, End: s.End})
+	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.checkpoint.Write})
+}
+
+// openScratch goes on in the folder of an earlier runtime: logs, journals and the sockets
 // of workers are there.
-func (s *Server) settle(before string) error {
+func (s *Server) openScratch(before string) error {
 	if info, err := os.Stat(before); err == nil && info.IsDir() {
 		s.scratch = before
 		return nil
@@ -174,7 +181,7 @@ func (s *Server) resume(saved savedState) error {
 	s.started = saved.StartedUnix
 	s.sessions.Restore(saved.Sessions)
 	if saved.Frozen {
-		s.continueAll()
+		s.checkpoint.ContinueAll()
 	}
 	return s.services.Restore(saved.Services)
 }
@@ -187,7 +194,7 @@ func (s *Server) persist() {
 	lease := s.lease.State()
 	state := savedState{Config: *s.configured.Load(), LeaseKind: lease.Kind, LeaseEnd: lease.End,
 		LeaseIdle: lease.Idle, LastUse: lease.LastUse, StartedUnix: s.started, Scratch: s.scratch,
-		Sessions: s.sessions.All(), Frozen: s.freezer.is()}
+		Sessions: s.sessions.All(), Frozen: s.checkpoint.Frozen()}
 	state.Services = s.services.Saved()
 	if err := s.memory.save(state); err != nil {
 		s.options.Logger.Error("the state could not be remembered", "error", err)
@@ -212,11 +219,11 @@ func (s *Server) End(why string) {
 // ctx is cancelled. Then it ends every process of the machine and returns. The
 // error is nil unless l failed.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s, BaseContext: withListener, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: maxHeader,
+	srv := &http.Server{Handler: s, BaseContext: checkpoint.WithListener, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(s.options.Logger.Handler(), slog.LevelDebug)}
 	failed := make(chan error, 1)
-	s.door.srv, s.door.failed = srv, failed
-	s.door.serve(l)
+	s.listener.srv, s.listener.failed = srv, failed
+	s.listener.Serve(l)
 	go func() { _ = srv.Serve(s.links) }() // ends with the links
 	err := s.keep(ctx, failed)
 	s.endProcesses()
@@ -249,7 +256,7 @@ func (s *Server) keep(ctx context.Context, failed <-chan error) error {
 			s.processes.Tidy(s.options.Linger)
 			now := time.Now()
 			s.calls.Tidy(now)
-			if !s.parked.Load() { // asked first: its end has extended the lease by then
+			if !s.checkpoint.Quiesced() { // asked first: its end has extended the lease by then
 				s.lease.ExcuseStandstill(now, last)
 				if why := s.lease.Ended(now, s.busy()); why != "" {
 					s.End(why)

@@ -18,7 +18,7 @@ const maxUnsized = 16 << 20
 // copyUnsized reads a file that says it is empty. It may be, or one that the kernel makes
 // up while it is read, as below /proc; some of those have no end, and some are the variables
 // of a process.
-func copyUnsized(w http.ResponseWriter, f *os.File, scrub *redact.Redactor) error {
+func copyUnsized(w http.ResponseWriter, f *os.File, redactor *redact.Redactor) error {
 	_ = f.SetReadDeadline(time.Now().Add(5 * time.Second)) // where reading may wait at all
 	first := make([]byte, 64<<10)
 	n, err := io.ReadFull(f, first)
@@ -26,7 +26,7 @@ func copyUnsized(w http.ResponseWriter, f *os.File, scrub *redact.Redactor) erro
 		return err
 	}
 	w.WriteHeader(http.StatusOK)
-	out := scrub.Writer(w)
+	out := redactor.Writer(w)
 	_, err = out.Write(first[:n])
 	if err == nil {
 		if _, err = io.CopyN(out, f, maxUnsized-int64(n)); errors.Is(err, io.EOF) {

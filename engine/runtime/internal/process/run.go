@@ -79,10 +79,10 @@ func startError(cmd *exec.Cmd, err error) error {
 }
 
 // live sees the process through to its end, and starts it again where that is wanted.
-func (p *Process) live(t *Table, outputs []*os.File, scrub *redact.Redactor) {
+func (p *Process) live(t *Table, outputs []*os.File, redactor *redact.Redactor) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		began := time.Now()
-		p.run(outputs, scrub)
+		p.run(outputs, redactor)
 		if !p.spec.Restart {
 			break
 		}
@@ -98,10 +98,10 @@ func (p *Process) live(t *Table, outputs []*os.File, scrub *redact.Redactor) {
 }
 
 // run waits for the command and for its output.
-func (p *Process) run(outputs []*os.File, scrub *redact.Redactor) {
+func (p *Process) run(outputs []*os.File, redactor *redact.Redactor) {
 	var copies sync.WaitGroup
 	for i, kind := range []protocol.RecordStream{protocol.RecordStdout, protocol.RecordStderr}[:len(outputs)] {
-		w := scrub.Writer(p.spool.Stream(kind))
+		w := redactor.Writer(p.spool.Stream(kind))
 		copies.Go(func() { p.copyOutput(w, outputs[i]) })
 	}
 	if p.spec.TimeoutSeconds > 0 {

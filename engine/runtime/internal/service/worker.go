@@ -24,18 +24,18 @@ import (
 // Worker is the Python process of a service. It may have been started by a runtime
 // before this one.
 type Worker struct {
-	id      string // value of SEER_PROCESS: service/NAME/GENERATION/…
-	service string
-	dir     string // with the code and the control socket; removed at the end
-	journal string // folder
-	PID     int
-	cmd     *exec.Cmd            // nil = of an earlier runtime
-	page    atomic.Pointer[page] // nil = not told yet
-	loaded  chan controlLine     // its answers to load and reload
-	Exited  chan struct{}
-	scrub   *redact.Redactor
-	logs    *spool.Spool
-	spawner *spawn.Spawner
+	id       string // value of SEER_PROCESS: service/NAME/GENERATION/…
+	service  string
+	dir      string // with the code and the control socket; removed at the end
+	journal  string // folder
+	PID      int
+	cmd      *exec.Cmd            // nil = of an earlier runtime
+	page     atomic.Pointer[page] // nil = not told yet
+	loaded   chan controlLine     // its answers to load and reload
+	Exited   chan struct{}
+	redactor *redact.Redactor
+	logs     *spool.Spool
+	spawner  *spawn.Spawner
 
 	control sync.Mutex // guards writes to conn
 	conn    *net.UnixConn
@@ -80,7 +80,7 @@ func (t *Manager) startWorker(v *Service, generation int, spec protocol.ServiceS
 
 func (t *Manager) newWorker(v *Service, id string) *Worker {
 	return &Worker{id: id, service: v.Name, journal: t.Journal(v.Name), loaded: make(chan controlLine, 1), Exited: make(chan struct{}),
-		scrub: redact.New(t.deps.Env.Config().Secrets), logs: v.Logs, spawner: t.deps.Spawner}
+		redactor: redact.New(t.deps.Env.Config().Secrets), logs: v.Logs, spawner: t.deps.Spawner}
 }
 
 // write puts the code into a folder of its own, for a generation that comes later
@@ -172,7 +172,7 @@ func (w *Worker) take(files []*os.File) error {
 		if err != nil {
 			return err
 		}
-		go copyLog(w.scrub.Writer(w.logs.Stream(kind)), r)
+		go copyLog(w.redactor.Writer(w.logs.Stream(kind)), r)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (w *Worker) connect() error {
 func (w *Worker) readControl(conn *net.UnixConn) {
 	r := &controlReader{conn: conn}
 	for {
-		msg, files, err := r.next(w.scrub.Clean)
+		msg, files, err := r.next(w.redactor.Clean)
 		if err != nil {
 			w.reconnect(conn)
 			return

@@ -19,7 +19,7 @@ lock = threading.RLock()
 functions, calls, tokens, secrets = {}, {}, {}, []
 state = {"t": "hello", "pid": os.getpid(), "state": "new", "generation": 0}
 control = None
-heard, door = [], {"open": True}  # connections of clients; closed once another worker takes the place of this one
+heard, accepting = [], {"calls": True}  # connections of clients; closed once another worker takes the place of this one
 
 
 def live_with_the_loader():
@@ -206,7 +206,7 @@ def serve(conn, owner, everybody):
             elif kind == "ack":
                 drop(header["id"])
     except (EOFError, OSError):
-        if conn in heard and not door["open"]:
+        if conn in heard and not accepting["calls"]:
             return  # it has only been told that nothing more is heard
         for call in mine:
             call.fail("cancelled", "nobody waits")
@@ -274,7 +274,7 @@ def talk():
             elif line["t"] == "conn":
                 sock = socket.socket(fileno=fds.pop(0))
                 if not line.get("runtime"):
-                    if not door["open"]:
+                    if not accepting["calls"]:
                         sock.close()
                         continue
                     heard.append(sock)
@@ -282,12 +282,12 @@ def talk():
                     sock.sendall(line["hello"].encode())
                 threading.Thread(target=serve, args=(sock, line.get("token"), line.get("runtime")), daemon=True).start()
             elif line["t"] == "leaving":
-                door["open"] = False
+                accepting["calls"] = False
                 for sock in heard:
                     with contextlib.suppress(OSError):
                         sock.shutdown(socket.SHUT_RD)
             elif line["t"] == "staying":
-                door["open"] = True
+                accepting["calls"] = True
                 heard.clear()
             elif line["t"] == "stop":
                 while page[0] > page[1]:

@@ -1,13 +1,11 @@
-package runtime
+package checkpoint
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
 )
 
 // freezePatience is how long requests that change files may take to end.
@@ -115,20 +113,8 @@ func (f *freezer) end() bool {
 	return true
 }
 
-func (f *freezer) is() bool {
+func (f *freezer) frozen() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.thawed != nil
-}
-
-// changing has a request that changes files wait while the machine is frozen.
-func (s *Server) changing(h httpx.Handler) httpx.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		leave, err := s.freezer.write(r.Context())
-		if err != nil {
-			return err
-		}
-		defer leave()
-		return h(w, r)
-	}
 }

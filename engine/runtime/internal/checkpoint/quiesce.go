@@ -1,4 +1,4 @@
-package runtime
+package checkpoint
 
 import (
 	"encoding/json"
@@ -18,32 +18,32 @@ import (
 )
 
 var (
-	parkID  = regexp.MustCompile(`^[0-9a-f]{32}$`)
-	parkKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	validID  = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	validKey = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // settleTime is how long nothing else moves after the socket was made again, so that
 // whoever looks for it can tell it from one that somebody else has made.
 const settleTime = 3 * time.Second
 
-// orphanCopy is how long a copy waits to be told who it is.
-const orphanCopy = time.Minute
+// unclaimedCopy is how long a copy waits to be told who it is.
+const unclaimedCopy = time.Minute
 
-// parkTick is how often a parked machine looks for what it is told.
-const parkTick = 10 * time.Millisecond
+// quiesceTick is how often a parked machine looks for what it is told.
+const quiesceTick = 10 * time.Millisecond
 
-// oneParking is a machine whose processes stand still to be saved.
-type oneParking struct {
-	*stillness
-	thawed <-chan struct{}
-	since  time.Time
-	until  time.Time
-	asker  asker
+// quiescence is a machine whose processes stand still to be saved.
+type quiescence struct {
+	*standstill
+	thawed    <-chan struct{}
+	since     time.Time
+	until     time.Time
+	requester requester
 }
 
-// asker is whoever had the machine parked, seen by a file that it touches. Looks are
+// requester is whoever had the machine parked, seen by a file that it touches. Looks are
 // counted, not time: that goes on while the machine itself does not run.
-type asker struct {
+type requester struct {
 	file    string
 	touched time.Time
 	looks   int // since it was touched
@@ -51,7 +51,7 @@ type asker struct {
 }
 
 // gone is asked at every tick.
-func (a *asker) gone() bool {
+func (a *requester) gone() bool {
 	if a.limit == 0 {
 		return false
 	}
@@ -62,150 +62,154 @@ func (a *asker) gone() bool {
 	return a.looks > a.limit
 }
 
-// postPark has the machine stand still, answers, and then lets go of everything that
+// PostPark has the machine stand still, answers, and then lets go of everything that
 // leads out of the machine.
-func (s *Server) postPark(w http.ResponseWriter, r *http.Request) error {
+func (c *Handler) PostPark(w http.ResponseWriter, r *http.Request) error {
 	var req protocol.ParkRequest
 	if err := httpx.ReadJSON(r, &req); err != nil {
 		return err
 	}
-	if !parkID.MatchString(req.ID) {
+	if !validID.MatchString(req.ID) {
 		return protocol.Errorf(protocol.Invalid, "the id of a parking is 32 hex digits")
 	}
-	if !parkKey.MatchString(req.Key) {
+	if !validKey.MatchString(req.Key) {
 		return protocol.Errorf(protocol.Invalid, "the key of a parking is 64 hex digits")
 	}
-	path, ok := strings.CutPrefix(s.options.Listen, "unix:")
+	path, ok := strings.CutPrefix(c.deps.Listen, "unix:")
 	if !ok {
 		return protocol.Errorf(protocol.Unsupported, "this machine does not listen on a Unix socket, so it cannot be parked")
 	}
-	p := &oneParking{stillness: newStillness(s, req.ID, req.Key, path)}
+	p := &quiescence{standstill: newStandstill(c, req.ID, req.Key, path)}
 	var err error
-	if p.thawed, err = s.freezer.begin(r.Context()); err != nil {
+	if p.thawed, err = c.freezer.begin(r.Context()); err != nil {
 		return err
 	}
-	s.persist()
+	c.deps.Persist()
 	p.since = time.Now()
-	s.parked.Store(true) // no lease ends meanwhile: nobody could extend it
+	c.quiesced.Store(true) // no lease ends meanwhile: nobody could extend it
 	answer, err := p.begin()
 	if err != nil {
-		p.goOn()
+		p.resume()
 		return err
 	}
-	s.syncDisks()
-	p.until = time.Now().Add(min(orDefault(httpx.Seconds(req.Seconds), protocol.ParkLimit), protocol.ParkLimit))
-	p.asker = asker{file: p.file("here"), limit: int(httpx.Seconds(req.AskerSeconds) / parkTick)}
+	c.syncDisks()
+	limit := protocol.ParkLimit
+	if wanted := httpx.Seconds(req.Seconds); wanted > 0 {
+		limit = min(wanted, limit)
+	}
+	p.until = time.Now().Add(limit)
+	p.requester = requester{file: p.file("here"), limit: int(httpx.Seconds(req.AskerSeconds) / quiesceTick)}
 	w.Header().Set("Connection", "close")
 	err = httpx.WriteJSON(w, http.StatusOK, answer)
 	_ = http.NewResponseController(w).Flush()
-	go p.stay()
+	go p.run()
 	return err
 }
 
-// goOn has the processes go on.
-func (p *oneParking) goOn() {
-	p.s.freezer.end()
-	if p.s.parked.Load() {
+// resume has the processes go on.
+func (p *quiescence) resume() {
+	p.c.freezer.end()
+	if p.c.quiesced.Load() {
 		now := time.Now()
-		p.s.lease.Extend(now, now.Sub(p.since))
-		p.s.parked.Store(false) // not before: the lease is judged from here on
+		p.c.deps.Lease.Extend(now, now.Sub(p.since))
+		p.c.quiesced.Store(false) // not before: the lease is judged from here on
 	}
 	p.end()
-	p.s.freezer.release()
-	p.s.persist()
+	p.c.freezer.release()
+	p.c.deps.Persist()
 }
 
-// stay is the whole time of standing still.
-func (p *oneParking) stay() {
-	defer p.goOn()
-	log := p.s.options.Logger
-	if !p.expected() {
+// run is the whole time of standing still.
+func (p *quiescence) run() {
+	defer p.resume()
+	log := p.c.deps.Log
+	if !p.awaitRequester() {
 		log.Warn("whoever had the machine parked is gone; it goes on")
 		return
 	}
-	if err := p.leave(); err != nil {
+	if err := p.closeSockets(); err != nil {
 		log.Error("the machine cannot be parked", "error", err)
 	}
-	renewal, err := p.wait()
+	renewal, err := p.awaitRenewal()
 	if err != nil {
-		p.s.End(err.Error())
+		p.c.deps.End(err.Error())
 		return
 	}
 	if renewal.Copy {
 		p.since = time.Now() // its lease begins now
 	}
-	if err := p.come(renewal); err != nil {
-		p.s.End("the machine cannot listen again after it was parked: " + err.Error())
+	if err := p.reopenSockets(renewal); err != nil {
+		p.c.deps.End("the machine cannot listen again after it was parked: " + err.Error())
 		return
 	}
 	if renewal.Copy {
-		p.await()
+		p.awaitProof()
 		return
 	}
 	if renewal.Thaw {
-		p.until, p.asker.limit = time.Now(), 0
+		p.until, p.requester.limit = time.Now(), 0
 	}
-	if p.settle() {
+	if p.awaitThaw() {
 		log.Warn("nobody had the parked machine go on; it does so by itself")
 	}
 }
 
-// expected waits until whoever comes to the machine is received elsewhere: what still
+// awaitRequester waits until whoever comes to the machine is received elsewhere: what still
 // waited to be accepted when the socket is closed would never have an answer.
-func (p *oneParking) expected() bool {
-	if p.asker.limit == 0 {
+func (p *quiescence) awaitRequester() bool {
+	if p.requester.limit == 0 {
 		return true
 	}
-	tick := time.NewTicker(parkTick)
+	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.thawed:
 			return false
-		case <-p.s.over:
+		case <-p.c.deps.Over:
 			return false
 		case <-tick.C:
 		}
-		if gone := p.asker.gone(); gone || !p.asker.touched.IsZero() {
-			time.Sleep(parkTick) // until those that came before are accepted
+		if gone := p.requester.gone(); gone || !p.requester.touched.IsZero() {
+			time.Sleep(quiesceTick) // until those that came before are accepted
 			return !gone
 		}
 	}
 }
 
-// settle waits, with the socket there again, until the machine may move. It reports
+// awaitThaw waits, with the socket there again, until the machine may move. It reports
 // whether nobody has said so.
-func (p *oneParking) settle() (alone bool) {
+func (p *quiescence) awaitThaw() (alone bool) {
 	limit := time.NewTimer(time.Until(p.until) + settleTime)
 	defer limit.Stop()
-	tick := time.NewTicker(parkTick)
+	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.thawed:
 			return false
-		case <-p.s.over:
+		case <-p.c.deps.Over:
 			return false
 		case <-limit.C:
 			return true
 		case <-tick.C:
-			if p.asker.gone() {
-				_ = os.Remove(p.asker.file)
-				p.asker.limit = 0
+			if p.requester.gone() {
+				_ = os.Remove(p.requester.file)
+				p.requester.limit = 0
 				limit.Reset(min(settleTime, max(0, time.Until(p.until)+settleTime)))
 			}
 		}
 	}
 }
 
-func (p *oneParking) file(kind string) string { return filepath.Join(p.dir, kind+"-"+p.id) }
+func (p *quiescence) file(kind string) string { return filepath.Join(p.dir, kind+"-"+p.id) }
 
-// leave closes the sockets that lead out, and says so by a file.
-func (p *oneParking) leave() error {
-	p.s.door.close()
-	p.s.forwarder.Close()
-	p.s.forwarder.RemoveSockets() // what is open under a name has to have it when it goes on
-	if err := loaderconn.Ask(p.s.options.Loader, []byte(`{"t":"park"}`), nil); err != nil {
+// closeSockets closes the sockets that lead out, and says so by a file.
+func (p *quiescence) closeSockets() error {
+	p.c.deps.Listener.Close()
+	p.c.deps.Forwarder.Close()
+	p.c.deps.Forwarder.RemoveSockets() // what is open under a name has to have it when it goes on
+	if err := loaderconn.Ask(p.c.deps.Loader, []byte(`{"t":"park"}`), nil); err != nil {
 		return err
 	}
 	if err := os.Remove(filepath.Join(p.dir, p.name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -214,10 +218,10 @@ func (p *oneParking) leave() error {
 	return os.WriteFile(p.file("park"), nil, 0o600)
 }
 
-// wait returns what is said in the folder of the socket. Whoever does not find there what
+// awaitRenewal returns what is said in the folder of the socket. Whoever does not find there what
 // was left has become another machine: its folder is another one.
-func (p *oneParking) wait() (protocol.Renewal, error) {
-	tick := time.NewTicker(parkTick)
+func (p *quiescence) awaitRenewal() (protocol.Renewal, error) {
+	tick := time.NewTicker(quiesceTick)
 	defer tick.Stop()
 	var alone time.Time
 	for {
@@ -236,27 +240,27 @@ func (p *oneParking) wait() (protocol.Renewal, error) {
 		switch {
 		case errors.Is(err, os.ErrNotExist) && alone.IsZero():
 			alone = now
-		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > orphanCopy:
+		case errors.Is(err, os.ErrNotExist) && now.Sub(alone) > unclaimedCopy:
 			return protocol.Renewal{}, errors.New("the machine is a copy, and nobody says of what sandbox")
-		case err == nil && (p.asker.gone() || now.After(p.until.Round(0))):
+		case err == nil && (p.requester.gone() || now.After(p.until.Round(0))):
 			_ = os.Remove(p.file("park"))
-			_ = os.Remove(p.asker.file)
+			_ = os.Remove(p.requester.file)
 			return protocol.Renewal{Thaw: true}, nil // who parked it is gone
 		}
 		select {
 		case <-tick.C:
-		case <-p.s.over:
+		case <-p.c.deps.Over:
 			return protocol.Renewal{}, errors.New("the machine ends")
 		}
 	}
 }
 
-// come makes the sockets again, and the machine another one if that is what it became.
-func (p *oneParking) come(r protocol.Renewal) error {
+// reopenSockets makes the sockets again, and the machine another one if that is what it became.
+func (p *quiescence) reopenSockets(r protocol.Renewal) error {
 	if r.Copy {
-		p.s.renew(r)
+		p.c.deps.Renew(r)
 	}
-	if err := p.s.forwarder.Open(); err != nil {
+	if err := p.c.deps.Forwarder.Open(); err != nil {
 		return err
 	}
 	said := map[string]any{"t": "listen"}

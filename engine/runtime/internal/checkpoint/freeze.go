@@ -1,4 +1,4 @@
-package runtime
+package checkpoint
 
 import (
 	"cmp"
@@ -23,24 +23,24 @@ const stopPatience = 5 * time.Second
 // two of them.
 const stillLooks = 3
 
-// postFreeze has the machine stand still as long as the request lasts, at most a minute.
-func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) error {
-	thawed, err := s.freezer.begin(r.Context())
+// PostFreeze has the machine stand still as long as the request lasts, at most a minute.
+func (c *Handler) PostFreeze(w http.ResponseWriter, r *http.Request) error {
+	thawed, err := c.freezer.begin(r.Context())
 	if err != nil {
 		return err
 	}
-	s.persist() // a runtime that comes after this one has to know
-	stopped, answer, err := s.stopAll()
+	c.deps.Persist() // a runtime that comes after this one has to know
+	stopped, answer, err := c.stopAll()
 	defer func() {
-		s.freezer.end()
+		c.freezer.end()
 		proc.Continue(stopped)
-		s.freezer.release()
-		s.persist()
+		c.freezer.release()
+		c.deps.Persist()
 	}()
 	if err != nil {
 		return err
 	}
-	s.syncDisks()
+	c.syncDisks()
 	w.Header().Set("Content-Type", "application/jsonl")
 	if json.NewEncoder(w).Encode(answer) != nil || http.NewResponseController(w).Flush() != nil {
 		return nil // the client is gone
@@ -50,15 +50,16 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) error {
 	select {
 	case <-thawed:
 	case <-limit.C:
-		s.options.Logger.Warn("the machine was frozen for too long and goes on")
+		c.deps.Log.Warn("the machine was frozen for too long and goes on")
 	case <-r.Context().Done():
-	case <-s.over:
+	case <-c.deps.Over:
 	}
 	return nil
 }
 
-func (s *Server) postThaw(w http.ResponseWriter, _ *http.Request) error {
-	if !s.freezer.end() {
+// PostThaw has a frozen machine go on.
+func (c *Handler) PostThaw(w http.ResponseWriter, _ *http.Request) error {
+	if !c.freezer.end() {
 		return protocol.Errorf(protocol.Conflict, "the machine is not frozen (any more)")
 	}
 	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
@@ -66,7 +67,7 @@ func (s *Server) postThaw(w http.ResponseWriter, _ *http.Request) error {
 
 // stopAll stops every process of the machine but those that keep it. A process stops
 // before what it has started, so that none sees another one stop.
-func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
+func (c *Handler) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	tried := map[int]bool{}
 	refused := map[int]error{}
 	answer.NotFrozen = []protocol.Unfrozen{}
@@ -77,7 +78,7 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 			return stopped, answer, err
 		}
 		moving := 0
-		for _, pid := range t.TopDown(t.Tree(s.env.TopPID(), s.env.Cookie())) {
+		for _, pid := range t.TopDown(t.Tree(c.deps.Env.TopPID(), c.deps.Env.Cookie())) {
 			if t[pid].Stopped {
 				continue // by us or, before, by others
 			}
@@ -98,7 +99,7 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 		if still < stillLooks && time.Now().Before(deadline) {
 			continue
 		}
-		answer.NotFrozen = append(answer.NotFrozen, s.unfrozen(t, refused)...)
+		answer.NotFrozen = append(answer.NotFrozen, c.unfrozen(t, refused)...)
 		for _, pid := range stopped {
 			if t[pid].Stopped {
 				answer.Frozen++
@@ -108,9 +109,9 @@ func (s *Server) stopAll() (stopped []int, answer protocol.Frozen, err error) {
 	}
 }
 
-func (s *Server) unfrozen(t proc.Table, refused map[int]error) []protocol.Unfrozen {
+func (c *Handler) unfrozen(t proc.Table, refused map[int]error) []protocol.Unfrozen {
 	var list []protocol.Unfrozen
-	for _, pid := range t.Tree(s.env.TopPID(), s.env.Cookie()) {
+	for _, pid := range t.Tree(c.deps.Env.TopPID(), c.deps.Env.Cookie()) {
 		if t[pid].Stopped {
 			continue
 		}
@@ -124,20 +125,20 @@ func (s *Server) unfrozen(t proc.Table, refused map[int]error) []protocol.Unfroz
 	return list
 }
 
-// continueAll has everything go on that an earlier runtime has stopped.
-func (s *Server) continueAll() {
+// ContinueAll has everything go on that an earlier runtime has stopped.
+func (c *Handler) ContinueAll() {
 	t, err := proc.Read()
 	if err != nil {
-		s.options.Logger.Error("the machine was frozen and cannot be thawed", "error", err)
+		c.deps.Log.Error("the machine was frozen and cannot be thawed", "error", err)
 		return
 	}
-	proc.Continue(t.TopDown(t.Tree(s.env.TopPID(), s.env.Cookie())))
+	proc.Continue(t.TopDown(t.Tree(c.deps.Env.TopPID(), c.deps.Env.Cookie())))
 }
 
 // syncDisks writes what is only in memory to the disks of the machine.
-func (s *Server) syncDisks() {
-	for _, path := range []string{"/", "/workspace", "/tmp", s.env.Home()} {
-		if f, err := os.Open(s.env.Real(path)); err == nil {
+func (c *Handler) syncDisks() {
+	for _, path := range []string{"/", "/workspace", "/tmp", c.deps.Env.Home()} {
+		if f, err := os.Open(c.deps.Env.Real(path)); err == nil {
 			_ = osfile.Sync(f) // where it fails, what is written still can be read
 			f.Close()
 		}

@@ -1,4 +1,4 @@
-package runtime
+package checkpoint
 
 import (
 	"encoding/json"
@@ -41,13 +41,14 @@ func TestLeaseIsToldAfterStillness(t *testing.T) {
 		}
 	}()
 	log := slog.New(slog.DiscardHandler)
-	s := &Server{options: Options{Loader: hand, Logger: log}, lease: lease.New(time.Now(), time.Hour, time.Time{})}
-	s.reporter = lease.NewReporter(s.lease, hand, log)
-	s.reporter.Report(time.Now())
-	newStillness(s, "", "", "").end()
-	s.reporter.Report(time.Now())
-	s.reporter.Report(time.Now()) // it knows
-	newStillness(s, "", "", "").end()
+	l := lease.New(time.Now(), time.Hour, time.Time{})
+	reporter := lease.NewReporter(l, hand, log)
+	c := New(Deps{Lease: l, Reporter: reporter, Loader: hand, Log: log})
+	reporter.Report(time.Now())
+	newStandstill(c, "", "", "").end()
+	reporter.Report(time.Now())
+	reporter.Report(time.Now()) // it knows
+	newStandstill(c, "", "", "").end()
 	for i, want := range []string{"lease", "release", "lease", "release"} {
 		if got := <-heard; got != want {
 			t.Fatalf("message %d is %q, not %q", i+1, got, want)
