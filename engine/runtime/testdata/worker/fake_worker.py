@@ -304,8 +304,8 @@ while True:
     except socket.timeout:
         os._exit(0)
     control.setblocking(True)
-    socket.send_fds(control, [json.dumps(state).encode() + b"\n"], [4, 5, 6])
     try:
+        socket.send_fds(control, [json.dumps(state).encode() + b"\n"], [4, 5, 6])
         talk()
     except OSError:
         pass
