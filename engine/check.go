@@ -84,7 +84,7 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 	if err != nil || exp.File == "" {
 		return p, as(KindConfig, err)
 	}
-	facts, err := e.effects(ctx, exp, p, env, true)
+	facts, err := e.guard.Facts(ctx, exp, p, env, true)
 	if err != nil {
 		return p, as(KindConfig, err)
 	}
@@ -103,9 +103,9 @@ func (e *Engine) facts() *facts.Collector {
 			return set.Here, err
 		},
 		Confirm: func(ctx context.Context, exp *experiment.Experiment, secrets []trust.Secret) error {
-			f := e.subject(exp)
+			f := e.guard.Subject(exp)
 			f.Secrets = secrets
-			return e.Confirm(ctx, trust.Of(f))
+			return e.guard.Confirm(ctx, trust.Of(f))
 		},
 	}
 }

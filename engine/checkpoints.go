@@ -111,7 +111,7 @@ func (u *up) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot,
 func (u *up) restoreProcesses(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
 	m, err := u.engine.checkpointer().Restore(ctx, checkpoint.Restoration{
 		Store: store, Snapshot: saved, Experiment: u.exp, Name: u.opts.Name, Attached: u.opts.Attached,
-		Vouched: u.engine.vouched, Confirm: u.confirmProcesses, Report: u.report,
+		Vouched: u.engine.guard.CheckSigned, Confirm: u.engine.guard.ConfirmProcesses, Report: u.report,
 	})
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/engine/trust/effects"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -95,13 +96,13 @@ type Engine struct {
 	plugins *registry.Registry // providers, fetchers and expose modes, also those that are no plugins
 	paths   paths.Paths
 
-	unguarded  bool // of tests: no effect needs a confirmation, no snapshot a signature
 	unsearched bool // of tests: nothing is searched for the names of hidden models
 
 	python  *pyenv.Finder
 	builder *build.Builder
+	guard   *effects.Guard
 	local   func() (sdk.Provider, error)
-	logins  imageLogins
+	logins  image.Logins
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -153,6 +154,7 @@ func New(o Options) (*Engine, error) {
 	})
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.builder = &build.Builder{Store: e.store, Now: e.now, Getenv: e.getenv, Python: e.python}
+	e.guard = e.newGuard()
 	return e, nil
 }
 
@@ -183,7 +185,7 @@ func (e *Engine) openLocal() (sdk.Provider, error) {
 		return nil, err
 	}
 	return local.New(local.Options{
-		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.paths.Artifacts, Logger: e.log.Named("local"),
+		Dir: dir, ImagesDir: images, Registry: e.opts.Registry, Login: e.logins.Allowed, RuntimeDir: e.store.RuntimeDir(), ArtifactsDir: e.paths.Artifacts, Logger: e.log.Named("local"),
 		Python: func(context.Context) (isolation.Interpreter, error) { return e.python.Default() },
 		Cache:  e.python.Worker, Places: e.paths.ToolPlaces(),
 	}), nil

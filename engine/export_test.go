@@ -7,7 +7,7 @@ func (e *Engine) SwitchOff() {
 
 // Unguard switches off, for the controls of attacks, what asks for confirmations and
 // signatures.
-func (e *Engine) Unguard() { e.unguarded = true }
+func (e *Engine) Unguard() { e.guard.Undefended = true }
 
 // SearchNothing switches the search for names of hidden models off.
 func (e *Engine) SearchNothing() { e.unsearched = true }

@@ -37,7 +37,7 @@ func (e *Engine) Snapshots() (*snapshot.Store, error) {
 	if data == "" {
 		return nil, &Error{Kind: KindConfig, Err: errNoSnapshots}
 	}
-	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.signSnapshot}, nil
+	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.guard.Sign}, nil
 }
 
 // Save keeps a running sandbox's working folder and home on this computer, as

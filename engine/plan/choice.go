@@ -138,6 +138,17 @@ func (p Plan) ImageOf(c Choice) (*sdk.Image, Install) {
 	return &from, install
 }
 
+// BaseImages are the images of registries that machines of this computer start from.
+func (p Plan) BaseImages() []string {
+	var refs []string
+	for _, c := range p.Choices {
+		if from, _ := p.ImageOf(c); c.HostMounts && !c.BuildsImage && from != nil && from.Base != "" && !slices.Contains(refs, from.Base) {
+			refs = append(refs, from.Base)
+		}
+	}
+	return refs
+}
+
 // imageHere is the image of a machine of this computer, which has this computer's Python
 // and file system unless it starts from an image.
 func (p Plan) imageHere(image Image) (*sdk.Image, Install) {
