@@ -48,7 +48,7 @@ func (s *server) begin(t *tool, body *client.Body, asker string) (*job, error) {
 	j := newJob(t)
 	req := client.CallRequest{
 		Service: service, Function: t.fn.Name, Body: body, ID: protocol.NewCallID(),
-		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.handleAbove(), Client: asker},
+		CallOptions: protocol.CallOptions{Output: true, HandleAbove: s.opts.handleAbove(), Client: asker},
 	}
 	ready := make(chan struct{})
 	if j.pending, err = c.Calls().Start(s.ctx, req, waitFor(ready, j.handler())); err != nil {
@@ -140,7 +140,7 @@ func (s *server) announce(j *job) {
 const cancelPatience = 10 * time.Second
 
 // cancel ends the call in the sandbox.
-func (s *server) cancel(ctx context.Context, j *job) error {
+func (j *job) cancel(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
 	defer stop()
 	return j.pending.Cancel(ctx)

@@ -67,7 +67,7 @@ func (s *server) waitForOther(ctx context.Context, req *mcp.CallToolRequest, j *
 // endCall cancels a call and tells what has come of it.
 func (s *server) endCall(ctx context.Context, j *job) *mcp.CallToolResult {
 	if !j.Ended() {
-		if err := s.cancel(ctx, j); err != nil {
+		if err := j.cancel(ctx); err != nil {
 			return reply.Failure(err)
 		}
 	}

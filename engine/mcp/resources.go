@@ -171,7 +171,7 @@ func (s *server) readPart(ctx context.Context, uri, id, index string) (*mcp.Read
 	if err != nil {
 		return nil, err
 	}
-	body, err := s.link.ask(ctx, handleGet, s.handleAbove(), id, []any{"index", key})
+	body, err := s.link.ask(ctx, handleGet, s.opts.handleAbove(), id, []any{"index", key})
 	if err != nil {
 		s.gone(id, err)
 		return nil, err

@@ -161,8 +161,8 @@ func version(v string) string {
 	return v
 }
 
-func (s *server) handleAbove() *int64 {
-	n := s.opts.HandleAbove
+func (o Options) handleAbove() *int64 {
+	n := o.HandleAbove
 	if n <= 0 {
 		n = DefaultHandleAbove
 	}

@@ -24,7 +24,7 @@ func (s *server) waitForResult(ctx context.Context, req *mcp.CallToolRequest, j 
 		return s.handOver(ctx, req, j)
 	}
 	if task.Cancelled(ctx) {
-		if err := s.cancel(ctx, j); err != nil {
+		if err := j.cancel(ctx); err != nil {
 			s.log.Warn("a call could not be cancelled", "call", j.id(), "error", err)
 		}
 	}

@@ -122,7 +122,7 @@ func (s *server) ran(ctx context.Context, req *mcp.CallToolRequest, id string, r
 		if run.Cell != nil {
 			answer.CellID, answer.CellIndex = run.Cell.ID, &run.Cell.Index
 		}
-		answer.Saved, answer.Warning = s.save(ctx, id)
+		answer.Saved, answer.Warning = s.mirrors.save(ctx, id)
 		return reply.Answer(answer)
 	}
 	return s.waitForResult(ctx, req, s.follow(*run.Execution, run.Cell), timeout)
@@ -154,7 +154,7 @@ func (s *server) edit(ctx context.Context, req *mcp.CallToolRequest, in editArgu
 		return problem
 	}
 	if in.Cell == "" {
-		last, err := s.lastCode(ctx, id)
+		last, err := lastCode(ctx, s.client, id)
 		if err != nil {
 			return s.failure(err, req, id)
 		}
@@ -168,8 +168,8 @@ func (s *server) edit(ctx context.Context, req *mcp.CallToolRequest, in editArgu
 }
 
 // lastCode is the id of the last code cell.
-func (s *server) lastCode(ctx context.Context, id string) (string, error) {
-	all, err := s.client.Cells(ctx, id, notebook.CellRange{Outputs: notebook.NoOutputs})
+func lastCode(ctx context.Context, c *notebook.Client, id string) (string, error) {
+	all, err := c.Cells(ctx, id, notebook.CellRange{Outputs: notebook.NoOutputs})
 	if err != nil {
 		return "", err
 	}

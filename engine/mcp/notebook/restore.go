@@ -29,7 +29,7 @@ func (s *server) restorer(tool string, mode notebook.Mode) func(context.Context,
 		if in.Path == "" {
 			return badArgument(tool, "notebook_path is missing: the notebook's path in the sandbox")
 		}
-		n, exec, err := s.startSession(ctx, req, notebook.NewSession{Mode: mode, Path: in.Path, Name: in.Name})
+		n, exec, err := startSession(ctx, s.client, req, notebook.NewSession{Mode: mode, Path: in.Path, Name: in.Name})
 		if err != nil {
 			return refusal(err)
 		}
@@ -41,10 +41,10 @@ func (s *server) restorer(tool string, mode notebook.Mode) func(context.Context,
 	}
 }
 
-func (s *server) startSession(ctx context.Context, req *mcp.CallToolRequest, n notebook.NewSession) (notebook.Session, *notebook.Execution, error) {
+func startSession(ctx context.Context, c *notebook.Client, req *mcp.CallToolRequest, n notebook.NewSession) (notebook.Session, *notebook.Execution, error) {
 	stop := task.Report(ctx, req, "session", task.Silent{})
 	defer stop()
-	return s.client.StartSession(ctx, n)
+	return c.StartSession(ctx, n)
 }
 
 // restoring waits for the cells of a notebook that is taken up again.
@@ -54,12 +54,12 @@ func (s *server) restoring(ctx context.Context, req *mcp.CallToolRequest, n note
 	if r := s.waitForResult(ctx, req, j, nil); r.IsError {
 		return r
 	}
-	answer := restoring{session: s.session(n), Exec: j.id}
+	answer := restoring{session: describeSession(n), Exec: j.id}
 	if now, err := s.client.Session(ctx, n.ID); err == nil {
-		answer.session = s.session(now)
+		answer.session = describeSession(now)
 	}
 	answer.URL = s.page()
-	answer.Saved, answer.Warning = s.save(ctx, n.ID)
+	answer.Saved, answer.Warning = s.mirrors.save(ctx, n.ID)
 	if j.Ended() {
 		answer.Restored = s.restored(ctx, j)
 	} else {

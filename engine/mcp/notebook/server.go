@@ -76,9 +76,8 @@ type server struct {
 
 	jobs task.Set[*job] // by execution
 
-	mu      sync.Mutex
-	mirrors map[string]*mirror
-	used    map[string][]string // client → the sessions that it uses
+	mirrors mirrors
+	inUse   inUse
 }
 
 const (
@@ -94,32 +93,35 @@ func open(ctx context.Context, o Options) (*server, error) {
 		o.OutDir = DefaultOut
 	}
 	s := &server{opts: o, log: o.Logger, client: notebook.NewClient(o.Address),
-		jobs: task.Set[*job]{Keep: keptJobs}, mirrors: map[string]*mirror{}, used: map[string][]string{}}
+		jobs: task.Set[*job]{Keep: keptJobs}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
 	first := notebook.NewClient(o.Address)
 	first.Patience = openPatience
 	defer first.Close()
-	if err := s.meet(ctx, first); err != nil {
+	if err := meet(ctx, first, o.Address, s.log); err != nil {
 		return nil, err
 	}
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.mirrors.ctx, s.mirrors.client, s.mirrors.dir, s.mirrors.log = s.ctx, s.client, o.OutDir, s.log
+	s.inUse.byClient = map[string][]string{}
 	if o.Session != "" {
 		if _, err := first.Session(ctx, o.Session); err != nil {
 			s.stop()
 			return nil, err
 		}
-		s.mirror(o.Session)
+		s.inUse.given = o.Session
+		s.mirrors.start(o.Session)
 	}
 	s.start()
 	return s, nil
 }
 
 // meet waits for the notebook service, and says so where it takes long.
-func (s *server) meet(ctx context.Context, first *notebook.Client) error {
+func meet(ctx context.Context, first *notebook.Client, at notebook.Address, log hclog.Logger) error {
 	slow := time.AfterFunc(openQuiet, func() {
-		s.log.Warn("no answer from Jupyter yet", "at", s.opts.Address.String(), "patience", openPatience.String())
+		log.Warn("no answer from Jupyter yet", "at", at.String(), "patience", openPatience.String())
 	})
 	defer slow.Stop()
 	_, err := first.Info(ctx)
@@ -138,6 +140,7 @@ func (s *server) page() string {
 func (s *server) close() {
 	s.stop()
 	s.wg.Wait()
+	s.mirrors.wg.Wait()
 	s.client.Close()
 }
 

@@ -46,7 +46,7 @@ type restoring struct {
 	Exec     string    `json:"execution_id,omitempty"`
 }
 
-func (s *server) session(n notebook.Session) session {
+func describeSession(n notebook.Session) session {
 	return session{ID: n.ID, Path: n.Path, KernelName: n.KernelName, State: n.State, Message: n.Message, Cells: n.Cells, ExecutionCount: n.ExecutionCount}
 }
 
@@ -123,9 +123,9 @@ func (s *server) begin(ctx context.Context, req *mcp.CallToolRequest, n notebook
 // entered makes the session the one that the client uses, and tells it.
 func (s *server) entered(ctx context.Context, req *mcp.CallToolRequest, n notebook.Session) *mcp.CallToolResult {
 	s.use(req, n.ID)
-	answer := s.session(n)
+	answer := describeSession(n)
 	answer.URL = s.page()
-	answer.Saved, answer.Warning = s.save(ctx, n.ID)
+	answer.Saved, answer.Warning = s.mirrors.save(ctx, n.ID)
 	return reply.Answer(answer)
 }
 
@@ -173,12 +173,12 @@ func (s *server) list(ctx context.Context, req *mcp.CallToolRequest, _ noArgumen
 		return refusal(err)
 	}
 	found := sessions{Sessions: []session{}, URL: s.page()}
-	mine := s.usedBy(req)
+	mine := s.inUse.of(clientOf(req))
 	for _, n := range all {
 		if n.State == notebook.SessionPrepared {
 			continue // which is no notebook yet
 		}
-		one := s.session(n)
+		one := describeSession(n)
 		one.Yours = slices.Contains(mine, n.ID)
 		found.Sessions = append(found.Sessions, one)
 	}
@@ -199,8 +199,8 @@ func (s *server) onSession(tool string, f func(context.Context, string) (noteboo
 			return s.failure(err, req, id)
 		}
 		s.use(req, id)
-		answer := s.session(n)
-		answer.Saved, answer.Warning = s.save(ctx, id)
+		answer := describeSession(n)
+		answer.Saved, answer.Warning = s.mirrors.save(ctx, id)
 		switch {
 		case n.Dropped == 1:
 			answer.Dropped = "1 queued cell was dropped and has not run; run it again if you need it"
@@ -223,9 +223,9 @@ func (s *server) shutdown(ctx context.Context, req *mcp.CallToolRequest, in sess
 	if err != nil {
 		return s.failure(err, req, id)
 	}
-	answer := s.session(n)
-	s.mirror(id)
-	answer.Saved, answer.Warning = s.save(ctx, id)
+	answer := describeSession(n)
+	s.mirrors.start(id)
+	answer.Saved, answer.Warning = s.mirrors.save(ctx, id)
 	if err := s.client.EndSession(ctx, id); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 		return s.failure(err, req, id)
 	}

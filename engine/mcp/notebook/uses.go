@@ -3,9 +3,8 @@ package notebook
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"time"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -22,41 +21,52 @@ func clientOf(req *mcp.CallToolRequest) string {
 	return req.Session.ID()
 }
 
-// use notes that a client uses a session, which is saved from now on.
-func (s *server) use(req *mcp.CallToolRequest, id string) {
-	s.mu.Lock()
-	if who := clientOf(req); !slices.Contains(s.used[who], id) {
-		s.used[who] = append(s.used[who], id)
-	}
-	s.mu.Unlock()
-	s.mirror(id)
+// inUse are the sessions that each client uses.
+type inUse struct {
+	mu       sync.Mutex
+	given    string              // what a client uses that has begun none; empty = nothing
+	byClient map[string][]string // client → sessions
 }
 
-// usedBy are the sessions that a client uses.
-func (s *server) usedBy(req *mcp.CallToolRequest) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := slices.Clone(s.used[clientOf(req)])
-	if len(list) == 0 && s.opts.Session != "" {
-		list = []string{s.opts.Session}
+func (u *inUse) add(client, id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !slices.Contains(u.byClient[client], id) {
+		u.byClient[client] = append(u.byClient[client], id)
+	}
+}
+
+func (u *inUse) of(client string) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	list := slices.Clone(u.byClient[client])
+	if len(list) == 0 && u.given != "" {
+		list = []string{u.given}
 	}
 	return list
 }
 
+func (u *inUse) remove(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for client, list := range u.byClient {
+		u.byClient[client] = slices.DeleteFunc(list, func(other string) bool { return other == id })
+	}
+	if u.given == id {
+		u.given = ""
+	}
+}
+
+// use notes that a client uses a session, which is saved from now on.
+func (s *server) use(req *mcp.CallToolRequest, id string) {
+	s.inUse.add(clientOf(req), id)
+	s.mirrors.start(id)
+}
+
 // leave forgets a session that has ended.
 func (s *server) leave(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for who, list := range s.used {
-		s.used[who] = slices.DeleteFunc(list, func(other string) bool { return other == id })
-	}
-	if s.opts.Session == id {
-		s.opts.Session = ""
-	}
-	if m := s.mirrors[id]; m != nil {
-		m.stop()
-		delete(s.mirrors, id)
-	}
+	s.inUse.remove(id)
+	s.mirrors.stop(id)
 }
 
 // choose is the session that a tool is about: the named one, or the only one that the
@@ -65,7 +75,7 @@ func (s *server) choose(ctx context.Context, req *mcp.CallToolRequest, id string
 	if id != "" {
 		return id, nil
 	}
-	list := s.usedBy(req)
+	list := s.inUse.of(clientOf(req))
 	switch len(list) {
 	case 1:
 		return list[0], nil
@@ -99,52 +109,4 @@ func (s *server) failure(err error, req *mcp.CallToolRequest, id string) *mcp.Ca
 		}
 	}
 	return refusal(err)
-}
-
-// mirror is a notebook that is kept on the user's computer.
-type mirror struct {
-	*notebook.Mirror
-	stop context.CancelFunc
-}
-
-// mirror begins to save a session's notebook.
-func (s *server) mirror(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mirrors[id] != nil || s.opts.OutDir == NoOut {
-		return
-	}
-	ctx, stop := context.WithCancel(s.ctx)
-	m := &mirror{stop: stop, Mirror: notebook.NewMirror(s.client, id, s.opts.OutDir, func(text string) {
-		s.log.Warn(text, "session", id)
-	})}
-	s.mirrors[id] = m
-	s.wg.Add(1)
-	go func() {
-		defer s.wg.Done()
-		m.Run(ctx)
-	}()
-}
-
-// savePatience is how long a tool waits for its notebook to be saved.
-const savePatience = 10 * time.Second
-
-// save saves a notebook before its tool answers. It says where it is, or why it is not.
-func (s *server) save(ctx context.Context, id string) (saved, warning string) {
-	s.mu.Lock()
-	m := s.mirrors[id]
-	s.mu.Unlock()
-	if m == nil {
-		return "", ""
-	}
-	ctx, stop := context.WithTimeout(ctx, savePatience)
-	defer stop()
-	if err := m.Save(ctx); err != nil {
-		return "", fmt.Sprintf("the notebook could not be saved on the user's computer: %v; it is in the sandbox and will be tried again", told{err})
-	}
-	saved = m.Path()
-	if whole, err := filepath.Abs(saved); err == nil && saved != "" {
-		saved = whole
-	}
-	return saved, ""
 }

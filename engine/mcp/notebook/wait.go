@@ -86,9 +86,9 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 			answer.CellIndex = &j.cell.Index
 		}
 	}
-	answer.Saved, answer.Warning = s.save(ctx, j.session)
+	answer.Saved, answer.Warning = s.mirrors.save(ctx, j.session)
 	if err != nil {
-		return s.broken(answer, err)
+		return broken(answer, err)
 	}
 	switch exec.State {
 	case notebook.Queued, notebook.Running:
@@ -96,9 +96,9 @@ func (s *server) result(ctx context.Context, j *job, limit int) *mcp.CallToolRes
 	case notebook.Failed:
 		answer.Next = missing(exec.Error)
 	case notebook.Dead:
-		return s.died(ctx, answer)
+		return died(ctx, s.client, answer)
 	case notebook.Dropped:
-		return s.broken(answer, protocol.Errorf(protocol.Conflict, "the cell never ran: it was queued when the session was interrupted, restarted or its kernel died; run it again with edit_cell or execute_code"))
+		return broken(answer, protocol.Errorf(protocol.Conflict, "the cell never ran: it was queued when the session was interrupted, restarted or its kernel died; run it again with edit_cell or execute_code"))
 	}
 	if answer.Progress != nil && exec.State.Over() {
 		answer.Progress = nil
@@ -131,16 +131,16 @@ func elapsed(e notebook.Execution, followed time.Duration) float64 {
 }
 
 // died is the answer where the kernel has died under the cell.
-func (s *server) died(ctx context.Context, answer ran) *mcp.CallToolResult {
+func died(ctx context.Context, c *notebook.Client, answer ran) *mcp.CallToolResult {
 	why := "the kernel died while the cell ran"
-	if n, err := s.client.Session(ctx, answer.SessionID); err == nil && n.Message != "" {
+	if n, err := c.Session(ctx, answer.SessionID); err == nil && n.Message != "" {
 		why += ": " + n.Message
 	}
-	return s.broken(answer, protocol.Errorf(protocol.Failed, "%s. Its variables are gone; the tool restart gives the notebook a new kernel, and its cells stay", why))
+	return broken(answer, protocol.Errorf(protocol.Failed, "%s. Its variables are gone; the tool restart gives the notebook a new kernel, and its cells stay", why))
 }
 
 // broken is a tool error that has what the cell had put out.
-func (s *server) broken(answer ran, err error) *mcp.CallToolResult {
+func broken(answer ran, err error) *mcp.CallToolResult {
 	r := reply.Problem(told{err}.Error())
 	answer.Next = ""
 	if told := reply.Answer(answer); len(answer.Outputs) > 0 && len(told.Content) > 0 {

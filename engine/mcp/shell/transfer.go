@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/client"
@@ -119,7 +120,7 @@ func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to stri
 	tmp := newID(".seer-upload-")
 	missing := c.Files().Upload(ctx, dir, path.Join(parent, tmp))
 	if missing != nil && !isPartial(missing) {
-		s.clear(ctx, c, path.Join(parent, tmp))
+		removePart(ctx, c, s.log, path.Join(parent, tmp))
 		return missing
 	}
 	// No shell sees the names.
@@ -128,15 +129,15 @@ func (s *server) uploadTree(ctx context.Context, c *client.Client, name, to stri
 		err = fmt.Errorf("it was copied, but could not be moved to its place (mv: exit code %d)", end.ExitCode)
 	}
 	if err != nil {
-		s.clear(ctx, c, path.Join(parent, tmp))
+		removePart(ctx, c, s.log, path.Join(parent, tmp))
 		return err
 	}
 	return missing
 }
 
-func (s *server) clear(ctx context.Context, c *client.Client, p string) {
+func removePart(ctx context.Context, c *client.Client, log hclog.Logger, p string) {
 	if err := c.Files().Remove(context.WithoutCancel(ctx), p, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
-		s.log.Warn("what was half uploaded is still there", "path", p, "error", err)
+		log.Warn("what was half uploaded is still there", "path", p, "error", err)
 	}
 }
 
