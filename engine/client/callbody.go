@@ -2,7 +2,14 @@ package client
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
@@ -63,4 +70,67 @@ func simpleValue(v any) bool {
 type callBody struct {
 	Args   []any          `json:"args"`
 	Kwargs map[string]any `json:"kwargs"`
+}
+
+// List lists the calls of a service that the client's token may see, oldest first.
+func (c *Calls) List(ctx context.Context, service string) ([]protocol.Call, error) {
+	var list struct {
+		Calls []protocol.Call `json:"calls"`
+	}
+	return list.Calls, c.json(ctx, http.MethodGet, servicePath(service)+"/calls", nil, nil, &list)
+}
+
+// Get reads the state of one call. One that is not known is a [*protocol.CallError] with
+// code [protocol.CallUnknown].
+func (c *Calls) Get(ctx context.Context, service, id string) (protocol.Call, error) {
+	var list struct {
+		Calls []protocol.Call `json:"calls"`
+	}
+	err := c.json(ctx, http.MethodGet, servicePath(service)+"/calls", url.Values{"id": {id}}, nil, &list)
+	if err != nil {
+		return protocol.Call{}, err
+	}
+	for _, call := range list.Calls {
+		if call.ID == id {
+			return call, nil
+		}
+	}
+	return protocol.Call{}, &protocol.CallError{Code: protocol.CallUnknown, Message: fmt.Sprintf("the service %s knows no call %s: it has never been made, or its answer is not kept any more", service, id)}
+}
+
+// Cancel ends a call wherever it is, and gives up the answer of one that has
+// ended. A call that nobody knows is no error.
+func (c *Calls) Cancel(ctx context.Context, service, id string) error {
+	err := c.json(ctx, http.MethodDelete, callPath(service, id), nil, nil, nil)
+	if errors.Is(err, &protocol.Error{Code: protocol.NotFound}) || errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
+		return nil
+	}
+	return err
+}
+
+// ask follows a call through the runtime, which knows what became of it where there
+// is no worker any more. no is why the worker could not be asked.
+func (f *follower) ask(ctx context.Context, no error) (Answer, error) {
+	q := url.Values{"from": {strconv.Itoa(f.next)}, "wait": {strconv.Itoa(int(followWait / time.Second))}}
+	req, err := f.c.request(ctx, http.MethodGet, callPath(f.service, f.head.ID), q, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	req.Header.Set("Accept", value.MediaTypeFrames)
+	resp, err := f.c.send(req)
+	if protocol.CodeOf(err) == protocol.NotFound || errors.Is(err, &protocol.CallError{Code: protocol.CallUnknown}) {
+		if f.head.Kind == protocol.FrameAttach {
+			return Answer{}, err
+		}
+		return Answer{}, interrupted("the service went away during "+f.what(), no)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	defer resp.Body.Close()
+	return f.follow(resp.Body, nil)
+}
+
+func callPath(service, id string) string {
+	return servicePath(service) + "/calls/" + url.PathEscape(id)
 }

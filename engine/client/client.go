@@ -1,3 +1,10 @@
+// Package client is the engine's end of the protocol: it talks to the runtime on a machine.
+// It holds the [Client], and the connection and session files that say where a runtime is
+// and which token opens it. Package protocol has what both ends share, and
+// docs/protocol.md is the specification.
+//
+// Beside packages of the protocol and internal/retry it needs the standard library and
+// golang.org/x/sys only, because programs that embed the engine import it.
 package client
 
 import (
@@ -107,4 +114,10 @@ func (c *Client) PutLease(ctx context.Context, req protocol.LeaseRequest) (proto
 // Shutdown ends every process of the machine and then the runtime.
 func (c *Client) Shutdown(ctx context.Context) error {
 	return c.json(ctx, http.MethodPost, "/v1/shutdown", nil, nil, nil)
+}
+
+// Usage reads what the machine uses.
+func (c *Client) Usage(ctx context.Context) (protocol.Usage, error) {
+	var u protocol.Usage
+	return u, c.json(ctx, http.MethodGet, "/v1/usage", nil, nil, &u)
 }

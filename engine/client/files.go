@@ -163,3 +163,67 @@ func (c Files) downloadFile(ctx context.Context, remote, local string) (err erro
 }
 
 func pathQuery(path string) url.Values { return url.Values{"path": {path}} }
+
+// ReadTree gives out the content of a folder of the machine as a tar stream: files,
+// folders, links; modes and times kept. The caller closes it. A stream that breaks off
+// ends with an error, not with io.EOF.
+func (c Files) ReadTree(ctx context.Context, path string) (io.ReadCloser, error) {
+	resp, err := c.do(ctx, http.MethodGet, "/v1/tree", pathQuery(path), nil)
+	if err != nil {
+		return nil, err
+	}
+	if told := counter(ctx); told != nil {
+		return struct {
+			io.Reader
+			io.Closer
+		}{tartree.Counting(resp.Body, told), resp.Body}, nil
+	}
+	return resp.Body, nil
+}
+
+// WriteTree unpacks a tar stream into a folder of the machine, over what is there.
+// Entries that would leave the folder, hard links and devices are left out and are the
+// error, after the rest has been written.
+func (c Files) WriteTree(ctx context.Context, path string, r io.Reader) error {
+	return c.put(ctx, "/v1/tree", pathQuery(path), tartree.Counting(r, counter(ctx)))
+}
+
+// RestoreTree is [Files.WriteTree] of a tree of a machine's own: symlinks lead wherever
+// they led when it was read.
+func (c Files) RestoreTree(ctx context.Context, path string, r io.Reader) error {
+	q := pathQuery(path)
+	q.Set("links", "1")
+	return c.put(ctx, "/v1/tree", q, tartree.Counting(r, counter(ctx)))
+}
+
+type renamingKey struct{}
+
+// Renaming makes [Files.Download] of a folder give each file and folder in it the name
+// that rename returns for its own. Different names must stay different.
+func Renaming(ctx context.Context, rename func(name string) string) context.Context {
+	return context.WithValue(ctx, renamingKey{}, rename)
+}
+
+// IsRenaming reports whether the context says how files are named.
+func IsRenaming(ctx context.Context) bool { return renamer(ctx) != nil }
+
+func renamer(ctx context.Context) func(string) string {
+	rename, _ := ctx.Value(renamingKey{}).(func(string) string)
+	return rename
+}
+
+type countedKey struct{}
+
+// Counted is a context in which [Files.Upload], [Files.Download], [Files.Write] and
+// [Files.Read] tell told of each piece of a file's content how many bytes it has, one
+// piece at a time: what was sent, or what has come. Of [Files.ReadTree],
+// [Files.WriteTree] and [Files.RestoreTree] it is the stream as it is.
+func Counted(ctx context.Context, told func(bytes int64)) context.Context {
+	return context.WithValue(ctx, countedKey{}, told)
+}
+
+// counter is what the context counts with, or nil.
+func counter(ctx context.Context) func(int64) {
+	told, _ := ctx.Value(countedKey{}).(func(int64))
+	return told
+}

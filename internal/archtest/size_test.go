@@ -31,9 +31,6 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-	"files in engine/client":               {35, "one file for each kind of request"},
-	"files in sdk/sdktest":                 {35, "one file for each group of checks, in one package for plugin authors"},
-	"files in engine/enginetest/fakemodal": {33, "one file for each group of Modal's calls"},
 
 	"methods of engine.Engine":                                  {65, "as files in engine"},
 	"methods of engine.Sandbox":                                 {43, "as files in engine"},

@@ -16,8 +16,10 @@ package fakemodal
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -228,4 +230,29 @@ func (c *Cloud) logf(format string, args ...any) { c.opts.Logf(format, args...) 
 // sleep waits, and reports whether the cloud still runs.
 func (c *Cloud) sleep(d time.Duration) bool {
 	return retry.Sleep(c.ctx, d) == nil
+}
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+func randomName(n int) string {
+	out := make([]byte, n)
+	for i := range out {
+		k, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
+		if err != nil {
+			panic(err) // the kernel has no randomness
+		}
+		out[i] = base62[k.Int64()]
+	}
+	return string(out)
+}
+
+// newID is prefix-<22 of base 62>, the form of most of Modal's identifiers.
+func newID(prefix string) string { return prefix + "-" + randomName(22) }
+
+// newSandboxID tells the back end: clients take any other length for the second one.
+func newSandboxID(v2 bool) string {
+	if v2 {
+		return "sb-" + randomName(26)
+	}
+	return newID("sb")
 }
