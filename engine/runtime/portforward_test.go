@@ -18,9 +18,9 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
 )
 
-// TestGate stands outside of a machine: connects to its port by a socket, and is its proxy.
+// TestPortForwarding stands outside of a machine: connects to its port by a socket, and is its proxy.
 // Then the runtime is killed, and all of it works again.
-func TestGate(t *testing.T) {
+func TestPortForwarding(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long ", 25)) // longer than the kernel takes
 	mustMkdir(t, dir)
