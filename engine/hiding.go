@@ -11,7 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/session"
 )
@@ -104,17 +104,17 @@ func (u *up) searchTexts(ctx context.Context) error {
 	return given.Search(ctx, u.hidden)
 }
 
-// probe looks for the names of hidden models wherever an agent in the sandbox could. It is
+// scan looks for the names of hidden models wherever an agent in the sandbox could. It is
 // an error of [KindConfig] when one is found.
-func (u *up) probe(ctx context.Context, s *Sandbox) error {
+func (u *up) scan(ctx context.Context, m provision.Machine) error {
 	if u.hidden.Empty() || u.engine.unsearched || !u.exp.Sandbox.Whole() {
 		return nil
 	}
-	scan := blinding.Scan{Names: u.hidden, Isolated: u.chosen.Isolation != "none", Report: u.report}
-	for _, m := range u.models {
-		scan.Vocabularies = append(scan.Vocabularies, m.Path)
+	scan := blinding.Scan{Names: u.hidden, Isolated: m.Choice.Isolation != "none", Report: u.report}
+	for _, model := range u.models {
+		scan.Vocabularies = append(scan.Vocabularies, model.Path)
 	}
-	for _, up := range u.plan.UploadsOf(u.chosen) {
+	for _, up := range u.plan.UploadsOf(m.Choice) {
 		scan.Roots = append(scan.Roots, up.Remote)
 	}
 	for _, v := range u.plan.Volumes {
@@ -125,6 +125,7 @@ func (u *up) probe(ctx context.Context, s *Sandbox) error {
 			scan.Variables = append(scan.Variables, m.VarName, m.TokenizerName())
 		}
 	}
+	s := u.engine.sandbox(m)
 	in := blinding.Sandbox{Exec: s.Exec}
 	switch u.exp.Sandbox.ExecutionMode {
 	case experiment.ModeNotebook:
@@ -139,15 +140,6 @@ func (u *up) probe(ctx context.Context, s *Sandbox) error {
 
 // Unfound says where no name was found, and that something was not searched.
 func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
-
-// unhidden is what a machine may be told of a model: where the agent has the whole
-// sandbox, of a hidden one no name and no commit.
-func (u *up) unhidden(m protocol.Model) protocol.Model {
-	if m.Hidden && u.exp.Sandbox.Whole() {
-		m.Name, m.Revision = m.VarName, ""
-	}
-	return m
-}
 
 // runHidden runs code in the first kernel, without a cell, and returns what it prints.
 func (s *Sandbox) runHidden(ctx context.Context, code string) (string, error) {

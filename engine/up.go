@@ -1,30 +1,24 @@
 package engine
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/seer-engine/seer/engine/build"
-	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
-	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/progress"
-	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/remedy"
+	"github.com/seer-engine/seer/engine/session"
+	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/engine/snapshot/files"
 	"github.com/seer-engine/seer/engine/workspace"
-	"github.com/seer-engine/seer/internal/text"
 )
 
 // UpOptions say how a sandbox is made.
@@ -69,47 +63,48 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := u.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.installation.Ensure(ctx, buildMachines{u}); err != nil {
+	m, err := e.provisioner().Start(ctx, u.request())
+	if err != nil {
 		return nil, as(KindProvider, err)
 	}
-	if err := u.start(ctx); err != nil {
-		return nil, as(KindProvider, u.installation.Forget(err))
-	}
-	s, err := u.furnish(ctx)
-	if err != nil {
-		return nil, as(KindProvider, u.undo(ctx, err))
-	}
-	u.report.Done(StageBoot, "sandbox %s is ready", s.id)
+	u.report.Done(StageBoot, "sandbox %s is ready", m.Record.ID)
 	e.collector().PruneDaily(ctx)
-	return s, nil
+	return e.sandbox(m), nil
 }
 
-// up is one run of [Engine.Up].
+// provisioner makes sandboxes of machines.
+func (e *Engine) provisioner() provision.Provisioner {
+	return provision.Provisioner{
+		Driver: e.driver, Ledger: e.ledger, Connect: e.connector().Connect, Observer: e.observer(), Native: e.plugins.Native,
+		RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: e.now,
+	}
+}
+
+// up prepares one run of [Engine.Up]: all that needs no machine.
 type up struct {
 	engine *Engine
 	exp    *experiment.Experiment
 	opts   UpOptions
 	report progress.Reporter
 
-	plan           plan.Plan
-	secrets        map[string]string
-	models         []machine.Model
-	rec            machine.Record
-	chosen         plan.Choice       // whose machine it became
-	unexposedPorts bool              // no way leads to the session's ports but the runtime's
-	env            pkginstall.Result // what was installed on it
+	plan         plan.Plan
+	secrets      map[string]string
+	models       []machine.Model
+	installation *build.Installation // what is to be installed
+	hidden       namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
+	vscode       *codeserver.Program // of this computer; nil = the machine's own
+	contents     workspace.Workspace // what goes into the working folder
+	snapshots    *snapshot.Store
+}
 
-	installation *build.Installation // what is to be installed, and what has been built for it
-	building     *build.Machine      // what this machine is made for; nil for a sandbox
-
-	// install is done on a machine that builds, instead of all that a sandbox gets.
-	install func(context.Context, *client.Client, machine.Record) error
-
-	hidden namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
-	vscode *codeserver.Program // of this computer; nil = the machine's own
-	folder string              // the working folder as processes see it
-
-	contents workspace.Workspace // what goes into the working folder
+// request is what has been prepared.
+func (u *up) request() provision.Request {
+	return provision.Request{
+		Experiment: u.exp, Plan: u.plan, Name: u.opts.Name, Attached: u.opts.Attached, Models: u.models, Secrets: u.secrets, Hidden: u.hidden,
+		Installation: u.installation, Contents: u.contents,
+		CodeServer: session.CodeServer{Program: u.vscode, SHA256: u.engine.getenv(codeserver.PinnedIn)},
+		Snapshots:  u.snapshots, Snapshot: u.opts.Snapshot, Scan: u.scan, Report: u.report,
+	}
 }
 
 // prepare does everything that needs no machine.
@@ -202,161 +197,72 @@ func (u *up) readContents(context.Context) error {
 	return as(KindConfig, u.findVSCode())
 }
 
-func (u *up) fetchModels(ctx context.Context) error {
-	for i, m := range u.exp.Sandbox.Weights() {
-		u.report.Info(StageModel, "resolving %s", m.Name)
-		got, err := u.engine.fetchModel(ctx, m, func(done, total int64) { u.report.Moved(StageModel, done, total) })
-		if err == nil {
-			err = u.checkModel(i, got.Dir)
-		}
-		if err != nil {
-			return u.modelError(i, m, err)
-		}
-		p := u.plan.Models[i]
-		u.models = append(u.models, machine.Model{
-			Name: m.Name, Path: p.Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
-			VarName: m.VarName, EnvName: p.Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-		})
-		u.report.Done(StageModel, "%s: %s, %s", m.Name, text.Plural(len(got.Files), "file"), text.Bytes(got.Bytes))
-	}
-	return nil
+// WorkspaceOf reads what an experiment puts into workspaces.
+func WorkspaceOf(exp *experiment.Experiment) (workspace.Workspace, error) {
+	w := exp.Workspace
+	read, err := workspace.Load(workspace.Sources{
+		Libraries: w.Libraries, Skills: w.Skills, SkillDirs: w.SkillDirs, Files: w.Files, Dirs: w.Dirs, Init: w.Init,
+		PreloadModels: !w.NoPreload, HiddenModelLoading: !w.ShowsLoading,
+	})
+	return read, as(KindConfig, err)
 }
 
-// fetchModel finds a model's files and brings them to this computer, where they
-// are not here already. moved is told how far that is.
-func (e *Engine) fetchModel(ctx context.Context, m experiment.Model, moved func(done, total int64)) (fetch.Model, error) {
-	var folders []string
-	if m.Path != "" {
-		folders = []string{m.Path}
-	}
-	fetcher, err := e.plugins.Fetcher(ctx, m.Source, folders...)
-	if err != nil {
-		return fetch.Model{}, err
-	}
-	cache, err := e.store.Cache("models")
-	if err != nil {
-		return fetch.Model{}, err
-	}
-	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders, Progress: moved})
+// readWorkspace reads it before anything is rented.
+func (u *up) readWorkspace() (err error) {
+	u.contents, err = WorkspaceOf(u.exp)
+	return err
 }
 
-// furnish boots the runtime and puts everything into the sandbox. It is given up
-// when the machine ends.
-func (u *up) furnish(ctx context.Context) (*Sandbox, error) {
-	living, stop := u.whileItLives(ctx)
-	defer stop()
-	s, err := u.fill(living)
-	if err != nil && ctx.Err() == nil {
-		err = u.explain(ctx, err)
+// findVSCode finds the code-server that a machine of this computer is shown.
+func (u *up) findVSCode() error {
+	if !u.exp.Sandbox.Debug || !slices.ContainsFunc(u.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
+		return nil
 	}
-	return s, err
+	found, err := u.engine.findCodeServer()
+	if err == nil {
+		u.vscode = &found
+	}
+	return err
 }
 
-func (u *up) fill(ctx context.Context) (*Sandbox, error) {
-	s, err := u.engine.open(u.rec)
+func (u *up) fetchModels(ctx context.Context) (err error) {
+	models := provision.Models{Fetcher: u.engine.plugins.Fetcher, Cache: func() (string, error) { return u.engine.store.Cache("models") }, Report: u.report}
+	u.models, err = models.Fetch(ctx, u.exp, u.plan.Models)
+	return err
+}
+
+// inherit gives the experiment the isolation and the network of the snapshot that it starts
+// from, where it names none itself.
+func (u *up) inherit(ctx context.Context) error {
+	saved, err := u.snapshot(ctx)
+	if saved != nil {
+		u.exp, err = files.Inherit(u.exp, *saved, u.report)
+	}
+	return err
+}
+
+// checkSnapshot finds the snapshot before anything is rented.
+func (u *up) checkSnapshot(ctx context.Context) error {
+	saved, err := u.snapshot(ctx)
+	if saved != nil && saved.Damaged != "" {
+		return files.Unusable(u.opts.Snapshot, *saved)
+	}
+	return err
+}
+
+// snapshot is what the sandbox starts from; nil = nothing.
+func (u *up) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	if u.opts.Snapshot == "" {
+		return nil, nil
+	}
+	store, err := u.engine.Snapshots()
 	if err != nil {
 		return nil, err
 	}
-	u.report.Info(StageBoot, "booting the runtime")
-	limit := provision.RentedBootTimeout
-	if u.chosen.HostMounts {
-		limit = provision.BootTimeout
-	}
-	// The ledger's lease began before the machine did, and a boot may outlast it.
-	s.lease.Start(ctx, u.rec, u.attached(), u.exp.Sandbox.IdleTimeout)
-	if err := u.settle(ctx, s, limit); err != nil {
-		s.lease.Stop()
-		return nil, err
-	}
-	return s, nil
-}
-
-// settle boots the runtime and equips the sandbox, which then gets the lease that was
-// asked for.
-func (u *up) settle(ctx context.Context, s *Sandbox, limit time.Duration) error {
-	boot, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	if _, err := s.runtime.Boot(boot, client.BootOptions{Binary: u.engine.paths.RuntimeBinary}); err != nil {
-		return err
-	}
-	if err := s.lease.Put(ctx, u.rec, machine.Attached, u.attached(), u.exp.Sandbox.IdleTimeout); err != nil {
-		return err
-	}
-	s.lease.Booted()
-	if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
-		return err
-	}
-	if err := u.equip(ctx, s); err != nil || u.opts.Attached > 0 {
-		return err
-	}
-	return s.Detach(ctx, u.exp.Sandbox.Timeout)
-}
-
-// equip installs and uploads what the experiment wants to have on the machine.
-func (u *up) equip(ctx context.Context, s *Sandbox) error {
-	if u.building != nil {
-		return u.install(ctx, s.runtime, u.rec)
-	}
-	env, changed, err := u.installation.Install(ctx, build.Target{Sandbox: s.id, Choice: u.chosen, Runtime: s.runtime, Cache: u.diskCache()})
+	u.snapshots = store
+	saved, err := store.Get(ctx, u.opts.Snapshot)
 	if err != nil {
-		return err
+		return nil, as(KindNotFound, err)
 	}
-	u.env = env
-	if changed {
-		if err := s.runtime.PutConfig(ctx, u.config()); err != nil {
-			return err
-		}
-	}
-	if err := u.upload(ctx, s); err != nil {
-		return err
-	}
-	if err := u.restore(ctx, s); err != nil {
-		return err
-	}
-	return u.session(ctx, s)
-}
-
-func (u *up) config() protocol.Config {
-	if u.building != nil { // it sees nothing of the sandbox's
-		return protocol.Config{Workdir: "/workspace"}
-	}
-	c := protocol.Config{Env: map[string]string{}, Secrets: u.secrets, Workdir: "/workspace", Python: u.env.Python, Price: cmp.Or(u.rec.CostPerHour, costOf(u.chosen))}
-	maps.Copy(c.Env, u.env.Env)
-	maps.Copy(c.Env, u.exp.Sandbox.Env)
-	for _, m := range u.models {
-		c.Models = append(c.Models, u.unhidden(protocol.Model{
-			Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
-		}))
-	}
-	if u.folder != "" {
-		c.Env["SEER_WORKSPACE"] = u.folder
-	}
-	return c
-}
-
-func (u *up) upload(ctx context.Context, s *Sandbox) error {
-	if !u.chosen.HostMounts {
-		for _, m := range u.models {
-			u.report.Info(StageUpload, "%s → %s", m.Name, m.Path)
-			if err := u.send(ctx, s, m.Local, m.Path); err != nil {
-				return fmt.Errorf("upload the model %s: %w", m.Name, err)
-			}
-		}
-	}
-	for _, up := range u.plan.UploadsOf(u.chosen) {
-		if up.Mount || u.cleared(up.Remote) {
-			continue
-		}
-		u.report.Info(StageUpload, "%s → %s", up.Local, up.Remote)
-		err := u.send(ctx, s, up.Local, up.Remote)
-		var partial *tartree.PartialError
-		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
-			u.report.Warn(StageUpload, "upload %s: %v", up.Local, err)
-			err = nil
-		}
-		if err != nil {
-			return fmt.Errorf("upload %s: %w", up.Local, err)
-		}
-	}
-	return nil
+	return &saved, nil
 }

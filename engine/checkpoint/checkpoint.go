@@ -22,7 +22,7 @@ import (
 type Checkpointer struct {
 	Store  *state.Store // where saved processes are on their way
 	Memory func() (local.Memory, error)
-	Ledger Ledger
+	Ledger provision.Ledger
 	Driver Driver
 	// Connect makes the way to a machine that was started.
 	Connect func(machine.Record) (provision.Machine, error)
@@ -30,12 +30,6 @@ type Checkpointer struct {
 	Terminate      func(ctx context.Context, id string) error
 	FindCodeServer func() (codeserver.Program, error)
 	Now            func() time.Time
-}
-
-// Ledger is where the records of sandboxes are.
-type Ledger interface {
-	session.Ledger
-	Owner() string
 }
 
 // Driver starts and ends machines.

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -45,6 +46,7 @@ type Machine struct {
 	Record machine.Record
 	Client *client.Client
 	Lease  *lease.Keeper
+	Choice plan.Choice // of the plan that it was started for; empty otherwise
 }
 
 // Connector makes the ways to machines.

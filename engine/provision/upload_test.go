@@ -1,4 +1,4 @@
-package engine
+package provision
 
 import (
 	"archive/tar"
@@ -53,23 +53,23 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	}
 	defer client.Close()
 	var warned []string
-	var moved []Event
-	u := &up{exp: &experiment.Experiment{}, plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
-		report: progress.Reporter{Now: time.Now, To: func(ev Event) {
-			if ev.Level == LevelWarn {
+	var moved []progress.Event
+	s := &start{Request: Request{Experiment: &experiment.Experiment{}, Plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
+		Report: progress.Reporter{Now: time.Now, To: func(ev progress.Event) {
+			if ev.Level == progress.LevelWarn {
 				warned = append(warned, ev.Message)
 			}
-			if ev.Level == LevelMoved {
+			if ev.Level == progress.LevelMoved {
 				moved = append(moved, ev)
 			}
-		}}}
-	if err := u.upload(t.Context(), &Sandbox{runtime: client}); err != nil {
+		}}}, machine: Machine{Client: client}}
+	if err := s.upload(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "vanished while the folder was read: z; the rest was copied") {
 		t.Errorf("warnings: %q", warned)
 	}
-	if len(moved) == 0 || moved[0].Bytes == 0 || moved[0].Total != 16<<20+1 || moved[0].Stage != StageUpload {
+	if len(moved) == 0 || moved[0].Bytes == 0 || moved[0].Total != 16<<20+1 || moved[0].Stage != progress.StageUpload {
 		t.Errorf("how far it was: %+v", moved)
 	}
 }

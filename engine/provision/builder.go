@@ -1,0 +1,45 @@
+package provision
+
+import (
+	"context"
+
+	"github.com/seer-engine/seer/engine/build"
+	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/session"
+)
+
+// builder makes the machines that build for a sandbox.
+type builder struct {
+	Provisioner
+	request Request
+}
+
+// Run implements [build.Machines].
+func (b builder) Run(ctx context.Context, spec build.Machine, install func(context.Context, *client.Client, machine.Record) error) (saved string, err error) {
+	r, exp := b.request, *b.request.Experiment
+	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
+	r.Experiment, r.Plan, r.Name, r.Attached = &exp, spec.Plan, "", SetupLease
+	r.Models, r.CodeServer = nil, session.CodeServer{}
+	s := &start{Provisioner: b.Provisioner, Request: r, build: &spec}
+	s.prepare = func(ctx context.Context) error { return install(ctx, s.machine.Client, s.machine.Record) }
+	save := func(ctx context.Context) (err error) {
+		if spec.Save {
+			saved, err = s.Driver.Snapshot(ctx, s.machine.Record, func(ev machine.Event) { s.Report.Log(progress.StageBoot, ev.Text) })
+		}
+		return err
+	}
+	err = Run(ctx,
+		Step{Do: s.rent, Undo: s.end},
+		Step{Do: s.setUp, Undo: func(context.Context, error) error { s.machine.Close(); return nil }},
+		Step{Do: save})
+	if err != nil {
+		return "", err
+	}
+	s.machine.Close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndTimeout)
+	defer cancel()
+	_, err = s.Driver.End(ctx, s.machine.Record, "what it was to build is built")
+	return saved, err
+}

@@ -1,0 +1,55 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/engine/snapshot/files"
+)
+
+// upload copies to the machine what it is not shown: models and files of this computer.
+func (s *start) upload(ctx context.Context) error {
+	if !s.chosen.HostMounts {
+		for _, m := range s.Models {
+			s.Report.Info(progress.StageUpload, "%s → %s", m.Name, m.Path)
+			if err := s.send(ctx, m.Local, m.Path); err != nil {
+				return fmt.Errorf("upload the model %s: %w", m.Name, err)
+			}
+		}
+	}
+	for _, up := range s.Plan.UploadsOf(s.chosen) {
+		if up.Mount || s.replaced(up.Remote) {
+			continue
+		}
+		s.Report.Info(progress.StageUpload, "%s → %s", up.Local, up.Remote)
+		err := s.send(ctx, up.Local, up.Remote)
+		var partial *tartree.PartialError
+		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
+			s.Report.Warn(progress.StageUpload, "upload %s: %v", up.Local, err)
+			err = nil
+		}
+		if err != nil {
+			return fmt.Errorf("upload %s: %w", up.Local, err)
+		}
+	}
+	return nil
+}
+
+// replaced reports whether a snapshot's files take the place of a path.
+func (s *start) replaced(path string) bool {
+	return s.Snapshot != "" && files.Clears(s.Experiment.Sandbox.Volumes) && files.InWorkspace(path)
+}
+
+// send uploads a file or folder and reports how far that is.
+func (s *start) send(ctx context.Context, local, remote string) error {
+	if s.Report.To == nil {
+		return s.machine.Client.Files().Upload(ctx, local, remote)
+	}
+	counted, end := s.Report.Counted(ctx, progress.StageUpload, tartree.SizeOf(ctx, local))
+	defer end()
+	return s.machine.Client.Files().Upload(counted, local, remote)
+}
