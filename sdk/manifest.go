@@ -7,8 +7,9 @@ type Manifest struct {
 	ID          string       `json:"id" yaml:"id"`           // provider-modal, fetch-folder, expose-mcp …
 	Version     string       `json:"version" yaml:"version"` // semantic version of the plugin
 	Description string       `json:"description,omitempty" yaml:"description,omitempty"`
-	Implements  []string     `json:"implements" yaml:"implements"` // provider/1, fetcher/1, expose/1
-	Provides    []string     `json:"provides" yaml:"provides"`     // the values of `provider:`, model scheme or `expose_as:`
+	Implements  []string     `json:"implements" yaml:"implements"`                       // provider/1, fetcher/1, expose/1
+	Provides    []string     `json:"provides" yaml:"provides"`                           // the values of `provider:`, model scheme or `expose_as:`
+	DefaultFor  []string     `json:"default_for,omitempty" yaml:"default_for,omitempty"` // of a provider: gpu, machines with a GPU that the user's computer lacks, where an experiment names no provider
 	Permissions Permissions  `json:"permissions,omitzero" yaml:"permissions,omitempty"`
 	Profile     *Profile     `json:"profile,omitempty" yaml:"profile,omitempty"`
 	Settings    []Setting    `json:"settings,omitempty" yaml:"settings,omitempty"`
@@ -16,6 +17,9 @@ type Manifest struct {
 	Captures    []Capture    `json:"captures,omitempty" yaml:"captures,omitempty"`
 	Limits      PluginLimits `json:"limits,omitzero" yaml:"limits,omitempty"`
 }
+
+// DefaultForGPU is a value of [Manifest].DefaultFor.
+const DefaultForGPU = "gpu"
 
 // ManifestSection is the name of the Wasm custom section with the manifest.
 const ManifestSection = "seer.manifest"

@@ -148,7 +148,6 @@ func mistakes() []mistake {
 		{"sandbox: {local_files: [[a, /data/a]], volumes: [{name: w, path: /data, read_only: true}]}", "1: sandbox.volumes.0.read_only: `a` is copied there; remove read_only, or choose another place", false},
 		{"sandbox: {local_dirs: [[d, /data]], volumes: [{name: w, path: /data/x}]}", "1: sandbox.volumes.0.path: `d` is copied to `/data`; choose another place", false},
 		{"sandbox:\n  provider: runpod\n  provider_options:\n    modal: {app: x}", "4: sandbox.provider_options.modal: `modal` is no provider of this experiment; use runpod, or name it under provider", false},
-		{"sandbox: {provider_options: {runpod: {cloud: x}}}", "1: sandbox.provider_options.runpod: `runpod` is no provider of this experiment; use local or modal, or name it under provider", false},
 		{"sandbox: {provider_options: {modal: x}}", "1: sandbox.provider_options.modal: expected a mapping, got the string `x`", true},
 		{"sandbox: {provider_options: {modal: {x: .nan}}}", "1: sandbox.provider_options.modal: a value is not a number that can be passed on; write it as text, in quotes", false},
 		{"sandbox: {python_version: '2.7'}", "1: sandbox.python_version: `2.7` is not a version of Python 3; write for example \"3.12\"", false},

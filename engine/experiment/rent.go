@@ -38,7 +38,7 @@ func (v *validator) providerOptions() {
 	s := v.exp.Sandbox
 	known := s.Providers
 	if len(known) == 0 {
-		known = []string{"local", "modal"} // those that are chosen when none is named
+		return // preflight knows those that are chosen then
 	}
 	for _, name := range sortedKeys(s.ProviderOptions) {
 		if !slices.Contains(known, name) && v.exp.Position("sandbox.provider").Set == "" {

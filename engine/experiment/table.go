@@ -33,7 +33,7 @@ func sandboxFields() []Field {
 			Doc: "The most that the machine may cost, in USD an hour; what is dearer is not rented."},
 		{Key: "budget", Kind: KindNumber, Nullable: true, Note: "no limit but `timeout`", Max: maxMoney, Example: "10",
 			Doc: "The most that this sandbox may cost, in USD: `timeout` is shortened to what it pays for."},
-		{Key: "provider_options", Kind: KindFrees, Example: "{runpod: {cloud: COMMUNITY}}",
+		{Key: "provider_options", Kind: KindFrees, Example: "{acme: {tier: spot}}",
 			Doc: "Options of a single provider, under its name; what there is, its page of the docs says."},
 		{Key: "execution_mode", Kind: KindString, Nullable: true, Default: "null", Enum: []string{"notebook", "cli", "local"},
 			Doc: "How the agent uses the sandbox: a notebook, a shell, or its own folder; `null` is a scoped sandbox: it may only call what `serve` exposes."},

@@ -18,6 +18,7 @@ func clouds(t *testing.T) *lab {
 		sdk.ProviderInfo{Name: "runpod", Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureVolumes}},
 		sdk.ProviderInfo{Name: "modal", GPUs: []string{"H100", "A100-40GB", "A100-80GB"}, MaxTimeoutSeconds: 24 * 3600,
 			Features: []sdk.Feature{sdk.FeatureSelfEnd, sdk.FeatureVolumes, sdk.FeatureBuild, sdk.FeatureSnapshot}})
+	l.facts.GPUProviders = []string{"modal"}
 	l.facts.Offers = map[string][]sdk.Offer{
 		"local": {{ID: "local"}},
 		"runpod": {
@@ -37,6 +38,32 @@ func clouds(t *testing.T) *lab {
 		},
 	}
 	return l
+}
+
+// TestGPUProviders names who rents a GPU that this computer lacks, or why nobody does.
+func TestGPUProviders(t *testing.T) {
+	for _, c := range []struct {
+		gpu  []string // Facts.GPUProviders
+		text string
+		want string
+	}{
+		{nil, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and no installed provider is for GPUs; name one in provider"},
+		{[]string{"modal", "runpod"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and several providers are for GPUs: modal, runpod; name one of them in provider, or in providers.default_gpu"},
+		{[]string{"gone"}, "{gpu: H100}", "sandbox.gpu: this computer has no H100, and the provider `gone` is not installed; remove gpu"},
+		{[]string{"modal"}, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
+		{nil, "{gpu: A1000}", "sandbox.gpu: there is no GPU `A1000`"},
+		{[]string{"modal"}, "{provider_options: {runpod: {a: 1}}}", "sandbox.provider_options.runpod: `runpod` is no provider of this experiment; use local or modal, or name it under provider"},
+		{[]string{"modal"}, "{provider_options: {modal: {a: 1}}}", ""},
+		{nil, "{provider: runpod, gpu: H100}", ""},
+	} {
+		l := clouds(t)
+		l.facts.GPUProviders = c.gpu
+		r := l.check("sandbox: " + c.text)
+		err := r.Err()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || len(r.Findings) != 1 || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v %s: %v", c.gpu, c.text, err)
+		}
+	}
 }
 
 func short(choices []preflight.Choice) string {

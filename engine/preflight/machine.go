@@ -13,15 +13,13 @@ import (
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
-const (
-	localProvider = "local"
-	gpuProvider   = "modal" // where a GPU that this computer lacks is looked for first
-)
+const localProvider = "local"
 
 // Candidates are the providers that an experiment may be run on, in order: those
-// it names or else the local one, and modal for a GPU that this computer lacks.
-// infos are those known so far, at least the local one's.
-func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo) []string {
+// it names or else the local one, and for a GPU that this computer lacks the one of
+// gpuProviders. There is none where gpuProviders leave a choice. infos are those known so
+// far, at least the local one's.
+func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo, gpuProviders []string) []string {
 	if len(exp.Sandbox.Providers) > 0 {
 		return exp.Sandbox.Providers
 	}
@@ -35,7 +33,10 @@ func Candidates(exp *experiment.Experiment, infos []sdk.ProviderInfo) []string {
 			}
 		}
 	}
-	return []string{gpuProvider}
+	if len(gpuProviders) == 1 {
+		return gpuProviders
+	}
+	return nil
 }
 
 // lists reports whether a provider says by itself that it has a GPU.
@@ -87,8 +88,11 @@ func (c *check) namedProviders() {
 
 // providers finds out who may rent the machine.
 func (c *check) providers() {
-	named := len(c.exp.Sandbox.Providers)
-	for i, name := range Candidates(c.exp, c.facts.Providers) {
+	named, names := len(c.exp.Sandbox.Providers), c.facts.Candidates(c.exp)
+	if len(names) == 0 && len(c.wants) > 0 { // those that are mistakes are said already
+		noGPUProvider(c)
+	}
+	for i, name := range names {
 		at := "sandbox.provider"
 		if named > 1 {
 			at = fmt.Sprintf("%s.%d", at, i)
@@ -97,12 +101,11 @@ func (c *check) providers() {
 			c.candidates = append(c.candidates, &candidate{ProviderInfo: info, at: at})
 			continue
 		}
-		if named == 0 && name == gpuProvider {
-			if len(c.wants) == 0 {
-				continue // said already
+		if named == 0 && name != localProvider {
+			if len(c.wants) > 0 { // else it is said already
+				c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
+					"remove gpu to run on the CPU; "+c.plugins(c.known()))
 			}
-			c.fail("sandbox.gpu", fmt.Sprintf("this computer has no %s, and the provider `%s` is not installed", strings.Join(c.exp.Sandbox.GPU, " or "), name),
-				"remove gpu to run on the CPU; "+c.plugins(c.known()))
 			continue
 		}
 		c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
@@ -110,9 +113,31 @@ func (c *check) providers() {
 	if len(c.candidates) > 0 {
 		c.report.Provider = c.candidates[0].ProviderInfo
 	}
-	for name := range c.exp.Sandbox.ProviderOptions {
+	checkOptions(c)
+}
+
+// noGPUProvider says why nobody is asked for a GPU that this computer lacks.
+func noGPUProvider(c *check) {
+	lacks, several := "this computer has no "+strings.Join(c.exp.Sandbox.GPU, " or "), c.facts.GPUProviders
+	if len(several) > 0 {
+		c.fail("sandbox.gpu", lacks+", and several providers are for GPUs: "+strings.Join(several, ", "),
+			"name one of them in provider, or in providers.default_gpu of your configuration")
+		return
+	}
+	c.fail("sandbox.gpu", lacks+", and no installed provider is for GPUs", "name one in provider, or remove gpu to run on the CPU; "+c.plugins(c.known()))
+}
+
+// checkOptions checks for whom provider_options are. Where an override has named the provider, the
+// file may have those of others.
+func checkOptions(c *check) {
+	s := c.exp.Sandbox
+	usual := append([]string{localProvider}, c.facts.GPUProviders...)
+	for name := range s.ProviderOptions {
+		at := "sandbox.provider_options." + name
 		if _, ok := c.providerNamed(name); !ok {
-			c.fail("sandbox.provider_options."+name, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
+			c.fail(at, fmt.Sprintf("there is no provider `%s`", name), c.plugins(c.known()))
+		} else if len(s.Providers) == 0 && !slices.Contains(usual, name) && c.exp.Position("sandbox.provider").Set == "" {
+			c.fail(at, "`"+name+"` is no provider of this experiment", "use "+strings.Join(usual, " or ")+", or name it under provider")
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 type Facts struct {
 	Env             *Env               // where secrets are looked for
 	Providers       []sdk.ProviderInfo // built in and from plugins
+	GPUProviders    []string           // who may rent a GPU that this computer lacks, where no provider is named; one is right, several leave the choice to the user
 	Sources         []string           // model sources: folder, hub, …
 	ExposeModes     []string           // library, mcp, prompt, …
 	PluginDirs      []string           // where plugins were looked for, for messages
@@ -42,6 +43,11 @@ type Facts struct {
 
 	// Unguarded allows providers that cannot end their machines by themselves.
 	Unguarded bool
+}
+
+// Candidates are the providers that an experiment may be run on; see [Candidates].
+func (f Facts) Candidates(exp *experiment.Experiment) []string {
+	return Candidates(exp, f.Providers, f.GPUProviders)
 }
 
 // Severity tells what must be mended from what should be known.

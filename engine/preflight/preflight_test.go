@@ -32,6 +32,7 @@ func newLab(t *testing.T) *lab {
 	l.write("model/config.json", "{}")
 	l.write("data/x.txt", "x")
 	l.facts = preflight.Facts{
+		GPUProviders: []string{"modal"},
 		Providers: []sdk.ProviderInfo{
 			{Name: "local", Features: []sdk.Feature{sdk.FeatureHostMounts}, Isolations: []sdk.Isolation{
 				{Name: "gvisor", Reason: "runsc is not installed"}, {Name: "bubblewrap", Usable: true}, {Name: "none", Usable: true}}},

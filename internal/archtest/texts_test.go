@@ -87,3 +87,16 @@ func readSource(t *testing.T, file string) string {
 	}
 	return string(data)
 }
+
+// cloud finds the names of providers.
+var cloud = regexp.MustCompile(`(?i)modal|runpod`)
+
+// TestEngineNamesNoProvider holds the engine's texts to the rule that the core knows no
+// cloud: what depends on one stands in its plugin.
+func TestEngineNamesNoProvider(t *testing.T) {
+	eachText(t, sources(t), func(at, text string) {
+		if found := cloud.FindString(text); found != "" {
+			t.Errorf("%s: the text names the provider %q", at, found)
+		}
+	})
+}

@@ -78,6 +78,7 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 	for _, name := range m.Provides {
 		c.match("provides", name, providesPattern, "small letters, digits, _ and -")
 	}
+	c.defaultFor(m)
 	for _, p := range egress.Check(m) {
 		c.at(p.At, p.Text)
 	}
@@ -91,6 +92,18 @@ func (c *checker) manifest(m sdk.Manifest, limits Limits) {
 	}
 	if got, limit := m.Limits.StepSeconds, limits.StepTime.Seconds(); !(got >= 0 && got <= limit) {
 		c.add("step_seconds", "%v is not between 0 and this host's limit of %v", got, limit)
+	}
+}
+
+func (c *checker) defaultFor(m sdk.Manifest) {
+	provider := slices.ContainsFunc(m.Implements, func(s string) bool { return strings.HasPrefix(s, string(sdk.KindProvider)+"/") })
+	if len(m.DefaultFor) > 0 && !provider {
+		c.add("default_for", "is for providers")
+	}
+	for _, what := range m.DefaultFor {
+		if what != sdk.DefaultForGPU {
+			c.add("default_for", "%q is not known; there is %s", what, sdk.DefaultForGPU)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (i Installer) examine(p *Plan, policy store.Policy) error {
 	p.manifest = found.Manifest
 	p.ID, p.Version, p.Description = found.Manifest.ID, found.Manifest.Version, p.bundle.Description()
 	p.Digest, p.Wasm, p.Contract = p.bundle.Digest(), found.Digest, found.Manifest.Implements
-	p.Provides = found.Manifest.Provides
+	p.Provides, p.DefaultFor = found.Manifest.Provides, found.Manifest.DefaultFor
 	p.Lines, p.Access = access.Lines(found.Manifest), access.Of(found.Manifest)
 	p.Hash = p.Access.Hash()
 	if _, p.Beyond = policy.Limit(p.Access, false); len(p.Beyond) > 0 {

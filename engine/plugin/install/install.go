@@ -54,12 +54,13 @@ type Plan struct {
 	Known  bool            `json:"known"`            // the signer is the one that is remembered
 	Report *sdktest.Report `json:"report,omitempty"` // says the author; nil = none that is about this module
 
-	Lines    []access.Line `json:"lines"`       // what it asks for, with its reasons
-	Access   access.Set    `json:"access"`      // the same as a set
-	Hash     string        `json:"permissions"` // the permission hash
-	Beyond   access.Set    `json:"beyond"`      // asked for, and not allowed by the policy whatever is granted
-	Contract []string      `json:"contract"`
-	Provides []string      `json:"provides"`
+	Lines      []access.Line `json:"lines"`       // what it asks for, with its reasons
+	Access     access.Set    `json:"access"`      // the same as a set
+	Hash       string        `json:"permissions"` // the permission hash
+	Beyond     access.Set    `json:"beyond"`      // asked for, and not allowed by the policy whatever is granted
+	Contract   []string      `json:"contract"`
+	Provides   []string      `json:"provides"`
+	DefaultFor []string      `json:"default_for,omitempty"`
 
 	Active  *store.Installed `json:"active,omitempty"` // the version that is used now; nil = none
 	Added   access.Set       `json:"added"`            // asked for, and not by the active version

@@ -3,7 +3,9 @@ package registry
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,5 +47,23 @@ func TestBuiltinPlugins(t *testing.T) {
 		case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
+	}
+}
+
+// TestGPUProviders takes the plugins that say so, and the user's configuration first.
+func TestGPUProviders(t *testing.T) {
+	plugin := func(name string, defaults ...string) host.Plugin {
+		return host.Plugin{Manifest: sdk.Manifest{Implements: []string{"provider/1"}, Provides: []string{name}, DefaultFor: defaults}}
+	}
+	r := New(Options{ConfigFile: filepath.Join(t.TempDir(), "config.yaml")})
+	names, err := r.GPUProviders([]host.Plugin{plugin("b", sdk.DefaultForGPU), plugin("c"), plugin("a", sdk.DefaultForGPU)})
+	if err != nil || !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+	if err := os.WriteFile(r.o.ConfigFile, []byte("providers: {default_gpu: c}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if names, err = r.GPUProviders([]host.Plugin{plugin("b", sdk.DefaultForGPU)}); err != nil || !slices.Equal(names, []string{"c"}) {
+		t.Errorf("%v, %v", names, err)
 	}
 }

@@ -200,6 +200,24 @@ func (r *Registry) Providers(plugins []host.Plugin) []string {
 	return append(slices.Collect(maps.Keys(r.o.Providers)), provided(plugins, "provider")...)
 }
 
+// GPUProviders names who rents a GPU that this computer lacks, where an experiment names no
+// provider: the one of the user's configuration, or else those of the plugins that say so.
+func (r *Registry) GPUProviders(plugins []host.Plugin) ([]string, error) {
+	chosen, err := store.ReadDefaultGPU(r.configFile())
+	if err != nil {
+		return nil, errdefs.Wrap(errdefs.KindConfig, err)
+	}
+	if chosen != "" {
+		return []string{chosen}, nil
+	}
+	plugins = slices.DeleteFunc(slices.Clone(plugins), func(p host.Plugin) bool {
+		return !slices.Contains(p.Manifest.DefaultFor, sdk.DefaultForGPU)
+	})
+	names := provided(plugins, string(sdk.KindProvider))
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
 // Sources names the sources of models, in any order.
 func (r *Registry) Sources(plugins []host.Plugin) []string {
 	return append(slices.Collect(maps.Keys(r.o.Fetchers)), provided(plugins, "fetcher")...)

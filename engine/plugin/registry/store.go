@@ -25,13 +25,20 @@ func (r *Registry) openStore() (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := r.o.ConfigFile
-	if dir := r.o.Paths.Config(); config == "" && dir != "" {
-		config = filepath.Join(dir, "config.yaml")
-	}
 	return store.Open(store.Options{
-		DataDir: data, StateDir: r.o.State.StateDir(), ConfigFile: config, Now: r.o.Now, Logger: r.o.Logger.Named("plugins"),
+		DataDir: data, StateDir: r.o.State.StateDir(), ConfigFile: r.configFile(), Now: r.o.Now, Logger: r.o.Logger.Named("plugins"),
 	})
+}
+
+// configFile is the user's configuration; empty where there is no place for one.
+func (r *Registry) configFile() string {
+	if r.o.ConfigFile != "" {
+		return r.o.ConfigFile
+	}
+	if dir := r.o.Paths.Config(); dir != "" {
+		return filepath.Join(dir, "config.yaml")
+	}
+	return ""
 }
 
 // searched are the folders that must exist, in order: a lock's plugins, those that were

@@ -14,6 +14,9 @@ import (
 // Between these a policy can choose: what needs no permission, and what no host gives more of.
 const leastMemoryMB, mostMemoryMB = 256, 1024
 
+// sections are what a configuration file may have.
+var sections = [...]string{"plugins", "providers"}
+
 // ReadPolicy reads `plugins:` of a configuration file. A file that is missing, or ""
 // for none, means the default; a mistake is an error and never the default.
 func ReadPolicy(file string) (Policy, error) {
@@ -35,7 +38,7 @@ func parsePolicy(file string, data []byte) (Policy, error) {
 	p := DefaultPolicy()
 	if _, root := d.root(data); root != nil {
 		// A misspelled `plugins` would lift every limit.
-		if n := d.fields(root, "configuration", []string{"plugins"})["plugins"]; n != nil {
+		if n := d.fields(root, "configuration", sections[:])["plugins"]; n != nil {
 			p.File = file
 			d.policy(n, &p)
 		}
@@ -44,6 +47,32 @@ func parsePolicy(file string, data []byte) (Policy, error) {
 		return Policy{}, err
 	}
 	return p, nil
+}
+
+// ReadDefaultGPU reads `providers.default_gpu` of a configuration file: the provider of
+// machines with a GPU that this computer lacks. It is empty where the file or the key is
+// missing.
+func ReadDefaultGPU(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	data, err := os.ReadFile(file)
+	if missing(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("the configuration cannot be read: %w", err)
+	}
+	d := &document{file: file}
+	name := ""
+	if _, root := d.root(data); root != nil {
+		if n := d.fields(root, "configuration", sections[:])["providers"]; n != nil {
+			if v := d.fields(n, "providers", []string{"default_gpu"})["default_gpu"]; v != nil {
+				name = d.text(v, "providers.default_gpu")
+			}
+		}
+	}
+	return name, d.err()
 }
 
 func (d *document) policy(n *yaml.Node, p *Policy) {

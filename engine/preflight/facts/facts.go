@@ -106,8 +106,11 @@ func (c *Collector) Collect(ctx context.Context, exp *experiment.Experiment, off
 	if !c.Plugins.LocalReplaced() {
 		f.Saved = c.saved
 	}
+	if f.GPUProviders, err = c.Plugins.GPUProviders(plugins); err != nil {
+		return f, err
+	}
 	proxyOnly := c.proxyOnly(ctx, exp)
-	f.Providers, err = c.describe(ctx, exp, append(c.Plugins.Providers(plugins), registry.Local))
+	f.Providers, err = c.describe(ctx, exp, f.GPUProviders, append(c.Plugins.Providers(plugins), registry.Local))
 	if err != nil {
 		return f, err
 	}
@@ -174,7 +177,7 @@ func (c *Collector) isolations(ctx context.Context, asked []sdk.ProviderInfo) []
 }
 
 // describe asks the providers that may be chosen; the others are only named.
-func (c *Collector) describe(ctx context.Context, exp *experiment.Experiment, names []string) ([]sdk.ProviderInfo, error) {
+func (c *Collector) describe(ctx context.Context, exp *experiment.Experiment, gpuProviders, names []string) ([]sdk.ProviderInfo, error) {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	infos := make([]sdk.ProviderInfo, len(names))
@@ -199,7 +202,7 @@ func (c *Collector) describe(ctx context.Context, exp *experiment.Experiment, na
 			return nil, err
 		}
 	}
-	wanted := preflight.Candidates(exp, infos)
+	wanted := preflight.Candidates(exp, infos, gpuProviders)
 	if len(wanted) == 1 && wanted[0] == registry.Local && len(exp.Sandbox.Providers) == 0 {
 		return infos, nil
 	}
@@ -210,7 +213,7 @@ func (c *Collector) describe(ctx context.Context, exp *experiment.Experiment, na
 // nothing to sell, and a provider without a price list is taken at its word.
 func (c *Collector) offers(ctx context.Context, exp *experiment.Experiment, f *preflight.Facts) {
 	var ask []string
-	for _, name := range preflight.Candidates(exp, f.Providers) {
+	for _, name := range f.Candidates(exp) {
 		known := func(p sdk.ProviderInfo) bool {
 			return p.Name == name && !p.Has(sdk.FeatureHostMounts) && preflight.MayHave(exp, p)
 		}

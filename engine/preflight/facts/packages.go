@@ -19,7 +19,7 @@ func (c *Collector) installed(ctx context.Context, exp *experiment.Experiment, f
 		if err == nil {
 			f.Python, err = c.Python.Probe(ctx, python.Executable)
 		}
-		if err != nil && slices.Contains(preflight.Candidates(exp, f.Providers), registry.Local) { // others bring their own
+		if err != nil && slices.Contains(f.Candidates(exp), registry.Local) { // others bring their own
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ func special(code string) bool {
 // CheckSyntax finds code that is no Python, with the interpreter that will run it where that is
 // on this computer. Nothing of it is run.
 func (c *Collector) CheckSyntax(ctx context.Context, exp *experiment.Experiment, f preflight.Facts, report *preflight.Report) {
-	if image := exp.Sandbox.Image; image != nil && (image.Base != "" || image.Snapshot != "") || !slices.Contains(preflight.Candidates(exp, f.Providers), registry.Local) {
+	if image := exp.Sandbox.Image; image != nil && (image.Base != "" || image.Snapshot != "") || !slices.Contains(f.Candidates(exp), registry.Local) {
 		return // the Python is another one
 	}
 	sources := pythonSources(exp)

@@ -18,6 +18,9 @@ func (a app) showPlan(p *plugins.Plan) {
 	}
 	say("plugin", "%s %s: %s", p.ID, p.Version, p.Description)
 	say("provides", "%s (%s)", strings.Join(p.Provides, ", "), strings.Join(p.Contract, ", "))
+	if len(p.DefaultFor) > 0 {
+		say("default for", "%s", strings.Join(p.DefaultFor, ", "))
+	}
 	say("from", "%s", p.Origin.Resolved)
 	say("signed by", "%s", signerText(p))
 	say("tested", "%s", reportText(p.Report))

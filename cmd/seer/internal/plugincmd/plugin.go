@@ -126,7 +126,7 @@ func pluginText(w io.Writer, p host.Plugin) error {
 	m := p.Manifest
 	lines := [][2]string{
 		{"id", m.ID}, {"version", m.Version}, {"what", strings.Join(strings.Fields(m.Description), " ")}, {"implements", strings.Join(m.Implements, ", ")},
-		{"provides", strings.Join(m.Provides, ", ")},
+		{"provides", strings.Join(m.Provides, ", ")}, {"default for", strings.Join(m.DefaultFor, ", ")},
 	}
 	lines = append(lines, permissionText(p)...)
 	for _, l := range append(lines, [2]string{"access", accessText(p)}, [2]string{"hash", p.Hash}, [2]string{"file", p.File}, [2]string{"digest", p.Digest}) {
