@@ -12,7 +12,7 @@ TESTFLAGS ?= -race
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
-.PHONY: build seer runtime plugins sdk demo test unit test-clouds cross e2e bench lint fuzz soak clean setup-build setup-test setup-e2e
+.PHONY: build seer runtime plugins sdk demo test unit test-clouds cross e2e bench lint fuzz soak flaky clean setup-build setup-test setup-e2e
 
 build: setup-build seer runtime plugins sdk
 
@@ -105,6 +105,11 @@ soak: export SEER_SOAK = 1
 soak: export SEER_SOAK_DIR ?= $(CURDIR)/$(BIN)/soak
 soak: setup-test build
 	$(GO) test $(TESTFLAGS) -timeout 4h -count 1 -run 'Cloud|Killed|Calls|Suspended|Journal' ./internal/acceptance
+
+# Tests that start processes, 50 times beside two busy loops; goes on after a break.
+flaky: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
+flaky: setup-test build compiled
+	scripts/flaky
 
 bench: setup-test build
 	$(GO) build -trimpath -o $(BIN)/bench-helper ./bench/helper
