@@ -10,16 +10,16 @@ import (
 
 // Choice is one way to get a machine.
 type Choice struct {
-	Provider    string
-	Spec        sdk.MachineSpec // Key, Owner and EndUnix are set when its turn has come
-	Isolation   string          // as asked
-	GPU         string          // canonical name
-	Region      string          // of the offer
-	CostPerHour float64         // USD, as offered; 0 = not known, or nothing
-	Poll        time.Duration   // shortest useful time between two looks; see [sdk.ProviderInfo].PollSeconds
-	LongestPoll time.Duration   // longest time between two looks, where a look costs nothing; 0 = 3 s
-	Label       string          // for people; empty = made from the rest
-	Spared      []int           // those of Spec.Ports without which the machine does as well, where the provider has none
+	Provider      string
+	Spec          sdk.MachineSpec // Key, Owner and EndUnix are set when its turn has come
+	Isolation     string          // as asked
+	GPU           string          // canonical name
+	Region        string          // of the offer
+	CostPerHour   float64         // USD, as offered; 0 = not known, or nothing
+	Poll          time.Duration   // shortest useful time between two looks; see [sdk.ProviderInfo].PollSeconds
+	LongestPoll   time.Duration   // longest time between two looks, where a look costs nothing; 0 = 3 s
+	Label         string          // for people; empty = made from the rest
+	OptionalPorts []int           // those of Spec.Ports without which the machine does as well, where the provider has none
 
 	// Prepare, where it is not nil, completes the spec once its Key, Owner and EndUnix
 	// are known.

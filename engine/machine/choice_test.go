@@ -321,9 +321,9 @@ func TestPollIsAsFastAsTheChoiceWants(t *testing.T) {
 	}
 }
 
-// TestSparedPorts: what listens at a port is reached through the runtime too, so a provider
+// TestOptionalPorts: what listens at a port is reached through the runtime too, so a provider
 // without ports makes the machine all the same, unless the user has asked for one.
-func TestSparedPorts(t *testing.T) {
+func TestOptionalPorts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		none  bool
@@ -337,7 +337,7 @@ func TestSparedPorts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMarket(t, enginetest.Script{NoPorts: c.none}, enginetest.Script{})
 			choice := choices()[0]
-			choice.Spec.Ports, choice.Spared = append(slices.Clone(c.asked), 8888), []int{8888}
+			choice.Spec.Ports, choice.OptionalPorts = append(slices.Clone(c.asked), 8888), []int{8888}
 			_, err := m.rent(t.Context(), nil, choice)
 			live := m.live()
 			if c.want == "" {
@@ -350,7 +350,7 @@ func TestSparedPorts(t *testing.T) {
 				t.Fatalf("%v, machines %+v", err, live)
 			}
 			told := slices.ContainsFunc(m.events, func(e machine.Event) bool {
-				return e.Kind == machine.EventSpared && strings.Contains(e.Text, "forward 8888") && e.Remedies[0].Port == "8888"
+				return e.Kind == machine.EventUnexposed && strings.Contains(e.Text, "forward 8888") && e.Remedies[0].Port == "8888"
 			})
 			if told != c.none {
 				t.Errorf("events %+v", m.events)

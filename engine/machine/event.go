@@ -10,12 +10,12 @@ type EventKind string
 
 // The kinds of [Event].
 const (
-	EventState   EventKind = "state"   // the machine is in a new state
-	EventLog     EventKind = "log"     // a line from the provider
-	EventRetry   EventKind = "retry"   // a passing fault; it is tried again
-	EventChoice  EventKind = "choice"  // a choice gave no machine, and why; the next is tried
-	EventSpared  EventKind = "spared"  // the provider made the machine without what it can spare
-	EventCleanup EventKind = "cleanup" // what was rented is ended again
+	EventState     EventKind = "state"     // the machine is in a new state
+	EventLog       EventKind = "log"       // a line from the provider
+	EventRetry     EventKind = "retry"     // a passing fault; it is tried again
+	EventChoice    EventKind = "choice"    // a choice gave no machine, and why; the next is tried
+	EventUnexposed EventKind = "unexposed" // the provider made the machine without ways to its optional ports
+	EventCleanup   EventKind = "cleanup"   // what was rented is ended again
 )
 
 // Event is a sign of progress for the user.

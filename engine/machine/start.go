@@ -179,20 +179,20 @@ func (s *start) next(ctx context.Context, i int, why error) error {
 // cannot make what was asked for.
 func (s *start) createSparing(ctx context.Context) error {
 	err := s.create(ctx)
-	if sdk.CodeOf(err) != sdk.Unsupported || len(s.at.Spared) == 0 {
+	if sdk.CodeOf(err) != sdk.Unsupported || len(s.at.OptionalPorts) == 0 {
 		return err
 	}
-	s.spec.Ports = slices.DeleteFunc(slices.Clone(s.spec.Ports), func(p int) bool { return slices.Contains(s.at.Spared, p) })
+	s.spec.Ports = slices.DeleteFunc(slices.Clone(s.spec.Ports), func(p int) bool { return slices.Contains(s.at.OptionalPorts, p) })
 	if err = s.create(ctx); err == nil {
-		s.onEvent(s.sparedEvent())
+		s.onEvent(s.unexposedEvent())
 	}
 	return err
 }
 
-func (s *start) sparedEvent() Event {
-	e := Event{Kind: EventSpared, ID: s.rec.ID, State: s.rec.State,
-		Text: fmt.Sprintf("%s leads to no port but the runtime's; forward %s to reach what listens there", s.rec.Provider, ports(s.at.Spared))}
-	for _, port := range s.at.Spared {
+func (s *start) unexposedEvent() Event {
+	e := Event{Kind: EventUnexposed, ID: s.rec.ID, State: s.rec.State,
+		Text: fmt.Sprintf("%s leads to no port but the runtime's; forward %s to reach what listens there", s.rec.Provider, ports(s.at.OptionalPorts))}
+	for _, port := range s.at.OptionalPorts {
 		e.Remedies = append(e.Remedies, remedy.Remedy{Action: remedy.ForwardPort, Sandbox: s.rec.ID, Port: strconv.Itoa(port)})
 	}
 	return e

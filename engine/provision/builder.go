@@ -30,11 +30,7 @@ func (b builder) Run(ctx context.Context, spec build.Machine, install func(conte
 		}
 		return err
 	}
-	err = Run(ctx,
-		Step{Do: s.rent, Undo: s.end},
-		Step{Do: s.setUp, Undo: func(context.Context, error) error { s.machine.Close(); return nil }},
-		Step{Do: save})
-	if err != nil {
+	if err := s.run(ctx, Step{Do: save}); err != nil {
 		return "", err
 	}
 	s.machine.Close()

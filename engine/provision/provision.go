@@ -77,9 +77,7 @@ func (p Provisioner) Start(ctx context.Context, r Request) (Machine, error) {
 	}
 	s := &start{Provisioner: p, Request: r}
 	s.prepare = s.install
-	err := Run(ctx,
-		Step{Do: s.rent, Undo: s.end},
-		Step{Do: s.setUp})
+	err := s.run(ctx)
 	return s.machine, err
 }
 
@@ -95,6 +93,14 @@ type start struct {
 	unexposedPorts bool              // no way leads to the session's ports but the runtime's
 	env            pkginstall.Result // what was installed on it
 	folder         string            // the working folder as processes see it
+}
+
+// run rents a machine and sets it up. Then it takes further steps.
+func (s *start) run(ctx context.Context, further ...Step) error {
+	return Run(ctx, append([]Step{
+		{Do: s.rent, Undo: s.end},
+		{Do: s.setUp, Undo: func(context.Context, error) error { s.machine.Close(); return nil }},
+	}, further...)...)
 }
 
 // setUp boots the runtime and puts everything into the sandbox. It is given up when the

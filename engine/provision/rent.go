@@ -60,7 +60,7 @@ func (s *start) event(ev machine.Event) {
 	switch ev.Kind {
 	case machine.EventLog:
 		s.Report.Log(progress.StageMachine, ev.Text)
-	case machine.EventSpared:
+	case machine.EventUnexposed:
 		s.unexposedPorts = true
 		s.Report.Advise(progress.StageMachine, ev.Remedies, ev.Text)
 	case machine.EventChoice: // the next provider may have it
@@ -110,9 +110,9 @@ func (s *start) ttl() time.Duration {
 // choice is what the driver needs to know of one.
 func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) {
 	spec := s.Plan.Spec(c)
-	var spared []int
+	var optional []int
 	if s.build == nil {
-		spared = session.AddPorts(&spec, s.Experiment.Sandbox, s.network(c))
+		optional = session.AddPorts(&spec, s.Experiment.Sandbox, s.network(c))
 	}
 	spec.Mounts = nil
 	if c.HostMounts {
@@ -140,7 +140,7 @@ func (s *start) choice(c plan.Choice, r machine.Record) (machine.Choice, error) 
 	return machine.Choice{
 		LongestPoll: longest,
 		Provider:    c.Provider, Spec: spec, Isolation: c.Isolation, GPU: c.GPU, Region: c.Region, CostPerHour: costOf(c),
-		Poll: time.Duration(c.PollSeconds * float64(time.Second)), Spared: spared,
+		Poll: time.Duration(c.PollSeconds * float64(time.Second)), OptionalPorts: optional,
 		Prepare: s.bootEnv(c, r, search),
 	}, nil
 }

@@ -20,7 +20,7 @@ type Network struct {
 // one of this computer with a network of its own, all may be others outside but those that
 // jupyter_port and debug_port name. The ports that a rented machine can do without are
 // returned: the way through the runtime is always there.
-func AddPorts(spec *sdk.MachineSpec, s experiment.Sandbox, n Network) (spared []int) {
+func AddPorts(spec *sdk.MachineSpec, s experiment.Sandbox, n Network) (optional []int) {
 	if n.Here && !n.Shared {
 		spec.AnyPort = slices.Clone(spec.Ports)
 	}
@@ -31,14 +31,14 @@ func AddPorts(spec *sdk.MachineSpec, s experiment.Sandbox, n Network) (spared []
 			continue
 		}
 		if !n.Here && !slices.Contains(spec.Ports, port) {
-			spared = append(spared, port)
+			optional = append(optional, port)
 		}
 		spec.Ports = append(slices.Clone(spec.Ports), port)
 		if n.Here && may {
 			spec.AnyPort = append(spec.AnyPort, port)
 		}
 	}
-	return spared
+	return optional
 }
 
 // wantedPorts are the ports at which Jupyter and VS Code will listen, and those of them
