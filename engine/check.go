@@ -38,7 +38,7 @@ func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckO
 	if err != nil || report.Err() != nil {
 		return report, err
 	}
-	return report, e.tellsHidden(ctx, withMode(exp), &report)
+	return report, e.checkHiddenNames(ctx, withMode(exp), &report)
 }
 
 // check is [Engine.Check] without what [Engine.Up] looks for later, when it has the models.

@@ -2,17 +2,15 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
+	"io"
+	"io/fs"
+	"slices"
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/preflight"
 	"github.com/seer-engine/seer/engine/provision"
-	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/session"
 )
 
@@ -20,88 +18,39 @@ import (
 // would be there.
 type HiddenError = blinding.HiddenError
 
-// veil searches what the experiment tells the agent for the names of hidden models. Where
-// the agent has the whole sandbox, it puts veiled copies in their place; what their
-// architectures tell anyway, the user is told.
-func (u *up) veil(ctx context.Context) error {
-	u.hidden = blinding.Names(u.models)
-	if !u.hides() {
+// AgentView is what an agent finds outside of its sandbox.
+type AgentView = blinding.AgentView
+
+// Unfound says where no name was found, and that something was not searched.
+func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
+
+// hideNames keeps the names of hidden models from the agent, before anything is rented.
+func (u *up) hideNames(ctx context.Context) error {
+	if u.hidden = blinding.Names(u.models); !u.hides() {
 		return nil
 	}
-	for _, name := range u.hidden.Common {
-		u.report.Warn(StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+	given := blinding.Given{
+		Experiment: u.exp, Models: u.models, Prompt: session.Prompt(u.exp, u.contents), Name: u.opts.Name, Workspace: u.contents,
+		Unsearched: u.engine.unsearched,
 	}
-	if err := u.searchTexts(ctx); err != nil || !u.exp.Sandbox.Whole() {
-		return err
-	}
-	for _, name := range u.hidden.Told {
-		u.report.Warn(StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
-	}
-	if words := u.hidden.Shown; len(words) > 0 {
-		u.report.Info(StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
-	}
-	for i := range u.models {
-		m := &u.models[i]
-		if !m.Hidden {
-			continue
-		}
-		dir, report, err := u.engine.copies.Of(ctx, m.Local, u.hidden)
-		if err != nil {
-			return fmt.Errorf("model %s: %w", m.Name, err)
-		}
-		m.Local = dir
-		if len(report.Dropped) > 0 {
-			u.report.Info(StageModel, "%s: the agent does not see these values: %s", m.Name, blinding.SomeOf(report.Dropped))
-		}
-	}
-	return nil
+	return given.Hide(ctx, u.hidden, u.engine.copies, u.report)
 }
 
 // hides reports whether a model's name is hidden from the agent.
 func (u *up) hides() bool { return len(u.hidden.Spec().Names) > 0 }
 
-// tellsHidden finds the names of hidden models in what the experiment gives to its agent.
-// Of a model that is no folder, the words of its architecture are not known yet, which may
-// be told: then it warns.
-func (e *Engine) tellsHidden(ctx context.Context, exp *experiment.Experiment, report *preflight.Report) error {
-	u := &up{engine: e, exp: exp}
-	first, unknown := -1, false
-	for i, m := range exp.Sandbox.Weights() {
-		if m.Hidden && first < 0 {
-			first = i
-		}
-		unknown = unknown || m.Hidden && m.Path == ""
-		u.models = append(u.models, machine.Model{Name: m.Name, Source: m.Source, Local: m.Path, VarName: m.VarName, Hidden: m.Hidden})
-	}
-	if first < 0 {
+// checkHiddenNames finds the names of hidden models in what the experiment gives to its
+// agent.
+func (e *Engine) checkHiddenNames(ctx context.Context, exp *experiment.Experiment, report *preflight.Report) error {
+	if !slices.ContainsFunc(exp.Sandbox.Weights(), func(m experiment.Model) bool { return m.Hidden }) {
 		return nil
 	}
-	u.hidden = blinding.Names(u.models)
-	if err := u.readWorkspace(); err != nil {
+	contents, err := WorkspaceOf(exp)
+	if err != nil {
 		return err
 	}
-	err := u.searchTexts(ctx)
-	var found *HiddenError
-	if errors.As(err, &found) {
-		severity := preflight.SeverityError
-		if unknown {
-			severity = preflight.SeverityWarning
-		}
-		at := exp.Errorf(fmt.Sprintf("sandbox.models.%d.hidden", first), found.Error(), "")
-		report.Findings = append(report.Findings, preflight.Finding{Severity: severity, Error: *at})
-		return nil
-	}
-	return err
-}
-
-// searchTexts looks for the names of hidden models in what the experiment gives to its
-// agent, before anything is rented. It is an error of [KindConfig] when one is found.
-func (u *up) searchTexts(ctx context.Context) error {
-	if u.hidden.Empty() || u.engine.unsearched {
-		return nil
-	}
-	given := blinding.Given{Experiment: u.exp, Models: u.models, Prompt: session.Prompt(u.exp, u.contents), Name: u.opts.Name, Workspace: u.contents}
-	return given.Search(ctx, u.hidden)
+	given := blinding.Given{Experiment: exp, Prompt: session.Prompt(exp, contents), Workspace: contents, Unsearched: e.unsearched}
+	return given.Check(ctx, report)
 }
 
 // scan looks for the names of hidden models wherever an agent in the sandbox could. It is
@@ -110,65 +59,66 @@ func (u *up) scan(ctx context.Context, m provision.Machine) error {
 	if u.hidden.Empty() || u.engine.unsearched || !u.exp.Sandbox.Whole() {
 		return nil
 	}
-	scan := blinding.Scan{Names: u.hidden, Isolated: m.Choice.Isolation != "none", Report: u.report}
-	for _, model := range u.models {
-		scan.Vocabularies = append(scan.Vocabularies, model.Path)
-	}
-	for _, up := range u.plan.UploadsOf(m.Choice) {
-		scan.Roots = append(scan.Roots, up.Remote)
-	}
-	for _, v := range u.plan.Volumes {
-		scan.Roots = append(scan.Roots, v.Path)
-	}
-	if !u.exp.Workspace.NoPreload {
-		for _, m := range u.exp.Sandbox.Models {
-			scan.Variables = append(scan.Variables, m.VarName, m.TokenizerName())
-		}
-	}
+	scan := blinding.ScanOf(u.exp, u.plan, m.Choice, u.models, u.hidden, u.report)
 	s := u.engine.sandbox(m)
-	in := blinding.Sandbox{Exec: s.Exec}
-	switch u.exp.Sandbox.ExecutionMode {
-	case experiment.ModeNotebook:
-		in.Python = s.runHidden
-	case experiment.ModeCLI:
-		in.Python = func(ctx context.Context, code string) (string, error) {
-			return repl.Execute(ctx, s.runtime, repl.Python{}, code)
-		}
-	}
-	return scan.Search(ctx, in)
+	return scan.Search(ctx, blinding.Sandbox{Exec: s.Exec, Python: s.session().Python(u.exp.Sandbox.ExecutionMode)})
 }
 
-// Unfound says where no name was found, and that something was not searched.
-func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
+// HiddenNames finds the names of models that the sandbox's agent is not to know.
+func (s *Sandbox) HiddenNames() (namesearch.Names, error) {
+	_, state, err := s.session().State()
+	if err != nil || s.engine.unsearched {
+		return namesearch.Names{}, err
+	}
+	return state.HiddenNames(), nil
+}
 
-// runHidden runs code in the first kernel, without a cell, and returns what it prints.
-func (s *Sandbox) runHidden(ctx context.Context, code string) (string, error) {
-	client, err := s.Notebook(ctx)
+// namesHiddenInside are the names that nobody in this sandbox is to find.
+func (s *Sandbox) namesHiddenInside() (namesearch.Names, error) {
+	_, state, err := s.session().State()
+	if err != nil || s.engine.unsearched {
+		return namesearch.Names{}, err
+	}
+	return state.NamesHiddenInside(), nil
+}
+
+// checkBrought looks at what is brought into a running sandbox: its place there, and its
+// content or, where that is nil, the file or folder local.
+func (s *Sandbox) checkBrought(ctx context.Context, place, local string, content []byte) error {
+	names, err := s.namesHiddenInside()
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer client.Close()
-	sessions, err := client.Sessions(ctx)
+	return blinding.CheckBrought(ctx, names, place, local, content)
+}
+
+// checkServed looks at an interface file before the sandbox has it.
+func (s *Sandbox) checkServed(ctx context.Context, name, file string) error {
+	names, err := s.namesHiddenInside()
 	if err != nil {
-		return "", err
+		return err
 	}
-	if len(sessions) == 0 {
-		return "", errors.New("there is no kernel")
-	}
-	run, err := client.AddCell(ctx, sessions[0].ID, notebook.NewCell{Type: "code", Source: code, Run: true, Hidden: true})
+	return blinding.CheckInterface(ctx, names, name, file)
+}
+
+// WriteFrom writes what a reader gives to a file of the sandbox, whole or not at all.
+func (s *Sandbox) WriteFrom(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	names, err := s.namesHiddenInside()
 	if err != nil {
-		return "", err
+		return err
 	}
-	if run.Execution == nil {
-		return "", errors.New("the kernel did not run the code")
-	}
-	done, err := client.Wait(ctx, run.Execution.ID)
+	return blinding.CheckReader(ctx, names, path, r, func(r io.Reader) error {
+		return as(KindProvider, s.runtime.Files().Write(ctx, path, r, mode))
+	})
+}
+
+// SearchView looks for the names of hidden models in what an agent is given. It is an
+// error of [KindConfig] that has a [HiddenError] when one is found. unsearched lists what
+// could not be searched whole, and why.
+func (s *Sandbox) SearchView(ctx context.Context, v AgentView) (unsearched []string, err error) {
+	names, err := s.HiddenNames()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if done.Error != nil {
-		return "", fmt.Errorf("%s: %s", done.Error.EName, done.Error.EValue)
-	}
-	text, _, err := client.Text(ctx, done.ID, 0, done.TextBytes)
-	return string(text), err
+	return v.Search(ctx, names)
 }

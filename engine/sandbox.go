@@ -56,7 +56,7 @@ func (s *Sandbox) ExecPython(ctx context.Context, code string, stdin io.Reader, 
 // WriteFile writes a file of the sandbox whole or not at all. Missing folders are
 // made.
 func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
-	if err := s.checkHidden(ctx, path, "", data); err != nil {
+	if err := s.checkBrought(ctx, path, "", data); err != nil {
 		return err
 	}
 	return as(KindProvider, s.runtime.Files().Write(ctx, path, bytes.NewReader(data), mode))
@@ -97,7 +97,7 @@ func (s *Sandbox) EnsureDir(ctx context.Context, path string) error {
 // Upload copies a file or folder of this computer into the sandbox. It is a
 // [*HiddenError] where the name of a hidden model is in it.
 func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
-	if err := s.checkHidden(ctx, remote, local, nil); err != nil {
+	if err := s.checkBrought(ctx, remote, local, nil); err != nil {
 		return err
 	}
 	return as(KindProvider, s.runtime.Files().Upload(ctx, local, remote))

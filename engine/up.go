@@ -119,7 +119,7 @@ func (u *up) prepare(ctx context.Context) error {
 	if err := u.fetchModels(ctx); err != nil {
 		return as(KindConfig, err)
 	}
-	return as(KindConfig, u.veil(ctx))
+	return as(KindConfig, u.hideNames(ctx))
 }
 
 // check finds everything that would stop the start, and decides what is rented.

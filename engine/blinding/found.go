@@ -66,6 +66,9 @@ func SomeOf(words []string) string {
 // content or, where that is nil, the file or folder local. It is an error of
 // [errdefs.KindConfig] that has a [HiddenError] when a name is found.
 func CheckBrought(ctx context.Context, names namesearch.Names, place, local string, content []byte) error {
+	if names.Empty() {
+		return nil
+	}
 	var answer namesearch.Answer
 	if _, found := names.Find(ctx, []byte(place)); found {
 		answer.Places = append(answer.Places, "the name "+place)

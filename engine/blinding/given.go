@@ -2,6 +2,7 @@ package blinding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/workspace"
 )
 
@@ -25,11 +28,17 @@ type Given struct {
 	Prompt     string // what the prompt says about the sandbox
 	Name       string // of the sandbox
 	Workspace  workspace.Workspace
+
+	// Unsearched is for tests that show what the search is good for: it finds nothing.
+	Unsearched bool
 }
 
 // Search looks for names in what is given, before anything is rented. It is an error of
 // [errdefs.KindConfig] that has a [HiddenError] when one is found.
 func (g Given) Search(ctx context.Context, names namesearch.Names) error {
+	if names.Empty() || g.Unsearched {
+		return nil
+	}
 	places := FindIn(ctx, names, g.texts())
 	files := g.Workspace.Plan(workspace.Kind(g.Experiment.Sandbox.ExecutionMode))
 	for _, f := range append(files.Sandbox, files.Agent...) {
@@ -45,6 +54,70 @@ func (g Given) Search(ctx context.Context, names namesearch.Names) error {
 		return context.Cause(ctx)
 	}
 	return Found("what the experiment gives to the agent", places)
+}
+
+// Check adds to the report that names of hidden models are in what is given. It is for an
+// experiment whose models are not fetched yet, so it ignores Models. Of a model that is no
+// folder, the words of its architecture are not known yet, which may be told: then the
+// finding is a warning.
+func (g Given) Check(ctx context.Context, report *preflight.Report) error {
+	first, unknown := -1, false
+	g.Models = nil
+	for i, m := range g.Experiment.Sandbox.Weights() {
+		if m.Hidden && first < 0 {
+			first = i
+		}
+		unknown = unknown || m.Hidden && m.Path == ""
+		g.Models = append(g.Models, machine.Model{Name: m.Name, Source: m.Source, Local: m.Path, VarName: m.VarName, Hidden: m.Hidden})
+	}
+	if first < 0 {
+		return nil
+	}
+	err := g.Search(ctx, Names(g.Models))
+	var found *HiddenError
+	if !errors.As(err, &found) {
+		return err
+	}
+	severity := preflight.SeverityError
+	if unknown {
+		severity = preflight.SeverityWarning
+	}
+	at := g.Experiment.Errorf(fmt.Sprintf("sandbox.models.%d.hidden", first), found.Error(), "")
+	report.Findings = append(report.Findings, preflight.Finding{Severity: severity, Error: *at})
+	return nil
+}
+
+// Hide searches what is given for names. Where the agent has the whole sandbox, it puts
+// copies without the names in the place of the models' folders; what their architectures
+// tell anyway is reported.
+func (g Given) Hide(ctx context.Context, names namesearch.Names, copies Copies, report progress.Reporter) error {
+	for _, name := range names.Common {
+		report.Warn(progress.StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+	}
+	if err := g.Search(ctx, names); err != nil || !g.Experiment.Sandbox.Whole() {
+		return err
+	}
+	for _, name := range names.Told {
+		report.Warn(progress.StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
+	}
+	if words := names.Shown; len(words) > 0 {
+		report.Info(progress.StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
+	}
+	for i := range g.Models {
+		m := &g.Models[i]
+		if !m.Hidden {
+			continue
+		}
+		dir, made, err := copies.Of(ctx, m.Local, names)
+		if err != nil {
+			return fmt.Errorf("model %s: %w", m.Name, err)
+		}
+		m.Local = dir
+		if len(made.Dropped) > 0 {
+			report.Info(progress.StageModel, "%s: the agent does not see these values: %s", m.Name, SomeOf(made.Dropped))
+		}
+	}
+	return nil
 }
 
 // texts are what the agent reads of the experiment, by what it is.

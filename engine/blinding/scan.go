@@ -13,8 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -38,6 +41,26 @@ type Scan struct {
 	Variables    []string // of the prepared Python that hold models
 	Isolated     bool     // the agent has no other way to the files of the sandbox's computer
 	Report       progress.Reporter
+}
+
+// ScanOf is the search of a sandbox that was started as planned.
+func ScanOf(exp *experiment.Experiment, p plan.Plan, chosen plan.Choice, models []machine.Model, names namesearch.Names, report progress.Reporter) Scan {
+	s := Scan{Names: names, Isolated: chosen.Isolation != "none", Report: report}
+	for _, m := range models {
+		s.Vocabularies = append(s.Vocabularies, m.Path)
+	}
+	for _, up := range p.UploadsOf(chosen) {
+		s.Roots = append(s.Roots, up.Remote)
+	}
+	for _, v := range p.Volumes {
+		s.Roots = append(s.Roots, v.Path)
+	}
+	if !exp.Workspace.NoPreload {
+		for _, m := range exp.Sandbox.Models {
+			s.Variables = append(s.Variables, m.VarName, m.TokenizerName())
+		}
+	}
+	return s
 }
 
 // Search is an error of [errdefs.KindConfig] that has a [HiddenError] when a name is found.

@@ -86,7 +86,7 @@ var allowed = map[string][]string{
 	"engine/plugin/registry":      {"sdk", "engine/errdefs", "engine/plugin/host", "engine/machine", "engine/paths", "engine/plugin/store", "engine/preflight", "engine/progress", "engine/state", "engine/trust"},
 	"engine/offers":               {"sdk"},
 	"engine/cachegc":              {"engine/state", "internal/text"},
-	"engine/blinding":             {"sdk", "engine/cachegc", "engine/errdefs", "engine/experiment", "engine/modelload", "engine/machine", "engine/namesearch", "engine/progress", "engine/protocol", "engine/pyjson", "engine/state", "engine/workspace"},
+	"engine/blinding":             {"sdk", "engine/cachegc", "engine/errdefs", "engine/experiment", "engine/modelload", "engine/machine", "engine/namesearch", "engine/plan", "engine/preflight", "engine/progress", "engine/protocol", "engine/pyjson", "engine/state", "engine/workspace"},
 	"engine/preflight/facts":      {"sdk", "engine/codeserver", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/machine/local", "engine/offers", "engine/paths", "engine/plugin/registry", "engine/preflight", "engine/pyenv", "engine/state", "engine/trust"},
 	"engine/session":              {"sdk", "engine/client", "engine/codeserver", "engine/errdefs", "engine/experiment", "engine/machine", "engine/machine/local", "engine/modelload", "engine/namesearch", "engine/notebook", "engine/progress", "engine/protocol", "engine/repl", "engine/workspace", "internal/text"},
 	"engine/snapshot/files":       {"engine/client", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/machine", "engine/machine/local", "engine/pkginstall", "engine/progress", "engine/protocol", "engine/session", "engine/snapshot", "engine/workspace", "internal/text"},

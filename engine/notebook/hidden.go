@@ -1,0 +1,34 @@
+package notebook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// RunHidden runs code in the first kernel, without a cell, and returns what it prints.
+func (c *Client) RunHidden(ctx context.Context, code string) (string, error) {
+	sessions, err := c.Sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(sessions) == 0 {
+		return "", errors.New("there is no kernel")
+	}
+	run, err := c.AddCell(ctx, sessions[0].ID, NewCell{Type: "code", Source: code, Run: true, Hidden: true})
+	if err != nil {
+		return "", err
+	}
+	if run.Execution == nil {
+		return "", errors.New("the kernel did not run the code")
+	}
+	done, err := c.Wait(ctx, run.Execution.ID)
+	if err != nil {
+		return "", err
+	}
+	if done.Error != nil {
+		return "", fmt.Errorf("%s: %s", done.Error.EName, done.Error.EValue)
+	}
+	text, _, err := c.Text(ctx, done.ID, 0, done.TextBytes)
+	return string(text), err
+}
