@@ -92,15 +92,15 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 
 // processes finds the snapshot that the sandbox is to begin with, if it has processes;
 // otherwise the store is nil.
-func (u *up) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot, error) {
-	if err := u.checkSnapshot(ctx); u.opts.Snapshot == "" || err != nil {
+func (p *preparation) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot, error) {
+	if err := p.checkSnapshot(ctx); p.opts.Snapshot == "" || err != nil {
 		return nil, snapshot.Snapshot{}, err
 	}
-	store, err := u.engine.Snapshots()
+	store, err := p.engine.Snapshots()
 	if err != nil {
 		return nil, snapshot.Snapshot{}, err
 	}
-	saved, err := store.Get(ctx, u.opts.Snapshot)
+	saved, err := store.Get(ctx, p.opts.Snapshot)
 	if err != nil || saved.Kind != snapshot.Memory {
 		return nil, saved, as(KindNotFound, err)
 	}
@@ -108,13 +108,13 @@ func (u *up) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot,
 }
 
 // restoreProcesses is [Engine.Up] from a snapshot with processes.
-func (u *up) restoreProcesses(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
-	m, err := u.engine.checkpointer().Restore(ctx, checkpoint.Restoration{
-		Store: store, Snapshot: saved, Experiment: u.exp, Name: u.opts.Name, Attached: u.opts.Attached,
-		Vouched: u.engine.guard.CheckSigned, Confirm: u.engine.guard.ConfirmProcesses, Report: u.report,
+func (p *preparation) restoreProcesses(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
+	m, err := p.engine.checkpointer().Restore(ctx, checkpoint.Restoration{
+		Store: store, Snapshot: saved, Experiment: p.exp, Name: p.opts.Name, Attached: p.opts.Attached,
+		Vouched: p.engine.guard.CheckSigned, Confirm: p.engine.guard.ConfirmProcesses, Report: p.report,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return u.engine.sandbox(m), nil
+	return p.engine.sandbox(m), nil
 }

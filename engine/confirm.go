@@ -31,43 +31,43 @@ func (e *Engine) trusted() (trust.Store, error) {
 }
 
 // confirm asks for everything at once, before anything is rented, built or started.
-func (u *up) confirm(ctx context.Context) error {
-	if u.exp.File == "" { // built in code: the program's own
-		for _, ref := range u.plan.BaseImages() {
-			u.engine.logins.Confirm(ref)
+func (p *preparation) confirm(ctx context.Context) error {
+	if p.exp.File == "" { // built in code: the program's own
+		for _, ref := range p.plan.BaseImages() {
+			p.engine.logins.Confirm(ref)
 		}
 		return nil
 	}
-	env, err := u.engine.facts().Env(u.exp)
+	env, err := p.engine.facts().Env(p.exp)
 	if err != nil {
 		return as(KindConfig, err)
 	}
-	facts, err := u.engine.guard.Facts(ctx, u.exp, u.plan, env, u.opts.Agent)
+	facts, err := p.engine.guard.Facts(ctx, p.exp, p.plan, env, p.opts.Agent)
 	if err != nil {
 		return err
 	}
-	if err := u.startsFromSnapshot(ctx, &facts); err != nil {
+	if err := p.startsFromSnapshot(ctx, &facts); err != nil {
 		return err
 	}
 	for _, a := range facts.Accounts {
-		u.report.Info(StagePreflight, "account: %s", a.Text())
+		p.report.Info(StagePreflight, "account: %s", a.Text())
 	}
-	if err := u.engine.guard.Confirm(ctx, trust.Of(facts)); err != nil {
+	if err := p.engine.guard.Confirm(ctx, trust.Of(facts)); err != nil {
 		return err
 	}
 	for _, i := range facts.Images {
-		u.engine.logins.Confirm(i.Ref)
+		p.engine.logins.Confirm(i.Ref)
 	}
-	if !u.opts.Agent || u.exp.Agent == nil || u.plan.Agent == nil {
+	if !p.opts.Agent || p.exp.Agent == nil || p.plan.Agent == nil {
 		return nil
 	}
-	return u.engine.guard.RememberRun(ctx, u.exp, u.plan.Agent.Isolation)
+	return p.engine.guard.RememberRun(ctx, p.exp, p.plan.Agent.Isolation)
 }
 
-func (u *up) startsFromSnapshot(ctx context.Context, facts *trust.Facts) error {
-	saved, err := u.snapshot(ctx)
+func (p *preparation) startsFromSnapshot(ctx context.Context, facts *trust.Facts) error {
+	saved, err := p.snapshot(ctx)
 	if saved != nil {
-		facts.Snapshot = u.engine.guard.SnapshotFact(ctx, *saved)
+		facts.Snapshot = p.engine.guard.SnapshotFact(ctx, *saved)
 	}
 	return err
 }

@@ -25,19 +25,19 @@ type AgentView = blinding.AgentView
 func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
 
 // hideNames keeps the names of hidden models from the agent, before anything is rented.
-func (u *up) hideNames(ctx context.Context) error {
-	if u.hidden = blinding.Names(u.models); !u.hides() {
+func (p *preparation) hideNames(ctx context.Context) error {
+	if p.hidden = blinding.Names(p.models); !p.hides() {
 		return nil
 	}
 	given := blinding.Given{
-		Experiment: u.exp, Models: u.models, Prompt: session.Prompt(u.exp, u.contents), Name: u.opts.Name, Workspace: u.contents,
-		Unsearched: u.engine.unsearched,
+		Experiment: p.exp, Models: p.models, Prompt: session.Prompt(p.exp, p.contents), Name: p.opts.Name, Workspace: p.contents,
+		Unsearched: p.engine.unsearched,
 	}
-	return given.Hide(ctx, u.hidden, u.engine.copies, u.report)
+	return given.Hide(ctx, p.hidden, p.engine.copies, p.report)
 }
 
 // hides reports whether a model's name is hidden from the agent.
-func (u *up) hides() bool { return len(u.hidden.Spec().Names) > 0 }
+func (p *preparation) hides() bool { return len(p.hidden.Spec().Names) > 0 }
 
 // checkHiddenNames finds the names of hidden models in what the experiment gives to its
 // agent.
@@ -55,13 +55,13 @@ func (e *Engine) checkHiddenNames(ctx context.Context, exp *experiment.Experimen
 
 // scan looks for the names of hidden models wherever an agent in the sandbox could. It is
 // an error of [KindConfig] when one is found.
-func (u *up) scan(ctx context.Context, m provision.Machine) error {
-	if u.hidden.Empty() || u.engine.unsearched || !u.exp.Sandbox.Whole() {
+func (p *preparation) scan(ctx context.Context, m provision.Machine) error {
+	if p.hidden.Empty() || p.engine.unsearched || !p.exp.Sandbox.Whole() {
 		return nil
 	}
-	scan := blinding.ScanOf(u.exp, u.plan, m.Choice, u.models, u.hidden, u.report)
-	s := u.engine.sandbox(m)
-	return scan.Search(ctx, blinding.Sandbox{Exec: s.Exec, Python: s.session().Python(u.exp.Sandbox.ExecutionMode)})
+	scan := blinding.ScanOf(p.exp, p.plan, m.Choice, p.models, p.hidden, p.report)
+	s := p.engine.sandbox(m)
+	return scan.Search(ctx, blinding.Sandbox{Exec: s.Exec, Python: s.session().Python(p.exp.Sandbox.ExecutionMode)})
 }
 
 // HiddenNames finds the names of models that the sandbox's agent is not to know.

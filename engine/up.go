@@ -52,22 +52,22 @@ func (e *Engine) Up(ctx context.Context, exp *experiment.Experiment, o UpOptions
 	if err := e.plugins.Usable(); err != nil {
 		return nil, err
 	}
-	u := &up{engine: e, exp: withMode(exp), opts: o, report: e.reporter(o.Progress)}
-	if store, saved, err := u.processes(ctx); err != nil || store != nil {
+	p := &preparation{engine: e, exp: withMode(exp), opts: o, report: e.reporter(o.Progress)}
+	if store, saved, err := p.processes(ctx); err != nil || store != nil {
 		if err != nil {
 			return nil, err
 		}
-		s, err := u.restoreProcesses(ctx, store, saved)
+		s, err := p.restoreProcesses(ctx, store, saved)
 		return s, as(KindProvider, err)
 	}
-	if err := u.prepare(ctx); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
-	m, err := e.provisioner().Start(ctx, u.request())
+	m, err := e.provisioner().Start(ctx, p.request())
 	if err != nil {
 		return nil, as(KindProvider, err)
 	}
-	u.report.Done(StageBoot, "sandbox %s is ready", m.Record.ID)
+	p.report.Done(StageBoot, "sandbox %s is ready", m.Record.ID)
 	e.collector().PruneDaily(ctx)
 	return e.sandbox(m), nil
 }
@@ -80,8 +80,8 @@ func (e *Engine) provisioner() provision.Provisioner {
 	}
 }
 
-// up prepares one run of [Engine.Up]: all that needs no machine.
-type up struct {
+// preparation is the part of [Engine.Up] that needs no machine: it checks, asks and fetches.
+type preparation struct {
 	engine *Engine
 	exp    *experiment.Experiment
 	opts   UpOptions
@@ -98,59 +98,59 @@ type up struct {
 }
 
 // request is what has been prepared.
-func (u *up) request() provision.Request {
+func (p *preparation) request() provision.Request {
 	return provision.Request{
-		Experiment: u.exp, Plan: u.plan, Name: u.opts.Name, Attached: u.opts.Attached, Models: u.models, Secrets: u.secrets, Hidden: u.hidden,
-		Installation: u.installation, Contents: u.contents,
-		CodeServer: session.CodeServer{Program: u.vscode, SHA256: u.engine.getenv(codeserver.PinnedIn)},
-		Snapshots:  u.snapshots, Snapshot: u.opts.Snapshot, Scan: u.scan, Report: u.report,
+		Experiment: p.exp, Plan: p.plan, Name: p.opts.Name, Attached: p.opts.Attached, Models: p.models, Secrets: p.secrets, Hidden: p.hidden,
+		Installation: p.installation, Contents: p.contents,
+		CodeServer: session.CodeServer{Program: p.vscode, SHA256: p.engine.getenv(codeserver.PinnedIn)},
+		Snapshots:  p.snapshots, Snapshot: p.opts.Snapshot, Scan: p.scan, Report: p.report,
 	}
 }
 
 // prepare does everything that needs no machine.
-func (u *up) prepare(ctx context.Context) error {
+func (p *preparation) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		u.checkSnapshot, u.inherit, u.check, u.findRuntimes, u.readSettings, u.confirm, u.confirmed, u.readContents,
+		p.checkSnapshot, p.inherit, p.check, p.findRuntimes, p.readSettings, p.confirm, p.confirmed, p.readContents,
 	} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := u.fetchModels(ctx); err != nil {
+	if err := p.fetchModels(ctx); err != nil {
 		return as(KindConfig, err)
 	}
-	return as(KindConfig, u.hideNames(ctx))
+	return as(KindConfig, p.hideNames(ctx))
 }
 
 // check finds everything that would stop the start, and decides what is rented.
-func (u *up) check(ctx context.Context) error {
-	u.report.Info(StagePreflight, "checking %s", u.exp.Name)
-	u.engine.plugins.Announce(ctx, u.exp.Sandbox.Providers, u.report)
-	report, err := u.engine.check(ctx, u.exp, u.opts.CheckOptions)
+func (p *preparation) check(ctx context.Context) error {
+	p.report.Info(StagePreflight, "checking %s", p.exp.Name)
+	p.engine.plugins.Announce(ctx, p.exp.Sandbox.Providers, p.report)
+	report, err := p.engine.check(ctx, p.exp, p.opts.CheckOptions)
 	if err != nil {
 		return err
 	}
-	if u.plan, err = plan.Make(u.exp, report); err != nil {
+	if p.plan, err = plan.Make(p.exp, report); err != nil {
 		return as(KindConfig, err)
 	}
-	for i, w := range u.plan.Warnings {
+	for i, w := range p.plan.Warnings {
 		var remedies []remedy.Remedy
-		if i == len(u.plan.Warnings)-1 { // those of all
-			remedies = u.plan.Remedies
+		if i == len(p.plan.Warnings)-1 { // those of all
+			remedies = p.plan.Remedies
 		}
-		u.report.Advise(StagePreflight, remedies, w)
+		p.report.Advise(StagePreflight, remedies, w)
 	}
 	return nil
 }
 
 // findRuntimes finds the program for each machine that may be rented.
-func (u *up) findRuntimes(context.Context) error {
-	for _, c := range u.plan.Choices {
+func (p *preparation) findRuntimes(context.Context) error {
+	for _, c := range p.plan.Choices {
 		system, arch := "linux", "amd64" // what a rented one is shows when it answers; nearly all are this
 		if c.HostMounts {
 			system, arch = runtime.GOOS, runtime.GOARCH
 		}
-		if _, err := u.engine.paths.RuntimeBinary(system, arch); err != nil {
+		if _, err := p.engine.paths.RuntimeBinary(system, arch); err != nil {
 			return err
 		}
 	}
@@ -158,43 +158,43 @@ func (u *up) findRuntimes(context.Context) error {
 }
 
 // readSettings reads the secrets, and the user's settings for what installs.
-func (u *up) readSettings(context.Context) error {
-	env, err := u.engine.facts().Env(u.exp)
+func (p *preparation) readSettings(context.Context) error {
+	env, err := p.engine.facts().Env(p.exp)
 	if err != nil {
 		return as(KindConfig, err)
 	}
-	u.secrets = map[string]string{}
+	p.secrets = map[string]string{}
 	tokens := map[string]string{}
-	for _, name := range u.exp.Sandbox.Secrets {
+	for _, name := range p.exp.Sandbox.Secrets {
 		value, _, _ := env.Lookup(name)
-		if u.plan.Withheld(name) {
+		if p.plan.Withheld(name) {
 			tokens[name] = value
 		} else {
-			u.secrets[name] = value
+			p.secrets[name] = value
 		}
 	}
-	settings, err := u.engine.builder.Settings(env, u.exp)
+	settings, err := p.engine.builder.Settings(env, p.exp)
 	if err != nil {
 		return err
 	}
-	u.installation, err = u.engine.builder.Plan(&u.plan, build.Request{Experiment: u.exp, Settings: settings, Tokens: tokens, Report: u.report})
+	p.installation, err = p.engine.builder.Plan(&p.plan, build.Request{Experiment: p.exp, Settings: settings, Tokens: tokens, Report: p.report})
 	return as(KindConfig, err)
 }
 
 // confirmed says that the user has confirmed what has to be.
-func (u *up) confirmed(context.Context) error {
-	if u.opts.Confirmed == nil {
+func (p *preparation) confirmed(context.Context) error {
+	if p.opts.Confirmed == nil {
 		return nil
 	}
-	return u.opts.Confirmed()
+	return p.opts.Confirmed()
 }
 
 // readContents finds what is put into the sandbox.
-func (u *up) readContents(context.Context) error {
-	if err := u.readWorkspace(); err != nil {
+func (p *preparation) readContents(context.Context) error {
+	if err := p.readWorkspace(); err != nil {
 		return err
 	}
-	return as(KindConfig, u.findVSCode())
+	return as(KindConfig, p.findVSCode())
 }
 
 // WorkspaceOf reads what an experiment puts into workspaces.
@@ -208,59 +208,59 @@ func WorkspaceOf(exp *experiment.Experiment) (workspace.Workspace, error) {
 }
 
 // readWorkspace reads it before anything is rented.
-func (u *up) readWorkspace() (err error) {
-	u.contents, err = WorkspaceOf(u.exp)
+func (p *preparation) readWorkspace() (err error) {
+	p.contents, err = WorkspaceOf(p.exp)
 	return err
 }
 
 // findVSCode finds the code-server that a machine of this computer is shown.
-func (u *up) findVSCode() error {
-	if !u.exp.Sandbox.Debug || !slices.ContainsFunc(u.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
+func (p *preparation) findVSCode() error {
+	if !p.exp.Sandbox.Debug || !slices.ContainsFunc(p.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	found, err := u.engine.findCodeServer()
+	found, err := p.engine.findCodeServer()
 	if err == nil {
-		u.vscode = &found
+		p.vscode = &found
 	}
 	return err
 }
 
-func (u *up) fetchModels(ctx context.Context) (err error) {
-	models := provision.Models{Fetcher: u.engine.plugins.Fetcher, Cache: func() (string, error) { return u.engine.store.Cache("models") }, Report: u.report}
-	u.models, err = models.Fetch(ctx, u.exp, u.plan.Models)
+func (p *preparation) fetchModels(ctx context.Context) (err error) {
+	models := provision.Models{Fetcher: p.engine.plugins.Fetcher, Cache: func() (string, error) { return p.engine.store.Cache("models") }, Report: p.report}
+	p.models, err = models.Fetch(ctx, p.exp, p.plan.Models)
 	return err
 }
 
 // inherit gives the experiment the isolation and the network of the snapshot that it starts
 // from, where it names none itself.
-func (u *up) inherit(ctx context.Context) error {
-	saved, err := u.snapshot(ctx)
+func (p *preparation) inherit(ctx context.Context) error {
+	saved, err := p.snapshot(ctx)
 	if saved != nil {
-		u.exp, err = files.Inherit(u.exp, *saved, u.report)
+		p.exp, err = files.Inherit(p.exp, *saved, p.report)
 	}
 	return err
 }
 
 // checkSnapshot finds the snapshot before anything is rented.
-func (u *up) checkSnapshot(ctx context.Context) error {
-	saved, err := u.snapshot(ctx)
+func (p *preparation) checkSnapshot(ctx context.Context) error {
+	saved, err := p.snapshot(ctx)
 	if saved != nil && saved.Damaged != "" {
-		return files.Unusable(u.opts.Snapshot, *saved)
+		return files.Unusable(p.opts.Snapshot, *saved)
 	}
 	return err
 }
 
 // snapshot is what the sandbox starts from; nil = nothing.
-func (u *up) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
-	if u.opts.Snapshot == "" {
+func (p *preparation) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
+	if p.opts.Snapshot == "" {
 		return nil, nil
 	}
-	store, err := u.engine.Snapshots()
+	store, err := p.engine.Snapshots()
 	if err != nil {
 		return nil, err
 	}
-	u.snapshots = store
-	saved, err := store.Get(ctx, u.opts.Snapshot)
+	p.snapshots = store
+	saved, err := store.Get(ctx, p.opts.Snapshot)
 	if err != nil {
 		return nil, as(KindNotFound, err)
 	}
