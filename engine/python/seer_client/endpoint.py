@@ -23,13 +23,13 @@ class Info(NamedTuple):
 
     def unreachable(self, reason: object) -> Unreachable:
         """Before a call has begun."""
-        return Unreachable("the service %s of sandbox %s cannot be reached at %s: %s; `seer ls` shows whether the sandbox still runs, "
-                           "and serving the interface again makes a new connection" % (self.service, self.sandbox, self.endpoint, reason))
+        return Unreachable("the service %s of sandbox %s cannot be reached at %s: %s; look whether the sandbox still runs; "
+                           "serving the interface again makes a new connection" % (self.service, self.sandbox, self.endpoint, reason))
 
     def lost(self, fn: str, reason: object) -> Interrupted:
         """When it may have begun."""
         return Interrupted("the call of %s was cut off (%s); it may have had effects and was not repeated; service %s, sandbox %s; "
-                           "`seer ls` shows whether the sandbox still runs" % (fn, reason, self.service, self.sandbox))
+                           "look whether the sandbox still runs" % (fn, reason, self.service, self.sandbox))
 
     def path(self, action: str) -> str:
         prefix = "" if self.local else urlsplit(self.endpoint).path.rstrip("/")

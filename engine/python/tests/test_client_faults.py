@@ -200,7 +200,7 @@ class Ends(unittest.TestCase):
             for endpoint in ("unix:%s/nothing" % front.folder, "http://127.0.0.1:1", "https://127.0.0.1:1"):
                 front.write_file(endpoint=endpoint)
                 with self.subTest(endpoint), unittest.mock.patch("client.FIRST_SECONDS", 0.2), \
-                        self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*seer ls"):
+                        self.assertRaisesRegex(Unreachable, "service tools of sandbox sb-1.*still runs"):
                     once(front.file, "f")
             self.assertTrue(issubclass(Unreachable, ConnectionError))
 
