@@ -12,5 +12,5 @@ func (e *Engine) Unguard() { e.guard.Undefended = true }
 // SearchNothing switches the search for names of hidden models off.
 func (e *Engine) SearchNothing() { e.unsearched = true }
 
-// NameFoldersByContent names the folders of veiled models by a hash of what they are.
+// NameFoldersByContent names the folders of blinded models by a hash of what they are.
 func (e *Engine) NameFoldersByContent() { e.copies.Folder = func(key string) string { return key } }

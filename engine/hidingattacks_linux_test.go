@@ -139,7 +139,7 @@ func byFolder(t *testing.T, defended bool) error {
 		s := up(t, e, exp, engine.UpOptions{Attached: time.Minute})
 		found := regexp.MustCompile(`/veiled/([0-9a-f]{40})`).FindStringSubmatch(shell(t, s, "cat /proc/self/mountinfo"))
 		if found == nil {
-			t.Fatal("the list of mounts shows no veiled folder")
+			t.Fatal("the list of mounts shows no blinded folder")
 		}
 		return found[1]
 	}

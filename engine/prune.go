@@ -18,7 +18,7 @@ import (
 type PruneOptions = cachegc.Options
 
 // Prune removes what starts have made on this computer and nobody has used for long:
-// layers of packages and repositories, unpacked images, saved systems, veiled copies of
+// layers of packages and repositories, unpacked images, saved systems, blinded copies of
 // models. What a sandbox, a snapshot or another of them needs stays. It tells what it has
 // removed, or would remove, also beside an error.
 func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]machine.GCItem, error) {

@@ -43,16 +43,16 @@ func aged(t *testing.T, days int, paths ...string) {
 func stale(t *testing.T, cache, state string) (old, used []string) {
 	for i, age := range []int{90, 3} {
 		id := strings.Repeat(fmt.Sprint(i), 80)
-		layer, veiled := strings.Repeat(fmt.Sprint(i), 64), strings.Repeat(fmt.Sprint(i), 40)
+		layer, blinded := strings.Repeat(fmt.Sprint(i), 64), strings.Repeat(fmt.Sprint(i), 40)
 		note := put(t, cache, "layers/"+layer+"/layer.json", `{"packages":["einops"],"bytes":1000}`)
-		put(t, cache, "veiled/"+veiled+"/model.bin", "weights")
+		put(t, cache, "veiled/"+blinded+"/model.bin", "weights")
 		system := put(t, cache, "systems/"+layer+".json", `{"snapshot":"local:sha256:`+id+`"}`)
 		tar := put(t, state, "local/saved/"+id+".tar", "files")
 		put(t, state, "local/saved/"+id+".json", "{}")
 		root := put(t, cache, "images/roots/"+layer+"/root.json", `{"digest":"sha256:`+layer+`","bytes":5000}`)
 		put(t, cache, "images/roots/"+layer+"/tree/bin/sh", "sh")
-		aged(t, age, note, filepath.Join(cache, "veiled", veiled), system, root)
-		paths := []string{filepath.Dir(note), filepath.Join(cache, "veiled", veiled), system, tar, filepath.Dir(root)}
+		aged(t, age, note, filepath.Join(cache, "veiled", blinded), system, root)
+		paths := []string{filepath.Dir(note), filepath.Join(cache, "veiled", blinded), system, tar, filepath.Dir(root)}
 		if age > 30 {
 			old = paths
 		} else {
@@ -143,7 +143,7 @@ func TestPruneKeepsWhatIsBelow(t *testing.T) {
 	}
 }
 
-// What a killed program left of a removal or of a veiled copy goes with the next sweep.
+// What a killed program left of a removal or of a blinded copy goes with the next sweep.
 func TestGCOfPartials(t *testing.T) {
 	b := newBench(t, nil)
 	file := put(t, b.cache, "veiled/"+strings.Repeat("c", 40)+".partial/model.bin", "half")

@@ -19,9 +19,9 @@ import (
 const hiddenName = "acme/zephyr-quasar-9b"
 
 // looked is what an attacker gets: an error that says that nothing was there, or nil.
-func looked(veiled string, what string, is func(data []byte) bool) error {
+func looked(blinded string, what string, is func(data []byte) bool) error {
 	found := false
-	err := filepath.WalkDir(veiled, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(blinded, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -35,7 +35,7 @@ func looked(veiled string, what string, is func(data []byte) bool) error {
 	if found {
 		return nil
 	}
-	return fmt.Errorf("%s is not in the veiled folder", what)
+	return fmt.Errorf("%s is not in the blinded folder", what)
 }
 
 // has reports whether one of the name's own words stands in data.
@@ -66,8 +66,8 @@ func tensors(header, data string) string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + data
 }
 
-// veiledCopy veils a folder; without the defence nothing is looked for.
-func veiledCopy(t *testing.T, src string, defended bool) (string, error) {
+// blindedCopy blinds a folder; without the defence nothing is looked for.
+func blindedCopy(t *testing.T, src string, defended bool) (string, error) {
 	t.Helper()
 	m := &maker{src: src, dst: filepath.Join(t.TempDir(), "m"), sameTimes: defended}
 	if defended {
@@ -80,19 +80,19 @@ func veiledCopy(t *testing.T, src string, defended bool) (string, error) {
 	return m.dst, err
 }
 
-// TestAttacks looks for a name in a veiled folder, in each of the places where published
+// TestAttacks looks for a name in a blinded folder, in each of the places where published
 // models have it.
 func TestAttacks(t *testing.T) {
 	leak := func(file, text string) func(t *testing.T, defended bool) error {
 		return func(t *testing.T, defended bool) error {
-			dir, err := veiledCopy(t, model(t, file, text), defended)
+			dir, err := blindedCopy(t, model(t, file, text), defended)
 			if err != nil {
 				return err
 			}
 			return looked(dir, "the name", has)
 		}
 	}
-	const gone, refused = "is not in the veiled folder", "the model cannot be hidden"
+	const gone, refused = "is not in the blinded folder", "the model cannot be hidden"
 	attack.Run(t, []attack.Row{
 		{Name: "hidden-name-in-own-config-key", Want: gone, Try: leak("config.json", `{"model_type": "llama", "family": "zephyr-quasar", "about": {"by": ["ZephyrQuasar 9B by acme"]}}`)},
 		{Name: "hidden-name-in-key-of-config", Want: gone, Try: leak("config.json", `{"model_type": "llama", "zephyr_layers": 12}`)},
@@ -111,12 +111,12 @@ func TestAttacks(t *testing.T) {
 		{Name: "hidden-name-in-model-code", Want: refused, Try: leak("modeling.py", "class ZephyrAttention: pass")},
 		{Name: "hidden-name-after-tensors", Want: "is not that of its tensors",
 			Try: leak("model.safetensors", tensors(`{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}`, "fourzephyr"))},
-		{Name: "hidden-model-by-file-times", Want: "the times are those of all veiled models", Try: times},
+		{Name: "hidden-model-by-file-times", Want: "the times are those of all blinded models", Try: times},
 	})
 }
 
 func leakEscaped(t *testing.T, defended bool) error {
-	dir, err := veiledCopy(t, model(t, "config.json", `{"model_type": "llama", "hidden_act": "\u007aephyr", "loss_type": "emVwaHlyLXF1YXNhcg=="}`), defended)
+	dir, err := blindedCopy(t, model(t, "config.json", `{"model_type": "llama", "hidden_act": "\u007aephyr", "loss_type": "emVwaHlyLXF1YXNhcg=="}`), defended)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func times(t *testing.T, defended bool) error {
 	if err := os.Chtimes(file, when, when); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := veiledCopy(t, src, defended)
+	dir, err := blindedCopy(t, src, defended)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func times(t *testing.T, defended bool) error {
 		t.Fatal(err)
 	}
 	if info.ModTime().Equal(Epoch) {
-		return errors.New("the times are those of all veiled models")
+		return errors.New("the times are those of all blinded models")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func times(t *testing.T, defended bool) error {
 func TestWhatStays(t *testing.T) {
 	src := model(t, "config.json", `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "torch_dtype": "bfloat16",
 		"rope_scaling": {"type": "yarn", "factor": 4.0}, "quantization_config": {"quant_method": "gptq", "modules_to_not_convert": ["lm_head"]}, "transformers_version": "4.47.1"}`)
-	dir, err := veiledCopy(t, src, true)
+	dir, err := blindedCopy(t, src, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,18 +22,18 @@ import (
 
 // Report says what was done to a folder.
 type Report struct {
-	Files   int      // in the veiled folder
+	Files   int      // in the blinded folder
 	Left    []string // files that were left out: texts for people, and what training left
 	Changed []string // files whose texts were changed
 	Dropped []string // configuration values that were left out, as FILE: KEY
 }
 
-// Epoch is the time of all files of a veiled folder. It is one that archives of all
+// Epoch is the time of all files of a blinded folder. It is one that archives of all
 // formats can hold, in all time zones.
 var Epoch = time.Date(2000, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// Make writes a veiled copy of the folder src to dst, which must not exist. Nothing of
-// dst is left when it fails. A file that cannot be veiled is an error of the code
+// Make writes a blinded copy of the folder src to dst, which must not exist. Nothing of
+// dst is left when it fails. A file that cannot be blinded is an error of the code
 // unsupported that names it.
 func Make(ctx context.Context, src, dst string, names namesearch.Names) (Report, error) {
 	m := &maker{names: names, prose: prose(src, names), src: src, dst: dst, sameTimes: true}
@@ -51,7 +51,7 @@ type maker struct {
 
 func (m *maker) make(ctx context.Context) (Report, error) {
 	if err := os.Mkdir(m.dst, 0o755); err != nil {
-		return Report{}, fmt.Errorf("make the veiled folder: %w", err)
+		return Report{}, fmt.Errorf("make the blinded folder: %w", err)
 	}
 	err := m.walk(ctx)
 	if err == nil && m.report.Files == 0 {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	copiesDir = "veiled" // folder of the cache with copies of models
+	copiesDir = "veiled" // folder of the cache with copies of models; older versions have written it
 	copyKind  = "2"      // changes when the same folder would be copied otherwise
 	noteName  = ".key"   // ends the name of the file that says what a copy was made of
 )
@@ -84,7 +84,7 @@ func (c Copies) Of(ctx context.Context, folder string, names namesearch.Names) (
 	return dir, report, os.Rename(dir+cachegc.PartialSuffix, dir)
 }
 
-// copyNote says what a veiled copy was made of, and what was done.
+// copyNote says what a blinded copy was made of, and what was done.
 type copyNote struct {
 	Key    string `json:"key"`
 	Report Report `json:"report"`
@@ -116,7 +116,7 @@ func (c Copies) before(ctx context.Context, parent, key string) (string, Report,
 	return "", Report{}, nil
 }
 
-// usedNow marks a veiled copy as used now, so that nobody prunes it.
+// usedNow marks a blinded copy as used now, so that nobody prunes it.
 func (c Copies) usedNow(ctx context.Context, dir string) error {
 	lock, err := state.Acquire(ctx, dir+".lock")
 	if err != nil {
@@ -127,7 +127,7 @@ func (c Copies) usedNow(ctx context.Context, dir string) error {
 	return os.Chtimes(dir, now, now)
 }
 
-// copyKey names what a veiled copy is made of.
+// copyKey names what a blinded copy is made of.
 func copyKey(folder string, names namesearch.Names) (string, error) {
 	key := sha256.New()
 	fmt.Fprintf(key, "%s\n%q\n%q\n%s\n", copyKind, names.Spec().Names, names.Spec().Stay, folder)
@@ -164,10 +164,10 @@ func (c Copies) Items(ctx context.Context, refs *cachegc.References) ([]cachegc.
 			continue
 		}
 		if err = errors.Join(err, lost); err != nil {
-			errs = append(errs, fmt.Errorf("the veiled copy %s: %w", name, err))
+			errs = append(errs, fmt.Errorf("the blinded copy %s: %w", name, err))
 			continue
 		}
-		all = append(all, cachegc.Item{Kind: "veiled model", Name: name[:min(12, len(name))], Bytes: bytes, Last: last, Needed: refs.Has(RefCopy, path),
+		all = append(all, cachegc.Item{Kind: "blinded model", Name: name[:min(12, len(name))], Bytes: bytes, Last: last, Needed: refs.Has(RefCopy, path),
 			Lock: path + ".lock", Fresh: cachegc.LastUse(path), Remove: func() error { return cachegc.RemoveTree(path) }})
 	}
 	return all, errors.Join(errs...)
@@ -175,5 +175,5 @@ func (c Copies) Items(ctx context.Context, refs *cachegc.References) ([]cachegc.
 
 // Partials are the copies whose making was broken off.
 func (c Copies) Partials() cachegc.Partials {
-	return cachegc.Partials{Dir: copiesDir, What: "a veiled copy of a model; its making was broken off", Lock: func(name string) string { return name + ".lock" }}
+	return cachegc.Partials{Dir: copiesDir, What: "a blinded copy of a model; its making was broken off", Lock: func(name string) string { return name + ".lock" }}
 }

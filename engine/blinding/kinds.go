@@ -7,7 +7,7 @@ import (
 	"github.com/seer-engine/seer/engine/namesearch"
 )
 
-// kind is how a file is veiled.
+// kind is how a file is blinded.
 type kind int
 
 const (

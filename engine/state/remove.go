@@ -45,7 +45,7 @@ func DiskUse(ctx context.Context, folder string) (bytes int64, err error) {
 	return bytes, err
 }
 
-// shared reports whether a file has another name elsewhere, such as a veiled copy's.
+// shared reports whether a file has another name elsewhere, such as a blinded copy's.
 func shared(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && s.Nlink > 1
