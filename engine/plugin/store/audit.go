@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +61,7 @@ func short(text string) string {
 // Recorder writes the audit. [Recorder.Record] never waits for the disk: what cannot be
 // written is lost with one warning, and no request fails for it.
 type Recorder struct {
-	s    *Store
+	to   auditLog
 	wake chan struct{}
 	stop chan struct{}
 	done chan struct{}
@@ -77,7 +76,7 @@ type Recorder struct {
 
 // NewRecorder starts a writer of the audit. Close it to have the last events written.
 func (s *Store) NewRecorder() *Recorder {
-	r := &Recorder{s: s, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	r := &Recorder{to: s.auditLog, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	go r.write()
 	return r
 }
@@ -155,7 +154,7 @@ func (r *Recorder) flush() {
 	}
 	lost, failure := 0, errors.New("more requests than could be written down")
 	for id, list := range byPlugin {
-		if err := r.s.append(id, list); err != nil {
+		if err := r.to.append(id, list); err != nil {
 			lost, failure = lost+len(list), err
 		}
 	}
@@ -163,8 +162,6 @@ func (r *Recorder) flush() {
 	defer r.mu.Unlock()
 	if r.lost += lost; r.lost > 0 && !r.warned {
 		r.warned = true
-		r.s.log.Warn("the audit of plugins is not complete: requests go on, and some are not written down", "folder", r.s.auditDir(), "lost", r.lost, "error", failure)
+		r.to.log.Warn("the audit of plugins is not complete: requests go on, and some are not written down", "folder", r.to.audits, "lost", r.lost, "error", failure)
 	}
 }
-
-func (s *Store) auditDir() string { return filepath.Join(s.dir, "audit") }

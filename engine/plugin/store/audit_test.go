@@ -69,7 +69,7 @@ func TestAuditTellsWhatWasDone(t *testing.T) {
 	if err != nil || len(none.Used) != 0 || len(none.Never) != 1 {
 		t.Errorf("%+v, %v", none, err)
 	}
-	if entries, _ := os.ReadDir(w.auditDir()); len(entries) != 2 {
+	if entries, _ := os.ReadDir(w.audits); len(entries) != 2 {
 		t.Errorf("files of %v", entries)
 	}
 }
@@ -183,12 +183,12 @@ func TestAuditNeverStopsARequest(t *testing.T) {
 	if r.Lost() != 4 {
 		t.Errorf("lost %d", r.Lost())
 	}
-	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, w.auditDir()) {
+	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, w.audits) {
 		t.Errorf("warned:\n%s", text)
 	}
 	// More than can be kept is lost, not waited for.
 	w = newWorld(t)
-	r = &Recorder{s: w.Store, wake: make(chan struct{}, 1)} // nobody writes
+	r = &Recorder{to: w.auditLog, wake: make(chan struct{}, 1)} // nobody writes
 	for i := range maxWaiting + 10 {
 		r.Record(request(i, "/m"))
 	}

@@ -78,7 +78,7 @@ func (s *Store) Put(ctx context.Context, b bundle.Bundle, from bundle.Origin, si
 }
 
 func (s *Store) put(b bundle.Bundle, in *Installed) error {
-	s.sweep()
+	sweep(s.bundles)
 	there, err := s.Get(in.Digest)
 	known := err == nil
 	if known && in.Signer == "" {
@@ -90,17 +90,17 @@ func (s *Store) put(b bundle.Bundle, in *Installed) error {
 	}
 	extra := map[string][]byte{b.ID + ".wasm.sig": b.Signature, b.ID + ".conformance.json": b.Report, recordFile: append(record, '\n')}
 	if known {
-		return s.write(in.Dir, extra) // a signature may have come since
+		return writeFiles(in.Dir, s.step, extra) // a signature may have come since
 	}
 	dir, err := os.MkdirTemp(s.bundles, staging)
 	if err != nil {
 		return full(s.bundles, err)
 	}
 	defer os.RemoveAll(dir) // where it could not be renamed
-	if err := s.write(dir, map[string][]byte{b.ID + ".wasm": b.Wasm, b.ID + ".yaml": b.Manifest}); err != nil {
+	if err := writeFiles(dir, s.step, map[string][]byte{b.ID + ".wasm": b.Wasm, b.ID + ".yaml": b.Manifest}); err != nil {
 		return err
 	}
-	if err := s.write(dir, extra); err != nil {
+	if err := writeFiles(dir, s.step, extra); err != nil {
 		return err
 	}
 	if err := s.step("bundle rename"); err != nil {
@@ -112,12 +112,12 @@ func (s *Store) put(b bundle.Bundle, in *Installed) error {
 	return full(in.Dir, os.Rename(dir, in.Dir))
 }
 
-func (s *Store) write(dir string, files map[string][]byte) error {
+func writeFiles(dir string, step func(string) error, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if files[name] == nil {
 			continue
 		}
-		if err := s.step("bundle file " + name); err != nil {
+		if err := step("bundle file " + name); err != nil {
 			return err
 		}
 		if err := state.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
@@ -129,11 +129,11 @@ func (s *Store) write(dir string, files map[string][]byte) error {
 
 // sweep removes what processes that were killed left behind: the lock is held, so
 // nobody is writing.
-func (s *Store) sweep() {
-	entries, _ := os.ReadDir(s.bundles) // what cannot be listed cannot be written either, which is told then
+func sweep(bundles string) {
+	entries, _ := os.ReadDir(bundles) // what cannot be listed cannot be written either, which is told then
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), staging) {
-			_ = os.RemoveAll(filepath.Join(s.bundles, e.Name()))
+			_ = os.RemoveAll(filepath.Join(bundles, e.Name()))
 		}
 	}
 }

@@ -45,14 +45,14 @@ func (s *Store) Follow(ctx context.Context, id string, each func(Event) error) e
 }
 
 // audited are the plugins that have an audit.
-func (s *Store) audited(id string) ([]string, error) {
+func (a auditLog) audited(id string) ([]string, error) {
 	if id != "" && !idPattern.MatchString(id) {
 		return nil, fmt.Errorf("%q is not the id of a plugin", id)
 	}
 	if id != "" {
 		return []string{id}, nil
 	}
-	entries, err := os.ReadDir(s.auditDir())
+	entries, err := os.ReadDir(a.audits)
 	var out []string
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {

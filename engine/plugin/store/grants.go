@@ -31,14 +31,14 @@ func (s *Store) Adopt(ctx context.Context, a Adoption) error {
 		return err
 	}
 	return s.update(ctx, func(l *ledger) error {
-		if err := l.pin(a, s.stamp()); err != nil {
+		if err := l.pin(a, seconds(s.now())); err != nil {
 			return err
 		}
 		if a.Grant != nil {
 			if old, ok := l.grantOf(a.ID, a.Under); a.Under != "" && (!ok || len(a.Grant.Lines.Without(old.Lines)) > 0) {
 				return ErrRevoked
 			}
-			l.grant(*a.Grant, s.stamp())
+			l.grant(*a.Grant, seconds(s.now()))
 		}
 		if a.Activate {
 			l.Active[a.ID] = a.Digest
@@ -81,13 +81,13 @@ func (s *Store) Grant(ctx context.Context, g Grant) error {
 	return s.update(ctx, func(l *ledger) error {
 		if waiting != nil && l.Pending[g.ID] == waiting.Digest {
 			a := Adoption{ID: g.ID, Signer: waiting.Signer, Unlooked: waiting.Signer == ""}
-			if err := l.pin(a, s.stamp()); err != nil {
+			if err := l.pin(a, seconds(s.now())); err != nil {
 				return err
 			}
 			l.Active[g.ID] = waiting.Digest
 			delete(l.Pending, g.ID)
 		}
-		l.grant(g, s.stamp())
+		l.grant(g, seconds(s.now()))
 		return nil
 	})
 }
@@ -124,7 +124,7 @@ func (s *Store) GrantFolder(ctx context.Context, f FolderGrant) error {
 	if err := ownFolder(dir); err != nil {
 		return err
 	}
-	f.Dir, f.Asked, f.Lines, f.Time = dir, access.Make(f.Asked...), access.Make(f.Lines...), s.stamp()
+	f.Dir, f.Asked, f.Lines, f.Time = dir, access.Make(f.Asked...), access.Make(f.Lines...), seconds(s.now())
 	return s.update(ctx, func(l *ledger) error {
 		l.Folders = slices.DeleteFunc(l.Folders, func(old FolderGrant) bool { return old.ID == f.ID && old.Dir == f.Dir })
 		l.Folders = append(l.Folders, f)
@@ -180,4 +180,4 @@ func (l *ledger) grantOf(id, wasm string) (Grant, bool) {
 	return l.Grants[i], true
 }
 
-func (s *Store) stamp() time.Time { return s.now().UTC().Truncate(time.Second) }
+func seconds(now time.Time) time.Time { return now.UTC().Truncate(time.Second) }

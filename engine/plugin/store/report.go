@@ -148,8 +148,8 @@ func isRequest(line string) bool {
 }
 
 // count reads all that there is of a plugin, while nobody adds or folds.
-func (s *Store) count(ctx context.Context, id string) (*counts, error) {
-	dir := s.auditOf(id)
+func (a auditLog) count(ctx context.Context, id string) (*counts, error) {
+	dir := a.auditOf(id)
 	if _, err := os.Stat(dir); !idPattern.MatchString(id) || missing(err) {
 		return newCounts(), nil // it has done nothing
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/seer-engine/seer/engine/state"
 )
 
@@ -29,11 +31,18 @@ const (
 	maxAuditLine = 1 << 20
 )
 
-func (s *Store) auditOf(id string) string { return filepath.Join(s.auditDir(), id) }
+// auditLog is what plugins did, on disk: a folder for each.
+type auditLog struct {
+	audits string // folder of all
+	log    hclog.Logger
+	step   func(string) error
+}
+
+func (a auditLog) auditOf(id string) string { return filepath.Join(a.audits, id) }
 
 // append adds events to the newest file of a plugin.
-func (s *Store) append(id string, events []Event) error {
-	dir := s.auditOf(id)
+func (a auditLog) append(id string, events []Event) error {
+	dir := a.auditOf(id)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return full(dir, err)
 	}
@@ -71,8 +80,8 @@ func (s *Store) append(id string, events []Event) error {
 	if err := appendLines(segment(dir, newest), data); err != nil {
 		return err
 	}
-	if err := s.fold(dir, c, numbers); err != nil { // the next one tries again; nothing is lost
-		s.log.Debug("old requests of a plugin cannot be counted together", "folder", dir, "error", err)
+	if err := a.fold(dir, c, numbers); err != nil { // the next one tries again; nothing is lost
+		a.log.Debug("old requests of a plugin cannot be counted together", "folder", dir, "error", err)
 	}
 	return nil
 }
@@ -105,7 +114,7 @@ func appendLines(path string, data []byte) error {
 
 // fold counts the oldest files when there are too many, and removes them. The counts
 // say up to which file they go, so that one who is killed in between counts nothing twice.
-func (s *Store) fold(dir string, c *counts, numbers []int) error {
+func (a auditLog) fold(dir string, c *counts, numbers []int) error {
 	for len(numbers) > segmentsKept {
 		if err := readSegment(segment(dir, numbers[0]), c.add); err != nil {
 			return err
@@ -115,13 +124,13 @@ func (s *Store) fold(dir string, c *counts, numbers []int) error {
 		if err != nil {
 			return err
 		}
-		if err := s.step("audit counts"); err != nil {
+		if err := a.step("audit counts"); err != nil {
 			return err
 		}
 		if err := state.WriteFile(filepath.Join(dir, countsName), data, 0o600); err != nil {
 			return err
 		}
-		if err := s.step("audit remove"); err != nil {
+		if err := a.step("audit remove"); err != nil {
 			return err
 		}
 		if err := os.Remove(segment(dir, numbers[0])); err != nil {

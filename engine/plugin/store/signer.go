@@ -46,7 +46,7 @@ func (s *Store) Pin(ctx context.Context, id, fingerprint string) error {
 		if known := l.Signers[id].Fingerprint; known != "" && known != fingerprint {
 			return signerChanged(id, known, fingerprint)
 		}
-		l.Signers[id] = Signer{fingerprint, s.stamp()}
+		l.Signers[id] = Signer{fingerprint, seconds(s.now())}
 		return nil
 	})
 }
@@ -57,7 +57,7 @@ func (s *Store) Repin(ctx context.Context, id, fingerprint string) error {
 	return s.update(ctx, func(l *ledger) error {
 		delete(l.Signers, id)
 		if fingerprint != "" {
-			l.Signers[id] = Signer{fingerprint, s.stamp()}
+			l.Signers[id] = Signer{fingerprint, seconds(s.now())}
 		}
 		return nil
 	})

@@ -41,8 +41,7 @@ type Store struct {
 	dir     string // plugins/ of the state folder
 	config  string
 	now     func() time.Time
-	log     hclog.Logger
-	step    func(string) error
+	auditLog
 
 	ledger remembered[*ledger]
 	policy remembered[Policy]
@@ -56,7 +55,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("plugin store: the data folder %q and the state folder %q must be absolute paths", o.DataDir, o.StateDir)
 	}
 	s := &Store{bundles: filepath.Join(o.DataDir, "store"), dir: filepath.Join(o.StateDir, "plugins"), config: o.ConfigFile,
-		now: o.Now, log: o.Logger, step: o.Step}
+		now: o.Now, auditLog: auditLog{audits: filepath.Join(o.StateDir, "plugins", "audit"), log: o.Logger, step: o.Step}}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -66,7 +65,7 @@ func Open(o Options) (*Store, error) {
 	if s.step == nil {
 		s.step = func(string) error { return nil }
 	}
-	for _, dir := range []string{s.bundles, s.dir, s.auditDir()} {
+	for _, dir := range []string{s.bundles, s.dir, s.audits} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("make %s: %w", dir, full(dir, err))
 		}
