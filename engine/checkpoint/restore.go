@@ -148,7 +148,7 @@ func (r *restorer) configure(ctx context.Context) (provision.Machine, error) {
 	}
 	m.Lease.Start(ctx, r.rec, r.ttl(), r.idle)
 	if err := r.rotate(ctx, m); err != nil {
-		m.Lease.Stop()
+		m.Close()
 		return provision.Machine{}, err
 	}
 	return m, nil

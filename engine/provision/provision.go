@@ -113,7 +113,7 @@ func (s *start) setUp(ctx context.Context) error {
 	living, stop := s.Observer.Lifetime(ctx, s.machine.Record, pause)
 	defer stop()
 	err := Run(living,
-		Step{Do: s.connect, Undo: func(context.Context, error) error { s.machine.Lease.Stop(); return nil }},
+		Step{Do: s.connect, Undo: func(context.Context, error) error { s.machine.Close(); return nil }},
 		Step{Do: s.boot},
 		Step{Do: s.configure},
 		Step{Do: s.prepare},
