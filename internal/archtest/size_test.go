@@ -23,6 +23,8 @@ const (
 	maxLines   = 60 // of a function, with the comments in it
 
 	maxTestLines = 100 // of a function in a test: cases are data
+
+	maxFacade = 1000 // lines of package engine, without tests: options, Engine, Sandbox and aliases
 )
 
 // exceptions are the places that may be larger, up to a number, and why. One that is not
@@ -31,9 +33,9 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-
-	"methods of engine.Engine":                                  {65, "as files in engine"},
-	"methods of engine.Sandbox":                                 {41, "as files in engine"},
+	"lines in engine":                                           {2136, "the preparation of a start is still a part of it"},
+	"methods of engine.Engine":                                  {65, "as lines in engine"},
+	"methods of engine.Sandbox":                                 {41, "as lines in engine"},
 	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
 	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},
@@ -55,6 +57,14 @@ func TestSizes(t *testing.T) {
 	limits := map[string]int{}
 	files := sources(t)
 	for file := range files {
+		if path.Dir(file) == "engine" && !test.MatchString(file) {
+			data, err := os.ReadFile("../../" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sizes["lines in engine"] += bytes.Count(data, []byte("\n"))
+			limits["lines in engine"] = maxFacade
+		}
 		if !test.MatchString(" in " + file) {
 			folder := "files in " + path.Dir(file)
 			sizes[folder]++
