@@ -20,7 +20,7 @@ const (
 	StartSandbox     Action = "start_sandbox"    // without an agent; from Snapshot, where there is one
 	RunExperiment    Action = "run_experiment"   // with its agent
 	InitExperiment   Action = "init_experiment"  // write an experiment file to start from
-	SetFolder        Action = "set_field"        // Field of the experiment, for this time
+	SetFolder        Action = "set_folder"       // Field of the experiment names another folder, for this time
 	SetText          Action = "set_text"         // Field of the experiment, to a text as it is
 	ForwardPort      Action = "forward_port"     // Sandbox; Port, a number or the name of a session's program
 	CollectGarbage   Action = "collect_garbage"  // end what should have ended
