@@ -3,8 +3,8 @@ package pack
 import (
 	"encoding/json"
 	"fmt"
-
-	"golang.org/x/mod/semver"
+	"strconv"
+	"strings"
 
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/wasmfile"
@@ -27,7 +27,7 @@ func Needs(m wasmfile.Module) sdk.Needs {
 				continue
 			}
 			n.Host[f.Name] = f.Since
-			if semver.Compare("v"+f.Since, "v"+n.Seer) > 0 {
+			if newer(f.Since, n.Seer) {
 				n.Seer = f.Since
 			}
 		}
@@ -45,6 +45,19 @@ func exportsAll(m wasmfile.Module, names []string) bool {
 		}
 	}
 	return true
+}
+
+// newer compares versions of the form 1.2.3.
+func newer(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		x, _ := strconv.Atoi(as[i])
+		y, _ := strconv.Atoi(bs[i])
+		if x != y {
+			return x > y
+		}
+	}
+	return len(as) > len(bs)
 }
 
 // Embed adds to a module the manifest and what it needs, as custom sections. A module

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/seer-engine/seer/internal/retry"
 )
 
 // strayPath is where hostile redirects lead; only who follows them asks for it.
@@ -236,7 +234,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if err := retry.Sleep(d.ctx, d.every); err != nil {
+	if err := sleep(d.ctx, d.every); err != nil {
 		return 0, err
 	}
 	p[0] = ' '

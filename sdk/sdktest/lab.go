@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -39,7 +38,7 @@ func newLab(k ProviderKit) *lab {
 		k.Headers = http.Header{"Authorization": {"Bearer seer-canary-" + random(20)}}
 	}
 	if k.Sleep == nil {
-		k.Sleep = retry.Sleep
+		k.Sleep = sleep
 	}
 	if k.BootTime <= 0 {
 		k.BootTime = time.Minute

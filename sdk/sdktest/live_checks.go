@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seer-engine/seer/internal/retry"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -221,7 +220,7 @@ const sweepTime = 5 * time.Minute
 // fails in passing, until nothing that costs money is listed or ctx ends. When that is
 // not reached, the error names what is left.
 func Sweep(ctx context.Context, p sdk.Provider, owner string) (ended []string, err error) {
-	return sweep(ctx, p, owner, retry.Sleep)
+	return sweep(ctx, p, owner, sleep)
 }
 
 func sweep(ctx context.Context, p sdk.Provider, owner string, wait func(context.Context, time.Duration) error) (ended []string, err error) {

@@ -1,9 +1,11 @@
 package sdktest
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // World is the network that an implementation is tried in: an [http.RoundTripper]
@@ -131,4 +133,16 @@ func (w *World) meet(req *http.Request) (Effect, int) {
 		}
 	}
 	return nil, len(w.requests) - 1
+}
+
+// sleep waits as long as ctx allows.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
 }
