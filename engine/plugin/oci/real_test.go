@@ -15,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/bundle"
 	"github.com/seer-engine/seer/engine/plugin/oci"
+	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -137,7 +138,7 @@ func TestRegistryWhatIsThere(t *testing.T) {
 	}
 	// https is what is spoken, unless somebody says otherwise of this computer's own.
 	c.PlainHTTP = false
-	if _, _, err := c.Pull(t.Context(), host+"/acme/tiny:1.00"); err == nil || !strings.Contains(err.Error(), "--plain-http") {
+	if _, _, err := c.Pull(t.Context(), host+"/acme/tiny:1.00"); err == nil || !strings.Contains(err.Error(), "speaks plain HTTP") || !remedy.Has(remedy.Of(err), remedy.AllowPlainHTTP) {
 		t.Error(err)
 	}
 	if _, _, err := plain().Pull(t.Context(), "registry.example/acme/tiny:1"); sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), "only a registry on this computer") {
