@@ -40,7 +40,7 @@ func (e *Engine) observer() provision.Observer {
 }
 
 // listensAgain has a machine of this computer that stands still to be saved listen again,
-// where whoever saved it was killed.
+// after the program that saved it was killed.
 func (e *Engine) listensAgain(ctx context.Context, handle string) bool {
 	p, err := e.local()
 	if err != nil {

@@ -139,8 +139,8 @@ func (r *restorer) ttl() time.Duration {
 	return cmp.Or(r.attached, min(provision.SetupLease, r.timeout))
 }
 
-// configure gives the sandbox its lease, and what runs in it keys of its own. Whoever opens
-// the sandbox before all of it is done is refused.
+// configure gives the sandbox its lease, and what runs in it keys of its own. Until it is
+// done, the engine refuses to open the sandbox.
 func (r *restorer) configure(ctx context.Context) (provision.Machine, error) {
 	m, err := r.Connect(r.rec)
 	if err != nil {

@@ -54,7 +54,7 @@ type Connector struct {
 	Ledger lease.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
 	// Listens has a machine of this computer that stands still to be saved listen again,
-	// where whoever saved it was killed.
+	// after the program that saved it was killed.
 	Listens func(ctx context.Context, handle string) bool
 	Now     func() time.Time
 	Logger  hclog.Logger

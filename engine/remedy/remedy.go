@@ -60,7 +60,7 @@ type Remedy struct {
 	Hash     string `json:"hash,omitempty"`
 }
 
-// Actions are all that there are, for whoever must know what to do about each.
+// Actions lists every action, so that a front end can check that it knows all of them.
 func Actions() []Action {
 	return []Action{
 		EndSandbox, ListSandboxes, ShowSandbox, StartSandbox, RunExperiment, InitExperiment, SetFolder, SetText, ForwardPort,

@@ -130,7 +130,7 @@ func writeFiles(dir string, step func(string) error, files map[string][]byte) er
 // sweep removes what processes that were killed left behind: the lock is held, so
 // nobody is writing.
 func sweep(bundles string) {
-	entries, _ := os.ReadDir(bundles) // what cannot be listed cannot be written either, which is told then
+	entries, _ := os.ReadDir(bundles) // a folder that cannot be listed fails at the write that follows
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), staging) {
 			_ = os.RemoveAll(filepath.Join(bundles, e.Name()))

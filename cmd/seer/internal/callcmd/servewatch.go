@@ -78,8 +78,8 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// serveIfChanged serves the file if it has changed. What does not load is told,
-// and what was served stays.
+// serveIfChanged serves the file if it has changed. If the file does not load, it says why
+// and keeps serving the last version.
 func (w *watcher) serveIfChanged(ctx context.Context) error {
 	data, err := os.ReadFile(w.file)
 	if errors.Is(err, fs.ErrNotExist) {

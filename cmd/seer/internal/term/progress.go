@@ -16,7 +16,7 @@ func (t *Terminal) Progress(e engine.Event) {
 	}
 	if t.options.JSON {
 		if !t.options.Quiet || e.Level == engine.LevelWarn {
-			_ = WriteJSON(t.Stderr(), map[string]eventJSON{"event": {e, t.hints(e)}}) // whoever closed stderr wants none
+			_ = WriteJSON(t.Stderr(), map[string]eventJSON{"event": {e, t.hints(e)}}) // a closed stderr is no error
 		}
 		return
 	}
