@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/checkpoint"
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/snapshot"
@@ -41,7 +42,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 		return nil, err
 	}
 	defer s.Close()
-	made, err := e.checkpointer().Fork(ctx, s.session(), checkpoint.Fork{Copies: n, Name: o.Name, Attached: o.Attached, Report: e.reporter(o.Progress)})
+	made, err := e.starter.Checkpointer.Fork(ctx, s.session(), checkpoint.Fork{Copies: n, Name: o.Name, Attached: o.Attached, Report: e.reporter(o.Progress)})
 	var unsaved *checkpoint.SaveError
 	if errors.As(err, &unsaved) {
 		return nil, s.notSaved(ctx, unsaved.Err)
@@ -54,10 +55,10 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 }
 
 // checkpointer saves and restores processes.
-func (e *Engine) checkpointer() checkpoint.Checkpointer {
+func (e *Engine) checkpointer(findCodeServer func() (codeserver.Program, error)) checkpoint.Checkpointer {
 	return checkpoint.Checkpointer{
 		Store: e.store, Memory: e.localMemory, Ledger: e.ledger, Driver: e.driver,
-		Connect: e.connector().Connect, Terminate: e.Terminate, FindCodeServer: e.findCodeServer, Now: e.now,
+		Connect: e.connector().Connect, Terminate: e.Terminate, FindCodeServer: findCodeServer, Now: e.now,
 	}
 }
 
@@ -87,34 +88,5 @@ func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o Sa
 	}
 	meta := files.Meta(r, state, o.Name, o.Description)
 	meta.Seer = s.engine.opts.Version
-	return s.engine.checkpointer().Save(ctx, s.session(), store, meta, report)
-}
-
-// processes finds the snapshot that the sandbox is to begin with, if it has processes;
-// otherwise the store is nil.
-func (p *preparation) processes(ctx context.Context) (*snapshot.Store, snapshot.Snapshot, error) {
-	if err := p.checkSnapshot(ctx); p.opts.Snapshot == "" || err != nil {
-		return nil, snapshot.Snapshot{}, err
-	}
-	store, err := p.engine.Snapshots()
-	if err != nil {
-		return nil, snapshot.Snapshot{}, err
-	}
-	saved, err := store.Get(ctx, p.opts.Snapshot)
-	if err != nil || saved.Kind != snapshot.Memory {
-		return nil, saved, as(KindNotFound, err)
-	}
-	return store, saved, nil
-}
-
-// restoreProcesses is [Engine.Up] from a snapshot with processes.
-func (p *preparation) restoreProcesses(ctx context.Context, store *snapshot.Store, saved snapshot.Snapshot) (*Sandbox, error) {
-	m, err := p.engine.checkpointer().Restore(ctx, checkpoint.Restoration{
-		Store: store, Snapshot: saved, Experiment: p.exp, Name: p.opts.Name, Attached: p.opts.Attached,
-		Vouched: p.engine.guard.CheckSigned, Confirm: p.engine.guard.ConfirmProcesses, Report: p.report,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return p.engine.sandbox(m), nil
+	return s.engine.starter.Checkpointer.Save(ctx, s.session(), store, meta, report)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/build"
+	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
@@ -17,7 +18,9 @@ import (
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/registry"
+	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/pyenv"
+	"github.com/seer-engine/seer/engine/start"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/engine/trust/effects"
@@ -96,13 +99,12 @@ type Engine struct {
 	plugins *registry.Registry // providers, fetchers and expose modes, also those that are no plugins
 	paths   paths.Paths
 
-	unsearched bool // of tests: nothing is searched for the names of hidden models
-
 	python  *pyenv.Finder
 	builder *build.Builder
 	guard   *effects.Guard
 	local   func() (sdk.Provider, error)
 	logins  image.Logins
+	starter *start.Starter
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -155,12 +157,30 @@ func New(o Options) (*Engine, error) {
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.builder = &build.Builder{Store: e.store, Now: e.now, Getenv: e.getenv, Python: e.python}
 	e.guard = e.newGuard()
+	e.starter = e.newStarter()
 	return e, nil
 }
 
 // Close lets go of the plugins. Sandboxes live on as their leases say, and those of this
 // computer can still be ended; a new one is refused with [os.ErrClosed].
 func (e *Engine) Close() error { return e.plugins.Close() }
+
+// newStarter makes what starts sandboxes.
+func (e *Engine) newStarter() *start.Starter {
+	s := &start.Starter{
+		Plugins: e.plugins, Store: e.store, Paths: e.paths, Python: e.python, Ledger: e.ledger, Builder: e.builder, Guard: e.guard,
+		Logins: &e.logins, Copies: e.copies, Offers: e.driver.Offers, Local: e.local, Snapshots: e.Snapshots,
+		CodeServer: codeserver.Finder{Getenv: e.getenv, Tools: e.paths.Tools},
+		Provisioner: provision.Provisioner{
+			Driver: e.driver, Ledger: e.ledger, Connect: e.connector().Connect, Observer: e.observer(), Native: e.plugins.Native,
+			RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: e.now,
+		},
+		PruneDaily: e.collector().PruneDaily,
+		LookupEnv:  e.opts.LookupEnv, Now: e.now, Logger: e.log,
+	}
+	s.Checkpointer = e.checkpointer(s.CodeServer.Find)
+	return s
+}
 
 // engineClock is the caller's clock with real waiting.
 type engineClock struct{ now func() time.Time }

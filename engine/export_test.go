@@ -10,7 +10,9 @@ func (e *Engine) SwitchOff() {
 func (e *Engine) Unguard() { e.guard.Undefended = true }
 
 // SearchNothing switches the search for names of hidden models off.
-func (e *Engine) SearchNothing() { e.unsearched = true }
+func (e *Engine) SearchNothing() { e.starter.Unsearched = true }
 
 // NameFoldersByContent names the folders of blinded models by a hash of what they are.
-func (e *Engine) NameFoldersByContent() { e.copies.Folder = func(key string) string { return key } }
+func (e *Engine) NameFoldersByContent() {
+	e.starter.Copies.Folder = func(key string) string { return key }
+}

@@ -4,14 +4,9 @@ import (
 	"context"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/seer-engine/seer/engine/blinding"
-	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/namesearch"
-	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/provision"
-	"github.com/seer-engine/seer/engine/session"
 )
 
 // HiddenError says that the name of a hidden model can be found where an agent looks, or
@@ -24,50 +19,10 @@ type AgentView = blinding.AgentView
 // Unfound says where no name was found, and that something was not searched.
 func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
 
-// hideNames keeps the names of hidden models from the agent, before anything is rented.
-func (p *preparation) hideNames(ctx context.Context) error {
-	if p.hidden = blinding.Names(p.models); !p.hides() {
-		return nil
-	}
-	given := blinding.Given{
-		Experiment: p.exp, Models: p.models, Prompt: session.Prompt(p.exp, p.contents), Name: p.opts.Name, Workspace: p.contents,
-		Unsearched: p.engine.unsearched,
-	}
-	return given.Hide(ctx, p.hidden, p.engine.copies, p.report)
-}
-
-// hides reports whether a model's name is hidden from the agent.
-func (p *preparation) hides() bool { return len(p.hidden.Spec().Names) > 0 }
-
-// checkHiddenNames finds the names of hidden models in what the experiment gives to its
-// agent.
-func (e *Engine) checkHiddenNames(ctx context.Context, exp *experiment.Experiment, report *preflight.Report) error {
-	if !slices.ContainsFunc(exp.Sandbox.Weights(), func(m experiment.Model) bool { return m.Hidden }) {
-		return nil
-	}
-	contents, err := WorkspaceOf(exp)
-	if err != nil {
-		return err
-	}
-	given := blinding.Given{Experiment: exp, Prompt: session.Prompt(exp, contents), Workspace: contents, Unsearched: e.unsearched}
-	return given.Check(ctx, report)
-}
-
-// scan looks for the names of hidden models wherever an agent in the sandbox could. It is
-// an error of [KindConfig] when one is found.
-func (p *preparation) scan(ctx context.Context, m provision.Machine) error {
-	if p.hidden.Empty() || p.engine.unsearched || !p.exp.Sandbox.Whole() {
-		return nil
-	}
-	scan := blinding.ScanOf(p.exp, p.plan, m.Choice, p.models, p.hidden, p.report)
-	s := p.engine.sandbox(m)
-	return scan.Search(ctx, blinding.Sandbox{Exec: s.Exec, Python: s.session().Python(p.exp.Sandbox.ExecutionMode)})
-}
-
 // HiddenNames finds the names of models that the sandbox's agent is not to know.
 func (s *Sandbox) HiddenNames() (namesearch.Names, error) {
 	_, state, err := s.session().State()
-	if err != nil || s.engine.unsearched {
+	if err != nil || s.engine.starter.Unsearched {
 		return namesearch.Names{}, err
 	}
 	return state.HiddenNames(), nil
@@ -76,7 +31,7 @@ func (s *Sandbox) HiddenNames() (namesearch.Names, error) {
 // namesHiddenInside are the names that nobody in this sandbox is to find.
 func (s *Sandbox) namesHiddenInside() (namesearch.Names, error) {
 	_, state, err := s.session().State()
-	if err != nil || s.engine.unsearched {
+	if err != nil || s.engine.starter.Unsearched {
 		return namesearch.Names{}, err
 	}
 	return state.NamesHiddenInside(), nil

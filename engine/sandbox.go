@@ -39,18 +39,12 @@ func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show
 // A command that fails is no error: see [protocol.Process.ExitCode]. When ctx ends,
 // the command and everything it started are killed.
 func (s *Sandbox) Exec(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
-	spec.Stdin = stdin != nil
-	p, err := s.runtime.Processes().Run(ctx, spec, stdin, stdout, stderr)
-	return p, as(KindProvider, err)
+	return s.session().Exec(ctx, spec, stdin, stdout, stderr)
 }
 
 // ExecPython runs code in a fresh interpreter of the sandbox.
 func (s *Sandbox) ExecPython(ctx context.Context, code string, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
-	h, err := s.runtime.Health(ctx)
-	if err != nil {
-		return protocol.Process{}, as(KindProvider, err)
-	}
-	return s.Exec(ctx, protocol.ProcessSpec{Argv: []string{h.Python, "-u", "-c", code}}, stdin, stdout, stderr)
+	return s.session().ExecPython(ctx, code, stdin, stdout, stderr)
 }
 
 // WriteFile writes a file of the sandbox whole or not at all. Missing folders are

@@ -5,7 +5,6 @@ import (
 	"net"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/session"
@@ -92,13 +91,4 @@ func (s *Sandbox) Dialer(port int) func(context.Context) (net.Conn, error) {
 func (s *Sandbox) Usage(ctx context.Context) (protocol.Usage, error) {
 	u, err := s.runtime.Usage(ctx)
 	return u, as(KindProvider, err)
-}
-
-// findCodeServer finds the code-server of this computer.
-func (e *Engine) findCodeServer() (codeserver.Program, error) {
-	tools, err := e.paths.Tools()
-	if err != nil {
-		return codeserver.Program{}, err
-	}
-	return codeserver.Find(e.getenv, tools)
 }

@@ -84,6 +84,21 @@ func Find(lookup func(string) string, tools string) (Program, error) {
 		remedy.Remedy{Action: remedy.FixHost})
 }
 
+// Finder finds the code-server of this computer; see [Find].
+type Finder struct {
+	Getenv func(string) string
+	Tools  func() (string, error) // the folder of tools
+}
+
+// Find finds it.
+func (f Finder) Find() (Program, error) {
+	tools, err := f.Tools()
+	if err != nil {
+		return Program{}, err
+	}
+	return Find(f.Getenv, tools)
+}
+
 // at recognises a program by its folder or by an executable in it.
 func at(place string, lookup func(string) string) (Program, bool) {
 	real, err := filepath.EvalSymlinks(place)

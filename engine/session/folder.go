@@ -7,11 +7,23 @@ import (
 	"io"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
 	"github.com/seer-engine/seer/internal/text"
 )
+
+// Contents reads what an experiment puts into workspaces.
+func Contents(exp *experiment.Experiment) (workspace.Workspace, error) {
+	w := exp.Workspace
+	read, err := workspace.Load(workspace.Sources{
+		Libraries: w.Libraries, Skills: w.Skills, SkillDirs: w.SkillDirs, Files: w.Files, Dirs: w.Dirs, Init: w.Init,
+		PreloadModels: !w.NoPreload, HiddenModelLoading: !w.ShowsLoading,
+	})
+	return read, errdefs.Wrap(errdefs.KindConfig, err)
+}
 
 // fillFolder puts libraries and files into the working folder, and tells processes where
 // that is.

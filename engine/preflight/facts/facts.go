@@ -61,10 +61,7 @@ func (c *Collector) CheckDebug(exp *experiment.Experiment, report *preflight.Rep
 	}
 	err := codeserver.CheckPinned(c.getenv(codeserver.PinnedIn))
 	if err == nil && slices.ContainsFunc(report.Choices, here) {
-		var tools string
-		if tools, err = c.Paths.Tools(); err == nil {
-			_, err = codeserver.Find(c.getenv, tools)
-		}
+		_, err = codeserver.Finder{Getenv: c.getenv, Tools: c.Paths.Tools}.Find()
 	}
 	if err != nil {
 		finding := exp.Errorf("sandbox.debug", err.Error(), "")

@@ -30,48 +30,6 @@ func (e *Engine) trusted() (trust.Store, error) {
 	return trust.Store{Dir: dir, Now: e.now}, nil
 }
 
-// confirm asks for everything at once, before anything is rented, built or started.
-func (p *preparation) confirm(ctx context.Context) error {
-	if p.exp.File == "" { // built in code: the program's own
-		for _, ref := range p.plan.BaseImages() {
-			p.engine.logins.Confirm(ref)
-		}
-		return nil
-	}
-	env, err := p.engine.facts().Env(p.exp)
-	if err != nil {
-		return as(KindConfig, err)
-	}
-	facts, err := p.engine.guard.Facts(ctx, p.exp, p.plan, env, p.opts.Agent)
-	if err != nil {
-		return err
-	}
-	if err := p.startsFromSnapshot(ctx, &facts); err != nil {
-		return err
-	}
-	for _, a := range facts.Accounts {
-		p.report.Info(StagePreflight, "account: %s", a.Text())
-	}
-	if err := p.engine.guard.Confirm(ctx, trust.Of(facts)); err != nil {
-		return err
-	}
-	for _, i := range facts.Images {
-		p.engine.logins.Confirm(i.Ref)
-	}
-	if !p.opts.Agent || p.exp.Agent == nil || p.plan.Agent == nil {
-		return nil
-	}
-	return p.engine.guard.RememberRun(ctx, p.exp, p.plan.Agent.Isolation)
-}
-
-func (p *preparation) startsFromSnapshot(ctx context.Context, facts *trust.Facts) error {
-	saved, err := p.snapshot(ctx)
-	if saved != nil {
-		facts.Snapshot = p.engine.guard.SnapshotFact(ctx, *saved)
-	}
-	return err
-}
-
 // Confirm returns nil if an experiment may have these effects: none of them is outside of
 // its folder and its confinement, the user has confirmed them before, or
 // [Options].Trust does so now. Otherwise it is a [trust.Error], of [KindUntrusted].

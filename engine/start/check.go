@@ -1,9 +1,10 @@
-package engine
+package start
 
 import (
 	"context"
 
 	"github.com/seer-engine/seer/engine/build"
+	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/plan"
@@ -33,22 +34,22 @@ func withMode(exp *experiment.Experiment) *experiment.Experiment { return jupyte
 
 // Check finds everything that would stop the experiment, before anything is
 // rented. What it finds is in the report; see [preflight.Report.Err].
-func (e *Engine) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
-	report, err := e.check(ctx, exp, o)
+func (s *Starter) Check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
+	report, err := s.check(ctx, exp, o)
 	if err != nil || report.Err() != nil {
 		return report, err
 	}
-	return report, e.checkHiddenNames(ctx, withMode(exp), &report)
+	return report, s.checkHiddenNames(ctx, withMode(exp), &report)
 }
 
-// check is [Engine.Check] without what [Engine.Up] looks for later, when it has the models.
-func (e *Engine) check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
+// check is [Starter.Check] without what [Starter.Start] looks for later, when it has the models.
+func (s *Starter) check(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (preflight.Report, error) {
 	exp = withMode(exp)
-	e.plugins.SawExperiment(exp.File)
-	c := e.facts()
+	s.Plugins.SawExperiment(exp.File)
+	c := s.facts()
 	found, err := c.Collect(ctx, exp, o.Offline)
 	if err != nil {
-		return preflight.Report{}, as(KindConfig, err)
+		return preflight.Report{}, errdefs.Wrap(errdefs.KindConfig, err)
 	}
 	found.Unguarded = o.Unguarded
 	report, err := preflight.Check(ctx, exp, found)
@@ -57,36 +58,36 @@ func (e *Engine) check(ctx context.Context, exp *experiment.Experiment, o CheckO
 		c.CheckSyntax(ctx, exp, found, &report)
 		c.CheckDebug(exp, &report)
 	}
-	return report, as(KindInternal, err)
+	return report, errdefs.Wrap(errdefs.KindInternal, err)
 }
 
 // Plan says what the experiment will make, where and at what cost, and with which effects
 // beyond its folder and its confinement. It makes
 // nothing. An experiment that cannot work is an [experiment.Errors].
-func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
+func (s *Starter) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOptions) (plan.Plan, error) {
 	exp = withMode(exp)
-	report, err := e.Check(ctx, exp, o)
+	report, err := s.Check(ctx, exp, o)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	p, err := plan.Make(exp, report)
 	if err != nil {
-		return p, as(KindConfig, err)
+		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	env, err := e.facts().Env(exp)
+	env, err := s.facts().Env(exp)
 	if err != nil {
-		return p, as(KindConfig, err)
+		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	set, err := e.builder.Settings(env, exp)
+	set, err := s.Builder.Settings(env, exp)
 	if err == nil {
-		_, err = e.builder.Plan(&p, build.Request{Experiment: exp, Settings: set})
+		_, err = s.Builder.Plan(&p, build.Request{Experiment: exp, Settings: set})
 	}
 	if err != nil || exp.File == "" {
-		return p, as(KindConfig, err)
+		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
-	facts, err := e.guard.Facts(ctx, exp, p, env, true)
+	facts, err := s.Guard.Facts(ctx, exp, p, env, true)
 	if err != nil {
-		return p, as(KindConfig, err)
+		return p, errdefs.Wrap(errdefs.KindConfig, err)
 	}
 	effects := trust.Of(facts)
 	p.Accounts, p.Effects = facts.Accounts, &effects
@@ -94,18 +95,18 @@ func (e *Engine) Plan(ctx context.Context, exp *experiment.Experiment, o CheckOp
 }
 
 // facts gathers what preflight judges.
-func (e *Engine) facts() *facts.Collector {
+func (s *Starter) facts() *facts.Collector {
 	return &facts.Collector{
-		Plugins: e.plugins, Python: e.python, Paths: e.paths, Store: e.store, LookupEnv: e.opts.LookupEnv, Logger: e.log,
-		Offers: e.driver.Offers, Local: e.local,
+		Plugins: s.Plugins, Python: s.Python, Paths: s.Paths, Store: s.Store, LookupEnv: s.LookupEnv, Logger: s.Logger,
+		Offers: s.Offers, Local: s.Local,
 		GitEnv: func(env *preflight.Env, exp *experiment.Experiment) (map[string]string, error) {
-			set, err := e.builder.Settings(env, exp)
+			set, err := s.Builder.Settings(env, exp)
 			return set.Here, err
 		},
 		Confirm: func(ctx context.Context, exp *experiment.Experiment, secrets []trust.Secret) error {
-			f := e.guard.Subject(exp)
+			f := s.Guard.Subject(exp)
 			f.Secrets = secrets
-			return e.guard.Confirm(ctx, trust.Of(f))
+			return s.Guard.Confirm(ctx, trust.Of(f))
 		},
 	}
 }
