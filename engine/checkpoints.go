@@ -58,7 +58,7 @@ func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]
 func (e *Engine) checkpointer(findCodeServer func() (codeserver.Program, error)) checkpoint.Checkpointer {
 	return checkpoint.Checkpointer{
 		Store: e.store, Memory: e.localMemory, Ledger: e.ledger, Driver: e.driver,
-		Connect: e.connector().Connect, Terminate: e.Terminate, FindCodeServer: findCodeServer, Now: e.now,
+		Connect: e.connect, Terminate: e.inventory.Terminate, FindCodeServer: findCodeServer, Now: e.now,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/image"
+	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
@@ -105,6 +106,10 @@ type Engine struct {
 	local   func() (sdk.Provider, error)
 	logins  image.Logins
 	starter *start.Starter
+
+	observer  provision.Observer
+	connect   func(machine.Record) (provision.Machine, error)
+	inventory *inventory.Inventory
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -132,7 +137,7 @@ func New(o Options) (*Engine, error) {
 		return nil, as(KindInternal, err)
 	}
 	e.copies = blinding.Copies{Store: e.store, Now: e.now}
-	clock := engineClock{now: o.Now}
+	clock := machine.ClockOf(o.Now)
 	if e.ledger, err = machine.OpenLedger(dir, clock); err != nil {
 		return nil, as(KindInternal, err)
 	}
@@ -150,10 +155,14 @@ func New(o Options) (*Engine, error) {
 		Providers: o.Providers, Fetchers: o.Fetchers, Exposers: o.Exposers,
 		Local: e.local, Records: e.ledger.List,
 	})
+	e.observer = provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
+	connector := provision.Connector{Ledger: e.ledger, Ended: e.observer.Ended, Local: e.local, Now: e.now, Logger: e.log}
+	e.connect = connector.Connect
 	e.driver = machine.NewDriver(machine.Options{
-		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: e.askLease, Late: e.late, Clock: clock,
+		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: connector.AskLease, Late: e.plugins.Late, Clock: clock,
 		Logger: o.Logger.Named("machine"),
 	})
+	e.inventory = &inventory.Inventory{Ledger: e.ledger, Driver: e.driver, Plugins: e.plugins, Connect: e.connect, Store: e.store, Now: e.now}
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.builder = &build.Builder{Store: e.store, Now: e.now, Getenv: e.getenv, Python: e.python}
 	e.guard = e.newGuard()
@@ -172,7 +181,7 @@ func (e *Engine) newStarter() *start.Starter {
 		Logins: &e.logins, Copies: e.copies, Offers: e.driver.Offers, Local: e.local, Snapshots: e.Snapshots,
 		CodeServer: codeserver.Finder{Getenv: e.getenv, Tools: e.paths.Tools},
 		Provisioner: provision.Provisioner{
-			Driver: e.driver, Ledger: e.ledger, Connect: e.connector().Connect, Observer: e.observer(), Native: e.plugins.Native,
+			Driver: e.driver, Ledger: e.ledger, Connect: e.connect, Observer: e.observer, Native: e.plugins.Native,
 			RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: e.now,
 		},
 		PruneDaily: e.collector().PruneDaily,
@@ -180,14 +189,6 @@ func (e *Engine) newStarter() *start.Starter {
 	}
 	s.Checkpointer = e.checkpointer(s.CodeServer.Find)
 	return s
-}
-
-// engineClock is the caller's clock with real waiting.
-type engineClock struct{ now func() time.Time }
-
-func (c engineClock) Now() time.Time { return c.now() }
-func (c engineClock) Sleep(ctx context.Context, d time.Duration) error {
-	return machine.SystemClock{}.Sleep(ctx, d)
 }
 
 func (e *Engine) getenv(name string) string {
@@ -216,10 +217,5 @@ const localName = registry.Local
 // Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
 // interface. Nothing is written; see package surface.
 func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
-	exposer, err := e.plugins.Exposer(ctx, mode)
-	if err != nil {
-		return sdk.Surface{}, as(KindPlugin, err)
-	}
-	s, err := exposer.Expose(ctx, req)
-	return s, as(KindPlugin, err)
+	return e.plugins.Expose(ctx, mode, req)
 }

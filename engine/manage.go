@@ -3,95 +3,36 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/seer-engine/seer/engine/checkpoint"
+	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/provision"
-	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
-	"github.com/seer-engine/seer/sdk"
 )
 
-// open makes the client of a sandbox in the ledger.
-func (e *Engine) open(r machine.Record) (*Sandbox, error) {
-	m, err := e.connector().Connect(r)
+// Info is what is known of a sandbox. Its Environment has the keys of the sandbox, so only
+// [Engine.Show] and [Sandbox.Info] tell it, as they tell the states of its services.
+type Info = inventory.Info
+
+// Lease is until when a sandbox lives.
+type Lease = inventory.Lease
+
+// ModelInfo is a model of a sandbox, for its user: also a hidden one has its name here.
+type ModelInfo = inventory.ModelInfo
+
+// ServiceInfo is an interface that a sandbox serves.
+type ServiceInfo = inventory.ServiceInfo
+
+// Open finds a live sandbox by its ID, an unambiguous beginning of it, or its name.
+func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
+	m, err := e.inventory.Open(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	return e.sandbox(m), nil
-}
-
-func (e *Engine) sandbox(m provision.Machine) *Sandbox {
-	return &Sandbox{engine: e, id: m.Record.ID, runtime: m.Client, lease: m.Lease}
-}
-
-func (e *Engine) connector() provision.Connector {
-	return provision.Connector{Ledger: e.ledger, Ended: e.observer().Ended, Listens: e.listensAgain, Now: e.now, Logger: e.log}
-}
-
-// observer finds out that a machine has ended, and why.
-func (e *Engine) observer() provision.Observer {
-	return provision.Observer{Provider: e.plugins.Provider, Record: e.ledger.Get}
-}
-
-// listensAgain has a machine of this computer that stands still to be saved listen again,
-// after the program that saved it was killed.
-func (e *Engine) listensAgain(ctx context.Context, handle string) bool {
-	p, err := e.local()
-	if err != nil {
-		return false
-	}
-	seen, err := p.Observe(ctx, []string{handle})
-	return err == nil && len(seen) == 1 && seen[0].State == sdk.Running
-}
-
-// Open finds a live sandbox by its ID, an unambiguous beginning of it, or its name.
-func (e *Engine) Open(ctx context.Context, ref string) (*Sandbox, error) {
-	r, err := e.find(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	if !r.Live() {
-		return nil, &Error{Kind: KindNotFound, Err: fmt.Errorf("the sandbox %s has ended: %s", r.ID, orText(r.Message, string(r.State)))}
-	}
-	if err := session.CheckReady(r); err != nil {
-		return nil, err
-	}
-	return e.open(r)
-}
-
-// find resolves a reference and, where that costs nothing, sees how the sandbox is.
-func (e *Engine) find(ctx context.Context, ref string) (machine.Record, error) {
-	r, err := e.ledger.Resolve(ref)
-	if err != nil {
-		return r, as(KindNotFound, err)
-	}
-	if !r.Live() || !e.plugins.Native(r.Provider) {
-		return r, nil
-	}
-	all, err := e.driver.Refresh(ctx, r.Provider)
-	for _, fresh := range all {
-		if fresh.ID == r.ID {
-			return fresh, nil
-		}
-	}
-	return r, as(KindProvider, err)
-}
-
-// lateTime covers what is known of clouds: a machine that appears 30 s after it was asked
-// for, a creation that takes 25 s, and a list that is some seconds behind.
-const lateTime = 90 * time.Second
-
-func (e *Engine) late(provider string) time.Duration {
-	if e.plugins.Native(provider) {
-		return 0
-	}
-	return lateTime
 }
 
 // Sandboxes lists all sandboxes, the oldest first. Native providers are asked how
@@ -99,114 +40,35 @@ func (e *Engine) late(provider string) time.Duration {
 // were last seen. The error tells which provider could not be asked; the list is
 // returned nevertheless.
 func (e *Engine) Sandboxes(ctx context.Context, refresh bool) ([]Info, error) {
-	records, err := e.ledger.List()
-	var ask []string
-	for _, r := range records {
-		if r.Live() && (refresh || e.plugins.Native(r.Provider)) {
-			ask = append(ask, r.Provider)
-		}
-	}
-	if len(ask) > 0 {
-		records, err = e.driver.Refresh(ctx, ask...)
-	}
-	infos := []Info{}
-	for _, r := range records {
-		infos = append(infos, infoOf(r, e.now()))
-	}
-	return infos, as(KindProvider, err)
+	return e.inventory.List(ctx, refresh)
 }
 
 // Show tells everything about one sandbox, also one that has ended. A live one is
 // asked itself about its lease and services.
 func (e *Engine) Show(ctx context.Context, ref string) (Info, error) {
-	r, err := e.find(ctx, ref)
-	if err != nil {
-		return Info{}, err
-	}
-	info := infoOf(r, e.now())
-	handle := session.HandleOf(r)
-	info.Environment = &handle
-	if r.State != sdk.Running {
-		return info, nil
-	}
-	s, err := e.open(r)
-	if err != nil {
-		return info, nil
-	}
-	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	h, err := s.runtime.Health(ctx)
-	if err != nil {
-		info.Message = err.Error()
-		return info, nil
-	}
-	info.Lease.Ends = time.Unix(h.Lease.EndUnix, 0)
-	for i := range info.Services {
-		info.Services[i].State = orText(string(h.Services[info.Services[i].Name]), "stopped")
-	}
-	return info, nil
-}
-
-// askLease is how the driver learns of use that extended a lease.
-func (e *Engine) askLease(ctx context.Context, r machine.Record) (machine.Lease, error) {
-	s, err := e.open(r)
-	if err != nil {
-		return machine.Lease{}, err
-	}
-	defer s.Close()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	l, err := s.runtime.Lease(ctx)
-	if err != nil {
-		return machine.Lease{}, err
-	}
-	lease := r.Lease
-	lease.End = time.Unix(l.EndUnix, 0)
-	return lease, nil
+	return e.inventory.Show(ctx, ref)
 }
 
 // Terminate ends a sandbox and everything in it. It is idempotent.
 func (e *Engine) Terminate(ctx context.Context, ref string) error {
-	r, err := e.ledger.Resolve(ref)
-	if err != nil {
-		return as(KindNotFound, err)
-	}
-	e.plugins.SawExperiment(r.ExperimentFile)
-	r = e.driver.Recognize(ctx, r)
-	if s, err := e.open(r); err == nil && r.Live() {
-		// Asked nicely it flushes its logs; the provider ends it in any case.
-		nice, cancel := context.WithTimeout(ctx, 2*time.Second)
-		_ = s.runtime.Shutdown(nice)
-		cancel()
-		s.Close()
-	}
-	if _, err = e.driver.End(ctx, r, "ended by the user"); err != nil {
-		return as(KindProvider, err)
-	}
-	return as(KindInternal, e.store.RemovePageDir(r.ID))
+	return e.inventory.Terminate(ctx, ref)
 }
 
 // EndOverdue ends the rented machines that have not ended by themselves at the end that was
 // set for them, and tells which. Machines of this computer have a program that does it.
-func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) {
-	ended, err := e.driver.EndOverdue(ctx, func(provider string) bool { return provider != localName })
-	infos := []Info{}
-	for _, r := range ended {
-		infos = append(infos, infoOf(r, e.now()))
-	}
-	return infos, as(KindProvider, err)
+func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) { return e.inventory.EndOverdue(ctx) }
+
+// Snapshot saves the file system of a running sandbox at its provider. The result is
+// what `image: {snapshot: …}` of an experiment starts from, at the same provider; it
+// outlives the sandbox. What processes have in memory is not part of it.
+func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (string, error) {
+	return e.inventory.SaveImage(ctx, ref, e.reporter(progress))
 }
 
 // CheckProviders finds that there are providers of these names. One that is not there is
 // [KindPlugin].
 func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		if _, err := e.plugins.Provider(ctx, name); err != nil {
-			return as(KindPlugin, err)
-		}
-	}
-	return nil
+	return e.plugins.CheckProviders(ctx, names...)
 }
 
 // GC ends sandboxes that have no right to live any more and removes what
@@ -241,11 +103,4 @@ func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport,
 			}))
 	}
 	return report, as(KindInternal, err)
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

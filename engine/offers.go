@@ -17,15 +17,7 @@ type ProviderOffer = offers.ProviderOffer
 // [OfferQueries].
 func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery, progress Progress) ([]ProviderOffer, error) {
 	if len(providers) == 0 {
-		plugins, broken := e.Plugins(ctx)
-		for _, err := range broken {
-			e.log.Warn("a plugin cannot be used", "error", err)
-		}
-		providers = e.plugins.Providers(plugins)
-		if !slices.ContainsFunc(queries, func(q sdk.OfferQuery) bool { return len(q.Regions) > 0 }) {
-			providers = append(providers, localName)
-		}
-		slices.Sort(providers)
+		providers = e.plugins.Asked(ctx, queries)
 	}
 	e.plugins.Announce(ctx, providers, e.reporter(progress))
 	found, err := offers.Merge(offers.Ask(ctx, e.driver.Offers, slices.Compact(providers), func(string) []sdk.OfferQuery { return queries }))

@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/engine/provision"
 )
 
 // Sandbox is a running sandbox. It is safe for concurrent use.
@@ -24,6 +25,10 @@ type Sandbox struct {
 
 	mu      sync.Mutex
 	clients []*client.Client // of its services
+}
+
+func (e *Engine) sandbox(m provision.Machine) *Sandbox {
+	return &Sandbox{engine: e, id: m.Record.ID, runtime: m.Client, lease: m.Lease}
 }
 
 // ID is the sandbox's identity: "sb-" and ten characters.
@@ -147,5 +152,3 @@ func (s *Sandbox) Detach(ctx context.Context, ttl time.Duration) error {
 func (s *Sandbox) WithLifetime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return s.lease.Context(ctx)
 }
-
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -95,7 +95,7 @@ func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
 	// Its files may have been cut, or the way to it; what it has answered was no end.
 	cut := sdk.CodeOf(cause) == sdk.Invalid
 	if r, err := s.engine.ledger.Get(s.id); err == nil && ctx.Err() == nil {
-		cause = s.engine.observer().Explain(ctx, r, "while it was saved", cause, cut || client.Broken(cause))
+		cause = s.engine.observer.Explain(ctx, r, "while it was saved", cause, cut || client.Broken(cause))
 	}
 	if cut {
 		return &Error{Kind: KindProvider, Err: cause}

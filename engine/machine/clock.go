@@ -22,3 +22,13 @@ func (SystemClock) Now() time.Time { return time.Now() }
 
 // Sleep waits for d, or until ctx ends.
 func (SystemClock) Sleep(ctx context.Context, d time.Duration) error { return retry.Sleep(ctx, d) }
+
+// ClockOf shows the time that now gives, and waits in real time.
+func ClockOf(now func() time.Time) Clock { return givenClock{now: now} }
+
+type givenClock struct {
+	SystemClock
+	now func() time.Time
+}
+
+func (c givenClock) Now() time.Time { return c.now() }

@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // RuntimePort is where the runtime listens on a machine that has ports.
@@ -37,6 +38,9 @@ const EndTimeout = time.Minute
 // a sandbox that is whole gets a lease of its own.
 const SetupLease = 2 * time.Minute
 
+// leaseTimeout is for a sandbox that is asked about its lease.
+const leaseTimeout = 5 * time.Second
+
 // LocalPoll is short: a machine of this computer is there within a second, and a look at it
 // costs nothing.
 const LocalPoll = 10 * time.Millisecond
@@ -53,11 +57,9 @@ type Machine struct {
 type Connector struct {
 	Ledger lease.Ledger
 	Ended  func(context.Context, machine.Record) error // nil unless the machine is known to have ended
-	// Listens has a machine of this computer that stands still to be saved listen again,
-	// after the program that saved it was killed.
-	Listens func(ctx context.Context, handle string) bool
-	Now     func() time.Time
-	Logger  hclog.Logger
+	Local  func() (sdk.Provider, error)                // the provider of this computer
+	Now    func() time.Time
+	Logger hclog.Logger
 }
 
 // Connect makes the client of a machine in the ledger, and the keeper of its lease. It asks
@@ -72,7 +74,7 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		return Machine{}, errdefs.Wrap(errdefs.KindInternal, err)
 	}
 	if r.Provider == local.Name && r.Isolation == isolation.GVisor {
-		runtime.Mend(func(ctx context.Context) bool { return c.Listens(ctx, r.Handle) })
+		runtime.Mend(func(ctx context.Context) bool { return c.listensAgain(ctx, r.Handle) })
 	}
 	keeper := lease.New(r.ID, lease.Options{
 		Ledger: c.Ledger, Ended: c.Ended, Now: c.Now, Logger: c.Logger,
@@ -82,6 +84,36 @@ func (c Connector) Connect(r machine.Record) (Machine, error) {
 		},
 	})
 	return Machine{Record: r, Client: runtime, Lease: keeper}, nil
+}
+
+// listensAgain has a machine of this computer that stands still to be saved listen again,
+// after the program that saved it was killed.
+func (c Connector) listensAgain(ctx context.Context, handle string) bool {
+	p, err := c.Local()
+	if err != nil {
+		return false
+	}
+	seen, err := p.Observe(ctx, []string{handle})
+	return err == nil && len(seen) == 1 && seen[0].State == sdk.Running
+}
+
+// AskLease asks a sandbox when its lease ends: use extends it there without the ledger
+// knowing.
+func (c Connector) AskLease(ctx context.Context, r machine.Record) (machine.Lease, error) {
+	m, err := c.Connect(r)
+	if err != nil {
+		return machine.Lease{}, err
+	}
+	defer m.Close()
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	l, err := m.Client.Lease(ctx)
+	if err != nil {
+		return machine.Lease{}, err
+	}
+	lease := r.Lease
+	lease.End = time.Unix(l.EndUnix, 0)
+	return lease, nil
 }
 
 // Close stops the heartbeats and drops the connection.

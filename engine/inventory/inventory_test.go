@@ -1,10 +1,13 @@
-package engine
+package inventory_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/provision"
@@ -12,39 +15,48 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
+// foreign has only providers of plugins.
+type foreign struct{}
+
+func (foreign) Native(string) bool   { return false }
+func (foreign) SawExperiment(string) {}
+
 // A sandbox of saved processes is nobody's until they are verified, by none of its names.
 func TestWhatIsNotVerifiedIsWithheld(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	e, err := New(Options{StateDir: filepath.Join(dir, "s"), CacheDir: filepath.Join(dir, "c"), RuntimeDir: filepath.Join(dir, "r")})
+	ledger, err := machine.OpenLedger(t.TempDir(), machine.SystemClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	sandboxes := inventory.Inventory{
+		Ledger: ledger, Plugins: foreign{}, Now: time.Now,
+		Connect: provision.Connector{Ledger: ledger, Now: time.Now, Logger: hclog.NewNullLogger()}.Connect,
+	}
 	r := machine.NewRecord()
-	r.Name, r.Owner, r.Provider, r.Handle, r.AdminToken = "copy", e.ledger.Owner(), "elsewhere", "h", protocol.NewToken()
+	r.Name, r.Owner, r.Provider, r.Handle, r.AdminToken = "copy", ledger.Owner(), "elsewhere", "h", protocol.NewToken()
 	r.State, r.Port, r.Endpoints = sdk.Running, provision.RuntimePort, []sdk.Endpoint{{Port: provision.RuntimePort, URL: "http://127.0.0.1:1"}}
 	r.Lease = machine.NewLease(machine.Attached, time.Hour, time.Now())
 	err = session.SetState(&r, func(state *session.State) {
 		state.Jupyter, state.Verifying = &session.Endpoint{Port: 1, Secret: "of the original"}, true
 	})
 	if err == nil {
-		err = e.ledger.Add(t.Context(), &r)
+		err = ledger.Add(t.Context(), &r)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{r.ID, r.ID[:8], "copy"} {
-		if s, err := e.Open(t.Context(), ref); protocol.CodeOf(err) != protocol.Unavailable || KindOf(err) != KindProvider {
+		if s, err := sandboxes.Open(t.Context(), ref); protocol.CodeOf(err) != protocol.Unavailable || errdefs.KindOf(err) != errdefs.KindProvider {
 			t.Errorf("%s: %v, %v", ref, s, err)
 		}
 	}
 	if h := session.HandleOf(r); h.JupyterToken != "" || h.JupyterPort != 0 {
 		t.Errorf("its handle is %+v", h)
 	}
-	if err := (session.Session{ID: r.ID, Ledger: e.ledger}).Update(t.Context(), func(state *session.State) { state.Verifying = false }); err != nil {
+	if err := (session.Session{ID: r.ID, Ledger: ledger}).Update(t.Context(), func(state *session.State) { state.Verifying = false }); err != nil {
 		t.Fatal(err)
 	}
-	s, err := e.Open(t.Context(), "copy")
+	s, err := sandboxes.Open(t.Context(), "copy")
 	if err != nil {
 		t.Fatal(err)
 	}

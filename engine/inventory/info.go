@@ -1,4 +1,4 @@
-package engine
+package inventory
 
 import (
 	"encoding/json"
@@ -34,9 +34,9 @@ type Info struct {
 	Experiment  string         `json:"experiment,omitempty"`
 
 	ExecutionMode string `json:"execution_mode,omitempty"` // empty = scoped
-	// Environment is how programs use the sandbox. It has its keys, so only [Engine.Show]
-	// and [Sandbox.Info] tell it.
-	Environment *EnvironmentHandle `json:"environment,omitempty"`
+	// Environment is how programs use the sandbox. It has its keys, so only
+	// [Inventory.Show] tells it.
+	Environment *session.Handle `json:"environment,omitempty"`
 }
 
 // Lease is until when a sandbox lives.
@@ -62,7 +62,7 @@ type ModelInfo struct {
 }
 
 // ServiceInfo is an interface that a sandbox serves. State is only known after
-// [Engine.Show] or [Sandbox.Info], which ask the runtime.
+// [Inventory.Show], which asks the runtime.
 type ServiceInfo struct {
 	Name      string   `json:"name"`
 	File      string   `json:"file"`

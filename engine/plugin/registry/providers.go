@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// lateTime covers what is known of clouds: a machine that appears 30 s after it was asked
+// for, a creation that takes 25 s, and a list that is some seconds behind.
+const lateTime = 90 * time.Second
+
+// Late is how long after it was asked for a machine of a provider may appear in its list;
+// 0 = the provider always shows what there is.
+func (r *Registry) Late(provider string) time.Duration {
+	if r.Native(provider) {
+		return 0
+	}
+	return lateTime
+}
+
+// CheckProviders finds that there are providers of these names. One that is not there is
+// [errdefs.KindPlugin].
+func (r *Registry) CheckProviders(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if _, err := r.Provider(ctx, name); err != nil {
+			return errdefs.Wrap(errdefs.KindPlugin, err)
+		}
+	}
+	return nil
+}
+
+// Asked names the providers that are asked where nobody names one, sorted: all that are
+// there, and this computer, unless a question is about regions.
+func (r *Registry) Asked(ctx context.Context, queries []sdk.OfferQuery) []string {
+	plugins, broken := r.Plugins(ctx)
+	for _, err := range broken {
+		r.o.Logger.Warn("a plugin cannot be used", "error", err)
+	}
+	providers := r.Providers(plugins)
+	if !slices.ContainsFunc(queries, func(q sdk.OfferQuery) bool { return len(q.Regions) > 0 }) {
+		providers = append(providers, Local)
+	}
+	slices.Sort(providers)
+	return slices.Compact(providers)
+}
+
+// Expose asks an expose mode for the surface of an interface. Its errors are
+// [errdefs.KindPlugin].
+func (r *Registry) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
+	exposer, err := r.Exposer(ctx, mode)
+	if err != nil {
+		return sdk.Surface{}, errdefs.Wrap(errdefs.KindPlugin, err)
+	}
+	s, err := exposer.Expose(ctx, req)
+	return s, errdefs.Wrap(errdefs.KindPlugin, err)
+}
