@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"engine/plan":                 {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight", "engine/trust"},
 	"engine/pkginstall":           {"sdk", "engine/client", "engine/protocol"},
 	"engine/fetch":                {"internal/retry", "sdk", "engine/state"},
+	"engine/transfer/xet":         {},
 	"engine/image":                {"sdk", "engine/cachegc", "engine/state", "internal/httpretry"},
 	"engine/image/registry":       {"sdk", "engine/image", "engine/ociclient", "internal/httpretry"},
 	"engine/ociclient":            {"sdk", "internal/httpretry"},
@@ -161,6 +162,8 @@ var onlyImporters = map[string][]string{
 	"github.com/spf13/cobra":                 {"cmd/seer"},
 	"oras.land/oras-go":                      {"engine/ociclient", "engine/plugin/oci", "engine/image/registry"},
 	"github.com/hiddeco/sshsig":              {"engine/plugin/sign"},
+	"github.com/pierrec/lz4":                 {"engine/transfer/xet"},
+	"github.com/zeebo/blake3":                {"engine/transfer/xet"},
 	"github.com/jedib0t/go-pretty":           {"cmd/seer/internal/term"},
 }
 
