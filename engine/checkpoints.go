@@ -7,8 +7,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/codeserver"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/snapshot/files"
 )
@@ -78,7 +78,7 @@ func (e *Engine) localMemory() (local.Memory, error) {
 }
 
 // saveProcesses is [Sandbox.save] with the processes.
-func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
+func (s *Sandbox) saveProcesses(ctx context.Context, store *snapshot.Store, o SaveOptions, report event.Reporter) (snapshot.Snapshot, error) {
 	if err := checkpoint.CheckLive(o.Live); err != nil {
 		return snapshot.Snapshot{}, err
 	}

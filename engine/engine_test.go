@@ -390,7 +390,7 @@ func TestEndedWhileStarted(t *testing.T) {
 	e := newEngine(t)
 	exp := load(t, map[string]string{"seer.yaml": "name: t\n"})
 	_, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
-		if ev.Stage == engine.StageBoot && ev.Message == "booting the runtime" {
+		if ev.Type == "boot.started" {
 			if err := e.Terminate(t.Context(), "lab"); err != nil {
 				t.Error(err)
 			}

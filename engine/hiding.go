@@ -16,9 +16,6 @@ type HiddenError = blinding.HiddenError
 // AgentView is what an agent finds outside of its sandbox.
 type AgentView = blinding.AgentView
 
-// Unfound says where no name was found, and that something was not searched.
-func Unfound(in string, unsearched []string) string { return blinding.Unfound(in, unsearched) }
-
 // HiddenNames finds the names of models that the sandbox's agent is not to know.
 func (s *Sandbox) HiddenNames() (namesearch.Names, error) {
 	_, state, err := s.session().State()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
@@ -53,7 +54,7 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 func (b *bench) progress(e engine.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.said = append(b.said, e.Message)
+	b.said = append(b.said, eventtext.Sentence(e))
 }
 
 // counted is how many messages begin with a text.

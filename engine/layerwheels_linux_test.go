@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/internal/testsource"
@@ -179,7 +180,7 @@ func TestAttacksBuilds(t *testing.T) {
 func changedBefore(t *testing.T, b *bench, exp *experiment.Experiment, change func() error) error {
 	t.Helper()
 	s, err := b.Up(t.Context(), exp, engine.UpOptions{Attached: time.Minute, Progress: func(e engine.Event) {
-		if strings.HasPrefix(e.Message, "building the layer") {
+		if strings.HasPrefix(eventtext.Sentence(e), "building the layer") {
 			if err := change(); err != nil {
 				t.Error(err)
 			}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
@@ -187,8 +189,8 @@ func TestNativeContractsOnARentedMachine(t *testing.T) {
 		return all[0].Lease.Kind
 	}
 	s := up(t, e, exp, engine.UpOptions{Progress: func(ev engine.Event) {
-		log = append(log, ev.Message)
-		if ev.Stage == engine.StageUpload {
+		log = append(log, eventtext.Sentence(ev))
+		if ev.Stage() == event.StageUpload {
 			filling = append(filling, lease())
 		}
 	}})
@@ -253,7 +255,7 @@ func TestEndedWhileItIsFilled(t *testing.T) {
 	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented, models: [./tiny]}\n", "tiny/w.txt": "1"})
 	s, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
-		if ev.Stage == engine.StageUpload {
+		if ev.Stage() == event.StageUpload {
 			if err := e.Terminate(t.Context(), "lab"); err != nil {
 				t.Error(err)
 			}

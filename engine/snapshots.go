@@ -6,15 +6,11 @@ import (
 	"path/filepath"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/snapshot/files"
-	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
-
-// StageSnapshot is the saving and restoring of sandboxes.
-const StageSnapshot Stage = progress.StageSnapshot
 
 // SaveOptions say how a sandbox is saved.
 type SaveOptions struct {
@@ -62,7 +58,7 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 	}
 	defer s.Close()
 	report := e.reporter(o.Progress)
-	report.Info(StageSnapshot, "saving %s", s.id)
+	report.Send(event.SnapshotSaving{Sandbox: s.id})
 	save := s.save
 	if o.Memory {
 		save = s.saveProcesses
@@ -72,9 +68,9 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 		return saved, s.notSaved(ctx, err)
 	}
 	for _, t := range saved.Trees {
-		report.Info(StageSnapshot, "%s: %s in %s, %s of it new", t.Name, text.Bytes(t.Bytes), text.Plural(int(t.Entries), "file"), text.Bytes(t.New))
+		report.Send(event.SnapshotTree{Tree: t.Name, Files: t.Entries, Bytes: t.Bytes, New: t.New})
 	}
-	report.Done(StageSnapshot, "saved as %s", o.Name)
+	report.Send(event.SnapshotSaved{Snapshot: o.Name})
 	return saved, nil
 }
 
@@ -111,7 +107,7 @@ func saveError(err error) error {
 	return as(KindProvider, err)
 }
 
-func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report progress.Reporter) (snapshot.Snapshot, error) {
+func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report event.Reporter) (snapshot.Snapshot, error) {
 	r, state, err := s.session().State()
 	if err != nil {
 		return snapshot.Snapshot{}, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/surface"
@@ -82,11 +83,11 @@ func (h *helper) ready(ctx context.Context, r request) (any, error) {
 
 // up splits the way to a sandbox where the engine says that a stage begins.
 func (w *stopwatch) up() engine.Progress {
-	running := engine.StagePreflight
+	running := event.StagePreflight
 	return func(e engine.Event) {
-		if e.Stage != running || e.Done {
+		if e.Stage() != running || e.Kind() == event.KindDone {
 			w.mark(string(running), e.Time)
-			running = e.Stage
+			running = e.Stage()
 		}
 	}
 }

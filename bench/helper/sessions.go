@@ -7,10 +7,10 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/notebook"
@@ -54,7 +54,7 @@ func (w *stopwatch) notebook() engine.Progress {
 	up := w.up()
 	return func(e engine.Event) {
 		up(e)
-		if strings.HasPrefix(e.Message, "preparing a kernel") {
+		if _, ok := e.Data.(event.KernelPreparing); ok {
 			w.mark("jupyter", e.Time)
 		}
 	}

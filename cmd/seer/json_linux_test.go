@@ -250,7 +250,7 @@ func (j *jsonTrial) works(name string, c jsonCase) {
 		j.t.Errorf("seer %s: %v\n%s%s", name, err, &out, &said)
 		return
 	}
-	j.onlyJSON(name, said.String())
+	j.events(name, j.onlyJSON(name, said.String()), eventSchema(j.t))
 	values := j.onlyJSON(name, out.String())
 	if c.gives != jsonLines && len(values) != 1 {
 		j.t.Errorf("seer %s prints %d lines, not one: %s", name, len(values), &out)

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/workspace"
 )
 
@@ -90,18 +90,18 @@ func (g Given) Check(ctx context.Context, report *preflight.Report) error {
 // Hide searches what is given for names. Where the agent has the whole sandbox, it puts
 // copies without the names in the place of the models' folders; what their architectures
 // tell anyway is reported.
-func (g Given) Hide(ctx context.Context, names namesearch.Names, copies Copies, report progress.Reporter) error {
+func (g Given) Hide(ctx context.Context, names namesearch.Names, copies Copies, report event.Reporter) error {
 	for _, name := range names.Common {
-		report.Warn(progress.StageModel, "the name %s of a hidden model has only common words: Seer does not look for them", name)
+		report.Send(event.HiddenNameCommon{Name: name})
 	}
 	if err := g.Search(ctx, names); err != nil || !g.Experiment.Sandbox.Whole() {
 		return err
 	}
 	for _, name := range names.Told {
-		report.Warn(progress.StageModel, "the name %s of a hidden model is also that of its architecture, which has to stay: the agent can see it", name)
+		report.Send(event.HiddenNameShown{Name: name})
 	}
 	if words := names.Shown; len(words) > 0 {
-		report.Info(progress.StageModel, "the architecture of a hidden model tells %s, which has to stay: the agent can see it", strings.Join(words, ", "))
+		report.Send(event.HiddenArchitecture{Words: words})
 	}
 	for i := range g.Models {
 		m := &g.Models[i]
@@ -114,7 +114,7 @@ func (g Given) Hide(ctx context.Context, names namesearch.Names, copies Copies, 
 		}
 		m.Local = dir
 		if len(made.Dropped) > 0 {
-			report.Info(progress.StageModel, "%s: the agent does not see these values: %s", m.Name, SomeOf(made.Dropped))
+			report.Send(event.HiddenValuesRemoved{Model: m.Name, Values: made.Dropped})
 		}
 	}
 	return nil

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
@@ -40,11 +40,11 @@ type Scan struct {
 	Vocabularies []string // folders of models, whose tokens are no names
 	Variables    []string // of the prepared Python that hold models
 	Isolated     bool     // the agent has no other way to the files of the sandbox's computer
-	Report       progress.Reporter
+	Report       event.Reporter
 }
 
 // ScanOf is the search of a sandbox that was started as planned.
-func ScanOf(exp *experiment.Experiment, p plan.Plan, chosen plan.Choice, models []machine.Model, names namesearch.Names, report progress.Reporter) Scan {
+func ScanOf(exp *experiment.Experiment, p plan.Plan, chosen plan.Choice, models []machine.Model, names namesearch.Names, report event.Reporter) Scan {
 	s := Scan{Names: names, Isolated: chosen.Isolation != "none", Report: report}
 	for _, m := range models {
 		s.Vocabularies = append(s.Vocabularies, m.Path)
@@ -67,7 +67,7 @@ func ScanOf(exp *experiment.Experiment, p plan.Plan, chosen plan.Choice, models 
 func (s Scan) Search(ctx context.Context, in Sandbox) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestScan, errors.New("looking for the names of hidden models took too long"))
 	defer cancel()
-	s.Report.Info(progress.StageSession, "looking for the names of hidden models")
+	s.Report.Send(event.HiddenSearchStarted{})
 	answer, err := s.files(ctx, in)
 	if err != nil {
 		return err
@@ -85,20 +85,11 @@ func (s Scan) Search(ctx context.Context, in Sandbox) error {
 		return err
 	}
 	if !s.Isolated {
-		s.Report.Warn(progress.StageSession, "isolation none hides no model: the agent can read its name in the files of this computer")
+		s.Report.Send(event.HiddenNotIsolated{Field: "isolation"})
 		return nil
 	}
-	s.Report.Done(progress.StageSession, "%s", Unfound("the sandbox's files, processes and prepared Python", answer.Unsearched))
+	s.Report.Send(event.HiddenSearchFinished{In: "the sandbox's files, processes and prepared Python", Unsearched: answer.Unsearched})
 	return nil
-}
-
-// Unfound says where no name was found, and that something was not searched.
-func Unfound(in string, unsearched []string) string {
-	text := "found no name of a hidden model in " + in
-	if len(unsearched) > 0 {
-		text += ", except in what was not searched"
-	}
-	return text
 }
 
 // files are the places of the file tree and the processes that have a name.
@@ -121,7 +112,7 @@ func (s Scan) files(ctx context.Context, in Sandbox) (answer namesearch.Answer, 
 		return answer, fmt.Errorf("look for the names of hidden models: exit code %d: %s", p.ExitCode, strings.TrimSpace(said.String()))
 	}
 	for _, what := range answer.Unsearched {
-		s.Report.Warn(progress.StageSession, "Seer has not looked for the names of hidden models in all of %s", what)
+		s.Report.Send(event.HiddenUnsearched{In: what})
 	}
 	return answer, nil
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/namesearch"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -38,7 +39,7 @@ func TestScan(t *testing.T) {
 		{answer: `{}`, python: `{}`, exit: 2, fails: "exit code 2"},
 	} {
 		var told []string
-		scan := blinding.Scan{Names: names, Isolated: true, Report: progress.Reporter{Now: time.Now, To: func(e progress.Event) { told = append(told, e.Message) }}}
+		scan := blinding.Scan{Names: names, Isolated: true, Report: event.NewReporter("", event.SourceEngine, time.Now, func(e event.Event) { told = append(told, eventtext.Sentence(e)) })}
 		err := scan.Search(t.Context(), blinding.Sandbox{
 			Exec: func(_ context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, _ io.Writer) (protocol.Process, error) {
 				if !spec.Stdin || stdin == nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/seer-engine/seer/engine/build/wheels"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -90,7 +90,7 @@ type Request struct {
 	Experiment *experiment.Experiment
 	Settings   pipconfig.Settings
 	Tokens     map[string]string // secrets that only open repositories
-	Report     progress.Reporter
+	Report     event.Reporter
 }
 
 // Installation is what one start has installed: in layers, in a saved file system, or on the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/text"
@@ -48,7 +48,7 @@ func (b *building) ensureLayer(ctx context.Context, l *layer) error {
 		return err
 	}
 	l.content = b.layerContent(l)
-	b.Report.Info(progress.StageBoot, "%s; it is kept, and the next start has it", l.text())
+	b.Report.Send(event.BuildStarted{Part: l.part(), Contents: l.content})
 	err = b.buildLayer(ctx, l, partial)
 	if err == nil {
 		err = l.writeManifest(ctx, partial)
@@ -59,19 +59,19 @@ func (b *building) ensureLayer(ctx context.Context, l *layer) error {
 	if err != nil {
 		return errors.Join(err, state.RemoveAll(partial))
 	}
-	b.Report.Info(progress.StageBoot, "built %s", l.dir)
+	b.Report.Send(event.BuildFinished{Folder: l.dir})
 	return nil
 }
 
-// text says what is being made, and what for.
-func (l *layer) text() string {
+// part says which part of a machine the layer is, as [event.BuildStarted] names it.
+func (l *layer) part() string {
 	switch {
 	case l.at == basePath:
-		return "installing Jupyter for notebook mode, once for this Python"
+		return "base"
 	case l.content == ownVenv:
-		return "making a virtual environment, once for this Python"
+		return "venv"
 	}
-	return "building the layer of " + l.content
+	return "layer"
 }
 
 const ownVenv = "a virtual environment"
@@ -109,7 +109,7 @@ func (b *building) lockLayer(ctx context.Context, l *layer) (*state.Lock, error)
 	if err != nil || !held {
 		return lock, err
 	}
-	b.Report.Info(progress.StageBoot, "another start is building the same layer; waiting for it")
+	b.Report.Send(event.BuildWaiting{Part: "layer"})
 	return state.Acquire(ctx, path)
 }
 
@@ -134,7 +134,7 @@ func (b *building) buildLayer(ctx context.Context, l *layer, folder string) erro
 		return b.installLayer(ctx, runtime, l, log)
 	}, l)
 	if kept := wheels.Admit(ctx); kept != nil {
-		b.Report.Warn(progress.StageBoot, "what pip downloaded is not kept for other builds: %v", kept)
+		b.Report.Send(event.DownloadsNotKept{Reason: kept.Error()})
 	}
 	return errors.Join(err, state.RemoveAll(fresh))
 }

@@ -9,9 +9,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/build/wheels"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/preflight"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -36,13 +36,13 @@ func (i *Installation) install(ctx context.Context, t Target, log *installLog) (
 	if want.OnlyVenv() {
 		what = "the Python environment"
 	}
-	i.Report.Info(progress.StageBoot, "installing %s", what)
+	i.Report.Send(event.InstallStarted{Contents: what})
 	installed, err := pkginstall.Install(ctx, t.Runtime, want, log.line)
 	if installed.Python != "" {
 		result = installed
 	}
 	if err == nil {
-		i.Report.Done(progress.StageBoot, "%s", log.text(what))
+		i.Report.Send(log.finished(what))
 	}
 	return result, true, err
 }
@@ -59,10 +59,10 @@ func (b *building) installLayer(ctx context.Context, runtime *client.Client, l *
 	if l.repos {
 		b.addRepos(&want, true)
 	}
-	b.Report.Info(progress.StageBoot, "installing %s", l.content)
+	b.Report.Send(event.InstallStarted{Contents: l.content})
 	err := pkginstall.Build(ctx, runtime, want, to, log.line)
 	if err == nil {
-		b.Report.Done(progress.StageBoot, "%s", log.text(l.content))
+		b.Report.Send(log.finished(l.content))
 	}
 	return err
 }
@@ -79,10 +79,10 @@ func (b *building) installRootFS(ctx context.Context, runtime *client.Client, im
 		maps.Copy(want.Env, used.Env)
 	}
 	what := contentText(image)
-	b.Report.Info(progress.StageBoot, "installing %s into the system", what)
+	b.Report.Send(event.InstallStarted{Contents: what, System: true})
 	_, err := pkginstall.Install(ctx, runtime, want, log.line)
 	if err == nil {
-		b.Report.Done(progress.StageBoot, "%s", log.text(what))
+		b.Report.Send(log.finished(what))
 	}
 	return err
 }

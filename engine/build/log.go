@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
-	"github.com/seer-engine/seer/engine/progress"
-	"github.com/seer-engine/seer/internal/text"
+	"github.com/seer-engine/seer/engine/event"
 )
 
 const (
@@ -48,7 +47,7 @@ func (l *installLog) line(text string) {
 	}
 	l.full = l.full || strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device")
 	l.keep(text)
-	l.i.Report.Log(progress.StageBoot, text)
+	l.i.Report.Output(event.StageBoot, text)
 }
 
 func (l *installLog) keep(text string) {
@@ -96,11 +95,7 @@ func (l *installLog) end(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; all that was printed is in %s", err, name)
 }
 
-// text says what was done.
-func (l *installLog) text(what string) string {
-	took := l.i.builder.Now().Sub(l.start).Seconds()
-	if l.packages == 0 {
-		return fmt.Sprintf("%s: installed in %.0f s", what, took)
-	}
-	return fmt.Sprintf("%s: %s installed in %.0f s", what, text.Plural(l.packages, "package"), took)
+// finished says what was installed.
+func (l *installLog) finished(contents string) event.InstallFinished {
+	return event.InstallFinished{Contents: contents, Packages: l.packages, Seconds: l.i.builder.Now().Sub(l.start).Seconds()}
 }

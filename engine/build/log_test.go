@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 )
 
 // What installers say is kept for a month, so far as it may be large, and an error names it.
@@ -28,7 +29,7 @@ func TestInstallLog(t *testing.T) {
 		}
 	}
 	var lines []string
-	i := &Installation{builder: b, Request: Request{Report: progress.Reporter{Now: b.Now, To: func(ev progress.Event) { lines = append(lines, ev.Message) }}}}
+	i := &Installation{builder: b, Request: Request{Report: event.NewReporter("", event.SourceEngine, b.Now, func(ev event.Event) { lines = append(lines, eventtext.Sentence(ev)) })}}
 	failed := errors.New("it failed")
 
 	silent := i.newLog("sb-1")
@@ -38,8 +39,8 @@ func TestInstallLog(t *testing.T) {
 	log := i.newLog("sb-1")
 	log.line("Successfully installed alpha-1.0 beta-2.0")
 	log.line("2 upgraded, 3 newly installed, 0 to remove and 5 not upgraded.")
-	if got := log.text("what"); !strings.HasPrefix(got, "what: 5 packages installed in ") {
-		t.Errorf("%q", got)
+	if got := log.finished("what"); got.Contents != "what" || got.Packages != 5 {
+		t.Errorf("%+v", got)
 	}
 	err := log.end(t.Context(), failed)
 	file := filepath.Join(dir, "sb-1.log")
@@ -90,7 +91,7 @@ func TestInstallLogHasNoPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := 0
-	i := &Installation{builder: b, Request: Request{Report: progress.Reporter{Now: b.Now, To: func(progress.Event) { said++ }}}}
+	i := &Installation{builder: b, Request: Request{Report: event.NewReporter("", event.SourceEngine, b.Now, func(event.Event) { said++ })}}
 	log := i.newLog("sb-1")
 	for range 9 {
 		log.line("a line")

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
@@ -72,7 +72,7 @@ func (b *building) savedRootFS(ctx context.Context, want sdk.Image, note string)
 	}
 	lock, held, err := state.TryAcquire(note + ".lock")
 	if held {
-		b.Report.Info(progress.StageBoot, "another start is building the same system; waiting for it")
+		b.Report.Send(event.BuildWaiting{Part: "system"})
 		lock, err = state.Acquire(ctx, note+".lock")
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *building) savedRootFS(ctx context.Context, want sdk.Image, note string)
 	if saved, err := readRootFS(note); saved != "" || err != nil {
 		return saved, err
 	}
-	b.Report.Info(progress.StageBoot, "building the system with %s; it is kept, and the next start has it", contentText(want))
+	b.Report.Send(event.BuildStarted{Part: "system", Contents: contentText(want)})
 	m := Machine{Purpose: "the system with " + contentText(want), Image: &want, Layer: b.LayerKey(), Save: true}
 	if len(want.Commands) > 0 {
 		m.Mounts = b.layer.mounts()

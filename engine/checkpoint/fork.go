@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
-	"github.com/seer-engine/seer/internal/text"
 )
 
 // maxForks of one call: each takes the memory of the original.
@@ -31,7 +30,7 @@ type Fork struct {
 	Copies   int
 	Name     string        // of the copies, followed by -1, -2 …; empty = none
 	Attached time.Duration // 0 = detached
-	Report   progress.Reporter
+	Report   event.Reporter
 }
 
 // SaveError is the error of an original that could not be saved.
@@ -54,7 +53,7 @@ func (c Checkpointer) Fork(ctx context.Context, s session.Session, f Fork) ([]pr
 		return nil, errdefs.Wrap(errdefs.KindInternal, err)
 	}
 	defer done()
-	f.Report.Info(progress.StageSnapshot, "saving the processes of %s", s.ID)
+	f.Report.Send(event.ProcessesSaving{Sandbox: s.ID})
 	if err := c.save(ctx, s, dir, f.Report); err != nil {
 		return nil, &SaveError{err}
 	}
@@ -64,7 +63,7 @@ func (c Checkpointer) Fork(ctx context.Context, s session.Session, f Fork) ([]pr
 	}
 	r.attached, r.report = f.Attached, f.Report
 	made, err := r.many(ctx, f.Copies, f.Name)
-	f.Report.Done(progress.StageSnapshot, "%s of %s", text.Plural(len(made), "fork"), s.ID)
+	f.Report.Send(event.ForksReady{Sandbox: s.ID, Forks: len(made)})
 	return made, err
 }
 

@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
@@ -30,7 +30,7 @@ type restorer struct {
 	attached time.Duration // 0 = detached
 	timeout  time.Duration // 0 = as the original had
 	idle     time.Duration
-	report   progress.Reporter
+	report   event.Reporter
 	quiet    bool          // others report the same
 	boot     time.Duration // what starting and verifying may take
 	// verified tells whether what is in dir is what was saved; nil where it has just been.
@@ -111,7 +111,7 @@ func (r *restorer) start(ctx context.Context) error {
 	}}
 	r.rec, err = r.Driver.Start(ctx, rec, []machine.Choice{choice}, func(ev machine.Event) {
 		if ev.Kind == machine.EventLog && !r.quiet {
-			r.report.Log(progress.StageMachine, ev.Text)
+			r.report.Output(event.StageMachine, ev.Text)
 		}
 	})
 	return err

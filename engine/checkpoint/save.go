@@ -10,9 +10,9 @@ import (
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
@@ -25,7 +25,7 @@ const note = "sandbox.json"
 
 // Save stores the processes of a sandbox with its files. The sandbox stands still while
 // they are read, and then goes on.
-func (c Checkpointer) Save(ctx context.Context, s session.Session, store *snapshot.Store, meta snapshot.Meta, report progress.Reporter) (snapshot.Snapshot, error) {
+func (c Checkpointer) Save(ctx context.Context, s session.Session, store *snapshot.Store, meta snapshot.Meta, report event.Reporter) (snapshot.Snapshot, error) {
 	if err := c.CheckSavable(ctx, s); err != nil {
 		return snapshot.Snapshot{}, err
 	}
@@ -42,12 +42,12 @@ func (c Checkpointer) Save(ctx context.Context, s session.Session, store *snapsh
 		return snapshot.Snapshot{}, err
 	}
 	meta.Kind = snapshot.Memory
-	report.Info(progress.StageSnapshot, "the sandbox goes on; storing what was saved")
+	report.Send(event.ProcessesStoring{})
 	return store.Save(ctx, meta, sources)
 }
 
 // save fills dir with the sandbox's processes and files, and what the ledger knows.
-func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, report progress.Reporter) (err error) {
+func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, report event.Reporter) (err error) {
 	r, session, err := s.State()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c Checkpointer) save(ctx context.Context, s session.Session, dir string, r
 		return err
 	}
 	if session.CodeServer != nil { // it has sockets that lead out
-		report.Info(progress.StageSnapshot, "VS Code is started again meanwhile")
+		report.Send(event.CodeServerRestarting{})
 		if err := s.Client.Processes().Delete(ctx, codeserver.ProcessID); err != nil && protocol.CodeOf(err) != protocol.NotFound {
 			return err
 		}

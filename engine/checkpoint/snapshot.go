@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/snapshot"
-	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -28,7 +27,7 @@ type Restoration struct {
 	Vouched func(context.Context, snapshot.Snapshot) error
 	// Confirm asks before the processes are shown folders of this computer.
 	Confirm func(context.Context, snapshot.Snapshot, sdk.MachineSpec) error
-	Report  progress.Reporter
+	Report  event.Reporter
 }
 
 // Restore makes a sandbox that goes on with the processes of a snapshot. An experiment that
@@ -45,7 +44,7 @@ func (c Checkpointer) Restore(ctx context.Context, from Restoration) (provision.
 		return provision.Machine{}, err
 	}
 	defer done()
-	from.Report.Info(progress.StageSnapshot, "restoring the processes of %s: %s", from.Snapshot.Name, text.Bytes(from.Snapshot.Bytes))
+	from.Report.Send(event.ProcessesRestoring{Snapshot: from.Snapshot.Name, Bytes: from.Snapshot.Bytes})
 	verification, err := unpackMemory(ctx, from.Store, from.Snapshot, dir)
 	if err != nil {
 		return provision.Machine{}, err
@@ -71,7 +70,7 @@ func (c Checkpointer) Restore(ctx context.Context, from Restoration) (provision.
 		return provision.Machine{}, err
 	}
 	provision.ReportPorts(m.Record, want.Ports, from.Report)
-	from.Report.Done(progress.StageBoot, "sandbox %s goes on where %s was", m.Record.ID, from.Snapshot.Name)
+	from.Report.Send(event.SandboxResumed{Sandbox: m.Record.ID, Snapshot: from.Snapshot.Name})
 	return m, nil
 }
 

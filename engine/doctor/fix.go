@@ -12,8 +12,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/isolation"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -25,12 +25,12 @@ func fixable() []remedy.Remedy { return []remedy.Remedy{{Action: remedy.FixHost}
 // connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
 // what Check finds afterwards. What could not be installed has the reason as its Fix,
 // and is an error of [errdefs.KindProvider]. Where nothing is missing, it changes nothing.
-func (d *Doctor) Fix(ctx context.Context, to progress.Func) ([]Finding, error) {
+func (d *Doctor) Fix(ctx context.Context, to event.Func) ([]Finding, error) {
 	findings := d.Check(ctx)
 	if !anyFixable(findings) {
 		return findings, nil
 	}
-	report := progress.Reporter{Now: d.Now, To: to}
+	report := event.NewReporter("", event.SourceEngine, d.Now, to)
 	tools, unlock, err := d.lockTools(ctx, report)
 	if err != nil {
 		return findings, err
@@ -44,8 +44,8 @@ func (d *Doctor) Fix(ctx context.Context, to progress.Func) ([]Finding, error) {
 		if install == nil {
 			continue
 		}
-		report.Info(progress.StageFix, "%s: %s", f.Name, f.Detail)
-		log := &lineLog{to: func(line string) { report.Log(progress.StageFix, line) }}
+		report.Send(event.FixStarted{Name: f.Name, Problem: f.Detail})
+		log := &lineLog{to: func(line string) { report.Output(event.StageFix, line) }}
 		err := install(ctx, tools, log)
 		log.flush()
 		if ctx.Err() != nil {
@@ -56,7 +56,7 @@ func (d *Doctor) Fix(ctx context.Context, to progress.Func) ([]Finding, error) {
 			continue
 		}
 		fixed[f.Name] = true
-		report.Done(progress.StageFix, "%s is installed", f.Name)
+		report.Send(event.FixFinished{Name: f.Name})
 	}
 	return d.afterFix(ctx, fixed, failed)
 }
@@ -106,7 +106,7 @@ func (d *Doctor) remedy(f Finding) installer {
 
 // lockTools makes the folder of tools this program's own, and removes what a killed one
 // was building there.
-func (d *Doctor) lockTools(ctx context.Context, report progress.Reporter) (dir string, unlock func(), err error) {
+func (d *Doctor) lockTools(ctx context.Context, report event.Reporter) (dir string, unlock func(), err error) {
 	dir, err = d.Paths.Tools()
 	if err != nil {
 		return "", nil, errdefs.Wrap(errdefs.KindConfig, err)
@@ -117,7 +117,7 @@ func (d *Doctor) lockTools(ctx context.Context, report progress.Reporter) (dir s
 	path := filepath.Join(dir, ".lock")
 	lock, held, err := state.TryAcquire(path)
 	if held {
-		report.Info(progress.StageFix, "waiting for another program that installs what is missing")
+		report.Send(event.FixWaiting{})
 		lock, err = state.Acquire(ctx, path)
 	}
 	if err != nil {

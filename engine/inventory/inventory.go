@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
@@ -170,21 +170,21 @@ func (i *Inventory) EndOverdue(ctx context.Context) ([]Info, error) {
 
 // SaveImage saves the file system of a running sandbox at its provider, and returns the
 // provider's name of it.
-func (i *Inventory) SaveImage(ctx context.Context, ref string, report progress.Reporter) (string, error) {
+func (i *Inventory) SaveImage(ctx context.Context, ref string, report event.Reporter) (string, error) {
 	r, err := i.Find(ctx, ref)
 	if err != nil {
 		return "", err
 	}
-	report.Info(progress.StageMachine, "saving the file system of %s", r.ID)
+	report.Send(event.ImageSaving{Sandbox: r.ID})
 	image, err := i.Driver.Snapshot(ctx, r, func(ev machine.Event) {
 		if ev.Kind == machine.EventLog {
-			report.Log(progress.StageMachine, ev.Text)
+			report.Output(event.StageMachine, ev.Text)
 		} else {
-			report.Info(progress.StageMachine, "%s", ev.Text)
+			report.Send(event.MachineMessage{Message: ev.Text})
 		}
 	})
 	if err == nil {
-		report.Done(progress.StageMachine, "saved as %s", image)
+		report.Send(event.ImageSaved{Image: image})
 	}
 	return image, errdefs.Wrap(errdefs.KindProvider, err)
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/session"
 )
 
@@ -26,7 +26,7 @@ func (b builder) Run(ctx context.Context, spec build.Machine, install func(conte
 	s.prepare = func(ctx context.Context) error { return install(ctx, s.machine.Client, s.machine.Record) }
 	save := func(ctx context.Context) (err error) {
 		if spec.Save {
-			saved, err = s.Driver.Snapshot(ctx, s.machine.Record, func(ev machine.Event) { s.Report.Log(progress.StageBoot, ev.Text) })
+			saved, err = s.Driver.Snapshot(ctx, s.machine.Record, func(ev machine.Event) { s.Report.Output(event.StageBoot, ev.Text) })
 		}
 		return err
 	}

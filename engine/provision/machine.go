@@ -11,12 +11,12 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -123,10 +123,10 @@ func (m Machine) Close() {
 }
 
 // ReportPorts tells where a port of the experiment is that is another one outside.
-func ReportPorts(r machine.Record, ports []int, report progress.Reporter) {
+func ReportPorts(r machine.Record, ports []int, report event.Reporter) {
 	for _, port := range ports {
 		if at, ok := r.Endpoint(port); ok && r.Provider == local.Name && at != fmt.Sprintf("http://127.0.0.1:%d", port) {
-			report.Info(progress.StageMachine, "port %d of the sandbox is at %s: that of this computer is taken", port, at)
+			report.Send(event.PortMoved{Port: port, URL: at})
 		}
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
-	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -19,7 +18,7 @@ import (
 type Models struct {
 	Fetcher func(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error)
 	Cache   func() (string, error) // the folder for what is downloaded
-	Report  progress.Reporter
+	Report  event.Reporter
 }
 
 // Fetch finds the files of an experiment's models, brings them to this computer where they
@@ -28,7 +27,7 @@ type Models struct {
 func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, planned []plan.Model) ([]machine.Model, error) {
 	var models []machine.Model
 	for i, m := range exp.Sandbox.Weights() {
-		f.Report.Info(progress.StageModel, "resolving %s", m.Name)
+		f.Report.Send(event.ModelResolving{Model: m.Name})
 		got, err := f.fetch(ctx, m)
 		if err == nil {
 			err = checkModel(exp, i, got.Dir)
@@ -40,7 +39,7 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, planned [
 			Name: m.Name, Path: planned[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: planned[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 		})
-		f.Report.Done(progress.StageModel, "%s: %s, %s", m.Name, text.Plural(len(got.Files), "file"), text.Bytes(got.Bytes))
+		f.Report.Send(event.ModelReady{Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes})
 	}
 	return models, nil
 }
@@ -59,7 +58,7 @@ func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, err
 		return fetch.Model{}, err
 	}
 	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders, Progress: func(done, total int64) {
-		f.Report.Moved(progress.StageModel, done, total)
+		f.Report.Copied(event.StageModel, done, total)
 	}})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
@@ -16,7 +17,6 @@ import (
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/pkginstall"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/workspace"
@@ -40,7 +40,7 @@ type Request struct {
 
 	// Scan looks on the machine for what the agent must not find, once all of it is there.
 	Scan   func(context.Context, Machine) error
-	Report progress.Reporter
+	Report event.Reporter
 }
 
 // Provisioner makes sandboxes. All fields must be set.
@@ -136,12 +136,11 @@ func (s *start) explain(ctx context.Context, cause error) error {
 // end ends a machine whose start has failed. The start's own context may be the reason of
 // the failure, so it is not used.
 func (s *start) end(ctx context.Context, cause error) error {
-	said, why := "the start failed", cause.Error()
-	if errors.Is(cause, context.Canceled) {
-		said = "the start was cancelled"
-		why = said
+	why, cancelled := cause.Error(), errors.Is(cause, context.Canceled)
+	if cancelled {
+		why = "the start was cancelled"
 	}
-	s.Report.Info(progress.StageEnd, "%s; ending the machine", said)
+	s.Report.Send(event.MachineEnding{Cancelled: cancelled})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndTimeout)
 	defer cancel()
 	_, err := s.Driver.End(ctx, s.machine.Record, why)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/session"
@@ -34,11 +34,7 @@ func (s *start) rent(ctx context.Context) error {
 		}
 		choices = append(choices, choice)
 	}
-	isolated := ""
-	if s.Plan.Isolation != "" {
-		isolated = ", isolation " + s.Plan.Isolation
-	}
-	s.Report.Info(progress.StageMachine, "starting a machine on %s%s", s.Plan.Provider, isolated)
+	s.Report.Send(event.MachineStarting{Provider: s.Plan.Provider, Isolation: s.Plan.Isolation})
 	s.machine.Record, err = s.Driver.Start(ctx, r, choices, s.event)
 	for _, c := range s.Plan.Choices { // what matters of it is the same for all of a provider
 		if c.Provider == s.machine.Record.Provider {
@@ -59,15 +55,15 @@ func (s *start) event(ev machine.Event) {
 	}
 	switch ev.Kind {
 	case machine.EventLog:
-		s.Report.Log(progress.StageMachine, ev.Text)
+		s.Report.Output(event.StageMachine, ev.Text)
 	case machine.EventUnexposed:
 		s.unexposedPorts = true
-		s.Report.Advise(progress.StageMachine, ev.Remedies, ev.Text)
+		s.Report.Send(event.MachineWarning{Message: ev.Text, Advice: event.Advice{Remedies: ev.Remedies}})
 	case machine.EventChoice: // the next provider may have it
 		s.unexposedPorts = false
-		s.Report.Info(progress.StageMachine, "%s", ev.Text)
+		s.Report.Send(event.MachineMessage{Message: ev.Text})
 	default:
-		s.Report.Info(progress.StageMachine, "%s", ev.Text)
+		s.Report.Send(event.MachineMessage{Message: ev.Text})
 	}
 }
 

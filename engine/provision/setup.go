@@ -7,8 +7,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/snapshot/files"
@@ -23,7 +23,7 @@ func (s *start) connect(ctx context.Context) error {
 	}
 	m.Choice = s.chosen
 	s.machine = m
-	s.Report.Info(progress.StageBoot, "booting the runtime")
+	s.Report.Send(event.BootStarted{})
 	m.Lease.Start(ctx, m.Record, s.ttl(), s.Experiment.Sandbox.IdleTimeout)
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/snapshot/files"
@@ -15,7 +15,7 @@ import (
 func (s *start) upload(ctx context.Context) error {
 	if !s.chosen.HostMounts {
 		for _, m := range s.Models {
-			s.Report.Info(progress.StageUpload, "%s → %s", m.Name, m.Path)
+			s.Report.Send(event.UploadStarted{From: m.Name, To: m.Path})
 			if err := s.send(ctx, m.Local, m.Path); err != nil {
 				return fmt.Errorf("upload the model %s: %w", m.Name, err)
 			}
@@ -25,11 +25,11 @@ func (s *start) upload(ctx context.Context) error {
 		if up.Mount || s.replaced(up.Remote) {
 			continue
 		}
-		s.Report.Info(progress.StageUpload, "%s → %s", up.Local, up.Remote)
+		s.Report.Send(event.UploadStarted{From: up.Local, To: up.Remote})
 		err := s.send(ctx, up.Local, up.Remote)
 		var partial *tartree.PartialError
 		if errors.As(err, &partial) && protocol.CodeOf(err) == protocol.NotFound { // as if it had never been there
-			s.Report.Warn(progress.StageUpload, "upload %s: %v", up.Local, err)
+			s.Report.Send(event.UploadIncomplete{Path: up.Local, Reason: err.Error()})
 			err = nil
 		}
 		if err != nil {
@@ -46,10 +46,10 @@ func (s *start) replaced(path string) bool {
 
 // send uploads a file or folder and reports how far that is.
 func (s *start) send(ctx context.Context, local, remote string) error {
-	if s.Report.To == nil {
+	if !s.Report.Active() {
 		return s.machine.Client.Files().Upload(ctx, local, remote)
 	}
-	counted, end := s.Report.Counted(ctx, progress.StageUpload, tartree.SizeOf(ctx, local))
+	counted, end := s.Report.Counted(ctx, event.StageUpload, tartree.SizeOf(ctx, local))
 	defer end()
 	return s.machine.Client.Files().Upload(counted, local, remote)
 }

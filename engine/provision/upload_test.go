@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 )
 
 // A file that vanishes from a folder while that is uploaded does not cost the sandbox.
@@ -53,23 +54,23 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 	}
 	defer client.Close()
 	var warned []string
-	var moved []progress.Event
+	var moved []event.Copied
 	s := &start{Request: Request{Experiment: &experiment.Experiment{}, Plan: plan.Plan{Uploads: []plan.Upload{{Local: dir, Remote: "/workspace/d", Folder: true}}},
-		Report: progress.Reporter{Now: time.Now, To: func(ev progress.Event) {
-			if ev.Level == progress.LevelWarn {
-				warned = append(warned, ev.Message)
+		Report: event.NewReporter("", event.SourceEngine, time.Now, func(ev event.Event) {
+			if ev.Kind() == event.KindWarning {
+				warned = append(warned, eventtext.Sentence(ev))
 			}
-			if ev.Level == progress.LevelMoved {
-				moved = append(moved, ev)
+			if d, ok := ev.Data.(event.Copied); ok {
+				moved = append(moved, d)
 			}
-		}}}, machine: Machine{Client: client}}
+		})}, machine: Machine{Client: client}}
 	if err := s.upload(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if len(warned) != 1 || !strings.Contains(warned[0], "vanished while the folder was read: z; the rest was copied") {
 		t.Errorf("warnings: %q", warned)
 	}
-	if len(moved) == 0 || moved[0].Bytes == 0 || moved[0].Total != 16<<20+1 || moved[0].Stage != progress.StageUpload {
+	if len(moved) == 0 || moved[0].Bytes == 0 || moved[0].Total != 16<<20+1 || moved[0].Stage != event.StageUpload {
 		t.Errorf("how far it was: %+v", moved)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
@@ -54,8 +55,8 @@ type agentSetup struct {
 func (a *agentSetup) confined() bool { return a.isolation != isolation.None }
 
 // unconfined is the warning that nothing keeps the agent apart.
-func (a *agentSetup) unconfined() engine.Event {
-	return engine.Event{Stage: engine.StageAgent, Level: engine.LevelWarn, Message: a.warning, Remedies: a.remedies}
+func (a *agentSetup) unconfined() event.Data {
+	return event.AgentUnconfined{Message: a.warning, Advice: event.Advice{Remedies: a.remedies}}
 }
 
 // prepare settles everything that needs no sandbox.

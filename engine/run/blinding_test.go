@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/run"
 )
@@ -72,7 +73,7 @@ open(out + "/notes.b64", "wb").write(base64.b64encode(said.encode()))
 	write(t, filepath.Dir(exp.File), map[string]string{"interface.py": "@expose\ndef says() -> str:\n    return 'quag' + 'mire'\n"})
 	var out bytes.Buffer
 	var told []string
-	progress := func(ev engine.Event) { told = append(told, ev.Message) }
+	progress := func(ev engine.Event) { told = append(told, eventtext.Sentence(ev)) }
 	result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out, Progress: progress})
 	if err != nil || result.ExitCode != 0 {
 		t.Fatalf("%+v, %v:\n%s", result, err, out.String())
@@ -133,7 +134,7 @@ func TestNamesThatAShellHasShown(t *testing.T) {
 		write(t, exp.Workspace.Dir, nil)
 		var out bytes.Buffer
 		var told []string
-		progress := func(ev engine.Event) { told = append(told, ev.Message) }
+		progress := func(ev engine.Event) { told = append(told, eventtext.Sentence(ev)) }
 		result, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out, Progress: progress, Seer: "/bin/true"})
 		all := strings.Join(told, "\n")
 		if err != nil || result.ExitCode != 0 || !equal(result.HiddenNames, want) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/isolation/cgroup"
@@ -70,21 +71,16 @@ func (a *agentSetup) strip(r *runner) error {
 	return nil
 }
 
-// bounds say what the agent may take, for the start.
-func (a *agentSetup) bounds(agent *experiment.Agent) string {
+// started is the event of the start: how the agent is confined, and what it may take.
+func (a *agentSetup) started(agent *experiment.Agent) event.AgentStarted {
+	e := event.AgentStarted{Isolation: a.isolation, Network: agent.Network}
 	if !a.confined() {
-		return ""
+		return e
 	}
 	processes := agent.Processes
 	if processes == 0 {
 		processes = cgroup.AgentProcesses
 	}
-	text := fmt.Sprintf(", memory %.1f GiB, %d processes", float64(a.limits.Memory)/(1<<30), processes)
-	if agent.CPU > 0 {
-		text += fmt.Sprintf(", %g cores", agent.CPU)
-	}
-	if agent.Nested {
-		text += ", sandboxes of its own"
-	}
-	return text
+	e.Memory, e.Processes, e.CPU, e.Nested = a.limits.Memory, processes, agent.CPU, agent.Nested
+	return e
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
 )
@@ -51,7 +52,7 @@ func TestAgentIsLimited(t *testing.T) {
 	exp.Agent.MemoryGB, exp.Agent.Processes = 0.25, 64
 	var out bytes.Buffer
 	var said []string
-	_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out, Progress: func(ev engine.Event) { said = append(said, ev.Message) }})
+	_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: &out, Stderr: &out, Progress: func(ev engine.Event) { said = append(said, eventtext.Sentence(ev)) }})
 	if err != nil {
 		t.Fatal(err)
 	}

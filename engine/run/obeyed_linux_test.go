@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/run"
 )
 
@@ -40,7 +41,7 @@ func TestAgentLeavesNothingThatIsObeyed(t *testing.T) {
 	result, err := run.Run(t.Context(), e, exp, run.Options{Progress: func(ev engine.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		said = append(said, ev.Message)
+		said = append(said, eventtext.Sentence(ev))
 	}})
 	if err != nil || result.ExitCode != 0 {
 		t.Fatalf("%+v, %v", result, err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/attack"
@@ -65,7 +66,7 @@ func opened(t *testing.T, kind string, defended bool) error {
 	o.Progress = func(ev engine.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		said.WriteString(ev.Message + "\n")
+		said.WriteString(eventtext.Sentence(ev) + "\n")
 	}
 	if result, err := run.Run(t.Context(), e, exp, o); err != nil || result.ExitCode != 0 {
 		t.Fatalf("%+v, %v\n%s", result, err, &said)

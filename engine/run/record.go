@@ -29,6 +29,7 @@ const maxRecord = 1 << 20
 
 // runRecord links results to what made them.
 type runRecord struct {
+	Run        string          `json:"run"` // ID, which its events have
 	Experiment string          `json:"experiment"`
 	File       string          `json:"file,omitempty"`
 	Started    time.Time       `json:"started"`
@@ -53,7 +54,7 @@ func (r *runner) record(failure error) error {
 		return nil
 	}
 	rec := runRecord{
-		Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
+		Run: r.result.Run, Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
 		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames,
 	}
 	if r.finished {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -36,7 +37,7 @@ func Replay(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, f
 		return Result{}, &engine.Error{Kind: engine.KindUnsupported, Err: remedy.For(fmt.Errorf("%s has execution_mode %s: only calls are recorded, and its agent used the whole sandbox; run it again",
 			exp.Name, exp.Sandbox.ExecutionMode), remedy.Remedy{Action: remedy.RunExperiment})}
 	}
-	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	r := newRunner(e, exp, o)
 	if err := r.linked(); err != nil {
 		return Result{}, err
 	}
@@ -73,7 +74,7 @@ func (r *runner) confine(ctx context.Context) error {
 	exp, agent := *r.exp, *r.exp.Agent // the caller's stays as it is
 	agent.Isolation = cmp.Or(r.opts.Isolation, agent.Isolation)
 	exp.Agent, r.exp = &agent, &exp
-	r.tell(engine.LevelInfo, engine.StageAgent, false, "the agent's command is %q", agent.Command)
+	r.report.Send(event.AgentCommand{Command: agent.Command})
 	if r.opts.unguarded {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 		return err
 	}
 	if r.agent.warning != "" {
-		r.report(r.agent.unconfined())
+		r.report.Send(r.agent.unconfined())
 	}
 	if err := r.folders(); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (r *runner) replay(ctx context.Context, stage *Stage) error {
 	if err := r.fill(ctx); err != nil {
 		return err
 	}
-	r.tell(engine.LevelInfo, engine.StageAgent, false, "replaying %s: running the agent, isolation %s", stage.folder.Dir(), r.agent.isolation)
+	r.report.Send(event.ReplayStarted{Folder: stage.folder.Dir(), Isolation: r.agent.isolation})
 	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/remedy"
@@ -52,6 +53,7 @@ type Options struct {
 
 // Result is what came of a run.
 type Result struct {
+	Run      string `json:"run"` // ID, which its events have
 	Sandbox  string `json:"sandbox"`
 	ExitCode int    `json:"exit_code"` // of the agent
 	Outputs  string `json:"outputs"`   // folder of the results
@@ -75,7 +77,7 @@ func Run(ctx context.Context, e *engine.Engine, exp *experiment.Experiment, o Op
 		return Result{}, &engine.Error{Kind: engine.KindConfig, Err: remedy.For(
 			fmt.Errorf("%s has no agent to run; add agent.command, or start the sandbox alone", exp.Name), remedy.Remedy{Action: remedy.StartSandbox})}
 	}
-	r := &runner{engine: e, exp: exp, opts: o.withDefaults(), started: time.Now()}
+	r := newRunner(e, exp, o)
 	r.result.Outputs = exp.Outputs
 	defer r.closeResults()
 	err := r.run(ctx)
@@ -130,6 +132,7 @@ type runner struct {
 	exp     *experiment.Experiment
 	opts    Options
 	started time.Time
+	report  event.Reporter
 
 	id        string // of the sandbox, or of the replay
 	sandbox   *engine.Sandbox
@@ -144,19 +147,24 @@ type runner struct {
 	finished  bool // the agent has ended by itself: there is an exit code
 }
 
-func (r *runner) tell(level engine.Level, stage engine.Stage, done bool, format string, args ...any) {
-	r.report(engine.Event{Stage: stage, Level: level, Done: done, Message: fmt.Sprintf(format, args...)})
-}
-
-func (r *runner) report(e engine.Event) {
-	if r.opts.Progress != nil {
-		e.Time = time.Now()
-		r.opts.Progress(e)
+func newRunner(e *engine.Engine, exp *experiment.Experiment, o Options) *runner {
+	id := event.NewRun()
+	return &runner{
+		engine: e, exp: exp, opts: o.withDefaults(), started: time.Now(), result: Result{Run: id},
+		report: event.NewReporter(id, event.SourceEngine, time.Now, o.Progress),
 	}
 }
 
+// forward takes the events of an operation into the run; nil = nobody wants any.
+func (r *runner) forward() engine.Progress {
+	if !r.report.Active() {
+		return nil
+	}
+	return r.report.Forward
+}
+
 func (r *runner) warn(format string, args ...any) {
-	r.tell(engine.LevelWarn, engine.StageAgent, false, format, args...)
+	r.report.Send(event.AgentWarning{Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -166,10 +174,10 @@ func (r *runner) run(ctx context.Context) error {
 		return err
 	}
 	if r.agent.warning != "" {
-		r.report(r.agent.unconfined())
+		r.report.Send(r.agent.unconfined())
 	}
 	var err error
-	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.opts.Progress})
+	r.sandbox, err = r.engine.Up(ctx, r.exp, engine.UpOptions{Name: r.opts.Name, Attached: heartbeat, Agent: true, Confirmed: r.folders, CheckOptions: r.opts.Check, Progress: r.forward()})
 	if err != nil {
 		return err
 	}
@@ -200,12 +208,12 @@ func (r *runner) work(ctx context.Context) error {
 	if err := r.fill(ctx); err != nil {
 		return err
 	}
-	r.tell(engine.LevelInfo, engine.StageAgent, false, "running the agent, isolation %s, network %s%s", r.agent.isolation, r.exp.Agent.Network, r.agent.bounds(r.exp.Agent))
+	r.report.Send(r.agent.started(r.exp.Agent))
 	var err error
 	r.result.ExitCode, err = r.agent.run(ctx, r)
 	if err == nil {
 		r.finished = true
-		r.tell(engine.LevelInfo, engine.StageAgent, true, "the agent has finished with exit code %d", r.result.ExitCode)
+		r.report.Send(event.AgentFinished{ExitCode: r.result.ExitCode})
 	}
 	return err
 }
@@ -369,14 +377,13 @@ func (r *runner) endSandbox(ctx context.Context) error {
 	if r.opts.Keep {
 		r.result.Kept = true
 		err := r.sandbox.Detach(ctx, r.exp.Sandbox.Timeout)
-		r.report(engine.Event{Stage: engine.StageEnd, Level: engine.LevelInfo, Done: true, Message: fmt.Sprintf("the sandbox %s is kept; end it when it is not needed any more", id),
-			Remedies: []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: id}}})
+		r.report.Send(event.SandboxKept{Sandbox: id, Advice: event.Advice{Remedies: []remedy.Remedy{{Action: remedy.EndSandbox, Sandbox: id}}}})
 		return errors.Join(err, r.sandbox.Close())
 	}
-	r.tell(engine.LevelInfo, engine.StageEnd, false, "ending the sandbox %s", id)
+	r.report.Send(event.SandboxEnding{Sandbox: id})
 	if err := r.sandbox.Terminate(ctx); err != nil {
 		return err
 	}
-	r.tell(engine.LevelInfo, engine.StageEnd, true, "the sandbox %s has ended", id)
+	r.report.Send(event.SandboxEnded{Sandbox: id})
 	return r.sandbox.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/trust"
 )
@@ -69,13 +70,13 @@ func (r *runner) searchView(ctx context.Context) error {
 		return err
 	}
 	for _, what := range unsearched {
-		r.warn("Seer has not looked for the names of hidden models in all of %s", what)
+		r.report.Send(event.HiddenUnsearched{In: what})
 	}
 	if !r.agent.confined() {
-		r.warn("agent.isolation none hides no model: the agent can read its name in the files of this computer")
+		r.report.Send(event.HiddenNotIsolated{Field: "agent.isolation"})
 		return nil
 	}
-	r.tell(engine.LevelInfo, engine.StageAgent, true, "%s", engine.Unfound("the agent's folder, variables, command and tools", unsearched))
+	r.report.Send(event.HiddenSearchFinished{In: "the agent's folder, variables, command and tools", Unsearched: unsearched})
 	return nil
 }
 
@@ -166,7 +167,7 @@ func (r *runner) reportNames(ctx context.Context) {
 	s.reading.Wait()
 	unsearched := s.left(ctx, r.results.root, r.space.root)
 	for _, what := range unsearched {
-		r.warn("Seer has not looked for the names of hidden models in all of %s", what)
+		r.report.Send(event.HiddenUnsearched{In: what})
 	}
 	r.result.HiddenNames = s.list()
 	if len(r.result.HiddenNames) == 0 {
@@ -174,7 +175,7 @@ func (r *runner) reportNames(ctx context.Context) {
 		if !r.agent.confined() {
 			in = "the agent's output and its results"
 		}
-		r.tell(engine.LevelInfo, engine.StageEnd, true, "%s", engine.Unfound(in, unsearched))
+		r.report.Send(event.HiddenNamesUnseen{In: in, Unsearched: unsearched})
 		return
 	}
 	var texts []string
@@ -185,5 +186,5 @@ func (r *runner) reportNames(ctx context.Context) {
 	if more := len(texts) - most; more > 0 {
 		texts = append(texts[:most], fmt.Sprintf("%d more places, which %s lists", more, recordName))
 	}
-	r.tell(engine.LevelWarn, engine.StageEnd, false, "the name of a hidden model was seen: %s", strings.Join(texts, ", "))
+	r.report.Send(event.HiddenNamesSeen{Places: texts})
 }

@@ -11,11 +11,10 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
-	"github.com/seer-engine/seer/internal/text"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -47,7 +46,7 @@ type Options struct {
 	Limits      protocol.Limits
 	Record      bool // every call stays in the journal until it has been read; see [client.Services.Journal]
 	InPlace     bool // a worker that runs takes the edited file over, if that is safe; see [Service.InPlace]
-	Progress    progress.Func
+	Progress    event.Func
 }
 
 // OptionsOf is how an experiment wants an interface served.
@@ -87,8 +86,8 @@ func (h Host) Serve(ctx context.Context, o Options) (*Service, error) {
 	if before, ok := rec.Service(name); ok {
 		spec.Token = before.Token
 	}
-	report := progress.Reporter{Now: h.Now, To: o.Progress}
-	report.Info(progress.StageService, "loading %s as %s", o.File, name)
+	report := event.NewReporter("", event.SourceEngine, h.Now, o.Progress)
+	report.Send(event.ServiceLoading{File: o.File, Service: name})
 	loaded, err := Load(ctx, h.Runtime, spec)
 	if err != nil {
 		return nil, errdefs.Wrap(errdefs.KindService, err)
@@ -96,7 +95,7 @@ func (h Host) Serve(ctx context.Context, o Options) (*Service, error) {
 	if err := h.note(ctx, name, o, loaded); err != nil {
 		return nil, err
 	}
-	report.Done(progress.StageService, "serving %s: %s", name, text.Plural(len(loaded.Interface.Functions), "function"))
+	report.Send(event.ServiceReady{Service: name, Functions: len(loaded.Interface.Functions)})
 	v, err := h.open(loaded.Connection, loaded.Interface)
 	if err == nil {
 		v.inPlace = loaded.InPlace

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/codeserver"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 )
 
 // CodeServer says how VS Code is started on a machine.
@@ -16,12 +16,12 @@ type CodeServer struct {
 }
 
 func (s Starter) startCodeServer(ctx context.Context) error {
-	s.Report.Info(progress.StageSession, "starting VS Code")
+	s.Report.Send(event.CodeServerStarting{})
 	base := newBase()
 	server, err := codeserver.Start(ctx, s.Client, codeserver.Spec{
 		Base: base, Program: s.CodeServer.Program, Shown: s.CodeServer.Shown, Port: s.port(s.Experiment.Sandbox.DebugPort, codeserver.DefaultPort),
 		IP: s.listenIP(), SHA256: s.CodeServer.SHA256,
-	}, func(line string) { s.Report.Log(progress.StageSession, line) })
+	}, func(line string) { s.Report.Output(event.StageSession, line) })
 	if err != nil {
 		return fmt.Errorf("start VS Code: %w", err)
 	}
@@ -31,7 +31,7 @@ func (s Starter) startCodeServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Report.Done(progress.StageSession, "VS Code is ready at port %d", server.Port)
+	s.Report.Send(event.CodeServerReady{Port: server.Port})
 	return nil
 }
 

@@ -8,11 +8,10 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/workspace"
-	"github.com/seer-engine/seer/internal/text"
 )
 
 // Contents reads what an experiment puts into workspaces.
@@ -30,7 +29,7 @@ func Contents(exp *experiment.Experiment) (workspace.Workspace, error) {
 func (s Starter) fillFolder(ctx context.Context) error {
 	files := s.Contents.Plan(workspace.Kind(s.Experiment.Sandbox.ExecutionMode)).Sandbox
 	if len(files) > 0 && !s.Restored {
-		s.Report.Info(progress.StageSession, "the workspace: %s", text.Plural(len(files), "file"))
+		s.Report.Send(event.WorkspaceFilling{Files: len(files)})
 		if err := s.writeFiles(ctx, files); err != nil {
 			return fmt.Errorf("fill the workspace: %w", err)
 		}
@@ -56,7 +55,7 @@ func (s Starter) writeFiles(ctx context.Context, files []workspace.File) error {
 	for _, f := range files {
 		total += f.Size
 	}
-	counted, end := s.Report.Counted(ctx, progress.StageSession, total)
+	counted, end := s.Report.Counted(ctx, event.StageSession, total)
 	defer end()
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(workspace.Pack(w, files)) }()

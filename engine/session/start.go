@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/notebook"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
 	"github.com/seer-engine/seer/engine/workspace"
@@ -34,7 +33,7 @@ type Starter struct {
 	Configure func(ctx context.Context, folder string) error
 	// Scan looks for what the agent must not find, once all of it is there.
 	Scan   func(context.Context) error
-	Report progress.Reporter
+	Report event.Reporter
 }
 
 // Start fills the working folder, and starts what the experiment asks for.
@@ -65,7 +64,7 @@ func (s Starter) Start(ctx context.Context) error {
 }
 
 func (s Starter) startJupyter(ctx context.Context) error {
-	s.Report.Info(progress.StageSession, "starting Jupyter")
+	s.Report.Send(event.JupyterStarting{})
 	base := newBase()
 	spec := notebook.Spec{
 		BaseURL: base, Port: s.port(s.Experiment.Sandbox.JupyterPort, notebook.DefaultPort), IP: s.listenIP(), Lab: true, Setup: s.setup(),
@@ -83,19 +82,19 @@ func (s Starter) startJupyter(ctx context.Context) error {
 	}
 	client := notebook.NewClient(s.notebookAddress(at))
 	defer client.Close()
-	s.Report.Info(progress.StageSession, "preparing a kernel%s", s.loadingText())
+	s.Report.Send(event.KernelPreparing{Loading: s.loading()})
 	session, _, err := client.StartSession(ctx, notebook.NewSession{Mode: notebook.Prepare})
 	if err != nil {
 		return s.diagnose("prepare a kernel", err)
 	}
 	// Its URL has the token: who wants it asks for it.
-	s.Report.Done(progress.StageSession, "Jupyter is ready at port %d (%s)", at.Port, session.KernelName)
+	s.Report.Send(event.JupyterReady{Port: at.Port, Kernel: session.KernelName})
 	return nil
 }
 
 // prepareInterpreter prepares the Python of the session, as it does a kernel.
 func (s Starter) prepareInterpreter(ctx context.Context) error {
-	s.Report.Info(progress.StageSession, "preparing the interpreter%s", s.loadingText())
+	s.Report.Send(event.InterpreterPreparing{Loading: s.loading()})
 	var setup []repl.Setup
 	for _, c := range s.setup() {
 		setup = append(setup, repl.Setup(c))
@@ -125,15 +124,15 @@ func (s Starter) diagnose(what string, err error) error {
 	return found
 }
 
-func (s Starter) loadingText() string {
-	names := make([]string, 0, len(s.Experiment.Sandbox.Models))
+// loading are the variables that models are loaded into.
+func (s Starter) loading() (variables []string) {
+	if s.Experiment.Workspace.NoPreload {
+		return nil
+	}
 	for _, m := range s.Experiment.Sandbox.Models {
-		names = append(names, m.VarName)
+		variables = append(variables, m.VarName)
 	}
-	if len(names) == 0 || s.Experiment.Workspace.NoPreload {
-		return ""
-	}
-	return ", loading " + strings.Join(names, ", ")
+	return variables
 }
 
 // setup is what runs in every kernel and interpreter before an agent uses it.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/seer-engine/seer/engine/errdefs"
-	"github.com/seer-engine/seer/engine/progress"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/trust"
 )
 
@@ -28,7 +28,7 @@ func (p *preparation) confirm(ctx context.Context) error {
 		return err
 	}
 	for _, a := range facts.Accounts {
-		p.report.Info(progress.StagePreflight, "account: %s", a.Text())
+		p.report.Send(event.PreflightAccount{Provider: a.Provider, Credentials: a.Credentials})
 	}
 	if err := p.Guard.Confirm(ctx, trust.Of(facts)); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/plan"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/session"
@@ -25,7 +25,7 @@ type preparation struct {
 	*Starter
 	exp    *experiment.Experiment
 	opts   Options
-	report progress.Reporter
+	report event.Reporter
 
 	plan         plan.Plan
 	secrets      map[string]string
@@ -64,7 +64,7 @@ func (p *preparation) prepare(ctx context.Context) error {
 
 // check finds everything that would stop the start, and decides what is rented.
 func (p *preparation) check(ctx context.Context) error {
-	p.report.Info(progress.StagePreflight, "checking %s", p.exp.Name)
+	p.report.Send(event.PreflightStarted{Experiment: p.exp.Name})
 	p.Plugins.Announce(ctx, p.exp.Sandbox.Providers, p.report)
 	report, err := p.Starter.check(ctx, p.exp, p.opts.CheckOptions)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *preparation) check(ctx context.Context) error {
 		if i == len(p.plan.Warnings)-1 { // those of all
 			remedies = p.plan.Remedies
 		}
-		p.report.Advise(progress.StagePreflight, remedies, w)
+		p.report.Send(event.PreflightWarning{Message: w, Advice: event.Advice{Remedies: remedies}})
 	}
 	return nil
 }

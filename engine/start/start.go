@@ -14,12 +14,12 @@ import (
 	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/registry"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/pyenv"
 	"github.com/seer-engine/seer/engine/session"
@@ -49,7 +49,7 @@ type Options struct {
 	// built or started. Its error ends the start.
 	Confirmed func() error
 	CheckOptions
-	Progress progress.Func
+	Progress event.Func
 }
 
 // Starter starts sandboxes. All fields must be set, but for the last one.
@@ -87,7 +87,7 @@ func (s *Starter) Start(ctx context.Context, exp *experiment.Experiment, o Optio
 	if err := s.Plugins.Usable(); err != nil {
 		return provision.Machine{}, err
 	}
-	p := &preparation{Starter: s, exp: withMode(exp), opts: o, report: progress.Reporter{Now: s.Now, To: o.Progress}}
+	p := &preparation{Starter: s, exp: withMode(exp), opts: o, report: event.NewReporter("", event.SourceEngine, s.Now, o.Progress)}
 	if store, saved, err := p.processes(ctx); err != nil || store != nil {
 		if err != nil {
 			return provision.Machine{}, err
@@ -102,7 +102,7 @@ func (s *Starter) Start(ctx context.Context, exp *experiment.Experiment, o Optio
 	if err != nil {
 		return provision.Machine{}, errdefs.Wrap(errdefs.KindProvider, err)
 	}
-	p.report.Done(progress.StageBoot, "sandbox %s is ready", m.Record.ID)
+	p.report.Send(event.SandboxReady{Sandbox: m.Record.ID})
 	s.PruneDaily(ctx)
 	return m, nil
 }

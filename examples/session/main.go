@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
@@ -77,9 +79,9 @@ func run(ctx context.Context, bin, isolation string) (err error) {
 }
 
 // tell shows progress as the program seer does.
-func tell(event engine.Event) {
-	if event.Level != engine.LevelMoved { // which is for a bar that moves
-		fmt.Fprintf(os.Stderr, "%s: %s\n", event.Stage, event.Message)
+func tell(e engine.Event) {
+	if e.Kind() != event.KindCopied { // which is for a bar that moves
+		fmt.Fprintf(os.Stderr, "%s: %s\n", e.Stage(), eventtext.Sentence(e))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
@@ -117,7 +118,7 @@ func (s *seeds) up(t *testing.T, text string, o engine.UpOptions) *engine.Sandbo
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	o.Progress = func(e engine.Event) { fmt.Fprintln(&said, e.Stage, e.Message) }
+	o.Progress = func(e engine.Event) { fmt.Fprintln(&said, e.Stage(), eventtext.Sentence(e)) }
 	sandbox, err := s.engine.Up(t.Context(), exp, o)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said.String())

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/remedy"
 )
 
@@ -71,7 +71,7 @@ func (r *Registry) pluginAccess(ctx context.Context, p host.Plugin) (host.Grant,
 
 // Announce tells of plugins whose first use on this computer is about to come, for
 // that takes a while.
-func (r *Registry) Announce(ctx context.Context, providers []string, report progress.Reporter) {
+func (r *Registry) Announce(ctx context.Context, providers []string, report event.Reporter) {
 	h, err := r.host()
 	if err != nil {
 		return // whoever needs it will be told
@@ -82,7 +82,7 @@ func (r *Registry) Announce(ctx context.Context, providers []string, report prog
 			return r.o.Providers[name] == nil && slices.Contains(p.Manifest.Provides, name)
 		}
 		if slices.ContainsFunc(providers, wanted) && !h.Compiled(p) {
-			report.Info(progress.StagePreflight, "preparing the plugin %s; this is done once", p.Manifest.ID)
+			report.Send(event.PluginPreparing{Plugin: p.Manifest.ID})
 		}
 	}
 }

@@ -23,8 +23,9 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/enginetest/container"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/loader"
 	"github.com/seer-engine/seer/engine/snapshot"
@@ -130,7 +131,7 @@ func (m *machine) read(t *testing.T, name string) string {
 	return string(data)
 }
 
-func quiet() progress.Reporter { return progress.Reporter{} }
+func quiet() event.Reporter { return event.Reporter{} }
 
 func TestSaveAndRestore(t *testing.T) {
 	artifacts, err := testbuild.Build(t.TempDir())
@@ -165,11 +166,11 @@ func thereAndBack(t *testing.T, m *machine) {
 	m.write(t, "root/.seer/notebook/config.json", "a key of its own")
 	for _, ref := range []string{"live", "still"} {
 		var warned []string
-		report := progress.Reporter{Now: time.Now, To: func(ev progress.Event) {
-			if ev.Level == progress.LevelWarn {
-				warned = append(warned, ev.Message)
+		report := event.NewReporter("", event.SourceEngine, time.Now, func(ev event.Event) {
+			if ev.Kind() == event.KindWarning {
+				warned = append(warned, eventtext.Sentence(ev))
 			}
-		}}
+		})
 		if err := (files.Target{Sandbox: m.Client, Clear: true, Report: report}).Restore(t.Context(), store, ref); err != nil || len(warned) > 0 {
 			t.Fatalf("%s: %v, %q", ref, err, warned)
 		}

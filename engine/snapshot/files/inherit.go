@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
@@ -29,7 +29,7 @@ func NetworkLabel(s experiment.Sandbox) string {
 // Inherit gives the experiment the isolation and the network of the snapshot that it starts
 // from, where it names none itself: the same file would otherwise start in another one than
 // it was saved in.
-func Inherit(exp *experiment.Experiment, saved snapshot.Snapshot, report progress.Reporter) (*experiment.Experiment, error) {
+func Inherit(exp *experiment.Experiment, saved snapshot.Snapshot, report event.Reporter) (*experiment.Experiment, error) {
 	like, inherited := inherit(exp, saved)
 	if len(inherited) == 0 {
 		return exp, nil
@@ -38,7 +38,7 @@ func Inherit(exp *experiment.Experiment, saved snapshot.Snapshot, report progres
 	if exp.File == "" && (like.Sandbox.Isolation == isolation.None || like.Sandbox.Network == "host") { // nobody confirms it
 		return nil, &errdefs.Error{Kind: errdefs.KindConfig, Err: fmt.Errorf("the snapshot %s was saved with %s, which the experiment does not ask for; set sandbox.isolation and sandbox.network", saved.Name, what)}
 	}
-	report.Info(progress.StageSnapshot, "the sandbox has %s, as %s had; name another in the experiment to change it", what, saved.Name)
+	report.Send(event.SnapshotInherited{Snapshot: saved.Name, Fields: inherited})
 	return like, nil
 }
 

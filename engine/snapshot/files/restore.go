@@ -9,13 +9,12 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/pkginstall"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/workspace"
-	"github.com/seer-engine/seer/internal/text"
 )
 
 // Target is a new sandbox that gets the files of a snapshot.
@@ -23,7 +22,7 @@ type Target struct {
 	Sandbox *client.Client
 	Layer   string // key of what it is shown of packages and repositories; empty = nothing
 	Clear   bool   // its working folder is emptied first; see [Clears]
-	Report  progress.Reporter
+	Report  event.Reporter
 }
 
 // Clears says whether the working folder is emptied for a snapshot's files: not where a
@@ -56,7 +55,7 @@ func (t Target) Restore(ctx context.Context, store *snapshot.Store, ref string) 
 		return Unusable(ref, saved)
 	}
 	if len(saved.Layers) > 0 && saved.Layers[0] != t.Layer {
-		t.Report.Warn(progress.StageSnapshot, "%s was saved with other python_packages or repos than this experiment has; what was installed by hand in it may not fit", saved.Name)
+		t.Report.Send(event.SnapshotOtherPackages{Snapshot: saved.Name})
 	}
 	kept, err := pkginstall.Keep(ctx, t.Sandbox)
 	if err != nil {
@@ -75,7 +74,7 @@ func (t Target) Restore(ctx context.Context, store *snapshot.Store, ref string) 
 		return err
 	}
 	for _, version := range others {
-		t.Report.Warn(progress.StageSnapshot, "%s has packages that were installed for Python %s, which this sandbox does not use; install them again, or set sandbox.python_version", saved.Name, version)
+		t.Report.Send(event.SnapshotOtherPython{Snapshot: saved.Name, Python: version})
 	}
 	for _, file := range renewed {
 		if err := t.Sandbox.Files().Remove(ctx, file, true); err != nil && protocol.CodeOf(err) != protocol.NotFound {
@@ -108,12 +107,12 @@ func (t Target) restoreTree(ctx context.Context, store *snapshot.Store, saved sn
 		if tree.Name != name {
 			continue
 		}
-		t.Report.Info(progress.StageSnapshot, "restoring the %s: %s", name, text.Bytes(tree.Bytes))
+		t.Report.Send(event.TreeRestoring{Tree: name, Bytes: tree.Bytes})
 		r, err := store.Restore(ctx, saved.ID, name)
 		if err != nil {
 			return err
 		}
-		counted, end := t.Report.Counted(ctx, progress.StageSnapshot, tree.Bytes)
+		counted, end := t.Report.Counted(ctx, event.StageSnapshot, tree.Bytes)
 		err = t.Sandbox.Files().RestoreTree(counted, dir, r)
 		end()
 		return errors.Join(err, r.Close())

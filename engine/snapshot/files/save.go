@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/progress"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/remedy"
 	"github.com/seer-engine/seer/engine/session"
@@ -63,9 +63,9 @@ func Meta(r machine.Record, state session.State, name, description string) snaps
 // Save keeps the files of a sandbox in a store. Its processes stand still meanwhile, for at
 // most [protocol.FreezeLimit]; what takes longer is not saved. With live they go on, and
 // files that are written meanwhile may be saved in the middle.
-func Save(ctx context.Context, store *snapshot.Store, sandbox *client.Client, meta snapshot.Meta, live bool, report progress.Reporter) (snapshot.Snapshot, error) {
+func Save(ctx context.Context, store *snapshot.Store, sandbox *client.Client, meta snapshot.Meta, live bool, report event.Reporter) (snapshot.Snapshot, error) {
 	var sources []snapshot.Source
-	count, end := report.Counter(progress.StageSnapshot, 0)
+	count, end := report.Counter(event.StageSnapshot, 0)
 	defer end()
 	for _, t := range trees {
 		sources = append(sources, snapshot.Source{Name: t.name, Skip: renewedBelow(t.path), Open: func(ctx context.Context) (io.ReadCloser, error) {
@@ -80,7 +80,7 @@ func Save(ctx context.Context, store *snapshot.Store, sandbox *client.Client, me
 		return snapshot.Snapshot{}, NotStopped(err)
 	}
 	for _, p := range frozen.NotFrozen {
-		report.Warn(progress.StageSnapshot, "the process %d (%s) goes on: %s", p.Pid, p.Name, p.Why)
+		report.Send(event.ProcessNotStopped{PID: p.Pid, Name: p.Name, Reason: p.Why})
 	}
 	saved, err := store.Save(ctx, meta, sources)
 	thawed := frozen.Thaw(context.WithoutCancel(ctx))

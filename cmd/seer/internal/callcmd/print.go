@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/client"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
@@ -87,14 +87,7 @@ func (p *printer) handler() client.CallHandler {
 }
 
 func (p *printer) queued(position int) {
-	text := "waiting for its turn, which is next"
-	switch {
-	case position == 1:
-		text = "waiting for its turn: 1 call goes first"
-	case position > 1:
-		text = fmt.Sprintf("waiting for its turn: %d calls go first", position)
-	}
-	p.app.UI.Progress(engine.Event{Time: time.Now(), Stage: engine.StageCall, Level: engine.LevelInfo, Message: text})
+	p.app.UI.Report(event.CallQueued{Position: position})
 }
 
 func (p *printer) item(b client.Body) error {

@@ -97,7 +97,7 @@ func Hints(remedies []remedy.Remedy) []string {
 	return all
 }
 
-func eventHints(e engine.Event) []string { return Hints(e.Remedies) }
+func eventHints(e engine.Event) []string { return Hints(e.Remedies()) }
 
 // Text is an error with its hints, one in a line.
 func Text(err error) string { return withHints(asTyped(err.Error()), err) }

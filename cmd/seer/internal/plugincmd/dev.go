@@ -12,8 +12,8 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
-	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/scaffold"
 	"github.com/seer-engine/seer/engine/plugin/store"
@@ -141,7 +141,7 @@ func (d *development) grant(ctx context.Context, wasm string) error {
 // try runs the quick checks.
 func (d *development) try(ctx context.Context, built scaffold.Result, one *attempt) {
 	ui := d.app.UI
-	ui.Progress(testEvent("trying it …"))
+	ui.Report(event.PluginTrying{})
 	said := ui.Stderr()
 	if d.app.JSON {
 		said = io.Discard
@@ -154,7 +154,7 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 				ui.Note("failed", r.Check+": "+r.Detail)
 			}
 			if ui.HasLiveLine() { // in a log, every check would be a line
-				ui.Progress(testEvent("trying it: " + r.Check))
+				ui.Report(event.PluginTrying{Check: r.Check})
 			}
 		},
 	})
@@ -170,8 +170,4 @@ func (d *development) try(ctx context.Context, built scaffold.Result, one *attem
 		one.Passed, one.Failed = &passed, &failed
 		ui.Tell("%d passed, %d failed", passed, failed)
 	}
-}
-
-func testEvent(text string) engine.Event {
-	return engine.Event{Time: time.Now(), Stage: engine.StagePlugin, Level: engine.LevelInfo, Message: text}
 }

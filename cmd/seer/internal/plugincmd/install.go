@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	plugins "github.com/seer-engine/seer/engine/plugin/install"
 	"github.com/seer-engine/seer/engine/plugin/oci"
 	"github.com/seer-engine/seer/engine/plugin/store"
@@ -90,8 +91,8 @@ func (a app) registry(doing string, plainHTTP bool) oci.Client {
 // transferProgress shows how far a transfer is.
 func (a app) transferProgress(doing string) httpretry.Progress {
 	return func(done, total int64) {
-		a.UI.Show(string(engine.StagePlugin), doing)
-		a.UI.Moved(string(engine.StagePlugin), done, total)
+		a.UI.Show(string(event.StagePlugin), doing)
+		a.UI.Moved(string(event.StagePlugin), done, total)
 	}
 }
 

@@ -5,47 +5,60 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
 // Progress shows the engine's events.
 func (t *Terminal) Progress(e engine.Event) {
-	if e.Level == engine.LevelMoved { // in a log, every piece would be a line
-		t.Moved(string(e.Stage), e.Bytes, e.Total)
+	if d, ok := e.Data.(event.Copied); ok { // in a log, every piece would be a line
+		t.Moved(string(d.Stage), d.Bytes, d.Total)
 		return
 	}
+	kind, text := e.Kind(), eventtext.Sentence(e)
 	if t.options.JSON {
-		if !t.options.Quiet || e.Level == engine.LevelWarn {
-			_ = WriteJSON(t.Stderr(), map[string]eventJSON{"event": {e, t.hints(e)}}) // a closed stderr is no error
+		if !t.options.Quiet || kind == event.KindWarning {
+			_ = WriteJSON(t.Stderr(), eventJSON{e, kind, text, t.hints(e)}) // a closed stderr is no error
 		}
 		return
 	}
 	switch {
-	case e.Level == engine.LevelWarn:
-		t.Note("warning", e.Message)
+	case kind == event.KindWarning:
+		t.Note("warning", text)
 	case t.options.Quiet:
 		return
-	case e.Level == engine.LevelLog && t.live != nil && !t.options.Verbose:
-		t.live.addOutput(string(e.Stage), plainLine(e.Message))
-	case e.Level == engine.LevelLog:
-		fmt.Fprintln(t.Stderr(), t.paint(dim, "  "+sanitize.Text(e.Message)))
-	case t.live != nil && !e.Done:
-		t.live.begin(e)
+	case kind == event.KindOutput && t.live != nil && !t.options.Verbose:
+		t.live.addOutput(string(e.Stage()), plainLine(text))
+	case kind == event.KindOutput:
+		fmt.Fprintln(t.Stderr(), t.paint(dim, "  "+sanitize.Text(text)))
+	case t.live != nil && kind != event.KindDone:
+		t.live.begin(e.Stage(), text)
 	case t.live != nil:
 		t.live.hide()
-		fmt.Fprintln(t.Stderr(), t.done(), sanitize.Text(e.Message))
+		fmt.Fprintln(t.Stderr(), t.done(), sanitize.Text(text))
 	default:
-		fmt.Fprintf(t.Stderr(), "%s: %s\n", e.Stage, sanitize.Text(e.Message))
+		fmt.Fprintf(t.Stderr(), "%s: %s\n", e.Stage(), sanitize.Text(text))
 	}
 	for _, hint := range t.hints(e) {
 		fmt.Fprintln(t.Stderr(), "hint:", sanitize.Text(hint))
 	}
 }
 
-// eventJSON is an event under --json.
+// Report shows an event of the CLI itself.
+func (t *Terminal) Report(d event.Data) {
+	t.reporting.Do(func() {
+		t.reporter = event.NewReporter("", event.SourceCLI, time.Now, t.Progress)
+	})
+	t.reporter.Send(d)
+}
+
+// eventJSON is the line of an event under --json.
 type eventJSON struct {
-	engine.Event
-	Hints []string `json:"hints,omitempty"`
+	Event engine.Event `json:"event"`
+	Kind  event.Kind   `json:"kind"`
+	Text  string       `json:"text"`
+	Hints []string     `json:"hints,omitempty"`
 }
 
 func (t *Terminal) hints(e engine.Event) []string {
@@ -96,7 +109,7 @@ func (t *Terminal) Hide() {
 // Note tells the user something that is neither progress nor a failure.
 func (t *Terminal) Note(word, text string) {
 	if t.options.JSON {
-		t.Progress(engine.Event{Time: time.Now(), Stage: engine.StageEnd, Level: engine.LevelWarn, Message: word + ": " + text})
+		t.Report(event.Note{Word: word, Message: text})
 		return
 	}
 	fmt.Fprintln(t.Stderr(), t.paint(yellow, word+":"), sanitize.Text(text))

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 )
 
 // spinner is the live line. All its fields are guarded by the terminal's mutex.
@@ -39,16 +39,16 @@ func newSpinner(t *Terminal) *spinner { return &spinner{t: t} }
 
 // begin shows a step. What was said in another stage has nothing to do with it; how a
 // failure is cleaned up is no stage of its own.
-func (s *spinner) begin(e engine.Event) {
-	if e.Stage == engine.StageFix {
+func (s *spinner) begin(stage event.Stage, text string) {
+	if stage == event.StageFix {
 		s.t.Reveal() // the tool before could not be installed
 	}
 	s.t.mu.Lock()
-	if stage := string(e.Stage); e.Stage != engine.StageEnd && s.stage != stage {
+	if stage != event.StageEnd && s.stage != string(stage) {
 		s.output = nil
 	}
 	s.t.mu.Unlock()
-	s.show(string(e.Stage), e.Message)
+	s.show(string(stage), text)
 }
 
 func (s *spinner) show(stage, text string) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
-	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 )
 
 // A terminal whose locale has no such characters is shown none.
@@ -29,13 +29,13 @@ func TestMarksOfALocale(t *testing.T) {
 		screen, tty := termtest.Open(t, 60)
 		ui := New(tty, tty, tty)
 		ui.Configure(Options{})
-		ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "a step"})
-		ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: "it is over", Done: true})
+		ui.Report(event.InstallStarted{Contents: "a step"})
+		ui.Report(event.SandboxReady{Sandbox: "sb-1"})
 		ui.Finish()
 		tty.Close()
 		seen, _ := io.ReadAll(screen)
 		plainly := !strings.ContainsFunc(string(seen), func(r rune) bool { return r > 127 })
-		if plainly != tc.ascii || !strings.Contains(string(seen), "it is over") {
+		if plainly != tc.ascii || !strings.Contains(string(seen), "sandbox sb-1 is ready") {
 			t.Errorf("%+v: %q", tc, seen)
 		}
 	}
@@ -62,13 +62,13 @@ func TestLiveLineMakesWay(t *testing.T) {
 		func(i int) { ui.Tell("told %d", i) },
 		func(i int) { ui.Note("warning", fmt.Sprint("note ", i)) },
 		func(i int) {
-			ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelInfo, Message: fmt.Sprint("step ", i)})
+			ui.Report(event.InstallStarted{Contents: fmt.Sprint("step ", i)})
 		},
 		func(i int) {
-			ui.Progress(engine.Event{Stage: engine.StageBoot, Level: engine.LevelLog, Message: fmt.Sprint("log ", i)})
+			ui.Report(event.Output{Stage: event.StageBoot, Line: fmt.Sprint("log ", i)})
 		},
 		func(int) {
-			ui.Progress(engine.Event{Stage: engine.StageUpload, Level: engine.LevelMoved, Bytes: 5, Total: 7})
+			ui.Report(event.Copied{Stage: event.StageUpload, Bytes: 5, Total: 7})
 		},
 		func(int) { m.Add(1 << 20) },
 		func(i int) { fmt.Fprintf(ui.Stdout(), "result %d\n", i) },

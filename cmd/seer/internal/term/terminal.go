@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -32,6 +33,9 @@ type Terminal struct {
 	readerGone bool     // nobody reads stdout any more
 	writeError error    // why a result could not be written
 	lineOpen   bool     // a program has begun a line on the terminal
+
+	reporting sync.Once // for reporter, which reports events of the CLI itself
+	reporter  event.Reporter
 
 	Unsanitized bool // for tests of attacks only: programs' output passes as it is
 }

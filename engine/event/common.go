@@ -1,0 +1,49 @@
+package event
+
+import "github.com/seer-engine/seer/engine/remedy"
+
+// Output is a line that somebody else has printed: a provider, an installer, an image build.
+// Every stage has its own type, such as boot.output.
+type Output struct {
+	Stage Stage  `json:"-"`
+	Line  string `json:"line" jsonschema:"without its end; not sanitized"`
+}
+
+// Meta implements [Data].
+func (d Output) Meta() Meta { return Meta{Type(d.Stage) + ".output", KindOutput} }
+
+// Copied is how far the copying of the last step is. Every stage has its own type, such as
+// upload.copied.
+type Copied struct {
+	Stage Stage `json:"-"`
+	Bytes int64 `json:"bytes" jsonschema:"how many are copied"`
+	Total int64 `json:"total,omitempty" jsonschema:"of how many; 0 = not known"`
+}
+
+// Meta implements [Data].
+func (d Copied) Meta() Meta { return Meta{Type(d.Stage) + ".copied", KindCopied} }
+
+// Advice is part of a warning that the user can do something about.
+type Advice struct {
+	Remedies []remedy.Remedy `json:"remedies,omitempty" jsonschema:"what the user can do about it"`
+}
+
+// Remedy returns what the user can do.
+func (a Advice) Remedy() []remedy.Remedy { return a.Remedies }
+
+// Remedies are those of an event; most have none.
+func (e Event) Remedies() []remedy.Remedy {
+	if d, ok := e.Data.(interface{ Remedy() []remedy.Remedy }); ok {
+		return d.Remedy()
+	}
+	return nil
+}
+
+// Note is a remark of the program that shows the events, such as the CLI.
+type Note struct {
+	Word    string `json:"word" jsonschema:"such as warning or note"`
+	Message string `json:"message"`
+}
+
+// Meta implements [Data].
+func (Note) Meta() Meta { return Meta{"note.shown", KindWarning} }

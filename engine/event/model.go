@@ -1,0 +1,56 @@
+package event
+
+// ModelResolving says that the files of a model are looked up.
+type ModelResolving struct {
+	Model string `json:"model" jsonschema:"name in the experiment"`
+}
+
+// Meta implements [Data].
+func (ModelResolving) Meta() Meta { return Meta{"model.resolving", KindStep} }
+
+// ModelReady says that the files of a model are there.
+type ModelReady struct {
+	Model    string `json:"model"`
+	Revision string `json:"revision,omitempty" jsonschema:"immutable; empty = the folder as it is"`
+	Files    int    `json:"files" jsonschema:"how many"`
+	Bytes    int64  `json:"bytes" jsonschema:"of all files"`
+}
+
+// Meta implements [Data].
+func (ModelReady) Meta() Meta { return Meta{"model.ready", KindDone} }
+
+// HiddenNameCommon says that the name of a hidden model has only common words, and is not
+// searched for.
+type HiddenNameCommon struct {
+	Name string `json:"name"`
+}
+
+// Meta implements [Data].
+func (HiddenNameCommon) Meta() Meta { return Meta{"model.hidden_name_common", KindWarning} }
+
+// HiddenNameShown says that the name of a hidden model is also that of its architecture, which
+// the agent sees.
+type HiddenNameShown struct {
+	Name string `json:"name"`
+}
+
+// Meta implements [Data].
+func (HiddenNameShown) Meta() Meta { return Meta{"model.hidden_name_shown", KindWarning} }
+
+// HiddenArchitecture lists words that the architecture of a hidden model shows to the agent.
+type HiddenArchitecture struct {
+	Words []string `json:"words"`
+}
+
+// Meta implements [Data].
+func (HiddenArchitecture) Meta() Meta { return Meta{"model.hidden_architecture", KindStep} }
+
+// HiddenValuesRemoved lists values of a hidden model's configuration that the agent does not
+// see.
+type HiddenValuesRemoved struct {
+	Model  string   `json:"model"`
+	Values []string `json:"values" jsonschema:"paths of the values"`
+}
+
+// Meta implements [Data].
+func (HiddenValuesRemoved) Meta() Meta { return Meta{"model.hidden_values_removed", KindStep} }
