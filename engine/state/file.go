@@ -78,7 +78,7 @@ func writeFile(path string, data []byte, perm os.FileMode) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return SyncDir(dir)
 }
 
 const (
@@ -147,8 +147,8 @@ func orphaned(name string) bool {
 	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
-// syncDir makes a rename survive a power cut.
-func syncDir(dir string) error {
+// SyncDir makes a rename in a folder survive a power cut.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

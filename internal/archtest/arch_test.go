@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"engine/plan":                 {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight", "engine/trust"},
 	"engine/pkginstall":           {"sdk", "engine/client", "engine/protocol"},
 	"engine/fetch":                {"internal/retry", "sdk", "engine/state"},
+	"engine/transfer":             {"internal/httpretry", "internal/retry", "sdk", "engine/state"},
 	"engine/transfer/xet":         {},
 	"engine/image":                {"sdk", "engine/cachegc", "engine/state", "internal/httpretry"},
 	"engine/image/registry":       {"sdk", "engine/image", "engine/ociclient", "internal/httpretry"},

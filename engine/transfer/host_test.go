@@ -1,0 +1,193 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// pull simulates a host at which each connection gets at most each bytes per second, and
+// all of them at most all, and returns the limit after that time.
+func pull(h *host, c *fakeClock, each, all float64, d time.Duration) int {
+	const step = 100 * time.Millisecond
+	for end := c.Now().Add(d); c.Now().Before(end); {
+		h.received(int64(min(each*float64(h.connections()), all) * step.Seconds()))
+		c.mu.Lock()
+		c.now = c.now.Add(step)
+		c.mu.Unlock()
+	}
+	return h.connections()
+}
+
+// busy is a host at which more want a connection than there can be.
+func busy(t *testing.T, c *fakeClock) *host {
+	h := newHost(c)
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan error)
+	for range maxPerHost + 8 {
+		go func() { gone <- h.acquire(ctx) }()
+	}
+	t.Cleanup(func() {
+		cancel()
+		for range maxPerHost + 8 {
+			<-gone
+		}
+	})
+	for h.queued() != maxPerHost+8-firstConnections {
+		time.Sleep(time.Millisecond)
+	}
+	return h
+}
+
+func (h *host) queued() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.waiting)
+}
+
+func TestConnectionsGrowWhileTheyPay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		each, all float64
+		least     int
+		most      int
+	}{
+		"each brings more":   {1e6, 1e9, maxPerHost, maxPerHost},
+		"two fill the line":  {1e6, 2e6, firstConnections, firstConnections},
+		"nine fill the line": {1e6, 9e6, 8, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClock()
+			if got := pull(busy(t, c), c, tc.each, tc.all, 9*time.Second); got < tc.least || got > tc.most {
+				t.Errorf("%d connections, want %d to %d", got, tc.least, tc.most)
+			}
+		})
+	}
+}
+
+func TestConnectionsShrinkOnFaults(t *testing.T) {
+	c := newClock()
+	h := busy(t, c)
+	pull(h, c, 1e6, 1e9, 9*time.Second)
+	began := c.Now()
+	for range maxPerHost { // which ran together
+		h.failure(began, 0)
+	}
+	if got := h.connections(); got != maxPerHost/2 {
+		t.Errorf("%d connections after a fault", got)
+	}
+	for range 9 {
+		h.failure(c.Now(), 0)
+	}
+	if got := h.connections(); got != 1 {
+		t.Errorf("%d connections after many faults", got)
+	}
+}
+
+func TestTurnsAreNotLost(t *testing.T) {
+	h := newHost(newClock())
+	for range firstConnections {
+		if err := h.acquire(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan error, 1)
+	go func() { gone <- h.acquire(ctx) }()
+	for h.queued() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if rand.N(2) == 0 { // the turn may come before or after the end
+		h.release()
+		cancel()
+	} else {
+		cancel()
+		h.release()
+	}
+	if err := <-gone; err == nil {
+		h.release()
+	} else if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := h.acquire(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRanges compares with a set of single bytes.
+func TestRanges(t *testing.T) {
+	const size = 40
+	for range 2000 {
+		var r ranges
+		var set [size]bool
+		for range 12 {
+			s := span{rand.Int64N(size), 0}
+			s.end = s.start + rand.Int64N(size-s.start+1)
+			if adds := rand.N(3) > 0; adds {
+				r.add(s)
+				mark(set[s.start:s.end], true)
+			} else {
+				r.remove(s)
+				mark(set[s.start:s.end], false)
+			}
+		}
+		var got [size]bool
+		for i, s := range r {
+			if s.size() <= 0 || i > 0 && r[i-1].end >= s.start {
+				t.Fatalf("not in order: %v", r)
+			}
+			mark(got[s.start:s.end], true)
+		}
+		if got != set {
+			t.Fatalf("%v is not %v", r, set)
+		}
+		var filled ranges
+		for _, gap := range append(r.missing(span{0, size}), r...) {
+			filled.add(gap)
+		}
+		if filled.prefix() != size || filled.bytes() != size {
+			t.Fatalf("%v and its gaps are %v", r, filled)
+		}
+	}
+}
+
+func mark(bytes []bool, to bool) {
+	for i := range bytes {
+		bytes[i] = to
+	}
+}
+
+// TestProgress counts how often a caller is told, and what.
+func TestProgress(t *testing.T) {
+	c := newClock()
+	told := make(chan Progress, 10)
+	m := newMeter(func(p Progress) { told <- p }, c, 1000)
+	m.start()
+	m.found(200)
+	m.arrived(100)
+	m.arrived(100)
+	for len(c.pending()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.fire(progressEvery)
+	p := <-told
+	if p.Done != 400 || p.Total != 1000 || p.Rate < 1900 || p.Rate > 2100 || p.Left < 280*time.Millisecond || p.Left > 320*time.Millisecond {
+		t.Errorf("after a tenth of a second: %+v", p)
+	}
+	m.arrived(600)
+	m.stop()
+	if p := <-told; p.Done != 1000 || p.Left != 0 || len(told) != 0 {
+		t.Errorf("at the end: %+v, and %d more", p, len(told))
+	}
+}
+
+func (c *fakeClock) pending() []*fakeTimer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*fakeTimer
+	for t := range c.timers {
+		all = append(all, t)
+	}
+	return all
+}

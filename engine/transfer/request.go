@@ -1,0 +1,222 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+const longestFill = 200 * time.Millisecond // before a buffer that is not full is written
+
+// get does one job, and stores what arrives also if it ends early.
+func (f *file) get(outer context.Context, j job, h *host) error {
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	stall := f.run.clock.AfterFunc(f.run.Stall, func() { cancel(errStalled) })
+	defer stall.Stop()
+	resp, err := f.ask(ctx, j)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	limit, err := f.check(resp, j)
+	if err != nil {
+		return err
+	}
+	f.run.host(resp.Request.URL).hasContent()
+	b := &body{file: f, job: j, host: h, name: resp.Request.URL.Host, limit: limit, stall: stall, from: resp.Body}
+	return b.read(outer, ctx)
+}
+
+// ask sends the request and follows its redirects. Later requests go straight to where
+// these have led: a source may limit how often it can be asked for directions.
+func (f *file) ask(ctx context.Context, j job) (*http.Response, error) {
+	f.mu.Lock()
+	address := f.address(j.part.Fetch, j.fetch)
+	f.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, withoutURL(err)
+	}
+	byteRange := ""
+	if j.ranged {
+		byteRange = fmt.Sprintf("bytes=%d-%d", j.offset, j.offset+j.size()-1)
+	}
+	if origin, err := url.Parse(j.fetch.URL); err == nil && sameHost(origin, req.URL) {
+		for k, v := range j.fetch.Headers {
+			req.Header.Set(k, v)
+		}
+	}
+	req.Header.Del("Range")
+	for k, v := range ownHeaders(byteRange) {
+		req.Header[k] = v
+	}
+	resp, err := f.run.client.Do(req)
+	if err != nil {
+		return nil, networkError(ctx, req.URL.Host, err)
+	}
+	if address == j.fetch.URL {
+		if final := resp.Request.URL.String(); final != address && resp.StatusCode < 300 {
+			f.remember(j, final)
+		}
+		return resp, nil
+	}
+	switch s := resp.StatusCode; {
+	case s < 400, s >= 500, s == http.StatusRequestTimeout, s == http.StatusTooManyRequests, s == http.StatusRequestedRangeNotSatisfiable:
+		return resp, nil
+	}
+	resp.Body.Close()
+	f.remember(j, "")
+	return nil, fmt.Errorf("%w: %w", errMoved, statusError(resp, req.URL.Host))
+}
+
+func (f *file) remember(j job, final string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.generation != j.generation:
+	case final == "":
+		delete(f.direct, j.part.Fetch)
+	default:
+		if f.direct == nil {
+			f.direct = map[int]string{}
+		}
+		f.direct[j.part.Fetch] = final
+	}
+}
+
+// check looks at the head of an answer, and returns where in the file its bytes end.
+func (f *file) check(resp *http.Response, j job) (limit int64, err error) {
+	name := resp.Request.URL.Host
+	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
+		return 0, sdk.Errorf(sdk.Internal, "%s compresses the file (%.20q) although it was asked not to; use another source", name, e)
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		if j.ranged {
+			return 0, errNoRanges
+		}
+		if n := resp.ContentLength; j.alone && n >= 0 && n != f.Size {
+			return 0, f.otherSize(n)
+		}
+		return f.Size, nil
+	case http.StatusPartialContent:
+		return f.checkRange(resp, j)
+	case http.StatusRequestedRangeNotSatisfiable:
+		var n int64
+		if _, err := fmt.Sscanf(resp.Header.Get("Content-Range"), "bytes */%d", &n); err == nil && j.alone && n != f.Size {
+			return 0, f.otherSize(n)
+		}
+		if j.ranged {
+			return 0, errNoRanges
+		}
+	case http.StatusForbidden:
+		if f.run.host(resp.Request.URL).hasAnswered() {
+			return 0, errExpired
+		}
+	}
+	return 0, statusError(resp, name)
+}
+
+// checkRange accepts an answer that begins where it should. It may be shorter than the
+// request.
+func (f *file) checkRange(resp *http.Response, j job) (limit int64, err error) {
+	var first, last int64
+	text := resp.Header.Get("Content-Range")
+	_, err = fmt.Sscanf(text, "bytes %d-%d/", &first, &last)
+	if !j.ranged || err != nil || first != j.offset || last < first || last >= j.offset+j.size() {
+		if j.ranged {
+			return 0, errNoRanges
+		}
+		return 0, sdk.Errorf(sdk.Internal, "%s sends another range (%.60q) than the one that was asked for; use another source", resp.Request.URL.Host, text)
+	}
+	var total int64
+	if _, err := fmt.Sscanf(text, "bytes %d-%d/%d", &first, &last, &total); err == nil && j.alone && total != f.Size {
+		return 0, f.otherSize(total)
+	}
+	return j.start + last + 1 - first, nil
+}
+
+func (f *file) otherSize(n int64) error {
+	if n > f.Size {
+		return fmt.Errorf("%w: it has more than %d bytes, namely %d", ErrMismatch, f.Size, n)
+	}
+	return fmt.Errorf("%w: it has %d bytes, not %d", ErrMismatch, n, f.Size)
+}
+
+// body is the content of an answer on its way into the file.
+type body struct {
+	file  *file
+	job   job
+	host  *host
+	name  string // of the server
+	limit int64  // where in the file it ends
+	stall timer
+	from  io.Reader
+}
+
+// read stores what arrives, under the context of the file: the one of the request ends
+// when the server stalls.
+func (b *body) read(ctx, request context.Context) error {
+	buf, err := b.file.run.pool.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.file.run.pool.put(buf)
+	at := b.job.start
+	if b.job.whole {
+		at = -b.job.offset // what lies before the part is dropped
+	}
+	begin := at
+	for at < b.limit {
+		n, failure := b.fill(buf[:min(int64(len(buf)), b.limit-at)])
+		b.stall.Stop() // the disk may take its time
+		if n > 0 {
+			b.host.received(int64(n))
+			if err := b.file.store(ctx, at, buf[:n]); err != nil {
+				return err
+			}
+			at += int64(n)
+		}
+		switch {
+		case at == b.limit:
+		case errors.Is(failure, io.EOF):
+			return sdk.Errorf(sdk.Unavailable, "%s ended the answer after %d of %d bytes", b.name, at-begin, b.limit-begin)
+		case failure != nil:
+			return networkError(request, b.name, failure)
+		}
+	}
+	return b.end(request, buf)
+}
+
+// fill reads until the buffer is full, or some time has passed.
+func (b *body) fill(buf []byte) (n int, err error) {
+	clock := b.file.run.clock
+	begin := clock.Now()
+	for n < len(buf) && err == nil && (n == 0 || clock.Now().Sub(begin) < longestFill) {
+		b.stall.Reset(b.file.run.Stall)
+		var m int
+		m, err = b.from.Read(buf[n:])
+		n += m
+	}
+	return n, err
+}
+
+// end sees that nothing follows. That also frees the connection for another request.
+func (b *body) end(ctx context.Context, buf []byte) error {
+	b.stall.Reset(b.file.run.Stall)
+	n, err := io.ReadFull(b.from, buf[:1])
+	switch {
+	case n > 0 && (b.job.alone || b.job.ranged):
+		return fmt.Errorf("%w: it has more than %d bytes", ErrMismatch, b.limit-max(0, b.job.start))
+	case n == 0 && !errors.Is(err, io.EOF) && b.file.Size == 0:
+		return networkError(ctx, b.name, err)
+	}
+	return nil
+}
