@@ -2,33 +2,25 @@ package fetch
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/transfer"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // job is the download of one model into a folder of the cache.
 //
-//	<final>          all files, there only when they are complete and verified
-//	<final>.partial  files/ with verified files, parts/ with pieces
-//	<final>.lock     held by the process that works on it
+//	<final>                all files, there only when they are complete and verified
+//	<final>.partial/files  what package transfer makes of them until then
+//	<final>.lock           held by the process that works on it
 type job struct {
 	source
-	final    string
-	client   *http.Client
-	stall    time.Duration
-	progress *progress
+	final string
+	Options
 }
 
 func download(ctx context.Context, s source, o Options) (string, error) {
@@ -39,10 +31,7 @@ func download(ctx context.Context, s source, o Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	j := &job{source: s, final: final, client: httpClient(o.Client), stall: o.Stall, progress: newProgress(o.Progress, s.model.Bytes)}
-	if j.stall <= 0 {
-		j.stall = time.Minute
-	}
+	j := &job{source: s, final: final, Options: o}
 	if j.complete(final) {
 		return final, nil
 	}
@@ -57,56 +46,53 @@ func download(ctx context.Context, s source, o Options) (string, error) {
 	if j.complete(final) { // somebody else did the work meanwhile
 		return final, nil
 	}
-	return final, j.run(ctx, o.Parallel)
+	return final, j.run(ctx)
 }
 
 // complete reports whether a folder holds all files in their sizes. Contents were
 // verified before it got its name.
 func (j *job) complete(dir string) bool {
 	for _, f := range j.model.Files {
-		if !hasSize(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Size) {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
 			return false
 		}
 	}
 	return true
 }
 
-func hasSize(path string, size int64) bool {
-	info, err := os.Lstat(path)
-	return err == nil && info.Mode().IsRegular() && info.Size() == size
-}
-
 func (j *job) files() string { return filepath.Join(j.final+".partial", "files") }
 
-// part is where a file's bytes gather. Its name says what they should become, so
-// that a part is never continued with something else.
-func (j *job) part(f sdk.ModelFile) string {
-	sum := sha256.Sum256([]byte(f.Path + "\x00" + f.SHA256 + "\x00" + f.GitSHA1))
-	return filepath.Join(j.final+".partial", "parts", hex.EncodeToString(sum[:16]))
+func (j *job) run(ctx context.Context) error {
+	var plan []transfer.File
+	for _, f := range j.model.Files {
+		plan = append(plan, transfer.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1})
+	}
+	o := transfer.Options{Dir: j.files(), Client: j.Client, Renew: j.address, Files: j.Parallel, Stall: j.Stall}
+	if j.Progress != nil {
+		o.Progress = func(p transfer.Progress) { j.Progress(p.Done, p.Total) }
+	}
+	if err := transfer.Download(ctx, plan, o); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("model %s: %w", j.model.Name, err)
+	}
+	return j.publish()
 }
 
-func (j *job) run(ctx context.Context, parallel int) error {
-	if parallel <= 0 {
-		parallel = 4
+// address asks the fetcher where a file is now.
+func (j *job) address(ctx context.Context, f transfer.File) (transfer.Source, error) {
+	at, err := j.locate(ctx, sdk.ModelFile{Path: f.Path})
+	if err != nil {
+		return transfer.Source{}, err
 	}
-	for _, dir := range []string{j.files(), filepath.Dir(j.part(sdk.ModelFile{}))} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
+	if at.Scheme == "file" {
+		return transfer.Source{}, j.refuse("%s is said to be on this computer, and other files are not", f.Path)
 	}
-	if err := j.checkSpace(); err != nil {
-		return err
-	}
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, f := range j.model.Files {
-		group.Go(func() error { return j.file(groupCtx, f) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	j.progress.end()
-	return j.publish()
+	s := transfer.Whole(at.String(), at.headers, f.Size)
+	s.Expires = at.expires
+	return s, nil
 }
 
 // publish gives the complete folder its name in one step.
@@ -118,50 +104,5 @@ func (j *job) publish() error {
 	if err := os.Rename(j.files(), j.final); err != nil {
 		return err
 	}
-	return os.RemoveAll(j.final + ".partial")
-}
-
-func (j *job) checkSpace() error {
-	need := j.model.Bytes
-	for _, f := range j.model.Files {
-		for _, path := range []string{j.part(f), filepath.Join(j.files(), filepath.FromSlash(f.Path))} {
-			if info, err := os.Lstat(path); err == nil {
-				need -= min(info.Size(), f.Size)
-			}
-		}
-	}
-	free, err := freeBytes(filepath.Dir(j.final))
-	if err != nil {
-		return err
-	}
-	if need > free {
-		return fmt.Errorf("model %s needs %d MB more in %s, where %d MB are free; free some space or choose another cache folder: %w",
-			j.model.Name, need/1e6, filepath.Dir(j.final), free/1e6, state.ErrNoSpace)
-	}
-	return nil
-}
-
-// file brings one file to its place, unless it is there.
-func (j *job) file(ctx context.Context, f sdk.ModelFile) error {
-	target := filepath.Join(j.files(), filepath.FromSlash(f.Path))
-	if hasSize(target, f.Size) {
-		j.progress.add(f.Size)
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-		return err
-	}
-	if err := j.attempts(ctx, f); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("model %s: download %s: %w", j.model.Name, f.Path, err)
-	}
-	if err := os.Rename(j.part(f), target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if !hasSize(target, f.Size) {
-		return fmt.Errorf("model %s: %s vanished while it was being stored", j.model.Name, target)
-	}
-	return nil
+	return errors.Join(state.SyncDir(filepath.Dir(j.final)), os.RemoveAll(j.final+".partial"))
 }

@@ -1,6 +1,6 @@
 // Package fetch brings a model's files to this computer. A fetcher says which
-// files there are and where; this package moves and verifies them. It trusts
-// neither the fetcher nor the server.
+// files there are and where; package transfer moves and verifies them. Neither
+// trusts the fetcher or the server.
 package fetch
 
 import (
@@ -21,11 +21,11 @@ type Options struct {
 	CacheDir string       // where downloads go; private to the user
 	Folders  []string     // local folders that a model may be used from in place
 	Client   *http.Client // nil = one with the system's proxy settings
-	// Progress is told how many bytes of how many are there, from one goroutine
-	// at a time, at most ten times a second and at the end; nil = nobody.
+	// Progress is told how many bytes of how many are there, from one goroutine,
+	// at most ten times a second and at the end; nil = nobody.
 	Progress func(done, total int64)
-	Parallel int           // downloads at once; default 4
-	Stall    time.Duration // a download without a byte for so long is tried again; default 1 min
+	Parallel int           // files at once; default 8
+	Stall    time.Duration // a connection without a byte for so long is replaced; default 30 s
 }
 
 // Model is a model that is on this computer.
@@ -81,6 +81,7 @@ type source struct {
 type place struct {
 	*url.URL
 	headers map[string]string
+	expires time.Time // zero = does not
 }
 
 func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
@@ -104,7 +105,11 @@ func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
 	default:
 		return place{}, s.refuse("%s is said to be at an address of the kind %q; https, http and file can be read", f.Path, u.Scheme)
 	}
-	return place{u, loc.Headers}, nil
+	at := place{URL: u, headers: loc.Headers}
+	if loc.ExpiresSeconds > 0 {
+		at.expires = time.Now().Add(time.Duration(loc.ExpiresSeconds) * time.Second)
+	}
+	return at, nil
 }
 
 // refuse blames the fetcher.

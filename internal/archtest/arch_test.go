@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"engine/trust/effects":        {"sdk", "engine/build/pipconfig", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/plan", "engine/preflight", "engine/snapshot", "engine/trust"},
 	"engine/plan":                 {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight", "engine/trust"},
 	"engine/pkginstall":           {"sdk", "engine/client", "engine/protocol"},
-	"engine/fetch":                {"internal/retry", "sdk", "engine/state"},
+	"engine/fetch":                {"sdk", "engine/state", "engine/transfer"},
 	"engine/transfer":             {"internal/httpretry", "internal/retry", "sdk", "engine/state"},
 	"engine/transfer/xet":         {},
 	"engine/image":                {"sdk", "engine/cachegc", "engine/state", "internal/httpretry"},
