@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/build"
+	"github.com/seer-engine/seer/engine/cleanup"
 	"github.com/seer-engine/seer/engine/codeserver"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/inventory"
@@ -110,6 +111,7 @@ type Engine struct {
 	observer  provision.Observer
 	connect   func(machine.Record) (provision.Machine, error)
 	inventory *inventory.Inventory
+	cleaner   *cleanup.Cleaner
 }
 
 // New makes an engine. It makes the private folders where they are missing and
@@ -166,6 +168,10 @@ func New(o Options) (*Engine, error) {
 	e.python = pyenv.New(pyenv.Options{Store: e.store, Getenv: e.getenv, Python: o.Python, Logger: o.Logger})
 	e.builder = &build.Builder{Store: e.store, Now: e.now, Getenv: e.getenv, Python: e.python}
 	e.guard = e.newGuard()
+	e.cleaner = &cleanup.Cleaner{
+		Store: e.store, Ledger: e.ledger, Driver: e.driver, Builder: e.builder, Copies: e.copies, Snapshots: e.Snapshots,
+		CheckProviders: e.plugins.CheckProviders, Now: e.now, Logger: e.log,
+	}
 	e.starter = e.newStarter()
 	return e, nil
 }
@@ -184,7 +190,7 @@ func (e *Engine) newStarter() *start.Starter {
 			Driver: e.driver, Ledger: e.ledger, Connect: e.connect, Observer: e.observer, Native: e.plugins.Native,
 			RuntimeBinary: e.paths.RuntimeBinary, Python: e.python.At, Bytecode: e.python.Notebook, Now: e.now,
 		},
-		PruneDaily: e.collector().PruneDaily,
+		PruneDaily: e.cleaner.PruneDaily,
 		LookupEnv:  e.opts.LookupEnv, Now: e.now, Logger: e.log,
 	}
 	s.Checkpointer = e.checkpointer(s.CodeServer.Find)

@@ -2,15 +2,10 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"os"
-	"path/filepath"
-	"slices"
 
-	"github.com/seer-engine/seer/engine/checkpoint"
+	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/machine"
-	"github.com/seer-engine/seer/engine/state"
 )
 
 // Info is what is known of a sandbox. Its Environment has the keys of the sandbox, so only
@@ -71,36 +66,21 @@ func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
 	return e.plugins.CheckProviders(ctx, names...)
 }
 
+// PruneOptions say what [Engine.Prune] removes.
+type PruneOptions = cachegc.Options
+
 // GC ends sandboxes that have no right to live any more and removes what
 // crashes left behind: of the providers in the ledger and of this computer, or of
 // the named providers only, whether the ledger knows them or not. What failed for
 // one sandbox or provider is in the report.
 func (e *Engine) GC(ctx context.Context, providers ...string) (machine.GCReport, error) {
-	if err := e.CheckProviders(ctx, providers...); err != nil {
-		return machine.GCReport{}, err
-	}
-	report, err := e.driver.GC(ctx, machine.GCOptions{Only: providers, Also: []string{localName}})
-	if err != nil {
-		return report, as(KindProvider, err)
-	}
-	removed, err := e.collector().SweepPartials(ctx)
-	report.Cleaned = append(report.Cleaned, asItems(removed)...)
-	if err := errors.Join(err, e.sweepRelays(), e.store.SweepNotes(), e.sweepSnapshots(ctx), checkpoint.Sweep(e.store)); err != nil {
-		return report, as(KindInternal, err)
-	}
-	if len(providers) > 0 && !slices.Contains(providers, localName) {
-		return report, nil
-	}
-	dir, err := e.store.Dir("local")
-	if err == nil {
-		// What a killed writer left, where no machine was ended since, and the short
-		// names of machines whose folders somebody has deleted.
-		err = errors.Join(state.Sweep(dir), state.SweepLinks(e.store.RuntimeDir()),
-			state.SweepLocks(filepath.Join(dir, "locks"), func(handle string) bool {
-				_, note := os.Lstat(filepath.Join(dir, handle+".json"))
-				_, folder := os.Lstat(filepath.Join(dir, handle))
-				return note == nil || folder == nil
-			}))
-	}
-	return report, as(KindInternal, err)
+	return e.cleaner.GC(ctx, providers...)
+}
+
+// Prune removes what starts have made on this computer and nobody has used for long:
+// layers of packages and repositories, unpacked images, saved systems, blinded copies of
+// models. What a sandbox, a snapshot or another of them needs stays. It tells what it has
+// removed, or would remove, also beside an error.
+func (e *Engine) Prune(ctx context.Context, o PruneOptions) ([]machine.GCItem, error) {
+	return e.cleaner.Prune(ctx, o)
 }

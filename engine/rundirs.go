@@ -40,11 +40,3 @@ func (e *Engine) ReplayDir() (string, error) {
 	dir, err := e.store.ReplayDir()
 	return dir, as(KindInternal, err)
 }
-
-// sweepRelays removes what the runs of ended sandboxes have left.
-func (e *Engine) sweepRelays() error {
-	return e.store.SweepRelays(func(id string) bool {
-		r, err := e.ledger.Get(id)
-		return err == nil && r.Live()
-	})
-}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/event"
@@ -24,16 +23,10 @@ type SaveOptions struct {
 	Progress Progress
 }
 
-// errNoSnapshots is where nobody can have saved anything.
-var errNoSnapshots = errors.New("there is no home folder to keep snapshots in; set XDG_DATA_HOME")
-
 // Snapshots is the store of this computer's snapshots.
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
-	data := e.paths.Data()
-	if data == "" {
-		return nil, &Error{Kind: KindConfig, Err: errNoSnapshots}
-	}
-	return &snapshot.Store{Dir: filepath.Join(data, "snapshots"), Now: e.now, Sign: e.guard.Sign}, nil
+	store, err := snapshot.StoreIn(e.paths.Data(), e.now, e.guard.Sign)
+	return store, as(KindConfig, err)
 }
 
 // Save keeps a running sandbox's working folder and home on this computer, as
@@ -72,18 +65,6 @@ func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.
 	}
 	report.Send(event.SnapshotSaved{Snapshot: o.Name})
 	return saved, nil
-}
-
-// sweepSnapshots removes what killed programs have left in the store.
-func (e *Engine) sweepSnapshots(ctx context.Context) error {
-	store, err := e.Snapshots()
-	if errors.Is(err, errNoSnapshots) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return store.Sweep(ctx)
 }
 
 // notSaved is why a sandbox could not be read, or that it has ended meanwhile.

@@ -5,8 +5,10 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/seer-engine/seer/engine/remedy"
@@ -20,6 +22,17 @@ type Store struct {
 
 	// Sign signs the statement of a snapshot that is saved; nil = it stays unsigned.
 	Sign func(ctx context.Context, statement []byte) (armored []byte, err error)
+}
+
+// ErrNoFolder is the error of [StoreIn] where nobody can have saved anything.
+var ErrNoFolder = errors.New("there is no home folder to keep snapshots in; set XDG_DATA_HOME")
+
+// StoreIn is the store in the user's folder of data; empty is [ErrNoFolder].
+func StoreIn(data string, now func() time.Time, sign func(context.Context, []byte) ([]byte, error)) (*Store, error) {
+	if data == "" {
+		return nil, ErrNoFolder
+	}
+	return &Store{Dir: filepath.Join(data, "snapshots"), Now: now, Sign: sign}, nil
 }
 
 // Kind says what a snapshot has.
