@@ -11,18 +11,12 @@ type Finding = doctor.Finding
 
 // Doctor looks at everything this computer needs for sandboxes and agents. It
 // changes nothing; [Engine.Fix] does.
-func (e *Engine) Doctor(ctx context.Context) []Finding { return e.doctor().Check(ctx) }
+func (e *Engine) Doctor(ctx context.Context) []Finding { return e.doctor.Check(ctx) }
 
 // Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and what
 // connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
 // what Doctor finds afterwards. What could not be installed has the reason as its Fix,
 // and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
 func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
-	return e.doctor().Fix(ctx, progress)
-}
-
-func (e *Engine) doctor() *doctor.Doctor {
-	return &doctor.Doctor{
-		Python: e.python, Paths: e.paths, Store: e.store, Getenv: e.getenv, Plugins: e.Plugins, PluginDirs: e.PluginDirs(), Now: e.now,
-	}
+	return e.doctor.Fix(ctx, progress)
 }

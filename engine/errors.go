@@ -35,11 +35,3 @@ func KindOf(err error) Kind { return errdefs.KindOf(err) }
 
 // as gives err a kind unless it already has a better one.
 func as(kind Kind, err error) error { return errdefs.Wrap(kind, err) }
-
-// folderError is for folders that the user's settings name and that cannot be had.
-func folderError(err error) error {
-	if KindOf(err) == KindNoSpace {
-		return err
-	}
-	return &Error{Kind: KindConfig, Err: err}
-}

@@ -2,7 +2,7 @@ package engine
 
 // SwitchOff switches defences of builds off, to show that attacks succeed then.
 func (e *Engine) SwitchOff() {
-	e.builder.Undefended = true
+	e.starter.Builder.Undefended = true
 }
 
 // Unguard switches off, for the controls of attacks, what asks for confirmations and

@@ -53,13 +53,6 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 // set for them, and tells which. Machines of this computer have a program that does it.
 func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) { return e.inventory.EndOverdue(ctx) }
 
-// Snapshot saves the file system of a running sandbox at its provider. The result is
-// what `image: {snapshot: …}` of an experiment starts from, at the same provider; it
-// outlives the sandbox. What processes have in memory is not part of it.
-func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (string, error) {
-	return e.inventory.SaveImage(ctx, ref, e.reporter(progress))
-}
-
 // CheckProviders finds that there are providers of these names. One that is not there is
 // [KindPlugin].
 func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {

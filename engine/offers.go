@@ -27,3 +27,9 @@ func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.O
 // OfferQueries are the questions for any of several GPUs; without one, for machines
 // without a GPU.
 func OfferQueries(q sdk.OfferQuery, gpus []string) []sdk.OfferQuery { return offers.Queries(q, gpus) }
+
+// Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
+// interface. Nothing is written; see package surface.
+func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
+	return e.plugins.Expose(ctx, mode, req)
+}

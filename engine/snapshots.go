@@ -2,26 +2,16 @@ package engine
 
 import (
 	"context"
-	"errors"
 
-	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/snapshot"
-	"github.com/seer-engine/seer/engine/snapshot/files"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // SaveOptions say how a sandbox is saved.
-type SaveOptions struct {
-	Name        string // unique; see [snapshot.CheckName]
-	Description string
-	// Live saves without a pause. Files that are written meanwhile may be saved in the middle.
-	Live bool
-	// Memory saves the processes, too: only of this computer's sandboxes in gVisor with a
-	// network of their own, without a GPU.
-	Memory   bool
-	Progress Progress
-}
+type SaveOptions = checkpoint.SaveOptions
+
+// ForkOptions say how a sandbox is forked.
+type ForkOptions = checkpoint.ForkOptions
 
 // Snapshots is the store of this computer's snapshots.
 func (e *Engine) Snapshots() (*snapshot.Store, error) {
@@ -35,65 +25,43 @@ func (e *Engine) Snapshots() (*snapshot.Store, error) {
 // unless it is [SaveOptions].Live. Nothing is to be seen of a save that failed. A name
 // that is taken is [KindConflict].
 func (e *Engine) Save(ctx context.Context, ref string, o SaveOptions) (snapshot.Snapshot, error) {
-	if err := snapshot.CheckName(o.Name); err != nil {
-		return snapshot.Snapshot{}, &Error{Kind: KindConfig, Err: err}
-	}
+	return e.saver.Save(ctx, ref, o)
+}
+
+// SignSnapshot vouches for a snapshot: it reads all of it, and signs it with the user's key
+// under the name that it has here.
+func (e *Engine) SignSnapshot(ctx context.Context, ref string) (snapshot.Snapshot, error) {
 	store, err := e.Snapshots()
 	if err != nil {
 		return snapshot.Snapshot{}, err
 	}
-	if _, err := store.Get(ctx, o.Name); err == nil { // before anything is read
-		return snapshot.Snapshot{}, saveError(&snapshot.ExistsError{Name: o.Name})
-	}
-	s, err := e.Open(ctx, ref)
-	if err != nil {
-		return snapshot.Snapshot{}, err
-	}
-	defer s.Close()
-	report := e.reporter(o.Progress)
-	report.Send(event.SnapshotSaving{Sandbox: s.id})
-	save := s.save
-	if o.Memory {
-		save = s.saveProcesses
-	}
-	saved, err := save(ctx, store, o, report)
-	if err != nil {
-		return saved, s.notSaved(ctx, err)
-	}
-	for _, t := range saved.Trees {
-		report.Send(event.SnapshotTree{Tree: t.Name, Files: t.Entries, Bytes: t.Bytes, New: t.New})
-	}
-	report.Send(event.SnapshotSaved{Snapshot: o.Name})
-	return saved, nil
+	signed, err := store.SignAs(ctx, ref)
+	return signed, as(KindInternal, err)
 }
 
-// notSaved is why a sandbox could not be read, or that it has ended meanwhile.
-func (s *Sandbox) notSaved(ctx context.Context, cause error) error {
-	// Its files may have been cut, or the way to it; what it has answered was no end.
-	cut := sdk.CodeOf(cause) == sdk.Invalid
-	if r, err := s.engine.ledger.Get(s.id); err == nil && ctx.Err() == nil {
-		cause = s.engine.observer.Explain(ctx, r, "while it was saved", cause, cut || client.Broken(cause))
-	}
-	if cut {
-		return &Error{Kind: KindProvider, Err: cause}
-	}
-	return saveError(cause)
+// Snapshot saves the file system of a running sandbox at its provider. The result is
+// what `image: {snapshot: …}` of an experiment starts from, at the same provider; it
+// outlives the sandbox. What processes have in memory is not part of it.
+func (e *Engine) Snapshot(ctx context.Context, ref string, progress Progress) (string, error) {
+	return e.inventory.SaveImage(ctx, ref, e.reporter(progress))
 }
 
-func saveError(err error) error {
-	var exists *snapshot.ExistsError
-	if errors.As(err, &exists) {
-		return &Error{Kind: KindConflict, Err: err}
+// Fork makes n new sandboxes that go on where a running one is, with its processes and
+// their memory, its files and its services: variables and loaded models are as they were.
+// Keys, ports, end, random numbers and names of calls are each copy's own, and calls that
+// ran end there as interrupted. The original stands still while it is saved, and goes on.
+//
+// It must be a sandbox of this computer in isolation gvisor, with a network of its own and
+// no GPU; [KindUnsupported] otherwise. If some copies fail, the others are returned with
+// the error.
+func (e *Engine) Fork(ctx context.Context, ref string, n int, o ForkOptions) ([]*Sandbox, error) {
+	if err := e.plugins.Usable(); err != nil {
+		return nil, err
 	}
-	return as(KindProvider, err)
-}
-
-func (s *Sandbox) save(ctx context.Context, store *snapshot.Store, o SaveOptions, report event.Reporter) (snapshot.Snapshot, error) {
-	r, state, err := s.session().State()
-	if err != nil {
-		return snapshot.Snapshot{}, err
+	made, err := e.saver.Fork(ctx, ref, n, o)
+	var sandboxes []*Sandbox
+	for _, m := range made {
+		sandboxes = append(sandboxes, e.sandbox(m))
 	}
-	meta := files.Meta(r, state, o.Name, o.Description)
-	meta.Seer = s.engine.opts.Version
-	return files.Save(ctx, store, s.runtime, meta, o.Live, report)
+	return sandboxes, err
 }

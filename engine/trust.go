@@ -4,31 +4,9 @@ import (
 	"context"
 
 	"github.com/seer-engine/seer/engine/experiment"
-	"github.com/seer-engine/seer/engine/image"
-	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/trust"
-	"github.com/seer-engine/seer/engine/trust/effects"
 )
-
-// newGuard makes what lets nothing happen that the user has not confirmed.
-func (e *Engine) newGuard() *effects.Guard {
-	return &effects.Guard{Ask: e.opts.Trust, Store: e.trusted, Finder: effects.Finder{
-		Getenv: e.getenv, Plugins: e.plugins, PipSettings: e.builder.Settings,
-		NeedsLogin: func(ctx context.Context, ref string) (string, error) {
-			return image.NeedsLogin(ctx, ref, image.Options{Open: e.opts.Registry, Insecure: local.PlainHTTP(ref)})
-		},
-	}}
-}
-
-// trusted is where the user's confirmations and the user's key are.
-func (e *Engine) trusted() (trust.Store, error) {
-	dir, err := e.store.Dir("trust")
-	if err != nil {
-		return trust.Store{}, err
-	}
-	return trust.Store{Dir: dir, Now: e.now}, nil
-}
 
 // Confirm returns nil if an experiment may have these effects: none of them is outside of
 // its folder and its confinement, the user has confirmed them before, or
@@ -66,15 +44,4 @@ func (e *Engine) TrustSigner(ctx context.Context, fingerprint string, trusted bo
 // of these.
 func (e *Engine) SignerOf(ctx context.Context, saved snapshot.Snapshot) string {
 	return e.guard.SignerOf(ctx, saved)
-}
-
-// SignSnapshot vouches for a snapshot: it reads all of it, and signs it with the user's key
-// under the name that it has here.
-func (e *Engine) SignSnapshot(ctx context.Context, ref string) (snapshot.Snapshot, error) {
-	store, err := e.Snapshots()
-	if err != nil {
-		return snapshot.Snapshot{}, err
-	}
-	signed, err := store.SignAs(ctx, ref)
-	return signed, as(KindInternal, err)
 }

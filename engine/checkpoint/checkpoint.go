@@ -1,5 +1,6 @@
-// Package checkpoint saves the processes of sandboxes of this computer with their memory,
-// and starts new sandboxes that go on where they were.
+// Package checkpoint saves running sandboxes as snapshots: their files, or on this computer
+// also their processes with their memory. It starts new sandboxes that go on where processes
+// were.
 package checkpoint
 
 import (
@@ -16,14 +17,16 @@ import (
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // Checkpointer saves and restores processes. All fields must be set.
 type Checkpointer struct {
-	Store  *state.Store // where saved processes are on their way
-	Memory func() (local.Memory, error)
-	Ledger provision.Ledger
-	Driver Driver
+	Store         *state.Store                 // where saved processes are on their way
+	Local         func() (sdk.Provider, error) // the provider of this computer
+	LocalReplaced func() bool                  // another one has taken its name
+	Ledger        provision.Ledger
+	Driver        Driver
 	// Connect makes the way to a machine that was started.
 	Connect func(machine.Record) (provision.Machine, error)
 	// Terminate ends a sandbox and everything in it.
@@ -75,14 +78,21 @@ func (c Checkpointer) CheckSavable(ctx context.Context, s session.Session) error
 
 // memory is the provider of this computer as far as it saves processes.
 func (c Checkpointer) memory(provider string) (local.Memory, error) {
-	if provider != local.Name {
-		return nil, NotSavable(provider)
+	if provider != local.Name || c.LocalReplaced() {
+		return nil, notSavable(provider)
 	}
-	return c.Memory()
+	p, err := c.Local()
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := p.(local.Memory); ok {
+		return m, nil
+	}
+	return nil, notSavable(provider)
 }
 
-// NotSavable is the error of a provider that cannot save processes.
-func NotSavable(provider string) error {
+// notSavable is the error of a provider that cannot save processes.
+func notSavable(provider string) error {
 	return unsupported("the provider %s cannot save processes; only this computer's can, in isolation gvisor", provider)
 }
 

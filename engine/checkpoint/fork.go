@@ -17,8 +17,8 @@ import (
 // maxForks of one call: each takes the memory of the original.
 const maxForks = 100
 
-// CheckForks refuses a number of copies that cannot be made at once.
-func CheckForks(n int) error {
+// checkForks refuses a number of copies that cannot be made at once.
+func checkForks(n int) error {
 	if n < 1 || n > maxForks {
 		return &errdefs.Error{Kind: errdefs.KindConfig, Err: fmt.Errorf("%d copies; between 1 and %d can be made at once", n, maxForks)}
 	}

@@ -43,7 +43,7 @@ type restorer struct {
 
 // restorer reads what is in dir and refuses what does not fit, before anything is started.
 func (c Checkpointer) restorer(ctx context.Context, dir string) (restorer, error) {
-	m, err := c.Memory()
+	m, err := c.memory(local.Name)
 	if err != nil {
 		return restorer{}, err
 	}

@@ -105,8 +105,8 @@ func (p parker) thaw(ctx context.Context) error {
 	return err
 }
 
-// CheckLive refuses to save processes that do not stand still.
-func CheckLive(live bool) error {
+// checkLive refuses to save processes that do not stand still.
+func checkLive(live bool) error {
 	if !live {
 		return nil
 	}

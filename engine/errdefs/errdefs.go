@@ -188,3 +188,11 @@ func Wrap(kind Kind, err error) error {
 	}
 	return &Error{Kind: kind, Err: err}
 }
+
+// OfFolder is for folders that the user's settings name and that cannot be had.
+func OfFolder(err error) error {
+	if KindOf(err) == KindNoSpace {
+		return err
+	}
+	return &Error{Kind: KindConfig, Err: err}
+}

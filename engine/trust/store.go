@@ -20,6 +20,15 @@ type Store struct {
 	Now func() time.Time
 }
 
+// OpenStore opens the store of a folder of state, and makes its folder there.
+func OpenStore(in *state.Store, now func() time.Time) (Store, error) {
+	dir, err := in.Dir("trust")
+	if err != nil {
+		return Store{}, err
+	}
+	return Store{Dir: dir, Now: now}, nil
+}
+
 // kind is a folder of the store.
 type kind string
 

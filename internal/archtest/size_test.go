@@ -33,9 +33,8 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-	"lines in engine":                                           {1219, "the management of sandboxes is still a part of it"},
-	"methods of engine.Engine":                                  {50, "as lines in engine"},
-	"methods of engine.Sandbox":                                 {41, "as lines in engine"},
+	"lines in engine":                                           {1060, "what runs and sandboxes need is still a part of it"},
+	"methods of engine.Engine":                                  {44, "as lines in engine"},
 	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
 	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},

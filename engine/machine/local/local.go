@@ -58,6 +58,19 @@ type Options struct {
 	Grace    time.Duration // between asking a machine to end and killing it; default 7 seconds
 }
 
+// Open makes the provider in a store, which gives it its folders.
+func Open(in *state.Store, o Options) (sdk.Provider, error) {
+	var err error
+	if o.Dir, err = in.Dir(Name); err != nil {
+		return nil, err
+	}
+	if o.ImagesDir, err = in.Cache("images"); err != nil {
+		return nil, err
+	}
+	o.RuntimeDir = in.RuntimeDir()
+	return New(o), nil
+}
+
 // New makes the provider. It touches nothing until it is asked to.
 func New(o Options) sdk.Provider {
 	if o.Logger == nil {

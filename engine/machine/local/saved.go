@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
+	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine/local/internal/rootfs"
 	"github.com/seer-engine/seer/sdk"
@@ -43,5 +44,10 @@ func FindSaved(dir, ref string) error {
 	return (&rootfs.Store{SavedDir: savedDir(dir)}).Find(ref)
 }
 
-// PlainHTTP reports whether an image's registry is on this computer and speaks plain HTTP.
-func PlainHTTP(ref string) bool { return rootfs.PlainHTTP(ref) }
+// NeedsLogin asks registries whether an image that machines of this computer start from needs
+// the user's login, and for which host; empty = none.
+func NeedsLogin(registry image.Opener) func(ctx context.Context, ref string) (host string, err error) {
+	return func(ctx context.Context, ref string) (string, error) {
+		return image.NeedsLogin(ctx, ref, image.Options{Open: registry, Insecure: rootfs.PlainHTTP(ref)})
+	}
+}
