@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/transfer/xet"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -59,7 +60,9 @@ type Part struct {
 	Fetch    int   // index in Source.Fetches
 	Length   int64 // bytes of the file
 
-	Offset int64 // Identity: where the piece begins in the address
+	// Identity: where the piece begins in the address. XetChunks: how many raw bytes of its
+	// chunks come before it.
+	Offset int64
 
 	Range      int // XetChunks: index in Fetch.Ranges
 	FirstChunk int // XetChunks: number of the first chunk of the piece
@@ -156,9 +159,25 @@ func checkPart(f File, fetch Fetch, p Part) error {
 			return refuse("%q has a plain part at an address with signed ranges", f.Path)
 		}
 	case XetChunks:
-		return refuse("%q is encoded as Xet chunks, which cannot be read yet", f.Path)
+		return checkChunks(f, fetch, p)
 	default:
 		return refuse("%q has a part of an unknown encoding", f.Path)
+	}
+	return nil
+}
+
+func checkChunks(f File, fetch Fetch, p Part) error {
+	if p.Range < 0 || p.Range >= len(fetch.Ranges) {
+		return refuse("%q has a part in a range that is not signed", f.Path)
+	}
+	chunks := p.EndChunk - p.FirstChunk
+	if p.FirstChunk < fetch.Ranges[p.Range].FirstChunk || chunks <= 0 || p.Length == 0 || (p.Offset+p.Length-1)/xet.MaxChunk >= int64(chunks) {
+		return refuse("%q has a part with more bytes than its chunks can have", f.Path)
+	}
+	for i, r := range fetch.Ranges {
+		if r.Start < 0 || r.End <= r.Start || i > 0 && r.Start < fetch.Ranges[i-1].End {
+			return refuse("%q is at an address whose signed ranges are not in order", f.Path)
+		}
 	}
 	return nil
 }

@@ -30,7 +30,11 @@ func (f *file) get(outer context.Context, j job, h *host) error {
 		return err
 	}
 	f.run.host(resp.Request.URL).hasContent()
-	b := &body{file: f, job: j, host: h, name: resp.Request.URL.Host, limit: limit, stall: stall, from: resp.Body}
+	from := &watched{r: resp.Body, host: h, stall: stall, patience: f.run.Stall}
+	if j.pieces != nil {
+		return f.readChunks(outer, ctx, j, resp, from)
+	}
+	b := &body{file: f, job: j, name: resp.Request.URL.Host, limit: limit, from: from}
 	return b.read(outer, ctx)
 }
 
@@ -44,17 +48,13 @@ func (f *file) ask(ctx context.Context, j job) (*http.Response, error) {
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	byteRange := ""
-	if j.ranged {
-		byteRange = fmt.Sprintf("bytes=%d-%d", j.offset, j.offset+j.size()-1)
-	}
 	if origin, err := url.Parse(j.fetch.URL); err == nil && sameHost(origin, req.URL) {
 		for k, v := range j.fetch.Headers {
 			req.Header.Set(k, v)
 		}
 	}
 	req.Header.Del("Range")
-	for k, v := range ownHeaders(byteRange) {
+	for k, v := range ownHeaders(j.byteRange()) {
 		req.Header[k] = v
 	}
 	resp, err := f.run.client.Do(req)
@@ -74,6 +74,24 @@ func (f *file) ask(ctx context.Context, j job) (*http.Response, error) {
 	resp.Body.Close()
 	f.remember(j, "")
 	return nil, fmt.Errorf("%w: %w", errMoved, statusError(resp, req.URL.Host))
+}
+
+// byteRange is the value of the header of that name, or nothing.
+func (j job) byteRange() string {
+	switch {
+	case j.pieces != nil:
+		text := "bytes="
+		for i, r := range j.fetch.Ranges {
+			if i > 0 {
+				text += ","
+			}
+			text += fmt.Sprintf("%d-%d", r.Start, r.End-1)
+		}
+		return text
+	case j.ranged:
+		return fmt.Sprintf("bytes=%d-%d", j.offset, j.offset+j.size()-1)
+	}
+	return ""
 }
 
 func (f *file) remember(j job, final string) {
@@ -99,7 +117,7 @@ func (f *file) check(resp *http.Response, j job) (limit int64, err error) {
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
-		if j.ranged {
+		if j.ranged || j.pieces != nil {
 			return 0, errNoRanges
 		}
 		if n := resp.ContentLength; j.alone && n >= 0 && n != f.Size {
@@ -107,6 +125,9 @@ func (f *file) check(resp *http.Response, j job) (limit int64, err error) {
 		}
 		return f.Size, nil
 	case http.StatusPartialContent:
+		if j.pieces != nil {
+			return 0, nil // the ranges are compared as they are read
+		}
 		return f.checkRange(resp, j)
 	case http.StatusRequestedRangeNotSatisfiable:
 		var n int64
@@ -154,11 +175,28 @@ func (f *file) otherSize(n int64) error {
 type body struct {
 	file  *file
 	job   job
-	host  *host
 	name  string // of the server
 	limit int64  // where in the file it ends
-	stall timer
 	from  io.Reader
+}
+
+// watched counts what a server sends. The stall timer runs while it reads, and not while
+// the disk takes its time.
+type watched struct {
+	r        io.Reader
+	host     *host
+	stall    timer
+	patience time.Duration
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	w.stall.Reset(w.patience)
+	n, err := w.r.Read(b)
+	w.stall.Stop()
+	if n > 0 {
+		w.host.received(int64(n))
+	}
+	return n, err
 }
 
 // read stores what arrives, under the context of the file: the one of the request ends
@@ -176,9 +214,7 @@ func (b *body) read(ctx, request context.Context) error {
 	begin := at
 	for at < b.limit {
 		n, failure := b.fill(buf[:min(int64(len(buf)), b.limit-at)])
-		b.stall.Stop() // the disk may take its time
 		if n > 0 {
-			b.host.received(int64(n))
 			if err := b.file.store(ctx, at, buf[:n]); err != nil {
 				return err
 			}
@@ -200,7 +236,6 @@ func (b *body) fill(buf []byte) (n int, err error) {
 	clock := b.file.run.clock
 	begin := clock.Now()
 	for n < len(buf) && err == nil && (n == 0 || clock.Now().Sub(begin) < longestFill) {
-		b.stall.Reset(b.file.run.Stall)
 		var m int
 		m, err = b.from.Read(buf[n:])
 		n += m
@@ -210,7 +245,6 @@ func (b *body) fill(buf []byte) (n int, err error) {
 
 // end sees that nothing follows. That also frees the connection for another request.
 func (b *body) end(ctx context.Context, buf []byte) error {
-	b.stall.Reset(b.file.run.Stall)
 	n, err := io.ReadFull(b.from, buf[:1])
 	switch {
 	case n > 0 && (b.job.alone || b.job.ranged):

@@ -304,24 +304,25 @@ func TestRedirects(t *testing.T) {
 
 // signed is a server whose addresses are good for some requests.
 func signed(t *testing.T, uses int64) (*origin, func(context.Context, File) (Source, error), *atomic.Int64) {
-	o := newOrigin(t, map[string][]byte{"f": content("f", 12*block)})
+	o := newOrigin(t, map[string][]byte{"f": content("f", 24*block)})
 	var signature, used atomic.Int64
 	signature.Store(1)
 	o.fault = func(w http.ResponseWriter, r *http.Request, _ int64) bool {
-		if used.Add(1) > uses*signature.Load() || r.URL.RawQuery != fmt.Sprint(signature.Load()) {
+		if r.URL.RawQuery != fmt.Sprint(signature.Load()) || used.Add(1) > uses {
 			w.WriteHeader(http.StatusForbidden)
 			return true
 		}
 		return false
 	}
 	return o, func(_ context.Context, f File) (Source, error) {
-		used.Store(uses * signature.Load())
-		return Whole(fmt.Sprintf("%s/f?%d", o.URL, signature.Add(1)), nil, f.Size), nil
+		next := signature.Add(1)
+		used.Store(0)
+		return Whole(fmt.Sprintf("%s/f?%d", o.URL, next), nil, f.Size), nil
 	}, &signature
 }
 
 func TestSignatureExpires(t *testing.T) {
-	o, renew, signature := signed(t, 3)
+	o, renew, signature := signed(t, firstConnections+1) // so some of the first requests have ended
 	f := o.file("f")
 	f.Source = Whole(o.URL+"/f?1", nil, f.Size)
 	dir, opt := t.TempDir(), Options{}

@@ -18,10 +18,12 @@ const (
 	largestSpan = 8                // blocks of a request
 )
 
-// job is one request: for bytes of the file that one part of the source has.
+// job is one request: for bytes of the file that one part of the source has, or, of Xet
+// chunks, for all that one fetch has.
 type job struct {
 	span
 	part       Part
+	pieces     []piece // XetChunks: all parts of the fetch
 	fetch      Fetch
 	generation int   // of the source
 	offset     int64 // where the first byte of the span is in the address
@@ -182,16 +184,21 @@ func (f *file) claim(s Source, generation int, h *host) (job, bool) {
 	_, part, start := s.partAt(gap.start)
 	j := job{part: part, fetch: s.Fetches[part.Fetch], generation: generation, whole: f.whole}
 	j.alone = len(s.Parts) == 1 && part.Offset == 0
-	if f.whole {
+	switch {
+	case part.Encoding == XetChunks:
+		j.pieces = s.pieces(part.Fetch)
+	case f.whole:
 		j.span, j.offset = span{0, f.Size}, part.Offset
-	} else {
+	default:
 		share := (f.Size - f.claimed.bytes()) / int64(2*h.connections())
 		most := min(max(share, f.run.block), largestSpan*f.run.block)
 		j.span = span{gap.start, min(gap.end, start+part.Length, gap.start+most)}
 		j.offset = part.Offset + j.start - start
 		j.ranged = !j.alone || j.size() < f.Size
 	}
-	f.claimed.add(j.span)
+	for _, s := range j.spans() {
+		f.claimed.add(s)
+	}
 	f.empty = true
 	f.flying++
 	return j, true
@@ -204,8 +211,10 @@ func (f *file) giveBack(j job, err error) {
 	if f.Size == 0 && err != nil {
 		f.empty = false
 	}
-	for _, gap := range f.written.missing(j.span) {
-		f.claimed.remove(gap)
+	for _, s := range j.spans() {
+		for _, gap := range f.written.missing(s) {
+			f.claimed.remove(gap)
+		}
 	}
 	f.flying--
 	f.changed.Broadcast()
@@ -215,7 +224,7 @@ func (f *file) giveBack(j job, err error) {
 func (f *file) restart(j job, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if j.whole || len(f.source.Parts) != 1 {
+	if j.whole || len(f.source.Parts) != 1 || j.pieces != nil {
 		return sdk.Errorf(sdk.Unsupported, "%s %v, and the file is made of parts; use another source", hostOf(j.fetch.URL), err)
 	}
 	f.whole = true

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"engine/plan":                 {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight", "engine/trust"},
 	"engine/pkginstall":           {"sdk", "engine/client", "engine/protocol"},
 	"engine/fetch":                {"sdk", "engine/state", "engine/transfer"},
-	"engine/transfer":             {"internal/httpretry", "internal/retry", "sdk", "engine/state"},
+	"engine/transfer":             {"engine/transfer/xet", "internal/httpretry", "internal/retry", "sdk", "engine/state"},
 	"engine/transfer/xet":         {},
 	"engine/image":                {"sdk", "engine/cachegc", "engine/state", "internal/httpretry"},
 	"engine/image/registry":       {"sdk", "engine/image", "engine/ociclient", "internal/httpretry"},
