@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -221,22 +221,7 @@ func reachedHostPort(t *testing.T, defended bool) error {
 // database listens at a port of this computer's loopback.
 func database(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("the user's database"))
-			conn.Close()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).Port
+	return testkit.Port(testkit.Serve(testkit.Loopback(t), testkit.Say("the user's database")))
 }
 
 // readIndexPassword installs a repository whose command keeps what pip was given.

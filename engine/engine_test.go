@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,82 +14,27 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
-	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testengine"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
-var (
-	artifacts testbuild.Artifacts
-	builtins  map[string]string
-)
+var installed testengine.Installation
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "seer-engine-test-")
-	if err == nil {
-		artifacts, err = testbuild.Build(dir)
-	}
-	if err == nil {
-		builtins, err = artifacts.Builtins()
-	}
-	code := 1
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testengine.Main(m, &installed) }
 
 // newEngine makes an engine with folders of its own. Sandboxes that a test leaves
 // behind fail it.
 func newEngine(t *testing.T, change ...func(*engine.Options)) *engine.Engine {
 	t.Helper()
-	run, err := os.MkdirTemp("", "seer") // short, for sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := engine.Options{
-		StateDir: filepath.Join(t.TempDir(), "state dir é"), CacheDir: sharedCache(), RuntimeDir: run,
-		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins}, BuiltinPlugins: builtins,
-	}
-	for _, c := range change {
-		c(&o)
-	}
-	e, err := engine.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		infos, _ := e.Sandboxes(context.Background(), true)
-		for _, i := range infos {
-			if i.State.Live() {
-				t.Errorf("the sandbox %s was left behind", i.ID)
-				_ = e.Terminate(context.Background(), i.ID)
-			}
-		}
-		e.Close()
-		os.RemoveAll(run)
-	})
-	return e
+	return installed.Engine(t, change...)
 }
-
-// sharedCache keeps compiled plugins for all tests of one process.
-func sharedCache() string { return filepath.Join(filepath.Dir(artifacts.Plugins), "cache") }
 
 // load writes files into a folder and loads its seer.yaml.
 func load(t *testing.T, files map[string]string) *experiment.Experiment {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "an experiment é")
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testkit.WriteFiles(t, dir, files)
 	exp, err := experiment.Load(t.Context(), filepath.Join(dir, "seer.yaml"), experiment.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +44,9 @@ func load(t *testing.T, files map[string]string) *experiment.Experiment {
 
 func TestArtifactsByARelativePath(t *testing.T) {
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {network: none}\n"})
-	t.Chdir(filepath.Dir(artifacts.Runtime))
+	t.Chdir(filepath.Dir(installed.Runtime))
 	e := newEngine(t, func(o *engine.Options) {
-		o.ArtifactsDir = filepath.Base(artifacts.Runtime)
+		o.ArtifactsDir = filepath.Base(installed.Runtime)
 	})
 	s, err := e.Up(t.Context(), exp, engine.UpOptions{})
 	if err != nil {

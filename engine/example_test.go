@@ -20,7 +20,7 @@ func Example() {
 	_ = os.WriteFile(file, []byte("@expose\ndef add(a: int, b: int) -> int:\n    return a + b\n"), 0o644)
 
 	ctx := context.Background()
-	e, err := engine.New(engine.Options{StateDir: dir, RuntimeDir: dir, ArtifactsDir: artifacts.Runtime})
+	e, err := engine.New(engine.Options{StateDir: dir, RuntimeDir: dir, ArtifactsDir: installed.Runtime})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func ExampleSandbox_Watch() {
 	dir, _ := os.MkdirTemp("", "seer-example-")
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	e, err := engine.New(engine.Options{StateDir: dir, RuntimeDir: dir, ArtifactsDir: artifacts.Runtime})
+	e, err := engine.New(engine.Options{StateDir: dir, RuntimeDir: dir, ArtifactsDir: installed.Runtime})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -18,19 +17,12 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
 // The name of [hidden]'s model, in a form that searching for it as it stands misses.
 const partOfName = "trained from Quagmire checkpoints"
-
-func gzipped(text string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text))
-	_ = w.Close()
-	return b.String()
-}
 
 func utf16(text string) string { return strings.Join(strings.Split(text, ""), "\x00") + "\x00" }
 
@@ -49,7 +41,7 @@ func TestAttacksHidden(t *testing.T) {
 			attack.Row{Name: "hidden-name-in-part", Isolation: isolation, Want: refused, Try: file(partOfName, "cat")},
 			attack.Row{Name: "hidden-name-in-utf-16", Isolation: isolation, Want: refused, Try: file(utf16(partOfName), `tr -d '\000'`)},
 			attack.Row{Name: "hidden-name-in-base64", Isolation: isolation, Want: refused, Try: file(base64.StdEncoding.EncodeToString([]byte(partOfName)), "base64 -d")},
-			attack.Row{Name: "hidden-name-in-archive", Isolation: isolation, Want: refused, Try: file(gzipped(gzipped(partOfName)), "gzip -dc | gzip -dc")},
+			attack.Row{Name: "hidden-name-in-archive", Isolation: isolation, Want: refused, Try: file(testkit.Gzip(testkit.Gzip(partOfName)), "gzip -dc | gzip -dc")},
 			attack.Row{Name: "hidden-name-in-notebook", Isolation: isolation, Want: refused, Try: file(`{"cells": [{"source": "from \u0071uagmire"}]}`, `python3 -c "import json; print(json.load(open('/data/notes.dat')))"`)},
 			attack.Row{Name: "hidden-name-in-history", Isolation: isolation, Want: refused, Try: func(t *testing.T, defended bool) error {
 				git := testsource.NewGit(t, "")
@@ -64,7 +56,7 @@ func TestAttacksHidden(t *testing.T) {
 			}},
 			attack.Row{Name: "hidden-name-from-standard-input", Isolation: isolation, Want: refused, Try: func(t *testing.T, defended bool) error {
 				return fromInside(t, defended, isolation, "", nil, func(s *engine.Sandbox, _ string) error {
-					return s.WriteFrom(t.Context(), "/workspace/in.gz", strings.NewReader(gzipped(partOfName)), 0o644)
+					return s.WriteFrom(t.Context(), "/workspace/in.gz", strings.NewReader(testkit.Gzip(partOfName)), 0o644)
 				}, "gzip -dc /workspace/in.gz")
 			}},
 			attack.Row{Name: "hidden-name-served-later", Isolation: isolation, Want: refused, Try: func(t *testing.T, defended bool) error {

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
@@ -128,7 +129,7 @@ func TestHiddenNameInWhatTheAgentIsGiven(t *testing.T) {
 		t.Run(c.mode+" "+c.where, func(t *testing.T) {
 			e := newEngine(t)
 			exp := hidden(t, "network: none, execution_mode: "+c.mode, c.workspace, map[string]string{
-				"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.gz": gzipped(name),
+				"lib.py": "def f():\n    '''Made for " + name + ".'''\n", "data.gz": testkit.Gzip(name),
 				"interface.py": "@expose\ndef f() -> int:\n    return 1\n", "probing/SKILL.md": skill, "top.yaml": c.top,
 			})
 			report, err := e.Check(t.Context(), exp, engine.CheckOptions{Offline: true})
@@ -154,14 +155,7 @@ func TestHiddenNameInWhatTheAgentIsGiven(t *testing.T) {
 
 // The prepared kernel of a notebook is looked at as well, and is as it was.
 func TestHiddenModelInNotebook(t *testing.T) {
-	python, err := filepath.Abs("../.tools/jupyter-2.21.1/bin/python")
-	if err == nil {
-		_, err = os.Stat(python)
-	}
-	if err != nil {
-		t.Fatalf("%v; run scripts/setup test", err)
-	}
-	b := newBench(t, map[string]string{"SEER_PYTHON": python})
+	b := newBench(t, map[string]string{"SEER_PYTHON": testbuild.Jupyter(t)})
 	told := hidden(t, "execution_mode: notebook", ", init: 'secret = [\"quag\" + \"mire-9b\"]; import os; os.environ[\"TARGET\"] = secret[0]'", nil)
 	var found *engine.HiddenError
 	if _, err := b.Up(t.Context(), told, engine.UpOptions{Attached: time.Minute}); !errors.As(err, &found) || !strings.Contains(err.Error(), "environment in the prepared Python") {

@@ -11,20 +11,14 @@ import (
 
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/internal/testsource"
 )
 
 // put writes a file below a folder, with all that leads to it.
 func put(t *testing.T, dir, name, text string) string {
 	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testkit.WriteFile(t, filepath.Join(dir, name), text)
 }
 
 // aged gives files a time that many days ago.

@@ -10,13 +10,14 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term/termtest"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // answering runs seer with somebody at the keyboard, who answers a question.
 func (p *program) answering(answer string, args ...string) (said string, code int) {
 	p.t.Helper()
 	keyboard, tty := termtest.Open(p.t, 80)
-	out := &heard{}
+	out := &testkit.Buffer{}
 	c := p.command(args...)
 	c.Stdin, c.Stderr = tty, out
 	if err := c.Start(); err != nil {

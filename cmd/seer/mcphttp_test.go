@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const mcpLongInterface = `
@@ -32,15 +33,6 @@ def count(n: int):
         time.sleep(0.1)
 `
 
-// withToken brings the token of seer mcp.
-type withToken string
-
-func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(w))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // TestMCPOverHTTP lets the official client keep a large result in the sandbox, hand it
 // on, and end a call that takes long.
 func TestMCPOverHTTP(t *testing.T) {
@@ -53,7 +45,7 @@ func TestMCPOverHTTP(t *testing.T) {
 
 	connect := func(token string) (*mcp.ClientSession, error) {
 		return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(),
-			&mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: withToken(token)}}, nil)
+			&mcp.StreamableClientTransport{Endpoint: address, HTTPClient: &http.Client{Transport: testkit.Bearer(token)}}, nil)
 	}
 	if s, err := connect("not the token at all"); err == nil {
 		s.Close()

@@ -1,39 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
-
-// heard is what a program has said until now.
-type heard struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (h *heard) Write(p []byte) (int, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.Write(p)
-}
-
-func (h *heard) String() string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.text.String()
-}
 
 // developing runs seer plugin dev until the test has seen what it waits for.
 func (p *program) developing(dir string, args []string, during func(until func(text string))) string {
 	p.t.Helper()
-	said := &heard{}
+	said := &testkit.Buffer{}
 	c := p.command(append([]string{"plugin", "dev", dir}, args...)...)
 	c.Stderr = said
 	if err := c.Start(); err != nil {

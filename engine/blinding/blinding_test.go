@@ -1,7 +1,6 @@
 package blinding_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,32 +31,8 @@ func safetensors(header map[string]any, tensors string) string {
 	return b.String()
 }
 
-func zipped(name, text string) string {
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	f, _ := w.Create(name)
-	_, _ = f.Write([]byte(text))
-	_ = w.Close()
-	return b.String()
-}
-
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 func TestMake(t *testing.T) {
-	src := folder(t, map[string]string{
+	src := testkit.WriteFiles(t, t.TempDir(), map[string]string{
 		"config.json":             `{"_name_or_path": "acme/great-model-7b", "model_type": "llama", "n": 1e-05, "big": 12345678901234567890, "note": "from GREAT_MODEL_7B", "rope_scaling": {"rope_type": "llama3", "x": 8.0}, "id2label": {"0": "yes", "1": "acme"}}`,
 		"tokenizer.json":          `{"version": "1.0", "model": {"vocab": {"a": 0}}}`,
 		"vocab.txt":               "a\nb\n",
@@ -113,7 +89,7 @@ func TestMake(t *testing.T) {
 
 // Python's words for numbers that are none stay as Python reads them.
 func TestWordsOfPython(t *testing.T) {
-	src := folder(t, map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "mode": "NaN"}`})
+	src := testkit.WriteFiles(t, t.TempDir(), map[string]string{"config.json": `{"_name_or_path": "acme/great-model-7b", "time_step_limit": [0.0, Infinity, -Infinity, NaN], "mode": "NaN"}`})
 	dst := filepath.Join(t.TempDir(), "m")
 	if _, err := blinding.Make(context.Background(), src, dst, names()); err != nil {
 		t.Fatal(err)
@@ -129,7 +105,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 		"great-model-7b.gguf":          "x",
 		"acme.bin":                     "x",
 		"model.gguf":                   "GGUF\x03\x00\x00\x00general.name\x08\x00\x00\x00acme great",
-		"pytorch_model.bin":            zipped("great_model_7b/data.pkl", "x"),
+		"pytorch_model.bin":            testkit.Zip("great_model_7b/data.pkl", "x"),
 		"tf_model.h5":                  "x" + base64.StdEncoding.EncodeToString([]byte("by acme, the best")),
 		"modeling.py":                  "# Copyright acme",
 		"vocab.txt":                    "a\ngreat-model-7b\nb",
@@ -145,7 +121,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 		"odd.safetensors":              "\xff\xff\xff\xff\xff\xff\xff\xff",
 	} {
 		dst := filepath.Join(t.TempDir(), "m")
-		_, err := blinding.Make(context.Background(), folder(t, map[string]string{file: text, "ok.json": "{}"}), dst, names())
+		_, err := blinding.Make(context.Background(), testkit.WriteFiles(t, t.TempDir(), map[string]string{file: text, "ok.json": "{}"}), dst, names())
 		if code := sdk.CodeOf(err); code != sdk.Unsupported && code != sdk.Invalid || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -157,7 +133,7 @@ func TestWhatCannotBeHidden(t *testing.T) {
 
 func TestNothingToLoad(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := blinding.Make(context.Background(), folder(t, map[string]string{"README.md": "x"}), dst, names()); sdk.CodeOf(err) != sdk.Invalid {
+	if _, err := blinding.Make(context.Background(), testkit.WriteFiles(t, t.TempDir(), map[string]string{"README.md": "x"}), dst, names()); sdk.CodeOf(err) != sdk.Invalid {
 		t.Errorf("got %v", err)
 	}
 }
@@ -166,7 +142,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	dst := filepath.Join(t.TempDir(), "m")
-	if _, err := blinding.Make(ctx, folder(t, map[string]string{"a.bin": "x"}), dst, names()); err == nil {
+	if _, err := blinding.Make(ctx, testkit.WriteFiles(t, t.TempDir(), map[string]string{"a.bin": "x"}), dst, names()); err == nil {
 		t.Error("it went on")
 	}
 	if _, err := os.Stat(dst); !os.IsNotExist(err) {

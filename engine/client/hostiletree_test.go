@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,23 +13,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // hostile serves what a sandbox could send that has taken its runtime over.
 func hostile(t *testing.T, serve http.HandlerFunc) *client.Client {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "s") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: serve}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { server.Close() })
+	listener := testkit.UnixSocket(t)
+	testkit.ServeHTTP(t, listener, serve)
 	c, err := client.New("unix:"+listener.Addr().String(), "token")
 	if err != nil {
 		t.Fatal(err)

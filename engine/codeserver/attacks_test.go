@@ -13,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // program stands for code-server: it sets the cookie of a person who has logged in.
@@ -79,13 +80,7 @@ func serve(t *testing.T, defended bool, part, other string) string {
 		text = strings.Replace(text, part, other, 1)
 	}
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return testkit.WriteFile(t, filepath.Join(dir, name), text) }
 	cmd := exec.CommandContext(t.Context(), "node", "--require", write("basepath.cjs", string(spec.fill(text, number))),
 		write("program.js", strings.Replace(program, "PORT", port, 1)))
 	cmd.Stderr = os.Stderr

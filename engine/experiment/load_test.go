@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func load(t *testing.T, path string, set ...string) *experiment.Experiment {
@@ -144,13 +144,7 @@ func TestNullAndEmptyMeanNothingAskedFor(t *testing.T) {
 
 func TestFileProblems(t *testing.T) {
 	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return testkit.WriteFile(t, filepath.Join(dir, name), text) }
 	for _, test := range []struct{ path, want string }{
 		{filepath.Join(dir, "none.yaml"), "there is no such file"},
 		{dir, "this is a folder"},

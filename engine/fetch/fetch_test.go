@@ -22,6 +22,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -367,16 +368,7 @@ func TestHostileFetcher(t *testing.T) {
 // local offers contents in a folder.
 func local(t *testing.T) (*fake, string) {
 	t.Helper()
-	dir := t.TempDir()
-	for path, data := range contents {
-		full := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := testkit.WriteFiles(t, t.TempDir(), contents)
 	f := model("")
 	f.locate = func(path string) (sdk.Location, error) {
 		return sdk.Location{URL: (&url.URL{Scheme: "file", Path: dir + "/" + path}).String()}, nil

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -20,26 +21,8 @@ import (
 func TestSockets(t *testing.T) { each(t, socketsIn) }
 
 func socketsIn(t *testing.T, kind string) {
-	work, err := os.MkdirTemp("/tmp", "seer-t") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(work) })
-	l, err := net.Listen("unix", filepath.Join(work, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("from outside"))
-			_ = c.Close()
-		}
-	}()
+	work := testkit.ShortDir(t)
+	testkit.Serve(testkit.Listen(t, "unix", filepath.Join(work, "out")), testkit.Say("from outside"))
 	const program = `
 import socket, sys
 try:

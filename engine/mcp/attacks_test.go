@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // hiddenText has an order to the terminal and characters that a reader does not see.
@@ -46,7 +47,7 @@ func TestAttacksOnClients(t *testing.T) {
 			return text(call(t, s, "f", nil))
 		})},
 		{Name: "function-hides-text-in-result", Want: `\x1b]52`, Try: shownTo(func(t *testing.T, r *runtime, s *sdkmcp.ClientSession) string {
-			r.returns(asJSON(t, hiddenText))
+			r.returns(testkit.JSON(t, hiddenText))
 			got := call(t, s, "f", nil)
 			if value := got.StructuredContent.(map[string]any)["result"]; value != hiddenText {
 				t.Errorf("the value is %q", value)
@@ -54,7 +55,7 @@ func TestAttacksOnClients(t *testing.T) {
 			return text(got)
 		})},
 		{Name: "function-hides-text-in-json", Want: `\u202e`, Try: shownTo(func(t *testing.T, r *runtime, s *sdkmcp.ClientSession) string {
-			r.returns(`{"key":` + asJSON(t, hiddenText) + `}`)
+			r.returns(`{"key":` + testkit.JSON(t, hiddenText) + `}`)
 			shown := text(call(t, s, "f", nil))
 			var value map[string]string
 			if err := json.Unmarshal([]byte(shown), &value); err != nil || value["key"] != hiddenText {
@@ -70,7 +71,7 @@ func shownTo(show func(*testing.T, *runtime, *sdkmcp.ClientSession) string) func
 	return func(t *testing.T, defended bool) error {
 		f := function("f", "")
 		f.Doc, f.Title = hiddenText, strings.ReplaceAll(hiddenText, "\n", " ")
-		f.InputSchema = json.RawMessage(`{"type":"object","properties":{"x":{"description":` + asJSON(t, hiddenText) + `,"default":` + asJSON(t, hiddenText) + `}}}`)
+		f.InputSchema = json.RawMessage(`{"type":"object","properties":{"x":{"description":` + testkit.JSON(t, hiddenText) + `,"default":` + testkit.JSON(t, hiddenText) + `}}}`)
 		r := newRuntime(t, f)
 		r.face.Doc = hiddenText
 		o := mcp.Options{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -19,7 +20,7 @@ func field(t *testing.T, r *sdkmcp.CallToolResult, name string) any {
 	t.Helper()
 	object, ok := r.StructuredContent.(map[string]any)
 	if !ok {
-		t.Fatalf("no structured content in %s", asJSON(t, r))
+		t.Fatalf("no structured content in %s", testkit.JSON(t, r))
 	}
 	return object[name]
 }
@@ -33,7 +34,7 @@ func askUntil(t *testing.T, s *sdkmcp.ClientSession, id any, what string, is fun
 			return got
 		}
 		if time.Now().After(end) {
-			t.Fatalf("never came: %s; the last answer is %s", what, asJSON(t, got))
+			t.Fatalf("never came: %s; the last answer is %s", what, testkit.JSON(t, got))
 		}
 	}
 }
@@ -55,17 +56,17 @@ func TestALongCallIsHandedOver(t *testing.T) {
 	got := call(t, s, "train", nil)
 	id, _ := field(t, got, "call").(string)
 	if got.IsError || id == "" || field(t, got, "state") != "running" {
-		t.Fatalf("got %s", asJSON(t, got))
+		t.Fatalf("got %s", testkit.JSON(t, got))
 	}
 	got = askUntil(t, s, id, "what it prints", func(got *sdkmcp.CallToolResult) bool { return field(t, got, "progress") != nil })
-	if p := asJSON(t, field(t, got, "progress")); p != `{"message":"epoch 1 00:03\u003c00:07,  1.0it/s","n":3,"total":10}` {
+	if p := testkit.JSON(t, field(t, got, "progress")); p != `{"message":"epoch 1 00:03\u003c00:07,  1.0it/s","n":3,"total":10}` {
 		t.Errorf("progress %s", p)
 	}
 	if tail := field(t, got, "output_tail"); !strings.HasPrefix(tail.(string), "loading\n") {
 		t.Errorf("tail %q", tail)
 	}
 	if again := call(t, s, "call-result", map[string]any{"call": id}); field(t, again, "call") != id {
-		t.Errorf("asked again: %s", asJSON(t, again))
+		t.Errorf("asked again: %s", testkit.JSON(t, again))
 	}
 	resource, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://calls/" + id})
 	if err != nil || !strings.Contains(resource.Contents[0].Text, `"state":"running"`) {
@@ -75,7 +76,7 @@ func TestALongCallIsHandedOver(t *testing.T) {
 	askUntil(t, s, id, "the end", isDone(t))
 	for range 2 { // as often as it is asked for
 		if done := call(t, s, "call-result", map[string]any{"call": id}); done.IsError || field(t, done, "result") != 7.0 {
-			t.Errorf("result %s", asJSON(t, done))
+			t.Errorf("result %s", testkit.JSON(t, done))
 		}
 	}
 }
@@ -110,7 +111,7 @@ func TestACallOfAServerThatIsGoneIsFound(t *testing.T) {
 	askUntil(t, second, id, "what it has printed", begun)
 	close(finish)
 	if got := askUntil(t, second, id, "the end", isDone(t)); field(t, got, "result") != 7.0 {
-		t.Errorf("result %s", asJSON(t, got))
+		t.Errorf("result %s", testkit.JSON(t, got))
 	}
 }
 
@@ -130,12 +131,12 @@ func TestCallsCanBeEnded(t *testing.T) {
 		askUntil(t, s, id, "the end", isDone(t))
 		got = call(t, s, "call-cancel", map[string]any{"call": id})
 	}
-	if field(t, got, "state") != "cancelled" || asJSON(t, field(t, got, "result")) != "[1,2]" {
-		t.Errorf("ended: %s", asJSON(t, got))
+	if field(t, got, "state") != "cancelled" || testkit.JSON(t, field(t, got, "result")) != "[1,2]" {
+		t.Errorf("ended: %s", testkit.JSON(t, got))
 	}
 	for _, arguments := range []any{map[string]any{"call": "c-none-1"}, map[string]any{"call": 3}, map[string]any{"call": id, "x": 1}, nil} {
 		if got := call(t, s, "call-result", arguments); !got.IsError {
-			t.Errorf("%v gave %s", arguments, asJSON(t, got))
+			t.Errorf("%v gave %s", arguments, testkit.JSON(t, got))
 		}
 	}
 }
@@ -180,7 +181,7 @@ func (h *heard) until(t *testing.T, what string, is func() bool) {
 		select {
 		case <-h.news:
 		case <-end:
-			t.Fatalf("never heard %s; progress %s, logs %q", what, asJSON(t, h.progress), h.logs)
+			t.Fatalf("never heard %s; progress %s, logs %q", what, testkit.JSON(t, h.progress), h.logs)
 		}
 	}
 }
@@ -242,7 +243,7 @@ func progressReaches(t *testing.T, version string) {
 	last := 0.0
 	for _, p := range h.progress {
 		if p.ProgressToken != "p1" || p.Progress <= last || p.Total != 0 && p.Total < p.Progress {
-			t.Errorf("progress has to grow: %s", asJSON(t, h.progress))
+			t.Errorf("progress has to grow: %s", testkit.JSON(t, h.progress))
 		}
 		last = p.Progress
 	}
@@ -268,8 +269,8 @@ func TestAStreamIsAList(t *testing.T) {
 		c.fails(protocol.CallError{Code: protocol.CallRaised, Type: "ValueError", Message: "no more"})
 	})
 	got = call(t, s, "numbers", nil)
-	if all := asJSON(t, got.Content); !got.IsError || !strings.Contains(all, "ValueError: no more") || !strings.Contains(all, "[1]") {
-		t.Errorf("a stream that breaks gave %s", asJSON(t, got))
+	if all := testkit.JSON(t, got.Content); !got.IsError || !strings.Contains(all, "ValueError: no more") || !strings.Contains(all, "[1]") {
+		t.Errorf("a stream that breaks gave %s", testkit.JSON(t, got))
 	}
 }
 
@@ -283,7 +284,7 @@ func TestCallsAskForWhatMCPNeeds(t *testing.T) {
 	call(t, connect(t, r.fixed()), "f", nil)
 	o := <-options
 	if o.HandleAbove == nil || *o.HandleAbove != mcp.DefaultHandleAbove || !o.Output || !strings.HasPrefix(o.Client, "mcp-") || o.Detach {
-		t.Errorf("options %s", asJSON(t, o))
+		t.Errorf("options %s", testkit.JSON(t, o))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,7 +32,7 @@ func TestALargeResultIsAHandle(t *testing.T) {
 	s := connect(t, r.fixed())
 	got := call(t, s, "embed", nil)
 	if got.IsError || len(got.Content) != 2 {
-		t.Fatalf("got %s", asJSON(t, got))
+		t.Fatalf("got %s", testkit.JSON(t, got))
 	}
 	said := got.Content[0].(*sdkmcp.TextContent).Text
 	for _, want := range []string{"float32 array [1000, 1000]", "3.8 MiB", "min -Infinity max 1.5", "[[0. 1.]]", `{"handle": "h-1"}`, "handle-read"} {
@@ -40,29 +41,29 @@ func TestALargeResultIsAHandle(t *testing.T) {
 		}
 	}
 	if link := got.Content[1].(*sdkmcp.ResourceLink); link.URI != "seer://handles/h-1" || *link.Size != 4000000 {
-		t.Errorf("link %s", asJSON(t, link))
+		t.Errorf("link %s", testkit.JSON(t, link))
 	}
 	if h, _ := field(t, got, "handle").(map[string]any); h["id"] != "h-1" || h["dtype"] != "float32" {
-		t.Errorf("structured %s", asJSON(t, got.StructuredContent))
+		t.Errorf("structured %s", testkit.JSON(t, got.StructuredContent))
 	}
 	list, err := s.ListResources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uris := asJSON(t, list.Resources); !strings.Contains(uris, `"seer://handles/h-1"`) || !strings.Contains(uris, `"seer://docs"`) || strings.Contains(uris, "seer://logs") {
+	if uris := testkit.JSON(t, list.Resources); !strings.Contains(uris, `"seer://handles/h-1"`) || !strings.Contains(uris, `"seer://docs"`) || strings.Contains(uris, "seer://logs") {
 		t.Errorf("resources %s", uris)
 	}
 	for uri, want := range map[string]string{"seer://handles/h-1": `"dtype":"float32"`, "seer://handles/h-1/0:2": "[1,2]", "seer://docs": "def embed()"} {
 		read, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: uri})
 		if err != nil || !strings.Contains(read.Contents[0].Text, want) {
-			t.Errorf("%s gave %s, %v", uri, asJSON(t, read), err)
+			t.Errorf("%s gave %s, %v", uri, testkit.JSON(t, read), err)
 		}
 	}
 	complete, err := s.Complete(t.Context(), &sdkmcp.CompleteParams{
 		Ref: &sdkmcp.CompleteReference{Type: "ref/resource", URI: "seer://handles/{id}"}, Argument: sdkmcp.CompleteParamsArgument{Name: "id", Value: "h-"},
 	})
-	if err != nil || asJSON(t, complete.Completion.Values) != `["h-1"]` {
-		t.Errorf("completion %s, %v", asJSON(t, complete), err)
+	if err != nil || testkit.JSON(t, complete.Completion.Values) != `["h-1"]` {
+		t.Errorf("completion %s, %v", testkit.JSON(t, complete), err)
 	}
 	if _, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://handles/h-9/0"}); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a handle that is gone gave %v", err)
@@ -86,16 +87,16 @@ func TestHandlesAreLookedInto(t *testing.T) {
 		{`{"handle":"h-1","index":"-1","topk":5,"keep":true}`, `$handle.make {'args':['h-1',['index',-1],['topk',5]],'kwargs':{}}`},
 	} {
 		if got := call(t, s, "handle-read", rawJSON(tt.given)); text(got) != tt.want {
-			t.Errorf("%s became %s", tt.given, asJSON(t, got))
+			t.Errorf("%s became %s", tt.given, testkit.JSON(t, got))
 		}
 	}
-	if got := call(t, s, "handle-read", rawJSON(`{"handle":"h-1"}`)); got.IsError || !strings.Contains(asJSON(t, got), "float32") {
-		t.Errorf("info %s", asJSON(t, got))
+	if got := call(t, s, "handle-read", rawJSON(`{"handle":"h-1"}`)); got.IsError || !strings.Contains(testkit.JSON(t, got), "float32") {
+		t.Errorf("info %s", testkit.JSON(t, got))
 	}
 	for _, given := range []string{`{}`, `{"handle":"x"}`, `{"handle":"h-1","index":"[1"}`, `{"handle":"h-1","axis":1}`, `{"handle":"h-1","nope":1}`} {
 		got := call(t, s, "handle-read", rawJSON(given))
 		if meta, _ := got.Meta[mcp.MetaError].(map[string]any); !got.IsError || meta["code"] != "bad_arguments" {
-			t.Errorf("%s gave %s", given, asJSON(t, got))
+			t.Errorf("%s gave %s", given, testkit.JSON(t, got))
 		}
 	}
 }
@@ -144,8 +145,8 @@ func TestParametersThatMayBeLargeAdmitHandles(t *testing.T) {
 	}
 	props := tools[0].InputSchema.(map[string]any)["properties"].(map[string]any)
 	for name, admits := range map[string]bool{"n": false, "s": false, "any": false, "dict": false, "xs": true, "raw": true, "p": true} {
-		if got := strings.Contains(asJSON(t, props[name]), "stayed in the sandbox"); got != admits {
-			t.Errorf("%s: %s", name, asJSON(t, props[name]))
+		if got := strings.Contains(testkit.JSON(t, props[name]), "stayed in the sandbox"); got != admits {
+			t.Errorf("%s: %s", name, testkit.JSON(t, props[name]))
 		}
 	}
 	if d := props["xs"].(map[string]any)["description"]; d != "d" {
@@ -167,15 +168,15 @@ func TestImagesAreImages(t *testing.T) {
 	r.answers(func(c *served) { c.body(picture) })
 	s := connect(t, r.fixed())
 	got := call(t, s, "plot", nil)
-	if len(got.Content) != 2 || asJSON(t, got.StructuredContent) != `{"n":1,"plot":"[image 1: png, 3 x 2]"}` {
-		t.Fatalf("got %s", asJSON(t, got))
+	if len(got.Content) != 2 || testkit.JSON(t, got.StructuredContent) != `{"n":1,"plot":"[image 1: png, 3 x 2]"}` {
+		t.Fatalf("got %s", testkit.JSON(t, got))
 	}
 	if image := got.Content[1].(*sdkmcp.ImageContent); image.MIMEType != "image/png" || !bytes.Equal(image.Data, png) {
-		t.Errorf("image %s", asJSON(t, image))
+		t.Errorf("image %s", testkit.JSON(t, image))
 	}
 	// A client that shows nothing but structured content has none.
 	if got := call(t, connectAs(t, r.fixed(), "codex-mcp-client", mcp.Options{}, nil), "plot", nil); len(got.Content) != 2 || got.StructuredContent != nil {
-		t.Errorf("got %s", asJSON(t, got))
+		t.Errorf("got %s", testkit.JSON(t, got))
 	}
 	// One that stayed in the sandbox is shown all the same.
 	r.answers(func(c *served) {
@@ -187,7 +188,7 @@ func TestImagesAreImages(t *testing.T) {
 	})
 	got = call(t, s, "plot", nil)
 	if len(got.Content) != 3 || !bytes.Equal(got.Content[2].(*sdkmcp.ImageContent).Data, png) {
-		t.Errorf("got %s", asJSON(t, got))
+		t.Errorf("got %s", testkit.JSON(t, got))
 	}
 }
 
@@ -198,8 +199,8 @@ func TestArraysArePlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.answers(func(c *served) { c.body(v) })
-	if got := call(t, connect(t, r.fixed()), "f", nil); text(got) != "[[1,2],[3,-1]]" || asJSON(t, got.StructuredContent) != `{"result":[[1,2],[3,-1]]}` {
-		t.Errorf("got %s", asJSON(t, got))
+	if got := call(t, connect(t, r.fixed()), "f", nil); text(got) != "[[1,2],[3,-1]]" || testkit.JSON(t, got.StructuredContent) != `{"result":[[1,2],[3,-1]]}` {
+		t.Errorf("got %s", testkit.JSON(t, got))
 	}
 }
 
@@ -209,6 +210,6 @@ func TestLogsAreThereForWhoMaySeeThem(t *testing.T) {
 	s := connect(t, r.fixed())
 	read, err := s.ReadResource(t.Context(), &sdkmcp.ReadResourceParams{URI: "seer://logs"})
 	if err != nil || read.Contents[0].Text != r.logs {
-		t.Errorf("logs %s, %v", asJSON(t, read), err)
+		t.Errorf("logs %s, %v", testkit.JSON(t, read), err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const httpToken = "0123456789abcdef"
@@ -34,21 +35,12 @@ func serveHTTP(t *testing.T, r *runtime, guard mcp.Guard) *httptest.Server {
 	return server
 }
 
-// bearer brings the token.
-type bearer struct{ token string }
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 func TestStreamableHTTP(t *testing.T) {
 	r := newRuntime(t, function("f", ""))
 	server := serveHTTP(t, r, mcp.Guard{})
 	h, options := listen()
 	s, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, options).Connect(t.Context(),
-		&sdkmcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: bearer{httpToken}}}, nil)
+		&sdkmcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: testkit.Bearer(httpToken)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +56,7 @@ func TestStreamableHTTP(t *testing.T) {
 	params.SetProgressToken("p")
 	got, err := s.CallTool(t.Context(), params)
 	if err != nil || field(t, got, "result") != 5.0 {
-		t.Fatalf("got %s, %v", asJSON(t, got), err)
+		t.Fatalf("got %s, %v", testkit.JSON(t, got), err)
 	}
 	// Cancelling reaches the sandbox here, too.
 	started := make(chan *served, 1)

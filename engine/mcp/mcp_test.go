@@ -1,13 +1,11 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/mcp"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -86,15 +85,6 @@ func text(r *sdkmcp.CallToolResult) string {
 	return r.Content[0].(*sdkmcp.TextContent).Text
 }
 
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func function(name, output string, params ...sdk.Param) sdk.Function {
 	f := sdk.Function{Name: name, Doc: "Does " + name + ".", Params: params, InputSchema: json.RawMessage(`{"type":"object"}`)}
 	if output != "" {
@@ -119,15 +109,15 @@ func TestToolsAreTheFunctions(t *testing.T) {
 		byName[tool.Name] = tool
 	}
 	if len(byName) != 6 || byName["add"].Description != "Does add." {
-		t.Fatalf("tools: %s", asJSON(t, list.Tools))
+		t.Fatalf("tools: %s", testkit.JSON(t, list.Tools))
 	}
-	if got := asJSON(t, byName["add"].InputSchema); got != `{"properties":{"a":{"type":"integer"}},"required":["a"],"type":"object"}` {
+	if got := testkit.JSON(t, byName["add"].InputSchema); got != `{"properties":{"a":{"type":"integer"}},"required":["a"],"type":"object"}` {
 		t.Errorf("input schema %s", got)
 	}
-	if got := asJSON(t, byName["add"].OutputSchema); got != answerOf(`{"properties":{"result":{"type":"integer"}},"required":["result"],"type":"object"}`) {
+	if got := testkit.JSON(t, byName["add"].OutputSchema); got != answerOf(`{"properties":{"result":{"type":"integer"}},"required":["result"],"type":"object"}`) {
 		t.Errorf("wrapped output schema %s", got)
 	}
-	if got := asJSON(t, byName["info"].OutputSchema); got != answerOf(`{"type":"object"}`) {
+	if got := testkit.JSON(t, byName["info"].OutputSchema); got != answerOf(`{"type":"object"}`) {
 		t.Errorf("object output schema %s", got)
 	}
 	if byName["any"].OutputSchema != nil {
@@ -171,7 +161,7 @@ func TestStructuredContentIsAlwaysAnObject(t *testing.T) {
 				}
 				return
 			}
-			if s := asJSON(t, got.StructuredContent); s != tt.structured {
+			if s := testkit.JSON(t, got.StructuredContent); s != tt.structured {
 				t.Errorf("structured %s, want %s", s, tt.structured)
 			}
 			if text(got) != tt.text {
@@ -188,7 +178,7 @@ func TestAValueThatBreaksItsAnnotationIsSaid(t *testing.T) {
 	r.returns(`null`)
 	got := call(t, connect(t, mcp.Fixed(r.connection())), "f", nil)
 	if !got.IsError || got.StructuredContent != nil || !strings.Contains(text(got), "not the Info its annotation promises") {
-		t.Errorf("got %s", asJSON(t, got))
+		t.Errorf("got %s", testkit.JSON(t, got))
 	}
 }
 
@@ -200,7 +190,7 @@ func TestFailuresAreToolErrors(t *testing.T) {
 	})
 	got := call(t, s, "f", nil)
 	if want := "ValueError: no layer 9\n\nTraceback:\n  line 3"; !got.IsError || text(got) != want || got.StructuredContent != nil {
-		t.Errorf("got %s", asJSON(t, got))
+		t.Errorf("got %s", testkit.JSON(t, got))
 	}
 	if meta, ok := got.Meta[mcp.MetaError].(map[string]any); !ok || meta["code"] != "raised" || meta["type"] != "ValueError" {
 		t.Errorf("meta %v", got.Meta)
@@ -209,7 +199,7 @@ func TestFailuresAreToolErrors(t *testing.T) {
 		fresh := connect(t, r.fixed())
 		r.refuses(code)
 		if got := call(t, fresh, "f", nil); !got.IsError || !strings.Contains(text(got), want) {
-			t.Errorf("%s gave %s", code, asJSON(t, got))
+			t.Errorf("%s gave %s", code, testkit.JSON(t, got))
 		}
 	}
 }
@@ -379,7 +369,7 @@ func TestKeysStayInTheFunctionsOrder(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			served := make(chan error, 1)
 			go func() { served <- mcp.Serve(ctx, mcp.Fixed(r.connection()), there, mcp.Options{}) }()
-			var said lockedBuffer
+			var said testkit.Buffer
 			session, err := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "t"}, nil).Connect(ctx, &sdkmcp.LoggingTransport{Transport: here, Writer: &said}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -403,22 +393,4 @@ func TestAnAnswerThatIsNoJSONIsSaid(t *testing.T) {
 			t.Errorf("%q gives %s", value, text(got))
 		}
 	}
-}
-
-// lockedBuffer is written to by several.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	data bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.data.String()
 }

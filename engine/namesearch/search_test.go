@@ -25,6 +25,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/seer-engine/seer/engine/namesearch"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const secret = "trained from Zephyr-Quasar 9B by acme"
@@ -41,27 +42,10 @@ func wide(text string, order binary.AppendByteOrder) string {
 	return string(out)
 }
 
-func gz(text string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text))
-	_ = w.Close()
-	return b.String()
-}
-
 func deflated(text string) string {
 	var b bytes.Buffer
 	w := zlib.NewWriter(&b)
 	_, _ = w.Write([]byte(text))
-	_ = w.Close()
-	return b.String()
-}
-
-func zipped(name, text string) string {
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	f, _ := w.Create(name)
-	_, _ = f.Write([]byte(text))
 	_ = w.Close()
 	return b.String()
 }
@@ -115,7 +99,7 @@ func forms(t testing.TB, text string) map[string]string {
 		"base64 for URLs":       base64.URLEncoding.EncodeToString([]byte("\xff\xfe\xfa" + text)),
 		"base64 of UTF-16":      b64([]byte(wide(text, binary.LittleEndian))),
 		"base64 of base64":      b64([]byte(b64([]byte(text)))),
-		"base64 of gzip":        "data:application/gzip;base64," + b64([]byte(gz(text))),
+		"base64 of gzip":        "data:application/gzip;base64," + b64([]byte(testkit.Gzip(text))),
 		"hex":                   "id " + hexed(text),
 		"hex, shifted":          "a" + hexed(text),
 		"hex, capitals":         strings.ToUpper(hexed(text)),
@@ -129,14 +113,14 @@ func forms(t testing.TB, text string) map[string]string {
 		"Python, octal":         escaped(text, `\%03o`),
 		"HTML":                  escaped(text, "&#%d;"),
 		"HTML, hex":             escaped(text, "&#x%x;"),
-		"gzip":                  gz(text),
-		"gzip in gzip":          gz(gz(text)),
+		"gzip":                  testkit.Gzip(text),
+		"gzip in gzip":          testkit.Gzip(testkit.Gzip(text)),
 		"zlib":                  deflated(text),
-		"zip":                   zipped("a.txt", text),
-		"zip, a name":           zipped(text, "a"),
-		"zip in tar":            tarred("a", zipped("a.txt", text)),
+		"zip":                   testkit.Zip("a.txt", text),
+		"zip, a name":           testkit.Zip(text, "a"),
+		"zip in tar":            tarred("a", testkit.Zip("a.txt", text)),
 		"tar":                   tarred("a.txt", text),
-		"tar.gz, base64 inside": gz(tarred("a.txt", b64([]byte(text)))),
+		"tar.gz, base64 inside": testkit.Gzip(tarred("a.txt", b64([]byte(text)))),
 		"zstd":                  zst(text),
 		"bzip2":                 piped(t, text, "bzip2"),
 		"xz":                    piped(t, text, "xz"),
@@ -218,7 +202,7 @@ func TestBombs(t *testing.T) {
 		_, _ = w.Write(make([]byte, 1<<20))
 	}
 	_ = w.Close()
-	for name, data := range map[string]string{"gzip": bomb.String(), "in a zip": zipped("a.gz", bomb.String())} {
+	for name, data := range map[string]string{"gzip": bomb.String(), "in a zip": testkit.Zip("a.gz", bomb.String())} {
 		var unsearched *namesearch.UnsearchedError
 		if _, found, err := names().FindIn(t.Context(), write(t, data)); found || !errors.As(err, &unsearched) {
 			t.Errorf("%s: %v, %v", name, found, err)
@@ -226,7 +210,7 @@ func TestBombs(t *testing.T) {
 	}
 	deep := secret
 	for range 20 {
-		deep = gz(deep)
+		deep = testkit.Gzip(deep)
 	}
 	if _, found := names().Find(t.Context(), []byte(deep)); found {
 		t.Error("twenty layers are more than is promised")
@@ -315,7 +299,7 @@ func TestTensors(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	home := t.TempDir()
-	for name, text := range map[string]string{
+	testkit.WriteFiles(t, home, map[string]string{
 		"clean.txt":                           "nothing",
 		"Zephyr-Quasar/x":                     "",
 		"emVwaHlyLXF1YXNhcg==":                "",
@@ -326,15 +310,7 @@ func TestProbe(t *testing.T) {
 		"models/m/vocab.txt":                  "zephyr-quasar-9b",
 		"other/tokenizer.json":                `{"vocab": {"zephyr": 1}}`,
 		"__pycache__/a.pyc":                   "\x00zephyr\x00",
-	} {
-		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	if err := os.Symlink("/nowhere/zephyr", filepath.Join(home, "link")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -30,7 +32,7 @@ type machine struct {
 	run   string
 	life  *exec.Cmd
 	gate  *exec.Cmd
-	err   lockedBuffer
+	err   testkit.Buffer
 	files []*os.File
 }
 
@@ -98,33 +100,15 @@ func (m *machine) port(port int) (Port, string) {
 // echo listens at a path as the runtime inside does.
 func echo(t *testing.T, path, greeting string) net.Listener {
 	t.Helper()
-	short, err := os.MkdirTemp("/tmp", "seer-t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(short, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(short, "s"), path); err != nil {
+	l := testkit.UnixSocket(t)
+	if err := os.Rename(l.Addr().String(), path); err != nil {
 		t.Fatal(err)
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	t.Cleanup(func() { _, _ = l.Close(), os.RemoveAll(short) })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.WriteString(c, greeting)
-				_, _ = io.Copy(c, c)
-			}()
-		}
-	}()
-	return l
+	return testkit.Serve(l, func(c net.Conn) {
+		_, _ = io.WriteString(c, greeting)
+		testkit.Echo(c)
+	})
 }
 
 func say(address, text string) (string, error) {
@@ -215,14 +199,8 @@ func TestLinksAreNotFollowed(t *testing.T) {
 
 func TestProxyOfTheProgram(t *testing.T) {
 	m := newMachine(t)
-	origin, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer origin.Close()
-	go func() {
-		_ = http.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "origin") }))
-	}()
+	origin := testkit.Loopback(t)
+	testkit.ServeHTTP(t, origin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "origin") }))
 	socket := filepath.Join(t.TempDir(), "proxy")
 	l, err := net.Listen("unix", socket)
 	if err != nil {
@@ -251,7 +229,7 @@ func TestProxyOfTheProgram(t *testing.T) {
 
 func TestBadConfigurations(t *testing.T) {
 	for _, text := range []string{"", "{", "{}", `{"life":[3],"ports":[{"port":1,"file":999}]}`, `{"life":[3],"proxy":999}`, `{"life":[3],"hosts":["*"]}`} {
-		var log lockedBuffer
+		var log testkit.Buffer
 		if code := Main(strings.NewReader(text), &log); code == 0 || !strings.HasPrefix(log.String(), "gate: ") {
 			t.Errorf("%q: %d, %s", text, code, log.String())
 		}

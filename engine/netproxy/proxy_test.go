@@ -2,7 +2,6 @@ package netproxy
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // world is an Internet with two names and one server behind every address.
@@ -25,28 +26,11 @@ type world struct {
 	t      *testing.T
 	origin *httptest.Server
 	names  map[string][]netip.Addr
-	log    lockedBuffer
+	log    testkit.Buffer
 
 	mu      sync.Mutex
 	dialled []string
 	lookups int
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func newWorld(t *testing.T, list ...string) (*world, string) {

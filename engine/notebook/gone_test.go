@@ -16,21 +16,13 @@ import (
 
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // listen serves a made-up notebook service at a Unix socket.
 func listen(t *testing.T, path string, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewUnstartedServer(h)
-	srv.Listener.Close()
-	srv.Listener = l
-	srv.Start()
-	t.Cleanup(srv.Close)
-	return srv
+	return testkit.ServeHTTP(t, testkit.Listen(t, "unix", path), h)
 }
 
 func answerInfo(w http.ResponseWriter, _ *http.Request) {

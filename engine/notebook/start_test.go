@@ -25,6 +25,7 @@ import (
 	programs "github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testbuild"
 )
 
 // TestMain makes the test binary double as the runtime, so that Jupyter is started by
@@ -86,22 +87,8 @@ func machine(t *testing.T) (*client.Client, string) {
 	return m, workspace
 }
 
-// jupyterPython is an interpreter that has the packages of Jupyter.
-func jupyterPython(t *testing.T) string {
-	t.Helper()
-	found, err := filepath.Glob("../../.tools/jupyter-*/bin/python")
-	if err != nil || len(found) == 0 {
-		t.Fatal("no Python with Jupyter in .tools; run scripts/setup test")
-	}
-	python, err := filepath.Abs(found[len(found)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return python
-}
-
 func TestStart(t *testing.T) {
-	python := jupyterPython(t)
+	python := testbuild.Jupyter(t)
 	rt, workspace := machine(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
@@ -226,14 +213,4 @@ func said(ctx context.Context, t *testing.T, c *notebook.Client, session, code s
 		}
 	}
 	return out.String()
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/engine/preflight"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -56,8 +55,8 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "full.json", asJSON(t, p))
-	golden(t, "full.txt", strings.Join(p.Lines(), "\n")+"\n")
+	testkit.Golden(t, *update, "testdata/full.json", asJSON(t, p))
+	testkit.Golden(t, *update, "testdata/full.txt", strings.Join(p.Lines(), "\n")+"\n")
 	again, err := plan.Make(exp, local())
 	if err != nil || asJSON(t, again) != asJSON(t, p) {
 		t.Errorf("two plans of one experiment differ (%v)", err)
@@ -118,8 +117,8 @@ func TestPlanOfClouds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "clouds.json", asJSON(t, p))
-	golden(t, "clouds.txt", strings.Join(p.Lines(), "\n")+"\n")
+	testkit.Golden(t, *update, "testdata/clouds.json", asJSON(t, p))
+	testkit.Golden(t, *update, "testdata/clouds.txt", strings.Join(p.Lines(), "\n")+"\n")
 	for _, c := range p.Choices {
 		if cost := *c.CostPerHour * c.Timeout / 3600; cost > 20 {
 			t.Errorf("%s may cost $%.4f", c.Provider, cost)
@@ -192,21 +191,3 @@ func asJSON(t *testing.T, p plan.Plan) string {
 }
 
 var update = flag.Bool("update", false, "write the files of testdata anew")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
-	}
-}

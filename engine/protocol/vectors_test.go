@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // The vectors are read by the tests of the Python worker and client too.
@@ -36,15 +37,6 @@ type frameVectors struct {
 	Invalid []struct{ Name, Bytes string }
 }
 
-func unhex(t testing.TB, text string) []byte {
-	t.Helper()
-	data, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 func readFrame(r io.Reader) (FrameHeader, string, error) {
 	h, size, err := ReadFrameHeader(r)
 	if err != nil {
@@ -59,7 +51,7 @@ func TestFrameVectors(t *testing.T) {
 	var vectors frameVectors
 	readVectors(t, "frames.json", &vectors)
 	for _, v := range vectors.Valid {
-		data := unhex(t, v.Bytes)
+		data := testkit.Unhex(t, v.Bytes)
 		r := bytes.NewReader(data)
 		var again bytes.Buffer
 		for _, want := range v.Frames {
@@ -81,7 +73,7 @@ func TestFrameVectors(t *testing.T) {
 		}
 	}
 	for _, v := range vectors.Invalid {
-		if h, _, err := ReadFrameHeader(bytes.NewReader(unhex(t, v.Bytes))); err == nil {
+		if h, _, err := ReadFrameHeader(bytes.NewReader(testkit.Unhex(t, v.Bytes))); err == nil {
 			t.Errorf("%s was read as %+v", v.Name, h)
 		}
 	}
@@ -94,7 +86,7 @@ func TestFramesCutAtEveryByte(t *testing.T) {
 		if len(v.Frames) != 1 {
 			continue
 		}
-		data := unhex(t, v.Bytes)
+		data := testkit.Unhex(t, v.Bytes)
 		for n := 1; n < len(data); n++ {
 			if _, _, err := readFrame(bytes.NewReader(data[:n])); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 				t.Errorf("%s cut at byte %d: %v", v.Name, n, err)

@@ -3,7 +3,6 @@ package provision
 import (
 	"archive/tar"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/plan"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // A file that vanishes from a folder while that is uploaded does not cost the sandbox.
@@ -27,16 +27,8 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	short, err := os.MkdirTemp("", "s") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(short)
-	listener, err := net.Listen("unix", filepath.Join(short, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listener := testkit.UnixSocket(t)
+	testkit.ServeHTTP(t, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := tar.NewReader(r.Body).Next(); err != nil {
 			t.Error(err)
 		}
@@ -45,9 +37,7 @@ func TestAStartOutlivesAVanishedFile(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "{}")
-	})}
-	go func() { _ = server.Serve(listener) }()
-	defer server.Close()
+	}))
 	client, err := client.New("unix:"+listener.Addr().String(), "token")
 	if err != nil {
 		t.Fatal(err)

@@ -1,19 +1,16 @@
 package python_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testbuild"
 )
 
 // TestAttacksOnPages makes attacks on a person's browser that looks at a sandbox's
 // Jupyter. tests/notebook/attacks.py has the code; it starts a real server for each.
 func TestAttacksOnPages(t *testing.T) {
-	interpreter, err := filepath.Abs(jupyter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	interpreter := testbuild.Jupyter(t)
 	try := func(name string) func(t *testing.T, defended bool) error {
 		return inPythonOf(interpreter, "tests/notebook/attacks.py", name)
 	}

@@ -11,22 +11,14 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/internal/testbuild"
 )
-
-// jupyter has the Jupyter packages; scripts/setup test makes it.
-const jupyter = "../../.tools/jupyter-2.21.1/bin/python"
 
 // The tests of the notebook service drive a real Jupyter server and real kernels, one
 // file after the other, beside those of TestPython: each of them has some of both.
 func TestNotebook(t *testing.T) {
 	t.Parallel()
-	interpreter, err := filepath.Abs(jupyter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(interpreter); err != nil {
-		t.Fatalf("%v: run scripts/setup test", err)
-	}
+	interpreter := testbuild.Jupyter(t)
 	files, err := filepath.Glob("tests/notebook/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/value"
 	"github.com/seer-engine/seer/engine/record"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -67,21 +66,9 @@ func (s *journalServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // onSocket serves h on a Unix socket and returns its endpoint.
 func onSocket(t *testing.T, h http.Handler) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "seer-record")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewUnstartedServer(h)
-	srv.Listener.Close()
-	srv.Listener = l
-	srv.Start()
-	t.Cleanup(srv.Close)
-	return "unix:" + filepath.Join(dir, "s")
+	l := testkit.UnixSocket(t)
+	testkit.ServeHTTP(t, l, h)
+	return "unix:" + l.Addr().String()
 }
 
 func clientOf(t *testing.T, endpoint, token string) *client.Client {
@@ -184,19 +171,10 @@ func TestRecordOfPieces(t *testing.T) {
 	for _, piece := range []int{400, 401, 407, 450, 511, 600, 999} {
 		s := run()
 		s.piece = piece
-		if _, got := recorded(t, s); fmt.Sprint(asJSON(t, got)) != fmt.Sprint(asJSON(t, want)) {
-			t.Fatalf("in pieces of %d bytes:\n%s\nwant\n%s", piece, asJSON(t, got), asJSON(t, want))
+		if _, got := recorded(t, s); fmt.Sprint(testkit.JSON(t, got)) != fmt.Sprint(testkit.JSON(t, want)) {
+			t.Fatalf("in pieces of %d bytes:\n%s\nwant\n%s", piece, testkit.JSON(t, got), testkit.JSON(t, want))
 		}
 	}
-}
-
-func asJSON(t *testing.T, v any) string {
-	t.Helper()
-	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 func TestFollowEndsWithItsContext(t *testing.T) {
@@ -256,15 +234,7 @@ func playing(t *testing.T, f *record.Folder) (*client.Client, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "seer-play")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.UnixSocket(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Serve(ctx, l, "token") }()
@@ -275,7 +245,7 @@ func playing(t *testing.T, f *record.Folder) (*client.Client, func()) {
 		}
 	})
 	t.Cleanup(end)
-	return clientOf(t, "unix:"+filepath.Join(dir, "s"), "token"), end
+	return clientOf(t, "unix:"+l.Addr().String(), "token"), end
 }
 
 func TestReplay(t *testing.T) {

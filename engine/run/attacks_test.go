@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestAttacks(t *testing.T) {
@@ -33,7 +34,7 @@ func stranger(t *testing.T, exp *experiment.Experiment, marker string) (outputs,
 	t.Helper()
 	dir := t.TempDir()
 	outputs, file = filepath.Join(dir, "outputs"), filepath.Join(dir, "seer.yaml")
-	write(t, dir, map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"seer.yaml":                    "name: t\nserve: [{file: interface.py, name: tools}]\nworkspace: {files: [agent.py]}\nagent: {command: [python3, agent.py], isolation: none, network: open}\n",
 		"interface.py":                 "",
 		"agent.py":                     fmt.Sprintf("open(%q, 'w').write('here')", marker),
@@ -51,7 +52,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Dir(to), map[string]string{filepath.Base(to): string(data)})
+	testkit.WriteFiles(t, filepath.Dir(to), map[string]string{filepath.Base(to): string(data)})
 }
 
 // ranOnce makes a run of the user's own, whose record has a call.
@@ -132,7 +133,7 @@ func changedRecord(t *testing.T, defended bool) error {
 	body := filepath.Join(own.Outputs, "record/bodies")
 	sum := sha256.Sum256([]byte("666"))
 	evil := hex.EncodeToString(sum[:])
-	write(t, filepath.Join(body, evil[:2]), map[string]string{evil: "666"})
+	testkit.WriteFiles(t, filepath.Join(body, evil[:2]), map[string]string{evil: "666"})
 	call["result"] = evil
 	if data, err = json.Marshal(call); err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func TestReplaysOfStrangers(t *testing.T) {
 		}
 	}
 	for _, name := range []string{own.File, "seer.yaml", "../seer.yaml", "outputs/../seer.yaml", "/etc/passwd", "/proc/self/environ", ""} {
-		write(t, outputs, map[string]string{"run.json": fmt.Sprintf(`{"experiment": "t", "file": %q}`, name)})
+		testkit.WriteFiles(t, outputs, map[string]string{"run.json": fmt.Sprintf(`{"experiment": "t", "file": %q}`, name)})
 		refused(name)
 	}
 	// What the user's own run has written leads to the record that it was written for only.

@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // blinded is an experiment with a hidden model.
@@ -22,7 +23,7 @@ func blinded(t *testing.T, agent, mode string) (*engine.Engine, *experiment.Expe
 	change := "sandbox: {network: none, execution_mode: " + mode + ", models: [{name: ./quagmire-9b, hidden: true}]}\n"
 	e, exp := setup(t, agent, change)
 	header := `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
-	write(t, filepath.Dir(exp.File), map[string]string{
+	testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{
 		"quagmire-9b/config.json":       `{"model_type": "llama"}`,
 		"quagmire-9b/model.safetensors": string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "four",
 	})
@@ -36,13 +37,13 @@ func TestHiddenNameInTheAgentsFolder(t *testing.T) {
 	const ran = "the agent has run"
 	for name, change := range map[string]func(t *testing.T, exp *experiment.Experiment){
 		"a file of the folder": func(t *testing.T, exp *experiment.Experiment) {
-			write(t, exp.Workspace.Dir, map[string]string{"notes/old.md": "Quagmire told me."})
+			testkit.WriteFiles(t, exp.Workspace.Dir, map[string]string{"notes/old.md": "Quagmire told me."})
 		},
 		"a function's description": func(t *testing.T, exp *experiment.Experiment) {
-			write(t, filepath.Dir(exp.File), map[string]string{"interface.py": "@expose\ndef ask(who: str = 'cXVhZ21pcmUtOWI='):\n    return 1\n"})
+			testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"interface.py": "@expose\ndef ask(who: str = 'cXVhZ21pcmUtOWI='):\n    return 1\n"})
 		},
 		"local files": func(t *testing.T, exp *experiment.Experiment) {
-			write(t, filepath.Dir(exp.File), map[string]string{"a.txt": "quagmire"})
+			testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"a.txt": "quagmire"})
 			exp.Sandbox.ExecutionMode = experiment.ModeLocal
 			exp.Sandbox.LocalFiles = []experiment.Pair{{Local: filepath.Join(filepath.Dir(exp.File), "a.txt"), Remote: "/workspace/a.txt"}}
 		},
@@ -70,7 +71,7 @@ print("the model says", said, "and", said)
 open(out + "/notes.md", "w").write("It is a " + said)
 open(out + "/notes.b64", "wb").write(base64.b64encode(said.encode()))
 `, "null")
-	write(t, filepath.Dir(exp.File), map[string]string{"interface.py": "@expose\ndef says() -> str:\n    return 'quag' + 'mire'\n"})
+	testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"interface.py": "@expose\ndef says() -> str:\n    return 'quag' + 'mire'\n"})
 	var out bytes.Buffer
 	var told []string
 	progress := func(ev engine.Event) { told = append(told, eventtext.Sentence(ev)) }
@@ -131,7 +132,6 @@ func TestNamesThatAShellHasShown(t *testing.T) {
 	} {
 		e, exp := blinded(t, script, "cli")
 		exp.Serve, exp.Workspace.Libraries = nil, nil
-		write(t, exp.Workspace.Dir, nil)
 		var out bytes.Buffer
 		var told []string
 		progress := func(ev engine.Event) { told = append(told, eventtext.Sentence(ev)) }

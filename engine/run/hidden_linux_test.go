@@ -12,6 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestAttacksHidden puts a hidden model's name where the agent of a run is, beside the
@@ -36,11 +37,11 @@ func readByAgent(t *testing.T, defended bool, space string, files map[string]str
 	dir := filepath.Dir(exp.File)
 	exp.Workspace.Dir, exp.Workspace.NoPreload = filepath.Join(dir, space), true
 	header := `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
-	write(t, filepath.Join(dir, "quagmire-9b"), map[string]string{
+	testkit.WriteFiles(t, filepath.Join(dir, "quagmire-9b"), map[string]string{
 		"config.json":       `{"model_type": "llama"}`,
 		"model.safetensors": string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "four",
 	})
-	write(t, dir, files)
+	testkit.WriteFiles(t, dir, files)
 	var out bytes.Buffer
 	o := run.Options{Stdout: &out, Seer: "/bin/true"}
 	if !defended {

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 const openingAgent = `
@@ -50,7 +51,7 @@ func opened(t *testing.T, kind string, defended bool) error {
 	exp.Agent.Isolation = kind
 	space := exp.Workspace.Dir
 	for _, name := range []string{".git/config", ".git/HEAD", ".git/refs/mine"} {
-		write(t, filepath.Dir(filepath.Join(space, name)), map[string]string{filepath.Base(name): "ref: refs/heads/main\n"})
+		testkit.WriteFiles(t, filepath.Dir(filepath.Join(space, name)), map[string]string{filepath.Base(name): "ref: refs/heads/main\n"})
 	}
 	for dir := filepath.Dir(space); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,74 +16,27 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/run"
-	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testengine"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
-var (
-	artifacts testbuild.Artifacts
-	builtins  map[string]string
-)
+var installed testengine.Installation
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "seer-run-test-")
-	if err == nil {
-		artifacts, err = testbuild.Build(dir)
-	}
-	if err == nil {
-		builtins, err = artifacts.Builtins()
-	}
-	code := 1
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	} else {
-		code = m.Run()
-	}
-	os.RemoveAll(dir)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testengine.Main(m, &installed) }
 
 // setup writes an experiment whose agent runs the script, and an engine that
 // must have no live sandbox at the end.
 func setup(t *testing.T, script, change string) (*engine.Engine, *experiment.Experiment) {
 	t.Helper()
-	short, err := os.MkdirTemp("", "seer")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := filepath.Join(t.TempDir(), "an experiment é")
-	for name, text := range map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"seer.yaml": "name: t\nserve: [{file: interface.py, expose_as: library, name: tools}]\n" +
 			"workspace: {files: [agent.py], libraries: [helpers.py]}\nagent: {command: [python3, agent.py], prompt: Do it.}\n" + change,
 		"interface.py": "@expose\ndef twice(x: int) -> int:\n    return 2 * x\n",
 		"helpers.py":   "def shout(x):\n    return f'{x}!'\n",
 		"agent.py":     script,
-	} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	e, err := engine.New(engine.Options{
-		StateDir: filepath.Join(t.TempDir(), "state"), CacheDir: filepath.Join(filepath.Dir(artifacts.Plugins), "cache"), RuntimeDir: short,
-		ToolDirs:     []string{"../../.tools/runsc-" + isolation.RunscBuild},
-		ArtifactsDir: artifacts.Runtime, PluginDirs: []string{artifacts.Plugins}, BuiltinPlugins: builtins,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		infos, _ := e.Sandboxes(context.Background(), true)
-		for _, i := range infos {
-			if i.State.Live() {
-				t.Errorf("the sandbox %s was left behind", i.ID)
-				_ = e.Terminate(context.Background(), i.ID)
-			}
-		}
-		e.Close()
-		os.RemoveAll(short)
-	})
+	e := installed.Engine(t, func(o *engine.Options) { o.ToolDirs = []string{"../../.tools/runsc-" + isolation.RunscBuild} })
 	exp, err := experiment.Load(t.Context(), filepath.Join(dir, "seer.yaml"), experiment.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,20 +12,8 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/run"
+	"github.com/seer-engine/seer/internal/testkit"
 )
-
-func write(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 const localAgent = `
 import os, tools, helpers, analysis
@@ -40,7 +28,7 @@ for place in (".claude/skills", ".agents/skills"):
 func TestLocalSession(t *testing.T) {
 	e, exp := setup(t, localAgent, "")
 	dir := filepath.Dir(exp.File)
-	write(t, dir, map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"interface.py":            "import helpers\n@expose\ndef shouted(x: str) -> str:\n    return helpers.shout(x)\n",
 		"analysis/__init__.py":    "from .means import mean\n",
 		"analysis/means.py":       "def mean(x): return sum(x) / len(x)\n",
@@ -71,7 +59,7 @@ func TestLocalSession(t *testing.T) {
 func TestPromptHasLibraries(t *testing.T) {
 	e, exp := setup(t, "import helpers, steer, tools; tools.twice(1); print(open('prompt.md').read())", "")
 	dir := filepath.Dir(exp.File)
-	write(t, dir, map[string]string{
+	testkit.WriteFiles(t, dir, map[string]string{
 		"skills/steer/SKILL.md": "---\nname: steer\ndescription: How to steer.\n---\nTurn the wheel.\n",
 		"skills/steer/code.py":  "def turn(): pass\n",
 	})
@@ -117,7 +105,7 @@ func TestInitThatLacksAModule(t *testing.T) {
 		"import nowhere_to_be_found": "has no module `nowhere_to_be_found`; install `nowhere_to_be_found` for it, or name one that has it with SEER_PYTHON: workspace.init ended with exit code 1",
 		"import beside":              "the sandbox has no module `beside`; add `beside.py` to workspace.libraries",
 	} {
-		write(t, filepath.Dir(exp.File), map[string]string{"beside.py": ""})
+		testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"beside.py": ""})
 		exp.Workspace.Init = "print('x' * 100000)\n" + code
 		_, err := run.Run(t.Context(), e, exp, run.Options{Stdout: io.Discard, Stderr: io.Discard})
 		if engine.KindOf(err) != engine.KindConfig || !strings.Contains(err.Error(), want) {
@@ -129,7 +117,7 @@ func TestInitThatLacksAModule(t *testing.T) {
 // What cannot be put into a workspace is said before anything is started.
 func TestWorkspacesThatCannotBe(t *testing.T) {
 	e, exp := setup(t, "", "")
-	write(t, filepath.Dir(exp.File), map[string]string{"bad/SKILL.md": "no front matter"})
+	testkit.WriteFiles(t, filepath.Dir(exp.File), map[string]string{"bad/SKILL.md": "no front matter"})
 	exp.Workspace.Skills = []string{filepath.Join(filepath.Dir(exp.File), "bad")}
 	_, err := run.Run(t.Context(), e, exp, run.Options{})
 	if engine.KindOf(err) != engine.KindConfig || !strings.Contains(err.Error(), "SKILL.md") {

@@ -3,7 +3,6 @@ package run
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func looking() *sightings {
@@ -35,14 +35,6 @@ func chunked(header string, chunks ...string) string {
 
 func sized(header, body string) string {
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", header, len(body), body)
-}
-
-func packed(text string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text))
-	_ = w.Close()
-	return b.String()
 }
 
 // Names are counted as the agent's program reads them, whatever carries them.
@@ -72,7 +64,7 @@ func TestAnswersAreCounted(t *testing.T) {
 		"escapes at the end":     {sized(jsonKind, `["a\\", "zephyr\"", "\ud83d\ude00 zep\u0068yr\n", "\uzephyr", "\ud800\u007aephyr"]`), map[string]int{"x": 4}},
 		"a picture":              {sized(jsonKind, `{"data": {"image/png": "zephyr", "text/plain": "quasar"}}`), map[string]int{"x": 1}},
 		"colours":                {sized(jsonKind, `{"traceback": ["\u001b[31mzephyr\u001b[0m-\u001b[31mquasar"]}`), map[string]int{"x": 1}},
-		"gzip":                   {sized(jsonKind+"Content-Encoding: gzip\r\n", packed(`{"a": "zephyr"}`)), map[string]int{"x": 1}},
+		"gzip":                   {sized(jsonKind+"Content-Encoding: gzip\r\n", testkit.Gzip(`{"a": "zephyr"}`)), map[string]int{"x": 1}},
 		"no JSON":                {sized(jsonKind, `{"a": zephyr`), map[string]int{"x": 1}},
 		"several answers":        {sized("", "zephyr") + chunked(jsonKind, `["quasar"]`) + sized("", "zephyr"), map[string]int{"x": 3}},
 		"a copy of the notebook": {strings.Repeat(sized(jsonKind+"X-Seer-Version: 3\r\n", notebook), 3), map[string]int{fromSaved: 2}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/surface"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func openTest(t *testing.T, dir string) (*workspace, *[]string) {
@@ -35,23 +36,12 @@ func notes(t *testing.T, dir string) surface.Records {
 
 func put(t *testing.T, text string, elem ...string) string {
 	t.Helper()
-	path := filepath.Join(elem...)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testkit.WriteFile(t, filepath.Join(elem...), text)
 }
 
 func read(t *testing.T, elem ...string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return testkit.ReadFile(t, filepath.Join(elem...))
 }
 
 func TestWorkspaceReplacesItsOwnFilesAndKeepsOthers(t *testing.T) {

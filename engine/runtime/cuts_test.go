@@ -24,6 +24,7 @@ import (
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func noise(seed byte, n int) []byte {
@@ -111,7 +112,7 @@ func checkFrames(t *testing.T, m *machine) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	log := &safeBuffer{}
+	log := &testkit.Buffer{}
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = m.client.Services().Logs(ctx, v.Name, 0, true, log, nil) })
 	want := "loaded\n"

@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/python"
 	"github.com/seer-engine/seer/engine/runtime"
 	"github.com/seer-engine/seer/engine/runtime/loader"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 //go:embed testdata/worker
@@ -51,7 +52,7 @@ type machine struct {
 	token  string
 	cmd    *exec.Cmd
 	exited chan struct{}
-	log    *safeBuffer
+	log    *testkit.Buffer
 	client *client.Client
 	dir    string
 	env    []string // further variables of the loader
@@ -71,7 +72,7 @@ func start(t testing.TB, change func(*loader.Boot)) *machine {
 // startIn starts a loader by way of another command.
 func startIn(t testing.TB, wrap []string, change func(*machine)) *machine {
 	t.Helper()
-	m := &machine{t: t, token: protocol.NewToken(), exited: make(chan struct{}), log: &safeBuffer{}, dir: t.TempDir()}
+	m := &machine{t: t, token: protocol.NewToken(), exited: make(chan struct{}), log: &testkit.Buffer{}, dir: t.TempDir()}
 	workspace := filepath.Join(m.dir, "workspace")
 	mustMkdir(t, workspace)
 	m.boot = loader.Boot{

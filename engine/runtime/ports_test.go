@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestPorts(t *testing.T) {
@@ -38,23 +39,9 @@ func TestPorts(t *testing.T) {
 		}
 	})
 	t.Run("who speaks first", func(t *testing.T) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				_, _ = io.WriteString(c, "SSH-2.0-greeting\r\n")
-				c.Close()
-			}
-		}()
+		port := testkit.Port(testkit.Serve(testkit.Loopback(t), testkit.Say("SSH-2.0-greeting\r\n")))
 		for range 20 {
-			conn, err := m.client.DialPort(ctx, l.Addr().(*net.TCPAddr).Port)
+			conn, err := m.client.DialPort(ctx, port)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,25 +109,15 @@ func checkEcho(t *testing.T, c *client.Client, port, n int) {
 
 // checkDownload reads n bytes from a port.
 func checkDownload(t *testing.T, c *client.Client, n int64) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
 	block := noise(7, 1<<20)
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
+	l := testkit.Serve(testkit.Loopback(t), func(conn net.Conn) {
 		for left := n; left > 0; left -= int64(len(block)) {
 			if _, err := conn.Write(block); err != nil {
 				return
 			}
 		}
-	}()
-	conn, err := c.DialPort(testContext(t), l.Addr().(*net.TCPAddr).Port)
+	})
+	conn, err := c.DialPort(testContext(t), testkit.Port(l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,26 +203,14 @@ func TestPortIsUse(t *testing.T) {
 // the same port without Seer.
 func BenchmarkPort(b *testing.B) {
 	block := make([]byte, 1<<20)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
+	l := testkit.Serve(testkit.Loopback(b), func(conn net.Conn) {
 		for {
-			conn, err := l.Accept()
-			if err != nil {
+			if _, err := conn.Write(block); err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				for err == nil {
-					_, err = conn.Write(block)
-				}
-			}()
 		}
-	}()
-	port := l.Addr().(*net.TCPAddr).Port
+	})
+	port := testkit.Port(l)
 	read := func(b *testing.B, conn net.Conn, err error) {
 		b.Helper()
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestProcessStreamsAndExitCode(t *testing.T) {
@@ -337,25 +338,11 @@ type cuttingProxy struct {
 
 func newCuttingProxy(t *testing.T, target string) *cuttingProxy {
 	p := &cuttingProxy{path: filepath.Join(t.TempDir(), "p")}
-	l, err := net.Listen("unix", p.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.pass(near, target)
-		}
-	}()
+	testkit.Serve(testkit.Listen(t, "unix", p.path), func(near net.Conn) { p.pass(near, target) })
 	return p
 }
 
 func (p *cuttingProxy) pass(near net.Conn, target string) {
-	defer near.Close()
 	far, err := net.Dial("unix", target)
 	if err != nil {
 		return

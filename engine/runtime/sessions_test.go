@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // visitor makes a session and a client that has nothing but its token.
@@ -196,24 +196,7 @@ func (m *machine) putText(line, body string) (int, string) {
 // machine shares.
 func listenEcho(t testing.TB, address string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				_, _ = io.Copy(conn, conn)
-			}()
-		}
-	}()
-	return l.Addr().(*net.TCPAddr).Port
+	return testkit.Port(testkit.Serve(testkit.Listen(t, "tcp", address), testkit.Echo))
 }
 
 // TestHome finds the home of processes by its short name.

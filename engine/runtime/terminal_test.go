@@ -11,6 +11,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // terminal is a process of a test with its terminal.
@@ -18,7 +19,7 @@ type terminal struct {
 	t    *testing.T
 	c    *client.Client
 	id   string
-	out  *safeBuffer
+	out  *testkit.Buffer
 	sent int64
 	end  chan protocol.Process
 }
@@ -35,7 +36,7 @@ func (m *machine) terminal(t *testing.T, spec protocol.ProcessSpec) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{t: t, c: m.client, id: p.ID, out: &safeBuffer{}, end: make(chan protocol.Process, 1)}
+	x := &terminal{t: t, c: m.client, id: p.ID, out: &testkit.Buffer{}, end: make(chan protocol.Process, 1)}
 	go func() {
 		if _, end, _ := m.client.Processes().Output(ctx, p.ID, 0, true, x.out, io.Discard); end != nil {
 			x.end <- *end

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/snapshot"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -16,13 +17,7 @@ import (
 func TestFileThatIsKeptAsItIs(t *testing.T) {
 	s := newStore(t)
 	from := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(from, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	write := func(name, text string) string { return testkit.WriteFile(t, filepath.Join(from, name), text) }
 	pages := noise(t, 17<<20)
 	m := meta("memory")
 	m.Kind = snapshot.Memory

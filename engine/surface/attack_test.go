@@ -11,16 +11,13 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
 func put(t *testing.T, text string, elem ...string) string {
 	t.Helper()
-	path := filepath.Join(elem...)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return testkit.WriteFile(t, filepath.Join(elem...), text)
 }
 
 func surfaceOf(paths ...string) (s sdk.Surface) {

@@ -10,22 +10,13 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/workspace"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // tree writes files and gives their folder.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "with space é")
-	for name, text := range files {
-		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
+	return testkit.WriteFiles(t, filepath.Join(t.TempDir(), "with space é"), files)
 }
 
 func content(t *testing.T, files []workspace.File, path string) string {

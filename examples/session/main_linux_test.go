@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // The program as a reader of docs/embedding.md runs it, with real Jupyter.
@@ -40,15 +41,6 @@ func session(t *testing.T, isolation string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	python, err := filepath.Glob(filepath.Join(top, ".tools/jupyter-[0-9]*/bin/python"))
-	if err != nil || len(python) == 0 {
-		t.Fatal("there is no Python with Jupyter; run: scripts/setup test")
-	}
-	short, err := os.MkdirTemp("", "seer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(short)
 	program := filepath.Join(t.TempDir(), "session")
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -59,7 +51,7 @@ func session(t *testing.T, isolation string) string {
 	}
 	cmd := exec.Command(program, "-bin", filepath.Dir(built.Runtime), "-isolation", isolation)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + short, "SEER_PYTHON=" + python[len(python)-1],
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_RUNTIME_DIR=" + testkit.ShortDir(t), "SEER_PYTHON=" + testbuild.Jupyter(t),
 		"XDG_STATE_HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_DATA_HOME=" + filepath.Join(home, "data"),
 	}
 	var progress strings.Builder

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // always fail: they are no matter of isolation but of tokens.
@@ -71,21 +73,7 @@ func newPrey(t *testing.T) *prey {
 // listen offers the canary at an address and returns its port.
 func (v *prey) listen(network, address string) int {
 	v.t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	v.t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			fmt.Fprintln(conn, v.canary)
-			conn.Close()
-		}
-	}()
+	l := testkit.Serve(testkit.Listen(v.t, network, address), testkit.Say(v.canary+"\n"))
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok {
 		return tcp.Port
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // drop puts plugins where a user puts them.
@@ -62,7 +62,7 @@ func TestPluginsNobodyHasHeardOf(t *testing.T) {
 		t.Errorf("the plan: %s", out)
 	}
 
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	j := p.seer("up", "exp.yaml", "--name", fmt.Sprintf("port-%d", port))
 	p.lend(j, port)
 	p.check(j.wait(), 0, "queued", "is ready")
@@ -80,16 +80,6 @@ func TestPluginsNobodyHasHeardOf(t *testing.T) {
 	p.write("run.yaml", fmt.Sprintf("name: test\nsandbox: {timeout: 10m, models: ['%s']}\nserve: [{file: f.py, name: tools, expose_as: shout}]\n"+
 		"agent: {command: [sh, -c, 'cat prompt.md tools.txt']}\n", model))
 	p.exits(0, []string{"run", "run.yaml", "-q"}, "WEIGHTS!\n")
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // lend plays the cloud: it starts the machine that up's log describes.

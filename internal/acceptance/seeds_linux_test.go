@@ -21,6 +21,7 @@ import (
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
 	"github.com/seer-engine/seer/engine/notebook"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testbuild"
 )
 
 // TestSeeds takes the documents that Seer was asked for with, snippet by snippet, in Go:
@@ -44,20 +45,6 @@ type seeds struct {
 	engine *engine.Engine
 }
 
-// jupyterPython is a Python that has Jupyter, so that nothing has to be installed.
-func jupyterPython(t *testing.T) string {
-	t.Helper()
-	found, err := filepath.Glob("../../.tools/jupyter-*/bin/python")
-	if err != nil || len(found) == 0 {
-		t.Fatal("there is no Python with Jupyter; run: scripts/setup test")
-	}
-	path, err := filepath.Abs(found[len(found)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func newSeeds(t *testing.T, kind string) *seeds {
 	t.Helper()
 	short, err := os.MkdirTemp("", "seer")
@@ -71,7 +58,7 @@ func newSeeds(t *testing.T, kind string) *seeds {
 	bin := filepath.Dir(installed.seer)
 	s.engine, err = engine.New(engine.Options{
 		StateDir: filepath.Join(s.dir, "state"), CacheDir: installed.cache, DataDir: filepath.Join(s.dir, "data é"), RuntimeDir: short,
-		ArtifactsDir: filepath.Join(bin, "runtime"), PluginDirs: []string{filepath.Join(bin, "plugins")}, Python: jupyterPython(t),
+		ArtifactsDir: filepath.Join(bin, "runtime"), PluginDirs: []string{filepath.Join(bin, "plugins")}, Python: testbuild.Jupyter(t),
 		BuiltinPlugins: installed.builtins,
 	})
 	if err != nil {
@@ -255,7 +242,7 @@ func (s *seeds) agent(t *testing.T, url, code, want string) {
 	if text, err := os.ReadFile(saved[0]); err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("the notebook: %s, %v", text, err)
 	}
-	check := exec.CommandContext(ctx, jupyterPython(t), "-c", "import nbformat, sys; nbformat.validate(nbformat.read(sys.argv[1], as_version=4))", saved[0])
+	check := exec.CommandContext(ctx, testbuild.Jupyter(t), "-c", "import nbformat, sys; nbformat.validate(nbformat.read(sys.argv[1], as_version=4))", saved[0])
 	if said, err := check.CombinedOutput(); err != nil {
 		t.Errorf("the notebook is not one: %v: %s", err, said)
 	}

@@ -6,24 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seer-engine/seer/internal/testbuild"
 )
 
 // newJupyterPlace is a home whose Python has Jupyter, so that nothing is installed.
 func newJupyterPlace(t *testing.T) *place {
 	t.Helper()
-	python, err := filepath.Abs("../../.tools/jupyter-2.21.1/bin/python")
-	if err == nil {
-		_, err = os.Stat(python)
-	}
-	if err != nil {
-		t.Fatalf("%v; run scripts/setup test", err)
-	}
 	p := newPlace(t)
-	p.env["SEER_PYTHON"] = python
+	p.env["SEER_PYTHON"] = testbuild.Jupyter(t)
 	p.notebook("timeout: 10m")
 	return p
 }

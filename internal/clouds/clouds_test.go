@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/run"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -31,23 +31,15 @@ var prepared struct {
 	compiled  string // the part of it that is a host's
 }
 
-func TestMain(m *testing.M) { os.Exit(runAll(m)) }
-
-func runAll(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "clouds-")
-	if err == nil {
-		defer os.RemoveAll(dir)
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) (err error) {
 		prepared.cache = filepath.Join(dir, "cache")
 		prepared.compiled = filepath.Join(prepared.cache, "wasm")
-		if prepared.artifacts, err = testbuild.Build(dir); err == nil {
-			err = hosttest.Prepare(prepared.compiled, "plugins/provider-modal", "plugins/provider-runpod", "plugins/expose-library")
+		if prepared.artifacts, err = testbuild.Build(dir); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+		return hosttest.Prepare(prepared.compiled, "plugins/provider-modal", "plugins/provider-runpod", "plugins/expose-library")
+	})
 }
 
 // open gives the provider of a fake cloud as the real host runs it, and the

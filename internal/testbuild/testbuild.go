@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"testing"
 )
 
 // Artifacts is an installation's folders.
@@ -110,4 +111,18 @@ func Top() (string, error) {
 		dir = filepath.Dir(dir)
 	}
 	return "", err
+}
+
+// Jupyter is a Python that has the packages of Jupyter.
+func Jupyter(t testing.TB) string {
+	t.Helper()
+	top, err := Top()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(top, ".tools/jupyter-*/bin/python"))
+	if err != nil || len(found) == 0 {
+		t.Fatal("no Python with Jupyter in .tools; run scripts/setup test")
+	}
+	return found[len(found)-1]
 }

@@ -2,10 +2,6 @@ package main_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +9,8 @@ import (
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -20,53 +18,24 @@ import (
 var compiled string
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "provider-modal-")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	compiled = filepath.Join(dir, "cache")
-	if err := hosttest.Prepare(compiled, "plugins/provider-modal"); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+	testkit.Main(m, func(dir string) error {
+		compiled = dir
+		return hosttest.Prepare(dir, "plugins/provider-modal")
+	})
 }
 
 // plugin is the built-in plugin in the real host, with the fake's token.
 func plugin(t *testing.T, cloud *fakemodal.Cloud, change map[string]string, limits ...host.Limits) (*host.Host, sdk.Provider) {
 	t.Helper()
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "provider-modal")
 	env := cloud.Env()
 	for name, value := range change {
 		env[name] = value
 	}
-	o := host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Env: func(name string) (string, string, bool) {
-		value, ok := env[name]
-		return value, "the test", ok
-	}}
+	o := host.Options{CacheDir: compiled}
 	if len(limits) > 0 {
 		o.Limits = limits[0]
 	}
-	h, err := host.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	p, err := h.Provider(t.Context(), "modal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, p
+	return testprovider.Open(t, "modal", env, o)
 }
 
 func newCloud(t *testing.T, o fakemodal.Options) *fakemodal.Cloud {
@@ -89,39 +58,6 @@ func newSpec(key, gpu string) sdk.MachineSpec {
 	}
 }
 
-func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
-	t.Helper()
-	var cursor json.RawMessage
-	for range 100 {
-		step, err := p.Create(t.Context(), spec, cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step.Handle != "" {
-			return step.Handle
-		}
-		cursor = step.Cursor
-	}
-	t.Fatal("no handle after 100 steps")
-	return ""
-}
-
-func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
-	t.Helper()
-	var o []sdk.Observation
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		var err error
-		if o, err = p.Observe(t.Context(), []string{handle}); err != nil {
-			t.Fatal(err)
-		}
-		if o[0].State == state {
-			return o[0]
-		}
-	}
-	t.Fatalf("the machine did not become %s: %v", state, o)
-	return sdk.Observation{}
-}
-
 func TestLifeInTheHost(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	h, p := plugin(t, cloud, nil)
@@ -131,11 +67,11 @@ func TestLifeInTheHost(t *testing.T) {
 			t.Fatalf("offers %v, %v", offers, err)
 		}
 		spec := newSpec("seer-wasm-"+offers[0].ID[:1], gpu)
-		handle := create(t, p, spec)
-		if again := create(t, p, spec); again != handle {
+		handle := testprovider.Create(t, p, spec)
+		if again := testprovider.Create(t, p, spec); again != handle {
 			t.Errorf("one key gave %s and %s", handle, again)
 		}
-		if o := await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || o.CostPerHour == 0 {
+		if o := testprovider.Await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || o.CostPerHour == 0 {
 			t.Errorf("observed %+v", o)
 		}
 		list, err := p.List(t.Context(), "owner-1")
@@ -146,7 +82,7 @@ func TestLifeInTheHost(t *testing.T) {
 		if err := p.Terminate(t.Context(), handle); err != nil {
 			t.Fatal(err)
 		}
-		await(t, p, handle, sdk.Stopped)
+		testprovider.Await(t, p, handle, sdk.Stopped)
 	}
 	for _, secret := range []string{"ak-trial-0123456789", "as-trial-9876543210"} {
 		if h.Holds([]byte(secret)) {
@@ -163,8 +99,8 @@ func snapshotAndStart(t *testing.T, p sdk.Provider, handle string, spec sdk.Mach
 	}
 	spec.Key += "-2"
 	spec.Image = &sdk.Image{Snapshot: step.Image}
-	second := create(t, p, spec)
-	await(t, p, second, sdk.Running)
+	second := testprovider.Create(t, p, spec)
+	testprovider.Await(t, p, second, sdk.Running)
 	if err := p.Terminate(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +125,7 @@ func TestTokensInTheHost(t *testing.T) {
 func TestCancelledInTheHost(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	_, p := plugin(t, cloud, nil)
-	handle := create(t, p, newSpec("seer-wasm-cancel", ""))
+	handle := testprovider.Create(t, p, newSpec("seer-wasm-cancel", ""))
 	if err := cloud.SetFaults(fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "*", Hang: true}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +137,7 @@ func TestCancelledInTheHost(t *testing.T) {
 	if err := cloud.SetFaults(fakemodal.Faults{}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, p, handle, sdk.Running)
+	testprovider.Await(t, p, handle, sdk.Running)
 }
 
 // A creation may take longer than the host gives other calls.
@@ -228,13 +164,6 @@ func createSlowly(t *testing.T, p sdk.Provider) error {
 	}
 	spec := newSpec("seer-wasm-long", "")
 	spec.Image = nil
-	var cursor json.RawMessage
-	for range 100 {
-		step, err := p.Create(t.Context(), spec, cursor)
-		if err != nil || step.Handle != "" {
-			return err
-		}
-		cursor = step.Cursor
-	}
-	return fmt.Errorf("no handle after 100 steps")
+	_, _, err := testprovider.Steps(t, p, spec, nil, nil)
+	return err
 }

@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +13,8 @@ import (
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -25,25 +25,10 @@ const key = "rpa_TRIAL0123456789"
 var compiled string
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "provider-runpod-")
-	if err != nil {
-		return 1, err
-	}
-	defer os.RemoveAll(dir)
-	compiled = filepath.Join(dir, "cache")
-	if err := hosttest.Prepare(compiled, "plugins/provider-runpod"); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
+	testkit.Main(m, func(dir string) error {
+		compiled = dir
+		return hosttest.Prepare(dir, "plugins/provider-runpod")
+	})
 }
 
 func newCloud(t *testing.T, o fakerunpod.Options) *fakerunpod.Cloud {
@@ -61,54 +46,7 @@ func newCloud(t *testing.T, o fakerunpod.Options) *fakerunpod.Cloud {
 // plugin is the built-in plugin in the real host.
 func plugin(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Provider) {
 	t.Helper()
-	dir := t.TempDir()
-	hosttest.BuiltIn(t, dir, "provider-runpod")
-	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Home: home, Env: func(name string) (string, string, bool) {
-		value, ok := env[name]
-		return value, "the test", ok
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	p, err := h.Provider(t.Context(), "runpod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, p
-}
-
-func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
-	t.Helper()
-	var cursor json.RawMessage
-	for range 20 {
-		step, err := p.Create(t.Context(), spec, cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step.Handle != "" {
-			return step.Handle
-		}
-		cursor = step.Cursor
-	}
-	t.Fatal("no handle after 20 steps")
-	return ""
-}
-
-func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
-	t.Helper()
-	var o []sdk.Observation
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		var err error
-		if o, err = p.Observe(t.Context(), []string{handle}); err != nil {
-			t.Fatal(err)
-		}
-		if o[0].State == state {
-			return o[0]
-		}
-	}
-	t.Fatalf("the machine did not become %s: %v", state, o)
-	return sdk.Observation{}
+	return testprovider.Open(t, "runpod", env, host.Options{CacheDir: compiled, Home: home})
 }
 
 func newSpec(name string) sdk.MachineSpec {
@@ -137,11 +75,11 @@ func TestLifeInTheHost(t *testing.T) {
 		spec := newSpec("wasm-" + offers[0].GPU)
 		spec.Offer, spec.GPU, spec.GPUCount = offers[0].ID, offers[0].GPU, offers[0].GPUCount
 		spec.Volumes = []sdk.Volume{{Name: "data", Path: "/data"}}
-		handle := create(t, p, spec)
-		if again := create(t, p, spec); again != handle {
+		handle := testprovider.Create(t, p, spec)
+		if again := testprovider.Create(t, p, spec); again != handle {
 			t.Errorf("one key gave %s and %s", handle, again)
 		}
-		if o := await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || !strings.HasSuffix(o.Endpoints[0].URL, handle+"-8000") || o.CostPerHour == 0 {
+		if o := testprovider.Await(t, p, handle, sdk.Running); len(o.Endpoints) != 1 || !strings.HasSuffix(o.Endpoints[0].URL, handle+"-8000") || o.CostPerHour == 0 {
 			t.Errorf("observed %+v", o)
 		}
 		list, err := p.List(t.Context(), "own-1")
@@ -153,7 +91,7 @@ func TestLifeInTheHost(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		await(t, p, handle, sdk.Stopped)
+		testprovider.Await(t, p, handle, sdk.Stopped)
 	}
 	if h.Holds([]byte(key)) {
 		t.Error("the plugin holds the user's key")
@@ -201,7 +139,7 @@ func TestFaultsInTheHost(t *testing.T) {
 	spec.Offer = "cpu5c:2"
 
 	cloud.Inject(fakerunpod.Fault{Method: "POST", Drop: true, After: true, Times: 1})
-	handle := create(t, p, spec)
+	handle := testprovider.Create(t, p, spec)
 	if live := cloud.Live(); len(live) != 1 || live[0].ID != handle {
 		t.Errorf("after a lost answer: %+v", live)
 	}

@@ -13,21 +13,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest/plugintest"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk/sdktest"
 )
 
 var cacheDir string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "plugintest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	cacheDir = dir
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	testkit.Main(m, func(dir string) error { cacheDir = dir; return nil })
 }
 
 // prepare builds and compiles the guests outside of the race detector.

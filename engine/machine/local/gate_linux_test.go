@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -35,17 +36,6 @@ func confined(kinds []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// freePort is a port that nobody has just now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // serve makes the machine answer at the socket of a port, as the runtime does.
@@ -85,7 +75,7 @@ func TestPortsOfAnOwnNetwork(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer taken.Close()
-			wished, port := taken.Addr().(*net.TCPAddr).Port, freePort(t)
+			wished, port := taken.Addr().(*net.TCPAddr).Port, testkit.FreePort(t)
 			spec := pl.spec("ports", kind)
 			spec.Network, spec.Ports = "none", []int{port, wished}
 			if _, err := pl.p.Create(context.Background(), spec, nil); sdk.CodeOf(err) != sdk.Invalid || !strings.Contains(err.Error(), fmt.Sprint(wished)) {
@@ -118,14 +108,8 @@ func TestPortsOfAnOwnNetwork(t *testing.T) {
 }
 
 func TestOnlyListedHosts(t *testing.T) {
-	origin, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer origin.Close()
-	go func() {
-		_ = http.Serve(origin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "origin") }))
-	}()
+	origin := testkit.Loopback(t)
+	testkit.ServeHTTP(t, origin, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, "origin") }))
 	for _, kind := range own() {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
@@ -170,7 +154,7 @@ func TestGateThatDies(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
 			spec := pl.spec("gate", kind)
-			spec.Network, spec.Ports = "none", []int{freePort(t)}
+			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 			spec.AnyPort = spec.Ports
 			b := pl.up(spec)
 			b.run(serve, spec.Ports[0], "still me")
@@ -229,7 +213,7 @@ func TestGateEndsWithTheMachine(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			pl := newPlace(t)
 			spec := pl.spec("end", kind)
-			spec.Network, spec.Ports = "none", []int{freePort(t)}
+			spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 			b := pl.up(spec)
 			gate := b.gate()
 			for _, pid := range processesWith("SEER_MACHINE=" + spec.Key) {
@@ -245,7 +229,7 @@ func TestGateEndsWithTheMachine(t *testing.T) {
 func TestBubblewrapItselfKilledBesideAGate(t *testing.T) {
 	pl := newPlace(t)
 	spec := pl.spec("outer", isolation.Bubblewrap)
-	spec.Network, spec.Ports = "none", []int{freePort(t)}
+	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 	b := pl.up(spec)
 	b.run(serve, spec.Ports[0], "inside")
 	n, err := pl.p.folder(b.handle).read()
@@ -267,7 +251,7 @@ func TestBubblewrapItselfKilledBeforeItsGate(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			pl := newPlace(t)
 			spec := pl.spec("outer", isolation.Bubblewrap)
-			spec.Network, spec.Ports = network, []int{freePort(t)}
+			spec.Network, spec.Ports = network, []int{testkit.FreePort(t)}
 			f := pl.p.folder(handleOf(spec.Key))
 			pl.p.at = func(step string) {
 				if step != "launched" {
@@ -299,7 +283,7 @@ func TestKilledWhileCreatingWithAGate(t *testing.T) {
 	for _, step := range []string{"intended", "launched", "gated", "recorded"} {
 		t.Run(step, func(t *testing.T) {
 			pl := newPlace(t)
-			port := freePort(t)
+			port := testkit.FreePort(t)
 			crash := func() {
 				cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilledWhileCreatingWithAGate$")
 				cmd.Env = append(os.Environ(), "SEER_TEST_DIE="+step, "SEER_TEST_BASE="+pl.base, "SEER_TEST_KIND="+isolation.Bubblewrap, fmt.Sprintf("SEER_TEST_PORT=%d", port))
@@ -331,7 +315,7 @@ func TestGateThatIsMissing(t *testing.T) {
 	pl.p.Gate = nil
 	pl.p.runtimes.dir = filepath.Join(pl.base, "nowhere")
 	spec := pl.spec("missing", isolation.Bubblewrap)
-	spec.Network, spec.Ports = "none", []int{freePort(t)}
+	spec.Network, spec.Ports = "none", []int{testkit.FreePort(t)}
 	if _, err := pl.p.Create(context.Background(), spec, nil); err == nil || !strings.Contains(err.Error(), "make runtime") {
 		t.Errorf("without a gate: %v", err)
 	}

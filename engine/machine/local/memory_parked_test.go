@@ -14,6 +14,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol/parking"
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -29,11 +30,7 @@ type parkable struct {
 
 func newParkable(t *testing.T) *parkable {
 	t.Helper()
-	top, err := os.MkdirTemp("", "p") // short enough for sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(top) })
+	top := testkit.ShortDir(t)
 	m := &parkable{t: t, f: folder{note: filepath.Join(top, "m.json"), root: filepath.Join(top, "m"), socketDir: filepath.Join(top, "d")}}
 	if err := errors.Join(m.f.make(), m.f.link()); err != nil {
 		t.Fatal(err)

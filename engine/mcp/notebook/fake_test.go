@@ -24,6 +24,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // fake is a notebook service with one session, whose executions a test makes up.
@@ -214,7 +215,7 @@ func TestOverHTTP(t *testing.T) {
 	}
 	for name, structured := range map[string]bool{"codex-mcp-client": false, "claude-code": true} {
 		client := sdkmcp.NewClient(&sdkmcp.Implementation{Name: name, Version: "1"}, nil)
-		session, err := client.Connect(t.Context(), &sdkmcp.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: &http.Client{Transport: bearer(key)}}, &sdkmcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+		session, err := client.Connect(t.Context(), &sdkmcp.StreamableClientTransport{Endpoint: srv.URL, HTTPClient: &http.Client{Transport: testkit.Bearer(key)}}, &sdkmcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,14 +231,6 @@ func TestOverHTTP(t *testing.T) {
 		}
 		session.Close()
 	}
-}
-
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
 }
 
 // What agents read of the tools: every contract's tool is there, told and closed against

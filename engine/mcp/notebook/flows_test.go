@@ -15,6 +15,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpnotebook "github.com/seer-engine/seer/engine/mcp/notebook"
+	"github.com/seer-engine/seer/internal/testbuild"
 )
 
 // A picture of 3000 x 1500 pixels, made without any library.
@@ -31,7 +32,7 @@ display(Image(data=b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB',
 // The flows of an agent with the real Jupyter; they share one server, as its start
 // takes seconds.
 func TestRealNotebooks(t *testing.T) {
-	python := jupyterPython(t)
+	python := testbuild.Jupyter(t)
 	address, root := service(t, python)
 	out := filepath.Join(t.TempDir(), "out puts é")
 	options := mcpnotebook.Options{Address: address, OutDir: out}

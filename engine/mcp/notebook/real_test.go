@@ -22,20 +22,6 @@ import (
 
 const patience = 60 * time.Second
 
-// jupyterPython is an interpreter that has the packages of Jupyter.
-func jupyterPython(t *testing.T) string {
-	t.Helper()
-	found, err := filepath.Glob("../../../.tools/jupyter-*/bin/python")
-	if err != nil || len(found) == 0 {
-		t.Fatal("no Python with Jupyter in .tools; run scripts/setup test")
-	}
-	python, err := filepath.Abs(found[len(found)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return python
-}
-
 // service runs the real notebook service.
 func service(t *testing.T, python string) (notebook.Address, string) {
 	t.Helper()

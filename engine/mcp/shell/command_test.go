@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/repl"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestCommandsGiveTheirExitCodeAndStreams(t *testing.T) {
@@ -224,7 +225,7 @@ func TestARuntimeThatIsKilledIsSaid(t *testing.T) {
 	use(t, s, "run_python", object{"code": "z = 1"})
 	id := use(t, s, "run_command", object{"command": "sleep 596"}).text("process_id")
 	code := use(t, s, "run_python", object{"code": "import time; time.sleep(596)"}).text("process_id")
-	for pid := range strings.FieldsSeq(get(t, fmt.Sprintf("/proc/%d/task/%d/children", b.cmd.Process.Pid, b.cmd.Process.Pid))) {
+	for pid := range strings.FieldsSeq(testkit.ReadFile(t, fmt.Sprintf("/proc/%d/task/%d/children", b.cmd.Process.Pid, b.cmd.Process.Pid))) {
 		n, _ := strconv.Atoi(pid)
 		if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // folder is a new folder of the sandbox, by both its names.
@@ -26,26 +27,6 @@ func folder(t *testing.T, name string) (there, here string) {
 	return "/workspace/" + name, here
 }
 
-func put(t *testing.T, p, text string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func get(t *testing.T, p string) string {
-	t.Helper()
-	data, err := os.ReadFile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func TestFilesOfAnyNameAndContent(t *testing.T) {
 	s := agent(t, shell.Options{})
 	there, here := folder(t, "names")
@@ -57,7 +38,7 @@ func TestFilesOfAnyNameAndContent(t *testing.T) {
 		use(t, s, "write_file", object{"path": there + "/" + name + "/" + name, "base64": base64.StdEncoding.EncodeToString(every), "mode": "750"})
 		p := filepath.Join(here, name, name)
 		info, err := os.Stat(p)
-		if err != nil || info.Mode().Perm() != 0o750 || get(t, p) != string(every) {
+		if err != nil || info.Mode().Perm() != 0o750 || testkit.ReadFile(t, p) != string(every) {
 			t.Errorf("%q: %v", name, err)
 			continue
 		}
@@ -66,7 +47,7 @@ func TestFilesOfAnyNameAndContent(t *testing.T) {
 		use(t, s, "run_command", object{"command": "set -- *; echo $#", "cwd": there + "/" + name}).want(t, object{"stdout": "1\n"})
 		use(t, s, "write_file", object{"path": there + "/" + name + "/" + name, "content": "text é\n"})
 		use(t, s, "edit_file", object{"path": there + "/" + name + "/" + name, "old": "é", "new": name})
-		if got := get(t, p); got != "text "+name+"\n" {
+		if got := testkit.ReadFile(t, p); got != "text "+name+"\n" {
 			t.Errorf("%q became %q", name, got)
 		}
 	}
@@ -95,7 +76,7 @@ func TestTextsAreReadByLines(t *testing.T) {
 	for i := 1; i <= 5000; i++ {
 		all.WriteString("line " + itoa(i) + "\n")
 	}
-	put(t, filepath.Join(here, "long"), all.String())
+	testkit.WriteFile(t, filepath.Join(here, "long"), all.String())
 	r := use(t, s, "read_file", object{"path": there + "/long"})
 	r.want(t, object{"offset": 1.0, "next_offset": 2001.0, "encoding": "utf-8"})
 	if c := r.text("content"); !strings.HasSuffix(c, "\nline 2000\n") {
@@ -104,14 +85,14 @@ func TestTextsAreReadByLines(t *testing.T) {
 	use(t, s, "read_file", object{"path": there + "/long", "offset": 4999, "limit": 10}).want(t, object{"content": "line 4999\nline 5000\n", "next_offset": nil})
 	use(t, s, "read_file", object{"path": there + "/long", "offset": 3, "limit": 1}).want(t, object{"content": "line 3\n", "next_offset": 4.0})
 	use(t, s, "read_file", object{"path": there + "/long", "offset": 9999}).want(t, object{"content": ""})
-	put(t, filepath.Join(here, "empty"), "")
+	testkit.WriteFile(t, filepath.Join(here, "empty"), "")
 	use(t, s, "read_file", object{"path": there + "/empty"}).want(t, object{"content": "", "size": 0.0, "encoding": "utf-8"})
-	put(t, filepath.Join(here, "open"), "a\r\nno end")
+	testkit.WriteFile(t, filepath.Join(here, "open"), "a\r\nno end")
 	use(t, s, "read_file", object{"path": there + "/open"}).want(t, object{"content": "a\r\nno end", "next_offset": nil})
 
 	// The whole is read in parts that fit together, whatever the lines are.
 	wide := strings.Repeat(strings.Repeat("é", 30000)+"\n", 7) + "end"
-	put(t, filepath.Join(here, "wide"), wide)
+	testkit.WriteFile(t, filepath.Join(here, "wide"), wide)
 	got, offset := "", any(1.0)
 	for n := 0; offset != nil && n < 20; n++ {
 		r := use(t, s, "read_file", object{"path": there + "/wide", "offset": offset})
@@ -120,7 +101,7 @@ func TestTextsAreReadByLines(t *testing.T) {
 	if got != wide {
 		t.Errorf("%d bytes, want %d", len(got), len(wide))
 	}
-	put(t, filepath.Join(here, "one line"), strings.Repeat("x", 200000)+"\nsecond\n")
+	testkit.WriteFile(t, filepath.Join(here, "one line"), strings.Repeat("x", 200000)+"\nsecond\n")
 	r = use(t, s, "read_file", object{"path": there + "/one line"})
 	r.want(t, object{"next_offset": 2.0})
 	if len(r.text("content")) != 100<<10 || !strings.Contains(r.text("note"), "cut by Seer") {
@@ -156,7 +137,7 @@ func TestImagesAreReadAsImages(t *testing.T) {
 func TestEditsAreExact(t *testing.T) {
 	s := agent(t, shell.Options{})
 	there, here := folder(t, "edits")
-	p := put(t, filepath.Join(here, "a.sh"), "one\r\ntwo\r\none\r\n")
+	p := testkit.WriteFile(t, filepath.Join(here, "a.sh"), "one\r\ntwo\r\none\r\n")
 	if err := os.Chmod(p, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -169,17 +150,17 @@ func TestEditsAreExact(t *testing.T) {
 	refused(t, s, "edit_file", object{"path": there + "/none", "old": "one", "new": "2"}, "none")
 	use(t, s, "edit_file", object{"path": at, "old": "one\ntwo\n", "new": "1\n2\n"}).want(t, object{"replaced": 1.0})
 	use(t, s, "edit_file", object{"path": at, "old": "\r\n", "new": "|", "all": true}).want(t, object{"replaced": 3.0})
-	if info, _ := os.Stat(p); get(t, p) != "1|2|one|" || info.Mode().Perm() != 0o755 {
-		t.Errorf("%q, %v", get(t, p), info.Mode())
+	if info, _ := os.Stat(p); testkit.ReadFile(t, p) != "1|2|one|" || info.Mode().Perm() != 0o755 {
+		t.Errorf("%q, %v", testkit.ReadFile(t, p), info.Mode())
 	}
 	if err := os.Symlink("a.sh", filepath.Join(here, "link")); err != nil {
 		t.Fatal(err)
 	}
 	use(t, s, "edit_file", object{"path": there + "/link", "old": "2", "new": ""})
-	if info, _ := os.Lstat(filepath.Join(here, "link")); get(t, p) != "1||one|" || info.Mode()&os.ModeSymlink == 0 {
+	if info, _ := os.Lstat(filepath.Join(here, "link")); testkit.ReadFile(t, p) != "1||one|" || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link was replaced, or its file was not edited")
 	}
-	put(t, filepath.Join(here, "binary"), "a\xff\xfe")
+	testkit.WriteFile(t, filepath.Join(here, "binary"), "a\xff\xfe")
 	refused(t, s, "edit_file", object{"path": there + "/binary", "old": "a", "new": "b"}, "no text in UTF-8")
 }
 
@@ -218,7 +199,7 @@ func TestFoldersAreListed(t *testing.T) {
 	s := agent(t, shell.Options{})
 	there, here := folder(t, "lists")
 	for _, p := range []string{"a.py", "b.txt", "src/c.py", "src/deep/er/d.py", "src/deep/e.txt"} {
-		put(t, filepath.Join(here, p), p)
+		testkit.WriteFile(t, filepath.Join(here, p), p)
 	}
 	if err := os.Symlink("..", filepath.Join(here, "src/up")); err != nil {
 		t.Fatal(err)
@@ -266,26 +247,26 @@ func TestFoldersAreListed(t *testing.T) {
 }
 
 func TestFilesTravelBothWays(t *testing.T) {
-	mine, secret := filepath.Join(t.TempDir(), "my files é"), put(t, filepath.Join(t.TempDir(), "secret"), "private")
+	mine, secret := filepath.Join(t.TempDir(), "my files é"), testkit.WriteFile(t, filepath.Join(t.TempDir(), "secret"), "private")
 	s := agent(t, shell.Options{Files: mkdir(t, mine)})
 	there, here := folder(t, "travel $(x) '")
-	put(t, filepath.Join(mine, "data/a b.txt"), "a")
-	put(t, filepath.Join(mine, "data/sub/-rf"), "\x00\xff")
+	testkit.WriteFile(t, filepath.Join(mine, "data/a b.txt"), "a")
+	testkit.WriteFile(t, filepath.Join(mine, "data/sub/-rf"), "\x00\xff")
 	if err := os.Chmod(filepath.Join(mine, "data/a b.txt"), 0o751); err != nil {
 		t.Fatal(err)
 	}
 	use(t, s, "upload", object{"from": "data", "path": there + "/new dir"}).want(t, object{"folder": true})
-	if info, err := os.Stat(filepath.Join(here, "new dir/a b.txt")); err != nil || info.Mode().Perm() != 0o751 || get(t, filepath.Join(here, "new dir/sub/-rf")) != "\x00\xff" {
+	if info, err := os.Stat(filepath.Join(here, "new dir/a b.txt")); err != nil || info.Mode().Perm() != 0o751 || testkit.ReadFile(t, filepath.Join(here, "new dir/sub/-rf")) != "\x00\xff" {
 		t.Errorf("uploaded: %v, %v", info, err)
 	}
-	put(t, filepath.Join(mine, "data/later"), "l")
+	testkit.WriteFile(t, filepath.Join(mine, "data/later"), "l")
 	use(t, s, "upload", object{"from": "./data/", "path": there + "/new dir"}) // into one that is there
 	use(t, s, "upload", object{"from": "data/a b.txt", "path": there + "/deep/er/file"})
-	if get(t, filepath.Join(here, "new dir/later")) != "l" || get(t, filepath.Join(here, "deep/er/file")) != "a" {
+	if testkit.ReadFile(t, filepath.Join(here, "new dir/later")) != "l" || testkit.ReadFile(t, filepath.Join(here, "deep/er/file")) != "a" {
 		t.Error("the second upload is not whole")
 	}
 	use(t, s, "download", object{"path": there + "/new dir", "to": "back/again"})
-	if get(t, filepath.Join(mine, "back/again/sub/-rf")) != "\x00\xff" {
+	if testkit.ReadFile(t, filepath.Join(mine, "back/again/sub/-rf")) != "\x00\xff" {
 		t.Error("the download is not whole")
 	}
 	use(t, s, "download", object{"path": there + "/deep/er/file", "to": "back/file"})
@@ -311,7 +292,7 @@ func TestFilesTravelBothWays(t *testing.T) {
 		refused(t, s, "download", object{"path": there + "/deep", "to": to}, "")
 	}
 	use(t, s, "download", object{"path": there + "/deep/er/file", "to": "outfile"}) // takes the link's place
-	if get(t, secret) != "private" {
+	if testkit.ReadFile(t, secret) != "private" {
 		t.Error("a download has gone through a link")
 	}
 	for _, dir := range []string{here, mine} {

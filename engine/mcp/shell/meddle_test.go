@@ -13,6 +13,7 @@ import (
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // meddler is a way to the sandbox on which something happens in the middle of what is
@@ -38,33 +39,14 @@ func (m *meddler) Write(p []byte) (int, error) {
 func between(t *testing.T, o shell.Options) (*meddler, *sdkmcp.ClientSession) {
 	t.Helper()
 	b := box(t)
-	dir, err := os.MkdirTemp("", "s") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
 	m := &meddler{}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go m.join(client, strings.TrimPrefix(b.session.Endpoint, "unix:"))
-		}
-	}()
+	listener := testkit.Serve(testkit.UnixSocket(t), func(client net.Conn) { m.join(client, strings.TrimPrefix(b.session.Endpoint, "unix:")) })
 	session := b.session
 	session.Endpoint = "unix:" + listener.Addr().String()
 	return m, agentOf(t, session, "test", o, nil)
 }
 
 func (m *meddler) join(client net.Conn, socket string) {
-	defer client.Close()
 	server, err := net.Dial("unix", socket)
 	if err != nil {
 		return
@@ -83,8 +65,8 @@ func TestAFolderThatChangesArrives(t *testing.T) {
 	m, s := between(t, shell.Options{Files: mine})
 	there, here := folder(t, "changing")
 	fill := func(dir string) {
-		put(t, filepath.Join(dir, "a"), strings.Repeat("x", 16<<20)) // more than waits on the way
-		put(t, filepath.Join(dir, "z"), "z")
+		testkit.WriteFile(t, filepath.Join(dir, "a"), strings.Repeat("x", 16<<20)) // more than waits on the way
+		testkit.WriteFile(t, filepath.Join(dir, "z"), "z")
 		m.arm(func() { os.Remove(filepath.Join(dir, "z")) })
 	}
 	arrived := func(dir string, a answer) {

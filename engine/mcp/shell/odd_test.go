@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/mcp/shell"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // odd is a folder with all that is no plain file: an agent can make it.
@@ -16,7 +17,7 @@ func odd(t *testing.T) (there, here string) {
 	t.Helper()
 	there, here = folder(t, "odd")
 	for _, name := range []string{"file", "dir/f", "deep/f", "deep/er/g"} {
-		put(t, filepath.Join(here, name), name)
+		testkit.WriteFile(t, filepath.Join(here, name), name)
 	}
 	if err := syscall.Mkfifo(filepath.Join(here, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
@@ -35,8 +36,8 @@ func odd(t *testing.T) (there, here string) {
 // at once, and leave it as it is.
 func TestOddPathsOfTheSandbox(t *testing.T) {
 	mine := mkdir(t, filepath.Join(t.TempDir(), "mine"))
-	put(t, filepath.Join(mine, "f"), "mine")
-	put(t, filepath.Join(mine, "folder/f"), "mine")
+	testkit.WriteFile(t, filepath.Join(mine, "f"), "mine")
+	testkit.WriteFile(t, filepath.Join(mine, "folder/f"), "mine")
 	s := agent(t, shell.Options{Files: mine})
 	there, here := odd(t)
 	was := tree(t, here)
@@ -89,8 +90,8 @@ func TestOddPathsOfTheSandbox(t *testing.T) {
 // what a link names need not be there yet.
 func TestLinksAreFollowedAsTheSystemDoes(t *testing.T) {
 	mine := t.TempDir()
-	put(t, filepath.Join(mine, "f"), "uploaded")
-	put(t, filepath.Join(mine, "folder/x"), "x")
+	testkit.WriteFile(t, filepath.Join(mine, "f"), "uploaded")
+	testkit.WriteFile(t, filepath.Join(mine, "folder/x"), "x")
 	s := agent(t, shell.Options{Files: mine, Workdir: "/workspace/odd"})
 	_, here := odd(t)
 	was := tree(t, here)
@@ -98,16 +99,16 @@ func TestLinksAreFollowedAsTheSystemDoes(t *testing.T) {
 	use(t, s, "edit_file", object{"path": "short/up", "old": "deep", "new": "edited"})
 	use(t, s, "read_file", object{"path": "/workspace/odd/deep/f"}).want(t, object{"content": "edited/f"})
 	use(t, s, "write_file", object{"path": "short/up", "content": "written"}).want(t, object{"created": false})
-	if get(t, filepath.Join(here, "deep/f")) != "written" {
+	if testkit.ReadFile(t, filepath.Join(here, "deep/f")) != "written" {
 		t.Error("another file was written")
 	}
 	use(t, s, "upload", object{"from": "f", "path": "short/up"})
 	use(t, s, "download", object{"path": "short/up", "to": "back"})
-	if get(t, filepath.Join(here, "deep/f")) != "uploaded" || get(t, filepath.Join(mine, "back")) != "uploaded" {
+	if testkit.ReadFile(t, filepath.Join(here, "deep/f")) != "uploaded" || testkit.ReadFile(t, filepath.Join(mine, "back")) != "uploaded" {
 		t.Error("another file has travelled")
 	}
 	use(t, s, "upload", object{"from": "folder", "path": "to a folder"})
-	if get(t, filepath.Join(here, "dir/x")) != "x" {
+	if testkit.ReadFile(t, filepath.Join(here, "dir/x")) != "x" {
 		t.Error("the folder of the link has not the file")
 	}
 	use(t, s, "write_file", object{"path": "nowhere", "content": "new"}).want(t, object{"created": true})
@@ -120,9 +121,9 @@ func TestLinksAreFollowedAsTheSystemDoes(t *testing.T) {
 // as it is, and what is in it is replaced only by a file for a file.
 func TestOddPathsOfTheUser(t *testing.T) {
 	outer := t.TempDir()
-	secret := put(t, filepath.Join(outer, "secret"), "private")
+	secret := testkit.WriteFile(t, filepath.Join(outer, "secret"), "private")
 	mine := mkdir(t, filepath.Join(outer, "mine"))
-	put(t, filepath.Join(mine, "dir/f"), "mine")
+	testkit.WriteFile(t, filepath.Join(mine, "dir/f"), "mine")
 	if err := syscall.Mkfifo(filepath.Join(mine, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +154,12 @@ func TestOddPathsOfTheUser(t *testing.T) {
 	refused(t, s, "download", object{"path": "..", "to": "."}, "needs a name")
 	refused(t, s, "download", object{"path": "/", "to": ""}, "needs a name")
 	refused(t, s, "download", object{"path": there + "/file", "to": "dir"}, "no file")
-	if got := tree(t, outer); got != was || get(t, secret) != "private" {
+	if got := tree(t, outer); got != was || testkit.ReadFile(t, secret) != "private" {
 		t.Errorf("the user's files are\n%s\nand were\n%s", got, was)
 	}
 	use(t, s, "download", object{"path": there + "/file", "to": "new\nline/\xc3\xa9"})
 	use(t, s, "download", object{"path": there + "/file", "to": "dir/secret"}) // the link goes, what it led to stays
-	if get(t, filepath.Join(mine, "dir/secret")) != "file" || get(t, secret) != "private" {
+	if testkit.ReadFile(t, filepath.Join(mine, "dir/secret")) != "file" || testkit.ReadFile(t, secret) != "private" {
 		t.Error("a download has gone through a link")
 	}
 }

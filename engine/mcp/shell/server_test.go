@@ -13,6 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/mcp/internal/serve"
 	"github.com/seer-engine/seer/engine/mcp/shell"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func TestToolsSayWhatTheyDo(t *testing.T) {
@@ -85,14 +86,6 @@ func TestASessionThatIsNotThereIsSaid(t *testing.T) {
 	refused(t, s, "run_command", object{"command": "true"}, "the sandbox has ended")
 }
 
-type bearer struct{ token string }
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.token)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 func TestTwoAgentsOverHTTP(t *testing.T) {
 	b := box(t)
 	h, end, err := shell.Handler(t.Context(), shell.Fixed(b.session), serve.Guard{Token: "0123456789abcdef"}, shell.Options{})
@@ -107,7 +100,7 @@ func TestTwoAgentsOverHTTP(t *testing.T) {
 	})
 	connect := func(token string) (*sdkmcp.ClientSession, error) {
 		return sdkmcp.NewClient(&sdkmcp.Implementation{Name: "test", Version: "0"}, nil).Connect(t.Context(),
-			&sdkmcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: bearer{token}}, DisableStandaloneSSE: true}, nil)
+			&sdkmcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: testkit.Bearer(token)}, DisableStandaloneSSE: true}, nil)
 	}
 	if _, err := connect("wrong"); err == nil {
 		t.Error("a wrong token was taken")

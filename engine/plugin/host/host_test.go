@@ -19,6 +19,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/plugins/expose-library/library"
 	"github.com/seer-engine/seer/plugins/expose-mcp/mcp"
 	"github.com/seer-engine/seer/plugins/expose-prompt/prompt"
@@ -29,17 +30,8 @@ import (
 // with the race detector.
 var cacheDir string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
-
-func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "seer-host-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	cacheDir = dir
-	return m.Run()
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) error { cacheDir = dir; return nil })
 }
 
 // prepare builds and compiles the plugins when the first test wants one: all at once,
@@ -459,15 +451,7 @@ func TestFetchFolder(t *testing.T) {
 	ctx := context.Background()
 	dir, model := builtIn(t, "fetch-folder"), t.TempDir()
 	weights := make([]byte, 9<<20) // large enough for its digest to be kept
-	for name, data := range map[string][]byte{"config.json": []byte("{}"), "sub/model.bin": weights} {
-		path := filepath.Join(model, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testkit.WriteFiles(t, model, map[string][]byte{"config.json": []byte("{}"), "sub/model.bin": weights})
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(model, "sub", "model.bin"), old, old); err != nil {
 		t.Fatal(err)

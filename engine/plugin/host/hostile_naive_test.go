@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -299,7 +299,7 @@ func TestHostileFlood(t *testing.T) {
 	if naive < lines*1000 {
 		t.Fatalf("the attack does not work: %d bytes", naive)
 	}
-	var ours lockedText
+	var ours testkit.Buffer
 	h := escapist(t, "", host.Options{Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &ours})})
 	if _, err := try(t.Context(), h, order{"do": "flood", "n": lines}); err != nil {
 		t.Error(err)
@@ -308,23 +308,6 @@ func TestHostileFlood(t *testing.T) {
 		t.Errorf("%d bytes were logged", n)
 	}
 	wantText(t, ours.String(), "logs too much")
-}
-
-type lockedText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // Two instances that take the same number for unique, at the same time for ever.
@@ -369,7 +352,7 @@ func TestHostileLogLine(t *testing.T) {
 	tryOn(t.Context(), t, n.instance(t), order{"do": "log", "text": forged})
 	wantText(t, naive.String(), "\n2026-01-01T00:00:00Z [ERROR] seer", "\x1b[2J")
 
-	var ours lockedText
+	var ours testkit.Buffer
 	h := escapist(t, "", host.Options{Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &ours, DisableTime: true})})
 	if _, err := try(t.Context(), h, order{"do": "log", "text": forged}); err != nil {
 		t.Error(err)

@@ -1,9 +1,10 @@
 package scaffold_test
 
 import (
-	"os"
 	"sync"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // The one global of these tests: what is made once for all of them.
@@ -14,12 +15,5 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "scaffold-")
-	if err != nil {
-		panic(err)
-	}
-	shared.dir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	testkit.Main(m, func(dir string) error { shared.dir = dir; return nil })
 }

@@ -12,17 +12,14 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/plugin/sign"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // agent starts the real one.
 func agent(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "agent-") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(dir, "s")
+	socket := filepath.Join(testkit.ShortDir(t), "s")
 	cmd := exec.Command("ssh-agent", "-D", "-a", socket)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err, "run scripts/setup test")
@@ -30,7 +27,6 @@ func agent(t *testing.T) string {
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
 	})
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("unix", socket); err == nil {

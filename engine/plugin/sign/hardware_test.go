@@ -15,6 +15,7 @@ import (
 	agents "golang.org/x/crypto/ssh/agent"
 
 	"github.com/seer-engine/seer/engine/plugin/sign"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // token is an agent with one key in hardware, as FIDO has it: what is signed is not the
@@ -61,25 +62,8 @@ func (a token) SignWithFlags(pub ssh.PublicKey, data []byte, _ agents.SignatureF
 
 func TestHardwareKey(t *testing.T) {
 	a := newToken(t)
-	dir, err := os.MkdirTemp("", "token-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { _ = agents.ServeAgent(a, conn); conn.Close() }()
-		}
-	}()
+	dir := testkit.ShortDir(t)
+	testkit.Serve(testkit.Listen(t, "unix", filepath.Join(dir, "s")), func(conn net.Conn) { _ = agents.ServeAgent(a, conn) })
 	key := filepath.Join(dir, "id_sk")
 	if err := os.WriteFile(key+".pub", ssh.MarshalAuthorizedKey(a.pub), 0o600); err != nil {
 		t.Fatal(err)

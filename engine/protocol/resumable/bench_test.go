@@ -5,25 +5,14 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // ways are a link and, beside it, the bare TCP under it.
 func ways(b *testing.B, handle func(net.Conn), run func(b *testing.B, c net.Conn)) {
 	b.Run("tcp", func(b *testing.B) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer l.Close()
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go handle(c)
-			}
-		}()
+		l := testkit.Serve(testkit.Loopback(b), handle)
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			b.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,21 +12,14 @@ import (
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // odd makes a folder with a pipe and a socket, which programs have open.
 func odd(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "s") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	listener, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close() })
+	dir := testkit.ShortDir(t)
+	testkit.Listen(t, "unix", filepath.Join(dir, "socket"))
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -5,17 +5,18 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 func seeds(f *testing.F) {
 	f.Helper()
 	v := readVectors(f)
 	for _, one := range v.Valid {
-		f.Add(unhex(f, one.Body))
+		f.Add(testkit.Unhex(f, one.Body))
 	}
 	for _, one := range v.Invalid {
 		if len(one.Body) < 1<<12 {
-			f.Add(unhex(f, one.Body))
+			f.Add(testkit.Unhex(f, one.Body))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package value_test
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/seer-engine/seer/engine/protocol/value"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // vectors are read by the tests of the Python values too.
@@ -35,15 +35,6 @@ func readVectors(t testing.TB) vectors {
 	return v
 }
 
-func unhex(t testing.TB, text string) []byte {
-	t.Helper()
-	data, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
@@ -59,7 +50,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 func TestVectors(t *testing.T) {
 	for _, v := range readVectors(t).Valid {
 		t.Run(v.Name, func(t *testing.T) {
-			body := unhex(t, v.Body)
+			body := testkit.Unhex(t, v.Body)
 			parsed, err := value.Parse(body, true, value.Limits{})
 			if err != nil {
 				t.Fatal(err)
@@ -135,7 +126,7 @@ func checkDecoded(t *testing.T, v value.Value, want []byte) {
 
 func TestInvalidVectors(t *testing.T) {
 	for _, v := range readVectors(t).Invalid {
-		body := unhex(t, v.Body)
+		body := testkit.Unhex(t, v.Body)
 		var decoded any
 		parsed, err := value.Parse(body, true, value.Limits{})
 		if err == nil {
@@ -156,7 +147,7 @@ func TestInvalidVectors(t *testing.T) {
 
 func TestReadingABodyCutAtEveryByte(t *testing.T) {
 	for _, v := range readVectors(t).Valid {
-		body := unhex(t, v.Body)
+		body := testkit.Unhex(t, v.Body)
 		for n := range min(len(body), 300) {
 			if _, err := value.Read(bytes.NewReader(body[:n]), int64(len(body)), true, value.Limits{}); err != io.ErrUnexpectedEOF { //nolint:errorlint // the very error
 				t.Errorf("%s cut at byte %d: %v", v.Name, n, err)

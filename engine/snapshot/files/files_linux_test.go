@@ -8,8 +8,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -31,6 +29,7 @@ import (
 	"github.com/seer-engine/seer/engine/snapshot"
 	"github.com/seer-engine/seer/engine/snapshot/files"
 	"github.com/seer-engine/seer/internal/testbuild"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // machine is the real runtime in a container, behind a proxy that can answer in its place.
@@ -73,27 +72,17 @@ func newMachine(t *testing.T, artifacts testbuild.Artifacts) *machine {
 // would send all of them through a tunnel.
 func (m *machine) behindProxy(t *testing.T, address, token string) *client.Client {
 	t.Helper()
-	short, err := os.MkdirTemp("", "s") // a socket's path may not be long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(short) })
-	listener, err := net.Listen("unix", filepath.Join(short, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address})
 	proxy.FlushInterval = -1
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
-	server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listener := testkit.UnixSocket(t)
+	testkit.ServeHTTP(t, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fault := m.fault.Load(); fault != nil && r.URL.Path == "/v1/tree" {
 			(*fault).ServeHTTP(w, r)
 			return
 		}
 		proxy.ServeHTTP(w, r)
-	})}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { server.Close() })
+	}))
 	behind, err := client.New("unix:"+listener.Addr().String(), token)
 	if err != nil {
 		t.Fatal(err)

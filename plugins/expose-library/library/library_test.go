@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	client "github.com/seer-engine/seer/engine/python"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -70,19 +70,7 @@ func surface(t *testing.T, i sdk.Interface) sdk.Surface {
 func TestGolden(t *testing.T) {
 	s := surface(t, tools())
 	for name, got := range map[string]string{"init.py.golden": s.Files[0].Text, "init.pyi.golden": s.Files[1].Text, "prompt.md.golden": s.Prompt} {
-		file := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != string(want) {
-			t.Errorf("%s differs (go test -update writes it anew):\n%s", file, got)
-		}
+		testkit.Golden(t, *update, filepath.Join("testdata", name), got)
 	}
 }
 
@@ -116,13 +104,7 @@ func run(t *testing.T, s sdk.Surface, script, input string) string {
 		case sdk.FileConnection:
 			text = "{}"
 		}
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.WriteFile(t, filepath.Join(dir, filepath.FromSlash(f.Path)), text)
 	}
 	cmd := exec.Command("/usr/bin/python3", "-W", "error", "-B", "-c", script)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -36,19 +36,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const file = "testdata/prompt.md.golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(s.Prompt), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Prompt != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s", file, s.Prompt)
-	}
+	testkit.Golden(t, *update, "testdata/prompt.md.golden", s.Prompt)
 	if len(s.Files) != 2 || s.Files[0].Kind != sdk.FileConnection || s.Files[1].Path != "model_tools.md" {
 		t.Fatalf("files = %+v", s.Files)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -51,15 +51,7 @@ func TestGolden(t *testing.T) {
 		"SKILL.md": files[".claude/skills/model-tools/SKILL.md"], "functions.md": files[".claude/skills/model-tools/references/functions.md"],
 		"prompt.md": s.Prompt,
 	} {
-		file = "testdata/" + file + ".golden"
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(file); err != nil || text != string(want) {
-			t.Errorf("%s differs (go test -update writes it anew), %v:\n%s", file, err, text)
-		}
+		testkit.Golden(t, *update, "testdata/"+file+".golden", text)
 	}
 	for _, name := range []string{"__init__.py", "_client.py", "connection.json", "py.typed"} {
 		if _, ok := files[".claude/skills/model-tools/scripts/model_tools/"+name]; !ok {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -36,5 +37,5 @@ func TestAccount(t *testing.T) {
 		t.Errorf("another workspace is %s, too", other)
 	}
 	_, err := withToken(t, cloud, fakemodal.Token{ID: "ak-x", Secret: "as-x"}).Account(t.Context())
-	wantCode(t, err, sdk.Unauthorized)
+	testkit.WantCode(t, err, sdk.Unauthorized)
 }

@@ -3,7 +3,6 @@ package modal_test
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"net/url"
 	"strings"
 	"sync"
@@ -144,59 +143,6 @@ func newSpec() sdk.MachineSpec {
 	}
 }
 
-// create takes the steps to a handle, and gives what it was told on the way.
-func create(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) (handle string, log []string, err error) {
-	t.Helper()
-	var cursor json.RawMessage
-	for range 300 {
-		step, err := p.Create(t.Context(), spec, cursor)
-		if err != nil {
-			return "", log, err
-		}
-		log = append(log, step.Log...)
-		if step.Handle != "" {
-			return step.Handle, log, nil
-		}
-		if len(step.Cursor) == 0 || len(step.Cursor) > 16<<10 {
-			t.Fatalf("a step with neither a handle nor a small cursor: %d bytes", len(step.Cursor))
-		}
-		cursor = step.Cursor
-	}
-	t.Fatal("no handle after 300 steps")
-	return "", nil, nil
-}
-
-func mustCreate(t *testing.T, p sdk.Provider, spec sdk.MachineSpec) string {
-	t.Helper()
-	handle, log, err := create(t, p, spec)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, strings.Join(log, "\n"))
-	}
-	return handle
-}
-
-func observe(t *testing.T, p sdk.Provider, handle string) sdk.Observation {
-	t.Helper()
-	all, err := p.Observe(t.Context(), []string{handle})
-	if err != nil || len(all) != 1 {
-		t.Fatalf("observe: %v, %v", all, err)
-	}
-	return all[0]
-}
-
-// await observes until the machine is in the state.
-func await(t *testing.T, p sdk.Provider, handle string, state sdk.State) sdk.Observation {
-	t.Helper()
-	var o sdk.Observation
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if o = observe(t, p, handle); o.State == state {
-			return o
-		}
-	}
-	t.Fatalf("the machine did not become %s but is %s: %s", state, o.State, o.Message)
-	return o
-}
-
 func live(cloud *fakemodal.Cloud) (out []fakemodal.Machine) {
 	for _, m := range cloud.Machines() {
 		if m.State != fakemodal.Ended && m.State != fakemodal.Ending {
@@ -210,17 +156,5 @@ func setFaults(t *testing.T, cloud *fakemodal.Cloud, f fakemodal.Faults) {
 	t.Helper()
 	if err := cloud.SetFaults(f); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func wantCode(t *testing.T, err error, code sdk.Code, words ...string) {
-	t.Helper()
-	if sdk.CodeOf(err) != code {
-		t.Fatalf("error %v has the code %q, not %q", err, sdk.CodeOf(err), code)
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error %q does not say %q", err, word)
-		}
 	}
 }

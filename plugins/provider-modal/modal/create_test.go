@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -24,8 +26,8 @@ func TestLifeOfAMachine(t *testing.T) {
 			spec.CPU, spec.MemoryGB, spec.Regions = 2, 4, []string{"us-east"}
 			spec.Ports = []int{9000}
 			spec.Labels = map[string]string{"team": "a b", "seer-key": "not this"}
-			handle := mustCreate(t, p, spec)
-			o := await(t, p, handle, sdk.Running)
+			handle := testprovider.Create(t, p, spec)
+			o := testprovider.Await(t, p, handle, sdk.Running)
 			if len(o.Endpoints) != 2 || !strings.HasPrefix(o.Endpoints[0].URL, "http://127.0.0.1:") {
 				t.Errorf("endpoints %v", o.Endpoints)
 			}
@@ -52,7 +54,7 @@ func TestLifeOfAMachine(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			await(t, p, handle, sdk.Stopped)
+			testprovider.Await(t, p, handle, sdk.Stopped)
 			wantLive(0)
 			if err := p.Terminate(t.Context(), handle); err != nil {
 				t.Errorf("terminating a dead one: %v", err)
@@ -70,7 +72,7 @@ func TestPriceOfTheWholeMachine(t *testing.T) {
 		t.Fatalf("offers %v, %v", offers, err)
 	}
 	spec.Offer, spec.GPU, spec.GPUCount = offers[0].ID, offers[0].GPU, 2
-	o := await(t, p, mustCreate(t, p, spec), sdk.Running)
+	o := testprovider.Await(t, p, testprovider.Create(t, p, spec), sdk.Running)
 	if diff := o.CostPerHour - offers[0].CostPerHour; diff > 0.001 || diff < -0.001 {
 		t.Errorf("observed at %v, offered at %v", o.CostPerHour, offers[0].CostPerHour)
 	}
@@ -84,7 +86,7 @@ func TestBuildLogIsToldOnce(t *testing.T) {
 		PythonVersion: "3.11", SystemPackages: []string{"git"}, PythonPackages: []string{"numpy>=2", "torch"},
 		Commands: []string{"echo one", "cat <<EOF\ntwo\nEOF"},
 	}
-	_, log, err := create(t, p, spec)
+	_, log, err := testprovider.Steps(t, p, spec, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestBuildLogIsToldOnce(t *testing.T) {
 		t.Errorf("not each layer was built once:\n%s", text)
 	}
 	spec.Key += "2"
-	if _, log, err = create(t, p, spec); err != nil || len(log) != 0 {
+	if _, log, err = testprovider.Steps(t, p, spec, nil, nil); err != nil || len(log) != 0 {
 		t.Errorf("what is built was built again: %v, %v", log, err)
 	}
 }
@@ -118,13 +120,13 @@ func TestBuildThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := newSpec()
 			spec.Image = &tc.image
-			_, log, err := create(t, p, spec)
-			wantCode(t, err, sdk.Invalid, "the image could not be built", tc.word)
+			_, log, err := testprovider.Steps(t, p, spec, nil, nil)
+			testkit.WantCode(t, err, sdk.Invalid, "the image could not be built", tc.word)
 			if !strings.Contains(strings.Join(log, "\n"), tc.log) {
 				t.Errorf("the log does not say %q:\n%s", tc.log, strings.Join(log, "\n"))
 			}
-			_, again, err := create(t, p, spec) // a failed build is built again
-			wantCode(t, err, sdk.Invalid)
+			_, again, err := testprovider.Steps(t, p, spec, nil, nil) // a failed build is built again
+			testkit.WantCode(t, err, sdk.Invalid)
 			if len(again) == 0 {
 				t.Error("the second time there is no log")
 			}
@@ -164,8 +166,8 @@ func TestSpecsThatModalCannotServe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := newSpec()
 			tc.change(&spec)
-			_, _, err := create(t, p, spec)
-			wantCode(t, err, tc.code, tc.word)
+			_, _, err := testprovider.Steps(t, p, spec, nil, nil)
+			testkit.WantCode(t, err, tc.code, tc.word)
 		})
 	}
 	if len(cloud.Machines()) != 0 {
@@ -184,7 +186,7 @@ func TestListOfOneOwner(t *testing.T) {
 			if i == 4 {
 				spec.Options = json.RawMessage(`{"app":"other"}`)
 			}
-			want[owner] = append(want[owner], mustCreate(t, p, spec))
+			want[owner] = append(want[owner], testprovider.Create(t, p, spec))
 		}
 	}
 	for owner, handles := range want {
@@ -214,7 +216,7 @@ func TestCursorsOfOthers(t *testing.T) {
 	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	for _, cursor := range []string{`7`, `{"step":"later"}`, `{"step":"failed"}`} {
 		_, err := p.Create(t.Context(), newSpec(), json.RawMessage(cursor))
-		wantCode(t, err, sdk.Invalid, "cursor")
+		testkit.WantCode(t, err, sdk.Invalid, "cursor")
 	}
 }
 
@@ -230,8 +232,8 @@ func TestVolumes(t *testing.T) {
 		spec.GPU = []string{"", "T4"}[i]
 		spec.Volumes = []sdk.Volume{{Name: "weights", Path: "/models"}}
 		spec.Command = []string{"python3", "-c", command}
-		handles = append(handles, mustCreate(t, p, spec))
-		if o := await(t, p, handles[i], sdk.Stopped); o.Message != "its program has ended" {
+		handles = append(handles, testprovider.Create(t, p, spec))
+		if o := testprovider.Await(t, p, handles[i], sdk.Stopped); o.Message != "its program has ended" {
 			t.Errorf("observed %+v", o)
 		}
 	}
@@ -242,6 +244,6 @@ func TestCreationThatTakesMinutes(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	slowly(p, "SandboxCreateV2", 9*time.Minute)
-	handle := mustCreate(t, p, newSpec())
-	await(t, p, handle, sdk.Running)
+	handle := testprovider.Create(t, p, newSpec())
+	testprovider.Await(t, p, handle, sdk.Running)
 }

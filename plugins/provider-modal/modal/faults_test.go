@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -30,8 +32,8 @@ func TestNothingLeft(t *testing.T) {
 		"no capacity\x1b]0;\a\r\nhere":                         sdk.NoCapacity,
 	} {
 		setFaults(t, cloud, fakemodal.Faults{Exhausted: text})
-		_, _, err := create(t, p, newSpec())
-		wantCode(t, err, code)
+		_, _, err := testprovider.Steps(t, p, newSpec(), nil, nil)
+		testkit.WantCode(t, err, code)
 		if strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%q is not for a terminal", err)
 		}
@@ -39,8 +41,8 @@ func TestNothingLeft(t *testing.T) {
 	setFaults(t, cloud, fakemodal.Faults{})
 	spec := newSpec()
 	spec.GPU, spec.GPUCount = "H100", 2
-	_, _, err := create(t, p, spec)
-	wantCode(t, err, sdk.Unauthorized, "1 concurrent GPUs")
+	_, _, err := testprovider.Steps(t, p, spec, nil, nil)
+	testkit.WantCode(t, err, sdk.Unauthorized, "1 concurrent GPUs")
 }
 
 // A machine for which there is no place is there at once, waits, and can be ended.
@@ -50,8 +52,8 @@ func TestMachineWaitsForItsPlace(t *testing.T) {
 	setFaults(t, cloud, fakemodal.Faults{NoCapacity: []string{"H100"}})
 	spec := newSpec()
 	spec.GPU = "H100"
-	first, second := mustCreate(t, p, spec), ""
-	if o := observe(t, p, first); o.State != sdk.Pending || o.Message == "" {
+	first, second := testprovider.Create(t, p, spec), ""
+	if o := testprovider.Observe(t, p, first); o.State != sdk.Pending || o.Message == "" {
 		t.Errorf("observed %+v", o)
 	}
 	if list, err := p.List(t.Context(), spec.Owner); err != nil || len(list) != 1 || list[0].State != sdk.Pending {
@@ -60,11 +62,11 @@ func TestMachineWaitsForItsPlace(t *testing.T) {
 	if err := p.Terminate(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	await(t, p, first, sdk.Stopped)
+	testprovider.Await(t, p, first, sdk.Stopped)
 	spec.Key += "2"
-	second = mustCreate(t, p, spec)
+	second = testprovider.Create(t, p, spec)
 	setFaults(t, cloud, fakemodal.Faults{})
-	await(t, p, second, sdk.Running)
+	testprovider.Await(t, p, second, sdk.Running)
 }
 
 func TestMachineThatDies(t *testing.T) {
@@ -84,7 +86,7 @@ func TestMachineThatDies(t *testing.T) {
 			t.Parallel()
 			spec := newSpec()
 			spec.Command, spec.TimeoutSeconds = tc.command, tc.timeout
-			if o := await(t, p, mustCreate(t, p, spec), tc.state); !strings.Contains(o.Message, tc.word) {
+			if o := testprovider.Await(t, p, testprovider.Create(t, p, spec), tc.state); !strings.Contains(o.Message, tc.word) {
 				t.Errorf("observed %+v", o)
 			}
 		})
@@ -183,12 +185,12 @@ func TestNameOfAnother(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	spec := newSpec()
-	mustCreate(t, p, spec)
+	testprovider.Create(t, p, spec)
 	spec.Owner = "owner-2"
-	_, _, err := create(t, p, spec)
-	wantCode(t, err, sdk.Invalid, "not ours")
+	_, _, err := testprovider.Steps(t, p, spec, nil, nil)
+	testkit.WantCode(t, err, sdk.Invalid, "not ours")
 	spec.Options = json.RawMessage(`{"app":"other"}`)
-	mustCreate(t, p, spec)
+	testprovider.Create(t, p, spec)
 	if n := len(live(cloud)); n != 2 {
 		t.Errorf("%d machines", n)
 	}
@@ -199,22 +201,22 @@ func TestWrongToken(t *testing.T) {
 	p := newProvider(t, cloud)
 	setFaults(t, cloud, fakemodal.Faults{TokenRevoked: true})
 	_, err := p.Offers(t.Context(), sdk.OfferQuery{})
-	wantCode(t, err, sdk.Unauthorized, "MODAL_TOKEN_ID", "modal.com/settings/tokens")
-	_, _, err = create(t, p, newSpec())
-	wantCode(t, err, sdk.Unauthorized)
+	testkit.WantCode(t, err, sdk.Unauthorized, "MODAL_TOKEN_ID", "modal.com/settings/tokens")
+	_, _, err = testprovider.Steps(t, p, newSpec(), nil, nil)
+	testkit.WantCode(t, err, sdk.Unauthorized)
 	setFaults(t, cloud, fakemodal.Faults{})
 	if _, err := p.Offers(t.Context(), sdk.OfferQuery{}); err != nil {
 		t.Errorf("with a good token again: %v", err)
 	}
 	other := newProvider(t, cloud, "environment", "elsewhere")
 	_, err = other.Offers(t.Context(), sdk.OfferQuery{})
-	wantCode(t, err, sdk.NotFound, "elsewhere")
+	testkit.WantCode(t, err, sdk.NotFound, "elsewhere")
 }
 
 func TestCancelledCallsEnd(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, newSpec())
+	handle := testprovider.Create(t, p, newSpec())
 	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "*", Hang: true}}})
 	for name, call := range map[string]func(context.Context) error{
 		"offers":    func(ctx context.Context) error { _, err := p.Offers(ctx, sdk.OfferQuery{}); return err },
@@ -238,7 +240,7 @@ func TestCancelledCallsEnd(t *testing.T) {
 func TestAskedToWait(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, newSpec())
+	handle := testprovider.Create(t, p, newSpec())
 	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "SandboxWait*", Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}}})
 	_, err := p.Observe(t.Context(), []string{handle})
 	var limited *sdk.Error
@@ -251,30 +253,30 @@ func TestAskedToWait(t *testing.T) {
 func TestRefusedTermination(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, newSpec())
+	handle := testprovider.Create(t, p, newSpec())
 	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "SandboxTerminate*", Code: codes.FailedPrecondition}}})
-	wantCode(t, p.Terminate(t.Context(), handle), sdk.Invalid)
+	testkit.WantCode(t, p.Terminate(t.Context(), handle), sdk.Invalid)
 	setFaults(t, cloud, fakemodal.Faults{Down: true})
-	wantCode(t, p.Terminate(t.Context(), handle), sdk.Unavailable)
+	testkit.WantCode(t, p.Terminate(t.Context(), handle), sdk.Unavailable)
 	setFaults(t, cloud, fakemodal.Faults{})
 	if err := p.Terminate(t.Context(), handle); err != nil {
 		t.Error(err)
 	}
-	await(t, p, handle, sdk.Stopped)
+	testprovider.Await(t, p, handle, sdk.Stopped)
 }
 
 func TestMachineThatNoTunnelReaches(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	setFaults(t, cloud, fakemodal.Faults{TunnelNever: true})
-	handle := mustCreate(t, p, newSpec())
-	if o := observe(t, p, handle); o.State != sdk.Starting || len(o.Endpoints) != 0 {
+	handle := testprovider.Create(t, p, newSpec())
+	if o := testprovider.Observe(t, p, handle); o.State != sdk.Starting || len(o.Endpoints) != 0 {
 		t.Errorf("observed %+v", o)
 	}
 	if err := cloud.KillMachine(handle); err != nil {
 		t.Fatal(err)
 	}
-	await(t, p, handle, sdk.Failed)
+	testprovider.Await(t, p, handle, sdk.Failed)
 }
 
 // What is remembered of a machine does not outlive it.
@@ -283,18 +285,18 @@ func TestMachineThatIsLost(t *testing.T) {
 	p := newProvider(t, cloud)
 	spec := newSpec()
 	spec.GPU = "T4"
-	handle := mustCreate(t, p, spec)
-	await(t, p, handle, sdk.Running)
-	await(t, p, handle, sdk.Running)
+	handle := testprovider.Create(t, p, spec)
+	testprovider.Await(t, p, handle, sdk.Running)
+	testprovider.Await(t, p, handle, sdk.Running)
 	if err := cloud.KillMachine(handle); err != nil {
 		t.Fatal(err)
 	}
-	if o := await(t, p, handle, sdk.Failed); !strings.Contains(o.Message, "lost") {
+	if o := testprovider.Await(t, p, handle, sdk.Failed); !strings.Contains(o.Message, "lost") {
 		t.Errorf("observed %+v", o)
 	}
 	setFaults(t, cloud, fakemodal.Faults{DiesStarting: true})
 	spec.Key += "2"
-	if o := await(t, p, mustCreate(t, p, spec), sdk.Failed); !strings.Contains(o.Message, "failed to start") {
+	if o := testprovider.Await(t, p, testprovider.Create(t, p, spec), sdk.Failed); !strings.Contains(o.Message, "failed to start") {
 		t.Errorf("observed %+v", o)
 	}
 }
@@ -318,7 +320,7 @@ func TestStartsGivenUpAnywhere(t *testing.T) {
 		if err := p.Terminate(t.Context(), handle); err != nil {
 			t.Fatal(err)
 		}
-		await(t, p, handle, sdk.Stopped)
+		testprovider.Await(t, p, handle, sdk.Stopped)
 	}
 	if n := len(cloud.Machines()); n != starts {
 		t.Errorf("%d machines for %d keys", n, starts)
@@ -367,7 +369,7 @@ func TestListByApp(t *testing.T) {
 		if app != "" {
 			spec.Options = json.RawMessage(`{"app":"` + app + `"}`)
 		}
-		want[mustCreate(t, p, spec)] = true
+		want[testprovider.Create(t, p, spec)] = true
 	}
 	list, err := p.List(t.Context(), spec.Owner)
 	for _, m := range list {
@@ -383,8 +385,8 @@ func TestTunnelsFail(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
 	setFaults(t, cloud, fakemodal.Faults{TunnelNever: true, TunnelFails: "no address is free"})
-	handle := mustCreate(t, p, newSpec())
-	if o := observe(t, p, handle); o.State != sdk.Failed || !strings.Contains(o.Message, "no address is free") {
+	handle := testprovider.Create(t, p, newSpec())
+	if o := testprovider.Observe(t, p, handle); o.State != sdk.Failed || !strings.Contains(o.Message, "no address is free") {
 		t.Errorf("observed %+v", o)
 	}
 	if err := p.Terminate(t.Context(), handle); err != nil || len(live(cloud)) != 0 {
@@ -401,12 +403,12 @@ func TestImageConfiguration(t *testing.T) {
 	spec := newSpec()
 	spec.Image = &sdk.Image{Base: "team/base:1", PythonPackages: []string{"numpy"}}
 	spec.Command = []string{"python3", "-c", "import os\nassert os.environ['GREETING'] == 'good day' and os.environ['SEER_TRIAL'] == '1' and os.getcwd().endswith('/workspace/app')"}
-	if o := await(t, p, mustCreate(t, p, spec), sdk.Stopped); !strings.Contains(o.Message, "its program has ended") {
+	if o := testprovider.Await(t, p, testprovider.Create(t, p, spec), sdk.Stopped); !strings.Contains(o.Message, "its program has ended") {
 		t.Errorf("observed %+v", o)
 	}
 	spec.Key, spec.Image = spec.Key+"x", &sdk.Image{Base: "team/unknown:1"}
-	_, log, err := create(t, p, spec)
-	wantCode(t, err, sdk.Invalid, "team/unknown:1", "manifest unknown")
+	_, log, err := testprovider.Steps(t, p, spec, nil, nil)
+	testkit.WantCode(t, err, sdk.Invalid, "team/unknown:1", "manifest unknown")
 	if len(log) == 0 || len(live(cloud)) != 0 {
 		t.Errorf("log %q, machines %v", log, live(cloud))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/gpu"
 )
@@ -54,7 +55,7 @@ func TestOffers(t *testing.T) {
 		})
 	}
 	_, err := p.Offers(t.Context(), sdk.OfferQuery{Options: []byte(`{"ap":"x"}`)})
-	wantCode(t, err, sdk.Invalid, "ap")
+	testkit.WantCode(t, err, sdk.Invalid, "ap")
 }
 
 // What Describe names can be asked for by that name.

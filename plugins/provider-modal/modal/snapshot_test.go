@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakemodal"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/plugins/provider-modal/modal"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -41,8 +43,8 @@ func TestSnapshotAndStartFromIt(t *testing.T) {
 			p := newProvider(t, cloud)
 			spec := writer()
 			spec.GPU = gpu
-			handle := mustCreate(t, p, spec)
-			await(t, p, handle, sdk.Running)
+			handle := testprovider.Create(t, p, spec)
+			testprovider.Await(t, p, handle, sdk.Running)
 			image, err := snapshot(t, p, handle, "copy-1")
 			if err != nil {
 				t.Fatal(err)
@@ -55,10 +57,10 @@ func TestSnapshotAndStartFromIt(t *testing.T) {
 			}
 			next := newSpec()
 			next.GPU, next.Image = gpu, &sdk.Image{Snapshot: image}
-			await(t, p, mustCreate(t, p, next), sdk.Running)
+			testprovider.Await(t, p, testprovider.Create(t, p, next), sdk.Running)
 			more := newSpec()
 			more.Image = &sdk.Image{Snapshot: image, PythonPackages: []string{"numpy"}}
-			await(t, p, mustCreate(t, p, more), sdk.Running)
+			testprovider.Await(t, p, testprovider.Create(t, p, more), sdk.Running)
 		})
 	}
 }
@@ -66,25 +68,25 @@ func TestSnapshotAndStartFromIt(t *testing.T) {
 func TestSnapshotOfWhatDoesNotRun(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, newSpec())
+	handle := testprovider.Create(t, p, newSpec())
 	if err := p.Terminate(t.Context(), handle); err != nil {
 		t.Fatal(err)
 	}
-	await(t, p, handle, sdk.Stopped)
+	testprovider.Await(t, p, handle, sdk.Stopped)
 	_, err := snapshot(t, p, handle, "copy-1")
-	wantCode(t, err, sdk.Invalid, "does not run")
+	testkit.WantCode(t, err, sdk.Invalid, "does not run")
 	_, err = snapshot(t, p, "sb-unknown", "copy-1")
-	wantCode(t, err, sdk.NotFound)
+	testkit.WantCode(t, err, sdk.NotFound)
 	_, err = snapshot(t, p, "elsewhere", "copy-1")
-	wantCode(t, err, sdk.NotFound)
+	testkit.WantCode(t, err, sdk.NotFound)
 }
 
 // A copy whose answer is lost is asked for again, and is the same one.
 func TestSnapshotOnce(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, writer())
-	await(t, p, handle, sdk.Running)
+	handle := testprovider.Create(t, p, writer())
+	testprovider.Await(t, p, handle, sdk.Running)
 	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{
 		{Method: "TaskSnapshotFilesystem", Code: codes.Unavailable, AfterEffect: true, Times: 2}}})
 	images := map[string]bool{}
@@ -93,7 +95,7 @@ func TestSnapshotOnce(t *testing.T) {
 		if err == nil {
 			images[step.Image] = true
 		} else {
-			wantCode(t, err, sdk.Unavailable)
+			testkit.WantCode(t, err, sdk.Unavailable)
 		}
 	}
 	copies := 0
@@ -110,13 +112,13 @@ func TestSnapshotOnce(t *testing.T) {
 func TestSnapshotThatTakesLong(t *testing.T) {
 	cloud := newCloud(t, fakemodal.Options{})
 	p := newProvider(t, cloud)
-	handle := mustCreate(t, p, newSpec())
-	await(t, p, handle, sdk.Running)
+	handle := testprovider.Create(t, p, newSpec())
+	testprovider.Await(t, p, handle, sdk.Running)
 	setFaults(t, cloud, fakemodal.Faults{Calls: []fakemodal.CallFault{{Method: "TaskSnapshotFilesystem", Hang: true, Times: 1}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if step, err := p.Snapshot(ctx, handle, "copy-1", nil); err != nil {
-		wantCode(t, err, sdk.Unavailable)
+		testkit.WantCode(t, err, sdk.Unavailable)
 	} else if step.Image != "" || len(step.Cursor) == 0 {
 		t.Errorf("step %+v although there is no answer", step)
 	}
@@ -130,8 +132,8 @@ func TestSnapshotThatTakesLong(t *testing.T) {
 func TestSnapshotOfManyFiles(t *testing.T) {
 	p := newProvider(t, newCloud(t, fakemodal.Options{}))
 	slowly(p, "TaskSnapshotFilesystem", 50*time.Second)
-	handle := mustCreate(t, p, newSpec())
-	await(t, p, handle, sdk.Running)
+	handle := testprovider.Create(t, p, newSpec())
+	testprovider.Await(t, p, handle, sdk.Running)
 	if _, err := snapshot(t, p, handle, "copy-1"); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -23,5 +24,5 @@ func TestAccount(t *testing.T) {
 	}
 	r.Inject(fakerunpod.Fault{Path: "/graphql", Status: 403, Detail: "this key may not ask"})
 	_, err = r.Account(t.Context())
-	wantCode(t, err, sdk.Unauthorized)
+	testkit.WantCode(t, err, sdk.Unauthorized)
 }

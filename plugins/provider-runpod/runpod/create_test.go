@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -89,7 +90,7 @@ func TestRentingThatAlwaysFails(t *testing.T) {
 	r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/pods", Status: 502, Detail: "Bad things."})
 	began := r.clock.Now()
 	_, _, err := r.create(newSpec())
-	wantCode(t, err, sdk.Internal, "Bad things", "3 times") // a code that is not tried again
+	testkit.WantCode(t, err, sdk.Internal, "Bad things", "3 times") // a code that is not tried again
 	if n := r.Requests()["POST /v2/pods"]; n != 3 {
 		t.Errorf("rented %d times", n)
 	}
@@ -253,7 +254,7 @@ func TestVolume(t *testing.T) {
 	}
 	spec.Key, spec.Offer, spec.Volumes[0].Name = "nowhere", "NVIDIA L4@US-TX-3", "other"
 	_, _, err := r.create(spec)
-	wantCode(t, err, sdk.NoCapacity, "volume")
+	testkit.WantCode(t, err, sdk.NoCapacity, "volume")
 }
 
 func TestVolumeWhoseAnswerIsLost(t *testing.T) {
@@ -274,7 +275,7 @@ func TestVolumeWhoseAnswerIsLost(t *testing.T) {
 	r.Inject(fakerunpod.Fault{Method: "POST", Path: "/v2/network-volumes", Status: 500})
 	spec.Key, spec.Volumes[0].Name = "second", "other"
 	_, _, err = r.create(spec)
-	wantCode(t, err, sdk.Internal, "making the volume other", "3 times")
+	testkit.WantCode(t, err, sdk.Internal, "making the volume other", "3 times")
 }
 
 func TestSpecsThatCannotBe(t *testing.T) {
@@ -323,7 +324,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			spec := newSpec()
 			tc.change(&spec)
 			_, _, err := r.create(spec)
-			wantCode(t, err, tc.code, tc.words)
+			testkit.WantCode(t, err, tc.code, tc.words)
 			if n := r.Requests()["POST /v2/pods"]; n != 0 {
 				t.Error("something was rented")
 			}
@@ -343,5 +344,5 @@ func TestTemplateAndRegistry(t *testing.T) {
 	}
 	spec.Key, spec.Options = "none", json.RawMessage(`{"template":"nosuch"}`)
 	_, _, err := r.create(spec)
-	wantCode(t, err, sdk.NotFound, "renting cpu5c", "not found")
+	testkit.WantCode(t, err, sdk.NotFound, "renting cpu5c", "not found")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -48,7 +49,7 @@ func TestRefusals(t *testing.T) {
 			spec := newSpec()
 			tc.change(r, &spec)
 			_, _, err := r.create(spec)
-			wantCode(t, err, tc.code, tc.words...)
+			testkit.WantCode(t, err, tc.code, tc.words...)
 			r.wantLive()
 		})
 	}
@@ -61,10 +62,10 @@ func TestCredentialGoesNowhereElse(t *testing.T) {
 	r := newRig(t)
 	r.Inject(fakerunpod.Fault{Redirect: elsewhere.URL})
 	_, _, err := r.create(newSpec())
-	wantCode(t, err, sdk.Invalid, "sends elsewhere", elsewhere.URL, "RUNPOD_API_BASE_URL")
+	testkit.WantCode(t, err, sdk.Invalid, "sends elsewhere", elsewhere.URL, "RUNPOD_API_BASE_URL")
 	_, err = r.Offers(t.Context(), sdk.OfferQuery{GPU: "*"})
-	wantCode(t, err, sdk.Invalid, "sends elsewhere")
-	wantCode(t, r.Terminate(t.Context(), "abc"), sdk.Invalid, "sends elsewhere")
+	testkit.WantCode(t, err, sdk.Invalid, "sends elsewhere")
+	testkit.WantCode(t, r.Terminate(t.Context(), "abc"), sdk.Invalid, "sends elsewhere")
 	if len(visited) != 0 {
 		t.Error("a redirect to elsewhere was followed")
 	}
@@ -102,7 +103,7 @@ func TestOddAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := answering(t, tc.status, nil, tc.body).List(t.Context(), "own")
-			wantCode(t, err, tc.code, tc.words)
+			testkit.WantCode(t, err, tc.code, tc.words)
 			if len(err.Error()) > 2000 || strings.Contains(err.Error(), "\n") {
 				t.Errorf("not one sentence: %d bytes", len(err.Error()))
 			}
@@ -144,7 +145,7 @@ func TestRateLimit(t *testing.T) {
 	asked := sum(r.Requests())
 	for range 3 {
 		_, err := r.Observe(t.Context(), []string{handle})
-		wantCode(t, err, sdk.RateLimited, "minute")
+		testkit.WantCode(t, err, sdk.RateLimited, "minute")
 		var e *sdk.Error
 		if !errors.As(err, &e) || e.Seconds != 40 {
 			t.Errorf("wait %v s, not 40", e.Seconds)
@@ -155,7 +156,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	other := r.provider(http.DefaultTransport) // another program with the same key
 	_, err := other.List(t.Context(), "own")
-	wantCode(t, err, sdk.RateLimited, "rate limit exceeded for the minute window")
+	testkit.WantCode(t, err, sdk.RateLimited, "rate limit exceeded for the minute window")
 	var e *sdk.Error
 	if !errors.As(err, &e) || e.Seconds != 40 {
 		t.Errorf("wait %v s, not 40", e.Seconds)
@@ -199,7 +200,7 @@ func TestTerminateWhileTheAPIIsDown(t *testing.T) {
 	handle := r.mustCreate(newSpec())
 	remove := r.Inject(fakerunpod.Fault{Method: "DELETE", Status: 503, RetryAfter: 9})
 	err := r.Terminate(t.Context(), handle)
-	wantCode(t, err, sdk.Unavailable)
+	testkit.WantCode(t, err, sdk.Unavailable)
 	var e *sdk.Error
 	if !errors.As(err, &e) || e.Seconds != 9 {
 		t.Errorf("%v", err)
@@ -207,12 +208,12 @@ func TestTerminateWhileTheAPIIsDown(t *testing.T) {
 	r.wantLive(handle)
 	remove()
 	r.Inject(fakerunpod.Fault{Method: "DELETE", Drop: true, After: true, Times: 1})
-	wantCode(t, r.Terminate(t.Context(), handle), sdk.Unavailable, "ending the pod "+handle)
+	testkit.WantCode(t, r.Terminate(t.Context(), handle), sdk.Unavailable, "ending the pod "+handle)
 	if err := r.Terminate(t.Context(), handle); err != nil {
 		t.Error(err)
 	}
 	r.wantLive()
-	wantCode(t, r.Terminate(t.Context(), "../catalog"), sdk.Invalid)
+	testkit.WantCode(t, r.Terminate(t.Context(), "../catalog"), sdk.Invalid)
 	if err := r.Terminate(t.Context(), "unknown"); err != nil {
 		t.Error(err)
 	}
@@ -248,7 +249,7 @@ func TestSettings(t *testing.T) {
 			set[name] = value
 			p := &runpod.Provider{Settings: func() (map[string]string, error) { return set, nil }}
 			_, err := p.List(t.Context(), "own")
-			wantCode(t, err, sdk.Invalid, map[string]string{"api_url": "RUNPOD_API_BASE_URL", "proxy_url": "RUNPOD_PROXY_URL"}[name])
+			testkit.WantCode(t, err, sdk.Invalid, map[string]string{"api_url": "RUNPOD_API_BASE_URL", "proxy_url": "RUNPOD_PROXY_URL"}[name])
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -106,12 +107,12 @@ func TestOffer(t *testing.T) {
 func TestNoOffers(t *testing.T) {
 	r := newRig(t)
 	_, err := r.Offers(t.Context(), sdk.OfferQuery{GPU: "L4", Regions: []string{"MARS"}})
-	wantCode(t, err, sdk.Invalid, "MARS", "EU-RO-1")
+	testkit.WantCode(t, err, sdk.Invalid, "MARS", "EU-RO-1")
 	_, err = r.Offers(t.Context(), sdk.OfferQuery{Options: json.RawMessage(`{"cloud":"COMMUNITY"}`)})
-	wantCode(t, err, sdk.Invalid, "COMMUNITY")
+	testkit.WantCode(t, err, sdk.Invalid, "COMMUNITY")
 	r.key = "rpa_wrong"
 	_, err = r.Offers(t.Context(), sdk.OfferQuery{GPU: "*"})
-	wantCode(t, err, sdk.Unauthorized, "RUNPOD_API_KEY")
+	testkit.WantCode(t, err, sdk.Unauthorized, "RUNPOD_API_KEY")
 }
 
 // Without an offer the provider takes what fits.
@@ -131,7 +132,7 @@ func TestChoosesItself(t *testing.T) {
 	}
 	spec.Key, spec.Offer, spec.GPU = "none", "", "Q1"
 	_, _, err := r.create(spec)
-	wantCode(t, err, sdk.NoCapacity, "Q1", "seer offers")
+	testkit.WantCode(t, err, sdk.NoCapacity, "Q1", "seer offers")
 	if !strings.Contains(err.Error(), "runpod") {
 		t.Error(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seer-engine/seer/engine/enginetest"
 	"github.com/seer-engine/seer/engine/enginetest/fakerunpod"
+	"github.com/seer-engine/seer/internal/testprovider"
 	"github.com/seer-engine/seer/plugins/provider-runpod/runpod"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -118,23 +119,12 @@ func (r *rig) create(spec sdk.MachineSpec) (string, []string, error) {
 
 func (r *rig) goOn(spec sdk.MachineSpec, cursor json.RawMessage) (handle string, log []string, err error) {
 	r.t.Helper()
-	for range 60 {
-		step, err := r.Create(r.t.Context(), spec, cursor)
-		if err != nil {
-			return "", log, err
+	return testprovider.Steps(r.t, r, spec, cursor, func(step sdk.CreateStep) {
+		if len(step.Cursor) > 4<<10 {
+			r.t.Fatalf("a large cursor: %q", step.Cursor)
 		}
-		log = append(log, step.Log...)
-		if step.Handle != "" {
-			return step.Handle, log, nil
-		}
-		if len(step.Cursor) == 0 || len(step.Cursor) > 4<<10 {
-			r.t.Fatalf("a step with neither a handle nor a small cursor: %q", step.Cursor)
-		}
-		cursor = step.Cursor
 		r.clock.Advance(time.Duration(step.AfterSeconds * float64(time.Second)))
-	}
-	r.t.Fatal("no handle after 60 steps")
-	return "", nil, nil
+	})
 }
 
 func (r *rig) mustCreate(spec sdk.MachineSpec) string {
@@ -148,11 +138,7 @@ func (r *rig) mustCreate(spec sdk.MachineSpec) string {
 
 func (r *rig) observe(handle string) sdk.Observation {
 	r.t.Helper()
-	all, err := r.Observe(r.t.Context(), []string{handle})
-	if err != nil || len(all) != 1 || all[0].Handle != handle {
-		r.t.Fatalf("observe: %v, %v", all, err)
-	}
-	return all[0]
+	return testprovider.Observe(r.t, r, handle)
 }
 
 func (r *rig) await(handle string, state sdk.State) sdk.Observation {
@@ -184,18 +170,6 @@ func (r *rig) wantLive(handles ...string) {
 	for i, h := range handles {
 		if live[i].ID != h {
 			r.t.Errorf("%s costs money, not %s", live[i].ID, h)
-		}
-	}
-}
-
-func wantCode(t *testing.T, err error, code sdk.Code, words ...string) {
-	t.Helper()
-	if sdk.CodeOf(err) != code {
-		t.Fatalf("error %v has the code %q, not %q", err, sdk.CodeOf(err), code)
-	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error %q does not say %q", err, word)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/plugin/host/access"
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -40,9 +41,9 @@ func TestNotGranted(t *testing.T) {
 		t.Errorf("what is granted: %+v, %v", a, err)
 	}
 	_, err := g.http(sdk.HTTPOpen{Method: "POST", URL: base + "/v2/pods"})
-	wantCode(t, err, sdk.Unauthorized, "its manifest asks for `http POST {endpoint}=https://example.com /v2/**`, but it was not granted; grant it to the plugin")
+	testkit.WantCode(t, err, sdk.Unauthorized, "its manifest asks for `http POST {endpoint}=https://example.com /v2/**`, but it was not granted; grant it to the plugin")
 	_, err = g.http(sdk.HTTPOpen{Method: "DELETE", URL: base + "/v2/pods"})
-	wantCode(t, err, sdk.Unauthorized, "the manifest of plugin provider-cloud does not allow DELETE")
+	testkit.WantCode(t, err, sdk.Unauthorized, "the manifest of plugin provider-cloud does not allow DELETE")
 	if len(audits) != 3 || audits[0].Permission != "http GET {endpoint}=https://example.com /v2/**" || audits[0].Refused {
 		t.Fatalf("audits = %+v", audits)
 	}
@@ -59,7 +60,7 @@ func TestCredentialNotGranted(t *testing.T) {
 	base, w := serve(t, func(_ http.ResponseWriter, r *http.Request) { hit <- r.Header.Get("Authorization") })
 	noSecret := func(line string) bool { return !strings.HasPrefix(line, "secret ") }
 	_, err := granted(w, noSecret).guest(t).get(base + "/v2/pods")
-	wantCode(t, err, sdk.Unauthorized, "`secret api-key CLOUD_KEY Authorization {endpoint}=https://example.com`, but it was not granted")
+	testkit.WantCode(t, err, sdk.Unauthorized, "`secret api-key CLOUD_KEY Authorization {endpoint}=https://example.com`, but it was not granted")
 	w.manifest.Secrets[0].Optional = true
 	if _, err := granted(w, noSecret).guest(t).get(base + "/v2/pods"); err != nil {
 		t.Errorf("without an optional credential: %v", err)
@@ -77,7 +78,7 @@ func TestSettingNotGranted(t *testing.T) {
 		t.Errorf("settings = %v, %v", s, err)
 	}
 	_, err := g.get(base + "/v2/pods")
-	wantCode(t, err, sdk.Unauthorized, "does not name it")
+	testkit.WantCode(t, err, sdk.Unauthorized, "does not name it")
 }
 
 // The policy goes by where a request goes, whatever a setting makes of its permission.
@@ -89,7 +90,7 @@ func TestPolicyOfDestinations(t *testing.T) {
 		if want && err != nil {
 			t.Errorf("%s: %v", policy, err)
 		} else if !want {
-			wantCode(t, err, sdk.Unauthorized, "the policy for plugins does not allow it")
+			testkit.WantCode(t, err, sdk.Unauthorized, "the policy for plugins does not allow it")
 		}
 	}
 }
@@ -118,9 +119,9 @@ func TestTransport(t *testing.T) {
 		t.Errorf("answer = %+v, %v", a, err)
 	}
 	_, err = g.get("https://example.com/v2/moved")
-	wantCode(t, err, sdk.Unauthorized, "was redirected", "does not allow GET /v1/secret")
+	testkit.WantCode(t, err, sdk.Unauthorized, "was redirected", "does not allow GET /v1/secret")
 	_, err = g.get("https://example.org/v2/pods")
-	wantCode(t, err, sdk.Unauthorized, "does not name it")
+	testkit.WantCode(t, err, sdk.Unauthorized, "does not name it")
 	want := "GET https://example.com/v2/pods Bearer " + token + "\nGET https://example.com/v2/moved Bearer " + token
 	if got := strings.Join(seen, "\n"); got != want {
 		t.Errorf("the transport saw\n%s\nwant\n%s", got, want)
@@ -171,7 +172,7 @@ func TestCaptureNotGranted(t *testing.T) {
 		g := granted(w, keep).guest(t)
 		target, placeholder := g.worker(url)
 		_, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "ls")
-		if wantCode(t, err, sdk.Unauthorized, "`"+call+"`, but it was not granted"); len(seen) != 0 {
+		if testkit.WantCode(t, err, sdk.Unauthorized, "`"+call+"`, but it was not granted"); len(seen) != 0 {
 			t.Errorf("%s: the worker saw %q", what, <-seen)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -202,13 +203,13 @@ func TestRPCDenied(t *testing.T) {
 	}
 	delete(w.env, "RPC_TOKEN")
 	_, err := w.guest(t).rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do"})
-	wantCode(t, err, sdk.Unauthorized, "set RPC_TOKEN")
+	testkit.WantCode(t, err, sdk.Unauthorized, "set RPC_TOKEN")
 }
 
 func TestRPCPrivateAddress(t *testing.T) {
 	w := world{manifest: rpcCloud(), env: map[string]string{"RPC_TOKEN": token}, names: map[string]string{"example.com": "10.0.0.1"}}
 	_, err := w.guest(t).rpc(sdk.GRPCOpen{Target: "https://example.com", Method: "/acme.Cloud/Do"}, "x")
-	wantCode(t, err, sdk.Unauthorized, "example.com is at 10.0.0.1")
+	testkit.WantCode(t, err, sdk.Unauthorized, "example.com is at 10.0.0.1")
 }
 
 func TestRPCOverTLS(t *testing.T) {
@@ -430,12 +431,12 @@ func TestCapture(t *testing.T) {
 	}
 	// Another plugin has no use for it.
 	_, err = w.guest(t).rpc(use)
-	wantCode(t, err, sdk.Unauthorized, "x-session", "no credential that was given for it")
+	testkit.WantCode(t, err, sdk.Unauthorized, "x-session", "no credential that was given for it")
 	// Nor has a guest that changes it, or calls it something else.
 	for _, forged := range []string{placeholder + "x", parts[0] + "." + parts[1] + ".", ""} {
 		use.Metadata["x-session"] = []string{forged}
 		_, err = g.rpc(use)
-		wantCode(t, err, sdk.Unauthorized)
+		testkit.WantCode(t, err, sdk.Unauthorized)
 	}
 }
 
@@ -449,7 +450,7 @@ func TestCaptureExpires(t *testing.T) {
 	}
 	placeholder, _ := readField([]byte(a.body), []protoField{1})
 	_, err = g.rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Do", Metadata: map[string][]string{"x-session": {placeholder}}})
-	wantCode(t, err, sdk.Unauthorized, "expired")
+	testkit.WantCode(t, err, sdk.Unauthorized, "expired")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		gw.vault.mu.Lock()
 		n := len(gw.vault.kept)
@@ -469,7 +470,7 @@ func TestCaptureOfGarbage(t *testing.T) {
 		return rpc.SendMsg([]byte("\x0a\xffsecret"))
 	})
 	a, err := w.guest(t).rpc(sdk.GRPCOpen{Target: url, Method: "/acme.Cloud/Login"})
-	wantCode(t, err, sdk.Internal, "/acme.Cloud/Login", "not a protobuf message")
+	testkit.WantCode(t, err, sdk.Internal, "/acme.Cloud/Login", "not a protobuf message")
 	if len(a.data) != 0 {
 		t.Errorf("the guest got %q", a.data)
 	}
@@ -532,7 +533,7 @@ func TestCaptureWithURL(t *testing.T) {
 	}
 	// In the hands of another plugin it opens nothing.
 	_, err = w.guest(t).rpc(bearer(target, "/acme.Worker/Exec", placeholder), "x")
-	wantCode(t, err, sdk.Unauthorized)
+	testkit.WantCode(t, err, sdk.Unauthorized)
 	if len(seen) != 0 {
 		t.Errorf("the worker also saw %q", <-seen)
 	}
@@ -550,7 +551,7 @@ func TestCaptureURLOfAPublicCloudIsPublic(t *testing.T) {
 	g := w.guest(t)
 	target, placeholder := g.worker("https://example.com")
 	_, err := g.rpc(bearer(target, "/acme.Worker/Exec", placeholder), "x")
-	wantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
+	testkit.WantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
 }
 
 func TestCaptureOfBadURL(t *testing.T) {
@@ -559,7 +560,7 @@ func TestCaptureOfBadURL(t *testing.T) {
 		g := w.guest(t)
 		_, placeholder := g.worker(url)
 		_, err := g.rpc(bearer("https://127.0.0.1:1", "/acme.Worker/Exec", placeholder), "x")
-		wantCode(t, err, sdk.Unauthorized)
+		testkit.WantCode(t, err, sdk.Unauthorized)
 	}
 }
 

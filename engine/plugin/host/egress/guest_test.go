@@ -194,18 +194,6 @@ func (g *guest) get(url string) (answer, error) {
 	return g.http(sdk.HTTPOpen{Method: "GET", URL: url})
 }
 
-func wantCode(t *testing.T, err error, code sdk.Code, texts ...string) {
-	t.Helper()
-	if sdk.CodeOf(err) != code {
-		t.Fatalf("error = %v (%s), want %s", err, sdk.CodeOf(err), code)
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("error %q does not contain %q", err, text)
-		}
-	}
-}
-
 const token = "tok-4f9a/3c+17e2==xyz"
 
 // cloud is a manifest with one destination that the user configures and one secret

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -82,14 +83,14 @@ func TestDenied(t *testing.T) {
 		}
 	}
 	_, err := g.http(sdk.HTTPOpen{Method: "DELETE", URL: base + "/v2/pods"})
-	wantCode(t, err, sdk.Unauthorized, "does not allow DELETE /v2/pods", "provider-cloud")
+	testkit.WantCode(t, err, sdk.Unauthorized, "does not allow DELETE /v2/pods", "provider-cloud")
 	for _, h := range []map[string][]string{
 		{"Host": {"evil"}}, {"Connection": {"close"}}, {"Transfer-Encoding": {"chunked"}}, {"Proxy-Authorization": {"x"}},
 		{"content-length": {"3"}}, {"X-Http-Method-Override": {"DELETE"}}, {"a b": {"x"}}, {"X\r\nHost": {"evil"}},
 		{"X-Fine": {"a\r\nAuthorization: other"}}, {"X-Fine": {"a\x00"}}, {"X-Large": {strings.Repeat("x", 1<<17)}},
 	} {
 		_, err := g.http(sdk.HTTPOpen{Method: "GET", URL: base + "/v2/x", Headers: h})
-		wantCode(t, err, sdk.Invalid, "header")
+		testkit.WantCode(t, err, sdk.Invalid, "header")
 	}
 	if hits.Load() != 0 {
 		t.Errorf("%d requests arrived", hits.Load())
@@ -113,7 +114,7 @@ func TestRedirectElsewhereWithTheCredential(t *testing.T) {
 		t.Fatalf("the attack does not work: %v", err)
 	}
 	_, err := w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unauthorized, "was redirected", "may not send to "+thief.URL)
+	testkit.WantCode(t, err, sdk.Unauthorized, "was redirected", "may not send to "+thief.URL)
 	if len(stolen) != 0 {
 		t.Errorf("the thief got %q", <-stolen)
 	}
@@ -156,7 +157,7 @@ func TestRedirectsEnd(t *testing.T) {
 	})
 	g := w.guest(t)
 	_, err := g.get(base + "/v2/0")
-	wantCode(t, err, sdk.Invalid, "redirected more than 10 times")
+	testkit.WantCode(t, err, sdk.Invalid, "redirected more than 10 times")
 	if n.Load() != 11 {
 		t.Errorf("%d requests", n.Load())
 	}
@@ -184,7 +185,7 @@ func TestRedirectToLoopback(t *testing.T) {
 	w := publicWorld(m, outer)
 	g := w.guest(t)
 	_, err := g.get("https://example.com/x")
-	wantCode(t, err, sdk.Unauthorized, "was redirected", "may not send to http://127.0.0.1")
+	testkit.WantCode(t, err, sdk.Unauthorized, "was redirected", "may not send to http://127.0.0.1")
 }
 
 // publicWorld is one in which example.com, at an address of the internet, is a server
@@ -211,7 +212,7 @@ func TestPublicDestination(t *testing.T) {
 	w := publicWorld(cloud(), srv)
 	w.options = nil
 	_, err = w.guest(t).get("https://example.com/v2/x")
-	wantCode(t, err, sdk.Unavailable, "certificate")
+	testkit.WantCode(t, err, sdk.Unavailable, "certificate")
 }
 
 // A name that is public when it is checked and private when it is dialled: a client
@@ -253,12 +254,12 @@ func TestDNSRebinding(t *testing.T) {
 		}
 	}}
 	_, err := w.guest(t).get("https://example.com/v2/x")
-	wantCode(t, err, sdk.Unavailable)
+	testkit.WantCode(t, err, sdk.Unavailable)
 	if len(dialled) != 1 || dialled[0] != "93.184.216.34:443" {
 		t.Errorf("dialled %v", dialled)
 	}
 	_, err = w.guest(t).get("https://example.com/v2/x") // now it is private at once
-	wantCode(t, err, sdk.Unauthorized, "example.com is at 127.0.0.1", "configured yourself")
+	testkit.WantCode(t, err, sdk.Unauthorized, "example.com is at 127.0.0.1", "configured yourself")
 	if len(dialled) != 1 {
 		t.Errorf("dialled %v", dialled)
 	}
@@ -272,7 +273,7 @@ func TestOneBadAddressIsEnough(t *testing.T) {
 		}
 	}}
 	_, err := w.guest(t).get("https://example.com/v2/x")
-	wantCode(t, err, sdk.Unauthorized, "169.254.169.254")
+	testkit.WantCode(t, err, sdk.Unauthorized, "169.254.169.254")
 }
 
 // The default of a setting is the plugin's, not the user's.
@@ -284,7 +285,7 @@ func TestDefaultIsNotTheUsers(t *testing.T) {
 	for _, env := range []map[string]string{{"CLOUD_KEY": token}, {"CLOUD_KEY": token, "CLOUD_URL": srv.URL},
 		{"CLOUD_KEY": token, "CLOUD_URL": strings.ToUpper(srv.URL) + "/"}} {
 		_, err := world{manifest: m, env: env}.guest(t).get(srv.URL + "/v2/x")
-		wantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
+		testkit.WantCode(t, err, sdk.Unauthorized, "127.0.0.1", "configured yourself")
 	}
 }
 
@@ -292,13 +293,13 @@ func TestMissingSecret(t *testing.T) {
 	base, w := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header["Authorization"]) })
 	delete(w.env, "CLOUD_KEY")
 	_, err := w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unauthorized, "api-key", "set CLOUD_KEY", "Make one in the console.")
+	testkit.WantCode(t, err, sdk.Unauthorized, "api-key", "set CLOUD_KEY", "Make one in the console.")
 	w.env["CLOUD_KEY"] = "abc"
 	_, err = w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unauthorized, "fewer than 4 characters", "CLOUD_KEY")
+	testkit.WantCode(t, err, sdk.Unauthorized, "fewer than 4 characters", "CLOUD_KEY")
 	w.env["CLOUD_KEY"] = "line\nbreak"
 	_, err = w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unauthorized, "line breaks", "CLOUD_KEY")
+	testkit.WantCode(t, err, sdk.Unauthorized, "line breaks", "CLOUD_KEY")
 	if strings.Contains(err.Error(), "break\"") {
 		t.Errorf("the error %q tells the secret", err)
 	}
@@ -386,42 +387,30 @@ func TestHostileBodies(t *testing.T) {
 		t.Fatalf("the bomb of %d bytes makes %d", bomb.Len(), n)
 	}
 	_, err := g.get(base + "/v2/bomb")
-	wantCode(t, err, sdk.Invalid, `the encoding "gzip"`)
+	testkit.WantCode(t, err, sdk.Invalid, `the encoding "gzip"`)
 	_, err = g.get(base + "/v2/huge")
-	wantCode(t, err, sdk.Invalid, "larger than 1 MiB")
+	testkit.WantCode(t, err, sdk.Invalid, "larger than 1 MiB")
 	_, err = g.get(base + "/v2/short")
-	wantCode(t, err, sdk.Unavailable, "unexpected EOF")
+	testkit.WantCode(t, err, sdk.Unavailable, "unexpected EOF")
 	_, err = g.get(base + "/v2/headers")
-	wantCode(t, err, sdk.Unavailable, "header")
+	testkit.WantCode(t, err, sdk.Unavailable, "header")
 	if a, err := g.http(sdk.HTTPOpen{Method: "HEAD", URL: base + "/v2/head"}); err != nil || a.headers["Content-Length"][0] != "12345" {
 		t.Errorf("HEAD: %+v, %v", a, err)
 	}
 	_, err = g.http(sdk.HTTPOpen{Method: "GET", URL: base + "/v2/silent", TimeoutSeconds: 0.05})
-	wantCode(t, err, sdk.Unavailable, "took too long")
+	testkit.WantCode(t, err, sdk.Unavailable, "took too long")
 	<-released
 }
 
 // Something that is no HTTP at all.
 func TestMalformedAnswer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Read(make([]byte, 4096)) // before that it would be no answer
-			io.WriteString(c, "SSH-2.0-\x00\x01"+token+"\r\n\r\n")
-			c.Close()
-		}
-	}()
+	l := testkit.Serve(testkit.Loopback(t), func(c net.Conn) {
+		c.Read(make([]byte, 4096)) // before that it would be no answer
+		io.WriteString(c, "SSH-2.0-\x00\x01"+token+"\r\n\r\n")
+	})
 	w := world{manifest: cloud(), env: map[string]string{"CLOUD_URL": "http://" + l.Addr().String(), "CLOUD_KEY": token}}
-	_, err = w.guest(t).get("http://" + l.Addr().String() + "/v2/x")
-	wantCode(t, err, sdk.Unavailable, "malformed")
+	_, err := w.guest(t).get("http://" + l.Addr().String() + "/v2/x")
+	testkit.WantCode(t, err, sdk.Unavailable, "malformed")
 	if strings.Contains(err.Error(), token) {
 		t.Errorf("the error %q holds the secret", err)
 	}
@@ -437,7 +426,7 @@ func TestUnreachable(t *testing.T) {
 	var audits []Audit
 	w := world{manifest: cloud(), env: map[string]string{"CLOUD_URL": base, "CLOUD_KEY": token, "HTTPS_PROXY": "http://proxy"}, audits: &audits}
 	_, err = w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unavailable, "GET "+base+"/v2/x failed", "refused", "HTTPS_PROXY is set")
+	testkit.WantCode(t, err, sdk.Unavailable, "GET "+base+"/v2/x failed", "refused", "HTTPS_PROXY is set")
 	if len(audits) != 1 || audits[0].Error == "" {
 		t.Errorf("audits %+v", audits)
 	}
@@ -468,7 +457,7 @@ func TestSecondAddress(t *testing.T) {
 		o.Resolve = func(context.Context, string) ([]netip.Addr, error) { return nil, nil }
 	}
 	_, err := w.guest(t).get(named + "/v2/x")
-	wantCode(t, err, sdk.Unavailable, "cloud.test has no address")
+	testkit.WantCode(t, err, sdk.Unavailable, "cloud.test has no address")
 }
 
 // The host reads no further ahead than the guest allows.
@@ -550,7 +539,7 @@ func TestManyStreams(t *testing.T) {
 		t.Fatal("a number was used twice")
 	}
 	_, err := g.get(base + "/v2/x")
-	wantCode(t, err, sdk.Invalid, "64 streams are open")
+	testkit.WantCode(t, err, sdk.Invalid, "64 streams are open")
 	for id, i := range ids {
 		g.send(id, "", sdk.SendEnd)
 		if a := g.read(id); a.body != fmt.Sprint(i) {
@@ -601,9 +590,9 @@ func TestCloseEndsStreams(t *testing.T) {
 	<-done
 	<-gone
 	_, err := g.s.OpenHTTP(sdk.HTTPOpen{Method: "GET", URL: base + "/v2/x"})
-	wantCode(t, err, sdk.Unavailable, "ended")
+	testkit.WantCode(t, err, sdk.Unavailable, "ended")
 	_, err = guestOf(t, gw).get(base + "/v2/x")
-	wantCode(t, err, sdk.Unavailable, "ended")
+	testkit.WantCode(t, err, sdk.Unavailable, "ended")
 }
 
 func TestSoftCancelArrives(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/testkit"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -107,7 +108,7 @@ func TestBadProfiles(t *testing.T) {
 			w := world{manifest: profiled(), env: tc.env, home: dir}
 			g := w.gateway(t)
 			_, err := g.Settings()
-			wantCode(t, err, sdk.Unauthorized, tc.want)
+			testkit.WantCode(t, err, sdk.Unauthorized, tc.want)
 			if strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error %q", err)
 			}
@@ -115,7 +116,7 @@ func TestBadProfiles(t *testing.T) {
 				t.Errorf("secret %+v", s)
 			}
 			_, err = guestOf(t, g).get("https://example.com/v2/x")
-			wantCode(t, err, sdk.Unauthorized, tc.want)
+			testkit.WantCode(t, err, sdk.Unauthorized, tc.want)
 		})
 	}
 }
@@ -148,11 +149,11 @@ func TestValuesAreReadAnew(t *testing.T) {
 	}
 	w.env["CLOUD_URL"] = base + "/path"
 	_, err := guestOf(t, g).get(base + "/v2/x")
-	wantCode(t, err, sdk.Invalid, "endpoint", "CLOUD_URL of environment", "https://host[:port]")
+	testkit.WantCode(t, err, sdk.Invalid, "endpoint", "CLOUD_URL of environment", "https://host[:port]")
 	w.env["CLOUD_URL"] = ""
 	w.manifest.Settings[0].Default = ""
 	_, err = w.guest(t).get(base + "/v2/x")
-	wantCode(t, err, sdk.Invalid, "endpoint", "has no value; set CLOUD_URL")
+	testkit.WantCode(t, err, sdk.Invalid, "endpoint", "has no value; set CLOUD_URL")
 }
 
 func FuzzProfile(f *testing.F) {

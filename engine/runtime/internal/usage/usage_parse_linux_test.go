@@ -1,32 +1,17 @@
 package usage
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// tree writes files below a folder.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
+	"github.com/seer-engine/seer/internal/testkit"
+)
 
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	t.Run("version 2", func(t *testing.T) {
-		root := tree(t, map[string]string{
+		root := testkit.WriteFiles(t, t.TempDir(), map[string]string{
 			"list":                                   "0::/box\n",
 			"sys/fs/cgroup/box/cgroup.controllers":   "cpu memory\n",
 			"sys/fs/cgroup/box/cgroup.procs":         "10\n",
@@ -55,7 +40,7 @@ func TestGroups(t *testing.T) {
 	})
 	t.Run("version 1", func(t *testing.T) {
 		v1 := "sys/fs/cgroup/memory/"
-		root := tree(t, map[string]string{
+		root := testkit.WriteFiles(t, t.TempDir(), map[string]string{
 			"list":                                "5:cpu,cpuacct:/docker/x\n4:memory:/docker/x\n0::/\n",
 			v1 + "cgroup.procs":                   "0\n", // of what cannot be seen
 			v1 + "memory.usage_in_bytes":          "2000\n",
@@ -78,7 +63,7 @@ func TestGroups(t *testing.T) {
 		}
 	})
 	for name, list := range map[string]string{"none": "", "odd": "::\nx\n1:memory\n0::relative\n", "elsewhere": "0::/../../etc\n4:memory:/../..\n"} {
-		root := tree(t, map[string]string{"list": list, "etc/cgroup.procs": "1", "etc/cgroup.controllers": "", "etc/memory.current": "5"})
+		root := testkit.WriteFiles(t, t.TempDir(), map[string]string{"list": list, "etc/cgroup.procs": "1", "etc/cgroup.controllers": "", "etc/memory.current": "5"})
 		g := findGroup(root, filepath.Join(root, "list"))
 		if _, ok := g.memory(); ok || g.cpus() != 0 || g.holdsOnly(map[int]bool{1: true}) {
 			t.Errorf("%s: %+v", name, g)

@@ -1,0 +1,21 @@
+package testkit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// WantCode checks that an error has a code and contains texts.
+func WantCode(t testing.TB, err error, code sdk.Code, texts ...string) {
+	t.Helper()
+	if sdk.CodeOf(err) != code {
+		t.Fatalf("error %v has the code %q, not %q", err, sdk.CodeOf(err), code)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q does not contain %q", err, text)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Package testkit holds what the tests of several packages need: files, connections and
+// buffers. Its functions fail the test that calls them and clean up after it.
+package testkit
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// WriteFile writes a file with its folders and returns its path. An existing file keeps
+// its mode.
+func WriteFile(t testing.TB, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WriteFiles writes files below a folder, by their paths in it, and returns the folder.
+func WriteFiles[Text string | []byte](t testing.TB, dir string, files map[string]Text) string {
+	t.Helper()
+	for name, text := range files {
+		WriteFile(t, filepath.Join(dir, name), string(text))
+	}
+	return dir
+}
+
+// ReadFile returns the text of a file.
+func ReadFile(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// ShortDir makes a folder whose path is short enough for sockets, which t.TempDir's may not
+// be. It is removed after the test.
+func ShortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// Golden compares a text with a file of the test's folder. With update, it writes the file
+// first.
+func Golden(t testing.TB, update bool, path, got string) {
+	t.Helper()
+	if update {
+		WriteFile(t, path, got)
+	}
+	if got != ReadFile(t, path) {
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got)
+	}
+}
