@@ -30,15 +30,7 @@ is used: seer plan also asks the providers and the repositories.`,
 		Example:           "  seer config check seer.yaml",
 		Args:              cli.Args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: cli.CompleteExperiment,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := a.LoadExperiment(cmd.Context(), given[0], set)
-			if err != nil {
-				return err
-			}
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithExperiment(&set, func(cmd *cobra.Command, e *engine.Engine, exp *experiment.Experiment, given []string) error {
 			report, err := e.Check(cmd.Context(), exp, engine.CheckOptions{Unguarded: true, Offline: true})
 			if err != nil {
 				return err
@@ -47,7 +39,7 @@ is used: seer plan also asks the providers and the repositories.`,
 				return err
 			}
 			return a.checked(given[0], report.Warnings())
-		},
+		}),
 	}
 	cli.AddSet(c, &set)
 	return c

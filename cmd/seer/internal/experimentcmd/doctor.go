@@ -27,11 +27,7 @@ root or with sudo; gVisor, which is built with Go, and code-server, which npm bu
 into ~/.local/share/seer/tools.`,
 		Example: "  seer doctor\n  seer doctor --fix",
 		Args:    cli.Args(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
 			var findings []engine.Finding
 			var failed error
 			if fix {
@@ -46,7 +42,7 @@ into ~/.local/share/seer/tools.`,
 				return failed
 			}
 			return doctorFailure(findings)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "install what is missing")
 	return c

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -23,15 +24,7 @@ func NewPlan(base *cli.App) *cobra.Command {
 		Example:           "  seer plan seer.yaml\n  seer plan seer.yaml --json | jq .max_cost",
 		Args:              cli.Args(1, 1, "the experiment FILE"),
 		ValidArgsFunction: cli.CompleteExperiment,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			exp, err := a.LoadExperiment(cmd.Context(), given[0], set)
-			if err != nil {
-				return err
-			}
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithExperiment(&set, func(cmd *cobra.Command, e *engine.Engine, exp *experiment.Experiment, _ []string) error {
 			p, err := e.Plan(cmd.Context(), exp, check)
 			if err != nil {
 				return err
@@ -49,7 +42,7 @@ func NewPlan(base *cli.App) *cobra.Command {
 				}
 				return nil
 			})
-		},
+		}),
 	}
 	cli.AddSet(c, &set)
 	cli.AddUnguarded(c, &check)

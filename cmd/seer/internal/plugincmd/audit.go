@@ -25,16 +25,12 @@ query, its bodies and its credentials.`,
   seer plugin audit provider-tiny --follow`,
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.withStore(func(cmd *cobra.Command, s *store.Store, given []string) error {
 			if follow {
 				return a.followAudit(cmd.Context(), s, given[0])
 			}
 			return a.audit(cmd.Context(), s, given[0])
-		},
+		}),
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "show requests as they happen, until Ctrl-C")
 	return c

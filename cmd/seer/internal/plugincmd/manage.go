@@ -67,11 +67,7 @@ told you of the new key in another way.`,
 		Example:           "  seer plugin repin provider-tiny --signer SHA256:…",
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.withStore(func(cmd *cobra.Command, s *store.Store, given []string) error {
 			old, err := s.Signer(given[0])
 			if err == nil {
 				err = s.Repin(cmd.Context(), given[0], signer)
@@ -83,7 +79,7 @@ told you of the new key in another way.`,
 				a.UI.Tell("%s was signed by %s; now by %s", given[0], cmp.Or(old, "-"), signerOrNext(signer))
 				return nil
 			})
-		},
+		}),
 	}
 	c.Flags().StringVar(&signer, "signer", "", "its `fingerprint`, SHA256:… (default: whoever signed what is installed next)")
 	return c
@@ -102,11 +98,7 @@ func newPluginPolicy(a app) *cobra.Command {
 		Long: `Show the policy: what no grant goes beyond. It stands under plugins: in the
 configuration file; see docs/plugins/trust.md.`,
 		Args: cli.Args(0, 0, "no argument"),
-		RunE: func(*cobra.Command, []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.withStore(func(_ *cobra.Command, s *store.Store, _ []string) error {
 			p, err := s.Policy()
 			if err != nil {
 				return &engine.Error{Kind: engine.KindConfig, Err: err}
@@ -115,7 +107,7 @@ configuration file; see docs/plugins/trust.md.`,
 				*list = append([]string{}, *list...) // under --json none is a list, too
 			}
 			return a.Print(p, func(w io.Writer) error { return policyText(w, p) })
-		},
+		}),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/host/access"
 	"github.com/seer-engine/seer/engine/sanitize"
@@ -33,11 +34,7 @@ func newPluginLs(a app) *cobra.Command {
 folder (seer/plugins) and the program's own. No plugin is run.`,
 		Example: "  seer plugin ls\n  seer plugin ls --plugin-dir ./my-plugins",
 		Args:    cli.Args(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
 			plugins, broken := e.Plugins(cmd.Context())
 			texts := []string{}
 			for _, err := range broken {
@@ -56,7 +53,7 @@ folder (seer/plugins) and the program's own. No plugin is run.`,
 				}
 				return term.PrintTable(w, a.UI.Width(), pluginColumns(), pluginRows(plugins))
 			})
-		},
+		}),
 	}
 }
 

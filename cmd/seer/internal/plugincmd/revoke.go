@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
 	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/plugin/store"
 )
 
 func newPluginRevoke(a app) *cobra.Command {
@@ -22,11 +23,7 @@ either: end them first, with seer down.`,
 		Example:           "  seer plugin revoke provider-tiny",
 		Args:              cli.Args(1, 1, "the ID of a plugin"),
 		ValidArgsFunction: a.completePlugin,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.pluginStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.withStore(func(cmd *cobra.Command, s *store.Store, given []string) error {
 			n, err := s.Revoke(cmd.Context(), given[0])
 			if err != nil {
 				return pluginError(err)
@@ -39,7 +36,7 @@ either: end them first, with seer down.`,
 				a.warnAboutMachines(cmd.Context(), given[0])
 				return nil
 			})
-		},
+		}),
 	}
 }
 

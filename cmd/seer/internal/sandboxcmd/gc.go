@@ -47,11 +47,7 @@ needs stays. With --dry-run only this is looked at: what would go from this
 computer's disk. No provider is asked, and nothing is ended or removed.`,
 		Example: "  seer gc\n  seer gc --dry-run --unused 7\n  seer gc --keep 20\n  seer gc --provider runpod",
 		Args:    cli.Args(0, 0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, _ []string) error {
 			disk.limited = cmd.Flags().Changed("keep")
 			done := a.UI.Working("gc", "looking for what has no right to live and what nobody uses")
 			report, err := disk.collect(cmd.Context(), e, providers)
@@ -63,7 +59,7 @@ computer's disk. No provider is asked, and nothing is ended or removed.`,
 				return err
 			}
 			return cmp.Or(err, gcFailure(report, a.provides(cmd.Context())))
-		},
+		}),
 	}
 	c.Flags().StringArrayVar(&providers, "provider", nil, "only this `provider`; may be repeated")
 	_ = c.RegisterFlagCompletionFunc("provider", a.CompleteProvider)

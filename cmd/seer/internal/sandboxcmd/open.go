@@ -36,11 +36,7 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 		Example:           "  seer open lab jupyter\n  seer open lab code --print",
 		Args:              cobra.MatchAll(cli.Args(2, 2, "a sandbox, and jupyter or code"), checkPage),
 		ValidArgsFunction: a.completeSandboxThenPage,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.Open(cmd.Context(), given[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSandbox(func(cmd *cobra.Command, s *engine.Sandbox, given []string) error {
 			defer s.Close()
 			page, err := pageOf(cmd.Context(), s, given[1])
 			if err != nil {
@@ -64,7 +60,7 @@ such names (Safari) takes 127.0.0.1 in its place. Where the provider leads to no
 				}
 				return nil
 			})
-		},
+		}),
 	}
 	c.Flags().BoolVar(&show, "print", false, "only print it, with its token")
 	return c

@@ -28,17 +28,13 @@ only, so that the text can be shown to anybody.`,
 		Example:           "  seer show lab\n  seer show lab --keys\n  seer show sb-4k --json | jq -r .environment.jupyter_url",
 		Args:              cli.Args(1, 1, "the ID or name of a sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, given []string) error {
 			info, err := e.Show(cmd.Context(), given[0])
 			if err != nil {
 				return err
 			}
 			return a.Print(info, func(w io.Writer) error { return showText(w, info, keys) })
-		},
+		}),
 	}
 	c.Flags().BoolVar(&keys, "keys", false, "tell the token of Jupyter and the password of VS Code, too")
 	return c

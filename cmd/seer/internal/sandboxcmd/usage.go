@@ -8,6 +8,7 @@ import (
 
 	"github.com/seer-engine/seer/cmd/seer/internal/cli"
 	"github.com/seer-engine/seer/cmd/seer/internal/term"
+	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
@@ -21,11 +22,7 @@ func NewUsage(base *cli.App) *cobra.Command {
 		Example:           "  seer usage lab\n  watch seer usage lab",
 		Args:              cli.Args(1, 1, "a sandbox"),
 		ValidArgsFunction: a.CompleteSandbox,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			s, err := a.Open(cmd.Context(), given[0])
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSandbox(func(cmd *cobra.Command, s *engine.Sandbox, given []string) error {
 			defer s.Close()
 			u, err := s.Usage(cmd.Context())
 			if err != nil {
@@ -47,7 +44,7 @@ func NewUsage(base *cli.App) *cobra.Command {
 				}
 				return nil
 			})
-		},
+		}),
 	}
 }
 

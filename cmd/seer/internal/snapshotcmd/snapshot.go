@@ -34,11 +34,7 @@ All outlive the sandbox.`,
 		Example:           "  seer snapshot lab after-setup\n  seer up seer.yaml --snapshot after-setup\n  seer snapshot lab   # at the provider",
 		Args:              cli.Args(1, 2, "the sandbox, and a name"),
 		ValidArgsFunction: a.CompleteSandbox,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, given []string) error {
 			if len(given) == 2 {
 				o.Name, o.Progress = given[1], a.UI.Progress
 				return a.save(cmd.Context(), e, given[0], o)
@@ -51,7 +47,7 @@ All outlive the sandbox.`,
 				return err
 			}
 			return a.Print(map[string]string{"snapshot": image}, func(io.Writer) error { return a.Println(image) })
-		},
+		}),
 	}
 	c.Flags().StringVar(&o.Description, "description", "", "a `TEXT` to remember it by")
 	c.Flags().BoolVar(&o.Memory, "memory", false, "save the processes with their memory, too")

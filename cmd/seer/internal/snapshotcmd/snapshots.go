@@ -27,11 +27,7 @@ func newSnapshotsLs(a app) *cobra.Command {
 		Use: "ls", Short: "List the snapshots, the newest first", Long: "List the snapshots of this computer, the newest first. The size is what they take alone\nor share with others.",
 		Example: "  seer snapshots ls\n  seer snapshots ls --json | jq -r '.[].name'",
 		Args:    cli.Args(0, 0, "nothing"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, err := a.SnapshotStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, _ []string) error {
 			all, err := store.List(cmd.Context())
 			if err != nil {
 				return err
@@ -55,7 +51,7 @@ func newSnapshotsLs(a app) *cobra.Command {
 				}
 				return term.PrintTable(w, a.UI.Width(), []term.Column{{Title: "NAME"}, {Title: "CREATED", Drop: 2}, {Title: "SIZE", Drop: 3}, {Title: "FROM", Drop: 4}, {Title: "DESCRIPTION", Drop: 1}}, rows)
 			})
-		},
+		}),
 	}
 }
 
@@ -63,11 +59,7 @@ func newSnapshotsRm(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME…", Short: "Remove snapshots", Long: "Remove snapshots. What others share of them stays.",
 		Example: "  seer snapshots rm after-setup", Args: cli.Args(1, -1, "a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			store, err := a.SnapshotStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			removed, errs := []string{}, []error{}
 			for _, name := range given {
 				if err := store.Remove(cmd.Context(), name); err != nil {
@@ -76,12 +68,12 @@ func newSnapshotsRm(a app) *cobra.Command {
 				}
 				removed = append(removed, name)
 			}
-			err = a.Print(removed, func(w io.Writer) error {
+			err := a.Print(removed, func(w io.Writer) error {
 				_, err := fmt.Fprint(w, strings.Join(append(removed, ""), "\n"))
 				return err
 			})
 			return errors.Join(append(errs, err)...)
-		},
+		}),
 	}
 }
 
@@ -89,11 +81,7 @@ func newSnapshotsVerify(a app) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify NAME…", Short: "Read snapshots as a whole and tell what is damaged", Long: "Read snapshots as a whole and tell what is damaged. seer up verifies what it reads, too.",
 		Example: "  seer snapshots verify after-setup", Args: cli.Args(1, -1, "a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			store, err := a.SnapshotStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			var errs []error
 			for _, name := range given {
 				done := a.UI.Working("snapshot", "verifying "+name)
@@ -109,7 +97,7 @@ func newSnapshotsVerify(a app) *cobra.Command {
 				_, err := fmt.Fprintf(w, "whole: %s\n", strings.Join(given, ", "))
 				return err
 			})
-		},
+		}),
 	}
 }
 
@@ -118,11 +106,7 @@ func newSnapshotsExport(a app) *cobra.Command {
 		Use: "export NAME FILE", Short: "Write a snapshot as one file", Long: "Write a snapshot as one file, a tar with an OCI image layout, to be imported elsewhere.\nThe FILE - is standard output.",
 		Example: "  seer snapshots export after-setup after-setup.tar\n  seer snapshots export after-setup - | ssh lab seer snapshots import -",
 		Args:    cli.Args(2, 2, "a snapshot and a file"), ValidArgsFunction: a.completeSnapshotThenFile,
-		RunE: func(cmd *cobra.Command, given []string) (err error) {
-			store, err := a.SnapshotStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			if given[1] == "-" {
 				if a.UI.Width() > 0 {
 					return cli.Usagef("an archive is not for a terminal; write it to a file, or into a pipe")
@@ -130,13 +114,13 @@ func newSnapshotsExport(a app) *cobra.Command {
 				return store.Export(cmd.Context(), given[0], a.UI.Out) // not guarded: what waits for its reader keeps no word back
 			}
 			m := a.UI.NewMeter("snapshot", "exporting "+given[0], 0)
-			err = store.ExportFile(cmd.Context(), given[0], given[1], m.Writer)
+			err := store.ExportFile(cmd.Context(), given[0], given[1], m.Writer)
 			m.End(err)
 			if err != nil {
 				return err
 			}
 			return a.Print(map[string]string{"file": given[1]}, func(io.Writer) error { return a.Println(given[1]) })
-		},
+		}),
 	}
 }
 
@@ -145,17 +129,15 @@ func newSnapshotsImport(a app) *cobra.Command {
 	c := &cobra.Command{
 		Use: "import FILE [--name NAME]", Short: "Take a file of an exported snapshot in", Long: "Take a file that seer snapshots export has written into the store. Everything is\nverified first. The FILE - is standard input.",
 		Example: "  seer snapshots import after-setup.tar --name theirs", Args: cli.Args(1, 1, "a file"),
-		RunE: func(cmd *cobra.Command, given []string) error {
-			store, err := a.SnapshotStore()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithSnapshots(func(cmd *cobra.Command, store *snapshot.Store, given []string) error {
 			in := a.UI.In
 			if given[0] != "-" {
-				if in, err = os.Open(given[0]); err != nil {
+				file, err := os.Open(given[0])
+				if err != nil {
 					return &engine.Error{Kind: engine.KindNotFound, Err: err}
 				}
-				defer in.Close()
+				defer file.Close()
+				in = file
 			}
 			total := int64(0)
 			if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
@@ -172,7 +154,7 @@ func newSnapshotsImport(a app) *cobra.Command {
 				a.UI.Tell("%s has processes; signer: %s. See: seer snapshots trust --help", saved.Name, info.Signer)
 			}
 			return a.Print(info, func(io.Writer) error { return a.Println(saved.Name) })
-		},
+		}),
 	}
 	c.Flags().StringVar(&name, "name", "", "what to call it here (default: as it was called)")
 	return c

@@ -30,11 +30,8 @@ Without either: show your key's fingerprint and the signers that you trust.`,
   seer snapshots trust after-setup
   seer snapshots trust --signer SHA256:uNiVztksCsDhcc0u9e8BrMQkgKN7wSVo7RjAmTFI6Qw`,
 		Args: cli.Args(0, 1, "at most a snapshot"), ValidArgsFunction: a.CompleteSnapshot,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			e, err := a.Engine()
-			if err != nil {
-				return err
-			}
+		RunE: a.WithEngine(func(cmd *cobra.Command, e *engine.Engine, given []string) error {
+			var err error
 			switch {
 			case signer != "" && forget != "" || len(given) == 1 && signer+forget != "":
 				return cli.Usagef("give one of NAME, --signer and --forget")
@@ -49,7 +46,7 @@ Without either: show your key's fingerprint and the signers that you trust.`,
 				return err
 			}
 			return a.printSigners(cmd, e)
-		},
+		}),
 	}
 	c.Flags().StringVar(&signer, "signer", "", "trust what the key with this `FINGERPRINT` signs")
 	c.Flags().StringVar(&forget, "forget", "", "no longer trust the key with this `FINGERPRINT`")
