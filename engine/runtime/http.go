@@ -45,7 +45,7 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 		s.services.TellTokens()
 	}
 	s.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
 func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request) error {
@@ -71,5 +71,5 @@ func (s *Server) putLease(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) postShutdown(w http.ResponseWriter, _ *http.Request) error {
 	defer s.End("a client asked for it")
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }

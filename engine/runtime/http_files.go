@@ -24,6 +24,17 @@ type filesHandler struct {
 	memory *memory
 }
 
+// at answers a request about the path in its query.
+func (h *filesHandler) at(answer func(w http.ResponseWriter, r *http.Request, path string) error) httpx.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		path, err := queryPath(h.env, r)
+		if err != nil {
+			return err
+		}
+		return answer(w, r, path)
+	}
+}
+
 // queryPath is where the path of a request really is.
 func queryPath(env *environment.Env, r *http.Request) (string, error) {
 	p := r.URL.Query().Get("path")
@@ -33,11 +44,7 @@ func queryPath(env *environment.Env, r *http.Request) (string, error) {
 	return env.Path(p), nil
 }
 
-func (h *filesHandler) getFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func (h *filesHandler) getFile(w http.ResponseWriter, _ *http.Request, path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|osfile.OpenNonblock, 0) // a named pipe must not block
 	if err != nil {
 		return err
@@ -69,13 +76,10 @@ func (h *filesHandler) getFile(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *filesHandler) putFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
-	mode, err := httpx.QueryMode(r.URL.Query(), 0o644)
-	if err != nil {
+func putFile(w http.ResponseWriter, r *http.Request, path string) error {
+	q := httpx.QueryOf(r)
+	mode := q.Mode(0o644)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	n, err := storeFile(path, r.Body, mode)
@@ -123,29 +127,21 @@ func storeFile(path string, r io.Reader, mode fs.FileMode) (n int64, err error) 
 	return n, os.Rename(f.Name(), path)
 }
 
-func (h *filesHandler) deleteFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func deleteFile(w http.ResponseWriter, r *http.Request, path string) error {
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
 	remove := os.Remove
-	if r.URL.Query().Get("recursive") == "1" {
+	if httpx.QueryOf(r).Is("recursive") {
 		remove = os.RemoveAll
 	}
 	if err := remove(path); err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
-func (h *filesHandler) statFile(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func statFile(w http.ResponseWriter, r *http.Request, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -153,11 +149,7 @@ func (h *filesHandler) statFile(w http.ResponseWriter, r *http.Request) error {
 	return httpx.WriteJSON(w, http.StatusOK, entry(r.URL.Query().Get("path"), path, info))
 }
 
-func (h *filesHandler) listFiles(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func listFiles(w http.ResponseWriter, r *http.Request, path string) error {
 	found, err := os.ReadDir(path)
 	if err != nil {
 		return err
@@ -198,17 +190,14 @@ func entryType(m fs.FileMode) protocol.EntryType {
 
 func modeText(m fs.FileMode) string { return fmt.Sprintf("%04o", m.Perm()) }
 
-func (h *filesHandler) mkdir(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
-	mode, err := httpx.QueryMode(r.URL.Query(), 0o755)
-	if err != nil {
+func mkdir(w http.ResponseWriter, r *http.Request, path string) error {
+	q := httpx.QueryOf(r)
+	mode := q.Mode(0o755)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+		return httpx.WriteDone(w)
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -216,14 +205,10 @@ func (h *filesHandler) mkdir(w http.ResponseWriter, r *http.Request) error {
 	if err := os.Chmod(path, mode); err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
-func (h *filesHandler) getTree(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func getTree(w http.ResponseWriter, _ *http.Request, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -238,13 +223,9 @@ func (h *filesHandler) getTree(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (h *filesHandler) putTree(w http.ResponseWriter, r *http.Request) error {
-	path, err := queryPath(h.env, r)
-	if err != nil {
-		return err
-	}
+func putTree(w http.ResponseWriter, r *http.Request, path string) error {
 	unpack := tartree.Unpack
-	if r.URL.Query().Get("links") == "1" {
+	if httpx.QueryOf(r).Is("links") {
 		unpack = tartree.Restore
 	}
 	result, err := unpack(r.Body, path)

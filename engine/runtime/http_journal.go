@@ -28,20 +28,13 @@ func (h *serviceHandler) getJournal(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	q := r.URL.Query()
-	segment, err := httpx.QueryInt(q, "segment")
-	if err != nil {
-		return err
-	}
-	offset, err := httpx.QueryInt(q, "offset")
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := httpx.QueryWait(r)
-	if err != nil {
-		return err
-	}
+	q := httpx.QueryOf(r)
+	segment, offset := q.Int("segment"), q.Int("offset")
+	ctx, cancel := q.Wait()
 	defer cancel()
+	if err := q.Err(); err != nil {
+		return err
+	}
 	if v != nil && segment > 1 {
 		v.Drained(int(segment) - 1)
 	}

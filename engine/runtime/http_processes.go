@@ -31,90 +31,79 @@ func (h *processHandler) getProcesses(w http.ResponseWriter, _ *http.Request) er
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"processes": list})
 }
 
-func (h *processHandler) getProcess(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.table.Get(r.PathValue("id"))
-	if err != nil {
-		return err
+// with answers a request about the process in its path.
+func (h *processHandler) with(answer func(w http.ResponseWriter, r *http.Request, p *process.Process) error) httpx.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		p, err := h.table.Get(r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return answer(w, r, p)
 	}
+}
+
+func getProcess(w http.ResponseWriter, _ *http.Request, p *process.Process) error {
 	return httpx.WriteJSON(w, http.StatusOK, p.State())
 }
 
-func (h *processHandler) getOutput(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.table.Get(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := httpx.QueryWait(r)
-	if err != nil {
-		return err
-	}
+func getOutput(w http.ResponseWriter, r *http.Request, p *process.Process) error {
+	q := httpx.QueryOf(r)
+	ctx, cancel := q.Wait()
 	defer cancel()
-	q := r.URL.Query()
-	offset, err := httpx.QueryInt(q, "offset")
-	if err != nil {
+	offset := q.Int("offset")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	offset = p.FirstOffset(offset)
-	if err := p.Follow(ctx, w, httpx.BeginRecords(w, offset), offset, q.Get("follow") == "1"); err != nil {
+	if err := p.Follow(ctx, w, httpx.BeginRecords(w, offset), offset, q.Is("follow")); err != nil {
 		httpx.Abort(err)
 	}
 	return nil
 }
 
-func (h *processHandler) postStdin(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.table.Get(r.PathValue("id"))
-	if err != nil {
+func postStdin(w http.ResponseWriter, r *http.Request, p *process.Process) error {
+	q := httpx.QueryOf(r)
+	offset := q.Int("offset")
+	if err := q.Err(); err != nil {
 		return err
 	}
-	offset, err := httpx.QueryInt(r.URL.Query(), "offset")
-	if err != nil {
-		return err
-	}
-	n, err := p.WriteInput(r.Context(), offset, r.Body, r.URL.Query().Get("eof") == "1")
+	n, err := p.WriteInput(r.Context(), offset, r.Body, q.Is("eof"))
 	if err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, map[string]int64{"offset": n})
 }
 
-func (h *processHandler) postSignal(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.table.Get(r.PathValue("id"))
-	if err != nil {
-		return err
+// changing answers a request whose body says how to change a process.
+func changing[Request any](change func(p *process.Process, req Request) error) func(http.ResponseWriter, *http.Request, *process.Process) error {
+	return func(w http.ResponseWriter, r *http.Request, p *process.Process) error {
+		var req Request
+		if err := httpx.ReadJSON(r, &req); err != nil {
+			return err
+		}
+		if err := change(p, req); err != nil {
+			return err
+		}
+		return httpx.WriteDone(w)
 	}
-	var req struct {
-		Signal string `json:"signal"`
-	}
-	if err := httpx.ReadJSON(r, &req); err != nil {
-		return err
-	}
-	if err := p.Signal(req.Signal); err != nil {
-		return err
-	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
 }
 
-func (h *processHandler) postResize(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.table.Get(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	var req struct {
-		Rows int `json:"rows"`
-		Cols int `json:"cols"`
-	}
-	if err := httpx.ReadJSON(r, &req); err != nil {
-		return err
-	}
-	if err := p.Resize(req.Rows, req.Cols); err != nil {
-		return err
-	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+type signalRequest struct {
+	Signal string `json:"signal"`
 }
+
+func sendSignal(p *process.Process, req signalRequest) error { return p.Signal(req.Signal) }
+
+type resizeRequest struct {
+	Rows int `json:"rows"`
+	Cols int `json:"cols"`
+}
+
+func resizeTerminal(p *process.Process, req resizeRequest) error { return p.Resize(req.Rows, req.Cols) }
 
 func (h *processHandler) deleteProcess(w http.ResponseWriter, r *http.Request) error {
 	if err := h.table.Delete(r.PathValue("id")); err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }

@@ -51,65 +51,59 @@ func (h *serviceHandler) getServices(w http.ResponseWriter, _ *http.Request) err
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"services": list})
 }
 
-func (h *serviceHandler) getService(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
+// with answers a request about the service in its path.
+func (h *serviceHandler) with(answer func(w http.ResponseWriter, r *http.Request, v *service.Service) error) httpx.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		v, err := h.services.Get(r.PathValue("service"))
+		if err != nil {
+			return err
+		}
+		return answer(w, r, v)
 	}
-	generation, err := httpx.QueryInt(r.URL.Query(), "generation")
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := httpx.QueryWait(r)
-	if err != nil {
-		return err
-	}
+}
+
+func (h *serviceHandler) getService(w http.ResponseWriter, r *http.Request, v *service.Service) error {
+	q := httpx.QueryOf(r)
+	generation := q.Int("generation")
+	ctx, cancel := q.Wait()
 	defer cancel()
-	d, err := v.Wait(ctx, int(generation), r.URL.Query().Get("unless"))
+	if err := q.Err(); err != nil {
+		return err
+	}
+	d, err := v.Wait(ctx, int(generation), q.Get("unless"))
 	if err != nil {
 		return err
 	}
 	return httpx.WriteJSON(w, http.StatusOK, forToken(d, auth.CallerOf(r).Token))
 }
 
-func (h *serviceHandler) deleteService(w http.ResponseWriter, r *http.Request) error {
-	name := r.PathValue("service")
-	v, err := h.services.Get(name)
-	if err != nil {
-		return err
-	}
-	generation, err := httpx.QueryInt(r.URL.Query(), "generation")
-	if err != nil {
+func (h *serviceHandler) deleteService(w http.ResponseWriter, r *http.Request, v *service.Service) error {
+	q := httpx.QueryOf(r)
+	generation := q.Int("generation")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	if generation == 0 || !v.Abandon(int(generation)) {
-		if err := h.services.Remove(name); err != nil {
+		if err := h.services.Remove(v.Name); err != nil {
 			return err
 		}
-		h.calls.DropService(name)
+		h.calls.DropService(v.Name)
 	}
 	h.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
-func (h *serviceHandler) getLogs(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
-	ctx, cancel, err := httpx.QueryWait(r)
-	if err != nil {
-		return err
-	}
+func getLogs(w http.ResponseWriter, r *http.Request, v *service.Service) error {
+	q := httpx.QueryOf(r)
+	offset := q.Int("offset")
+	ctx, cancel := q.Wait()
 	defer cancel()
-	q := r.URL.Query()
-	offset, err := httpx.QueryInt(q, "offset")
-	if err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	first := v.Logs.First(offset)
 	flush := httpx.BeginRecords(w, first)
-	if _, err := v.Logs.CopyTo(ctx, w, flush, first, q.Get("follow") == "1"); err != nil {
+	if _, err := v.Logs.CopyTo(ctx, w, flush, first, q.Is("follow")); err != nil {
 		httpx.Abort(err)
 	}
 	return nil
@@ -117,11 +111,7 @@ func (h *serviceHandler) getLogs(w http.ResponseWriter, r *http.Request) error {
 
 // getConnect hands the client's own connection to the worker. A reverse proxy
 // that passes an Upgrade on gives the connection to this client for good.
-func (h *serviceHandler) getConnect(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
+func (h *serviceHandler) getConnect(w http.ResponseWriter, r *http.Request, v *service.Service) error {
 	if r.Header.Get("Upgrade") != protocol.FrameProtocol {
 		return protocol.Errorf(protocol.Unsupported, "a connection is handed over only to a client that asks for the upgrade to %s", protocol.FrameProtocol)
 	}

@@ -41,7 +41,7 @@ func (h *sessionHandler) putSession(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	h.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
 func (h *sessionHandler) deleteSession(w http.ResponseWriter, r *http.Request) error {
@@ -49,5 +49,5 @@ func (h *sessionHandler) deleteSession(w http.ResponseWriter, r *http.Request) e
 		return protocol.Errorf(protocol.NotFound, "there is no session %q", r.PathValue("id"))
 	}
 	h.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }

@@ -7,14 +7,11 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/journal"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/service"
 	"github.com/seer-engine/seer/sdk"
 )
 
-func (h *serviceHandler) getTokens(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
+func (h *serviceHandler) getTokens(w http.ResponseWriter, _ *http.Request, v *service.Service) error {
 	use, err := journal.Use(h.services.Journal(v.Name), h.config().Price)
 	if err != nil {
 		return err
@@ -27,11 +24,7 @@ func (h *serviceHandler) getTokens(w http.ResponseWriter, r *http.Request) error
 	return httpx.WriteJSON(w, http.StatusOK, map[string]any{"tokens": list})
 }
 
-func (h *serviceHandler) putToken(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
+func (h *serviceHandler) putToken(w http.ResponseWriter, r *http.Request, v *service.Service) error {
 	var t protocol.Token
 	if err := httpx.ReadJSON(r, &t); err != nil {
 		return err
@@ -47,20 +40,16 @@ func (h *serviceHandler) putToken(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	h.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
-func (h *serviceHandler) deleteToken(w http.ResponseWriter, r *http.Request) error {
-	v, err := h.services.Get(r.PathValue("service"))
-	if err != nil {
-		return err
-	}
+func (h *serviceHandler) deleteToken(w http.ResponseWriter, r *http.Request, v *service.Service) error {
 	if !v.RevokeToken(r.PathValue("id")) {
 		return protocol.Errorf(protocol.NotFound, "the service %s has no token %q that could be revoked", v.Name, r.PathValue("id"))
 	}
 	h.calls.DropToken(v.Name, r.PathValue("id"))
 	h.persist()
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
 // forToken leaves out of a description what a token may not call.

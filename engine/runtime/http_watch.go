@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
@@ -27,20 +26,17 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	q := r.URL.Query()
-	if q.Has("wait") {
-		cancel()
-		if ctx, cancel, err = httpx.QueryWait(r); err != nil {
-			return err
-		}
-	}
+	q := httpx.QueryOf(r)
+	ctx, cancel := q.OptionalWait()
 	defer cancel()
+	if err := q.Err(); err != nil {
+		return err
+	}
 	if !s.watches.slots.Take(maxWatches) {
 		return protocol.Errorf(protocol.Unavailable, "%d watches are open on the machine; close one", maxWatches)
 	}
 	defer s.watches.slots.Give()
-	t, err := watch.New(q.Get("path"), path, q.Get("recursive") == "1")
+	t, err := watch.New(q.Get("path"), path, q.Is("recursive"))
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,9 @@ func (h *Handler) GetCall(w http.ResponseWriter, r *http.Request) error {
 	if err := checkCallID(id); err != nil {
 		return err
 	}
-	from, err := httpx.QueryInt(r.URL.Query(), "from")
-	if err != nil {
+	q := httpx.QueryOf(r)
+	from := q.Int("from")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	attach := protocol.FrameHeader{Kind: protocol.FrameAttach, ID: id, Token: auth.CallerOf(r).Scope()}
@@ -143,5 +144,5 @@ func (h *Handler) DeleteCall(w http.ResponseWriter, r *http.Request) error {
 	if err := wk.Cancel(r.Context(), auth.CallerOf(r).Scope(), id); err != nil {
 		return err
 	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }

@@ -1,7 +1,6 @@
 package callproxy
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -122,24 +121,19 @@ func done(r *http.Request) []string {
 
 // answer sees the call through in the form that the client asks for.
 func (c *relay) answer(w http.ResponseWriter, r *http.Request) error {
-	skip, err := httpx.QueryInt(r.URL.Query(), "skip")
-	if err != nil {
+	q := httpx.QueryOf(r)
+	skip := q.Int("skip")
+	ctx, cancel := q.OptionalWait()
+	defer cancel()
+	if err := q.Err(); err != nil {
 		return err
 	}
 	if strings.Contains(r.Header.Get("Accept"), value.MediaTypeFrames) {
 		c.out = &frameAnswer{w: w, id: c.header.ID, from: c.next, skip: skip}
 	} else {
-		c.out = &jsonAnswer{w: w, id: c.header.ID, tagged: r.URL.Query().Get("values") == "tagged"}
+		c.out = &jsonAnswer{w: w, id: c.header.ID, tagged: q.Get("values") == "tagged"}
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	if r.URL.Query().Has("wait") {
-		cancel()
-		if ctx, cancel, err = httpx.QueryWait(r); err != nil {
-			return err
-		}
-	}
-	defer cancel()
-	err = c.run(ctx, r.Context())
+	err := c.run(ctx, r.Context())
 	if err != nil && (c.out.begun() || errors.Is(err, errBegun)) {
 		httpx.Abort(err)
 	}

@@ -1,6 +1,7 @@
 package callproxy
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -16,12 +17,9 @@ func (h *Handler) PostArguments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	id := r.PathValue("id")
-	if err := checkCallID(id); err != nil {
-		return err
-	}
-	offset, err := httpx.QueryInt(r.URL.Query(), "offset")
-	if err != nil {
+	q := httpx.QueryOf(r)
+	id, offset := r.PathValue("id"), q.Int("offset")
+	if err := errors.Join(checkCallID(id), q.Err()); err != nil {
 		return err
 	}
 	dir := h.dir

@@ -62,7 +62,7 @@ func (c *Handler) PostThaw(w http.ResponseWriter, _ *http.Request) error {
 	if !c.freezer.end() {
 		return protocol.Errorf(protocol.Conflict, "the machine is not frozen (any more)")
 	}
-	return httpx.WriteJSON(w, http.StatusOK, struct{}{})
+	return httpx.WriteDone(w)
 }
 
 // stopAll stops every process of the machine but those that keep it. A process stops

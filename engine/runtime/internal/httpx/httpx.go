@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"strconv"
 	"syscall"
 	"time"
@@ -91,43 +90,8 @@ func ReadJSON(r *http.Request, v any) error {
 	return nil
 }
 
-// QueryInt reads a number of the query that is at least 0.
-func QueryInt(q url.Values, name string) (int64, error) {
-	if !q.Has(name) {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(q.Get(name), 10, 64)
-	if err != nil || n < 0 {
-		return 0, protocol.Errorf(protocol.Invalid, "%s=%s is not a number of at least 0", name, q.Get(name))
-	}
-	return n, nil
-}
-
-// QueryWait reads the seconds that a client is ready to wait.
-func QueryWait(r *http.Request) (context.Context, context.CancelFunc, error) {
-	wait := 0.0
-	if text := r.URL.Query().Get("wait"); text != "" {
-		var err error
-		if wait, err = strconv.ParseFloat(text, 64); err != nil || !(wait >= 0 && wait <= 3600) {
-			return nil, nil, protocol.Errorf(protocol.Invalid, "wait=%s is not a number of seconds up to 3600", text)
-		}
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), Seconds(wait))
-	return ctx, cancel, nil
-}
-
-// QueryMode reads the octal file mode of the query; otherwise is the default.
-func QueryMode(q url.Values, otherwise fs.FileMode) (fs.FileMode, error) {
-	text := q.Get("mode")
-	if text == "" {
-		return otherwise, nil
-	}
-	n, err := strconv.ParseUint(text, 8, 32)
-	if err != nil || n > 0o777 {
-		return 0, protocol.Errorf(protocol.Invalid, "mode=%s is not an octal mode up to 0777", text)
-	}
-	return fs.FileMode(n), nil
-}
+// WriteDone answers that a request was done which has no other answer.
+func WriteDone(w http.ResponseWriter) error { return WriteJSON(w, http.StatusOK, struct{}{}) }
 
 // BeginRecords starts an answer of output records that begins at an offset.
 func BeginRecords(w http.ResponseWriter, offset int64) func() error {
