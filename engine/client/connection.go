@@ -1,12 +1,8 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 )
 
 // Connection is where a service is and the token that can call it and nothing
@@ -24,21 +20,7 @@ const ConnectionVersion = 1
 
 // ReadConnection reads a connection file.
 func ReadConnection(path string) (Connection, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Connection{}, fmt.Errorf("there is no connection file %s: serve the interface again to get one: %w", path, err)
-	}
-	if err != nil {
-		return Connection{}, fmt.Errorf("read the connection file: %w", err)
-	}
-	var c Connection
-	if err := json.Unmarshal(data, &c); err != nil {
-		return Connection{}, fmt.Errorf("the connection file %s is not valid JSON: %w", path, err)
-	}
-	if err := c.validate(); err != nil {
-		return Connection{}, fmt.Errorf("the connection file %s: %w", path, err)
-	}
-	return c, nil
+	return readTokenFile[Connection]("connection", "serve the interface again to get one", path)
 }
 
 func (c Connection) validate() error {
@@ -56,35 +38,7 @@ func (c Connection) validate() error {
 // sees the old file or the new one, never a part.
 func (c Connection) Write(path string) error {
 	c.Version = ConnectionVersion
-	if err := c.validate(); err != nil {
-		return fmt.Errorf("write the connection file %s: %w", path, err)
-	}
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFileAtomic(path, append(data, '\n'))
-}
-
-// writeFileAtomic relies on os.CreateTemp making files of mode 0600.
-func writeFileAtomic(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return writeTokenFile("connection", path, c)
 }
 
 // Client makes a client that can only call the connection's service.

@@ -7,9 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,46 +15,19 @@ import (
 )
 
 func TestConnectionFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "connection.json")
 	want := Connection{Version: 1, Sandbox: "sb-1", Service: "tools", Endpoint: "unix:/run/s", Token: "t"}
-	for range 2 {
-		if err := want.Write(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := ReadConnection(path)
-	if err != nil || got != want {
-		t.Errorf("%+v %v", got, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
-	if files, _ := os.ReadDir(filepath.Dir(path)); len(files) != 1 {
-		t.Errorf("left behind: %v", files)
-	}
+	checkTokenFile(t, want, ReadConnection)
 }
 
 func TestConnectionFileErrors(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := ReadConnection(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-	for name, text := range map[string]string{
+	checkTokenFileErrors(t, ReadConnection, map[string]string{
 		"not JSON":      "{",
 		"other version": `{"version":2,"service":"s","token":"t","endpoint":"unix:/s"}`,
 		"no token":      `{"version":1,"service":"s","endpoint":"unix:/s"}`,
 		"no service":    `{"version":1,"token":"t","endpoint":"unix:/s"}`,
 		"endpoint":      `{"version":1,"service":"s","token":"t","endpoint":"ftp://x"}`,
 		"relative":      `{"version":1,"service":"s","token":"t","endpoint":"unix:s"}`,
-	} {
-		path := filepath.Join(dir, "c")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ReadConnection(path); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	})
 }
 
 func TestClientErrors(t *testing.T) {

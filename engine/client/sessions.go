@@ -2,13 +2,10 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"net/url"
-	"os"
 
 	"github.com/seer-engine/seer/engine/protocol"
 )
@@ -55,21 +52,7 @@ const SessionVersion = 1
 
 // ReadSession reads a session file.
 func ReadSession(path string) (Session, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Session{}, fmt.Errorf("there is no session file %s: start the session again to get one: %w", path, err)
-	}
-	if err != nil {
-		return Session{}, fmt.Errorf("read the session file: %w", err)
-	}
-	var s Session
-	if err := json.Unmarshal(data, &s); err != nil {
-		return Session{}, fmt.Errorf("the session file %s is not valid JSON: %w", path, err)
-	}
-	if err := s.validate(); err != nil {
-		return Session{}, fmt.Errorf("the session file %s: %w", path, err)
-	}
-	return s, nil
+	return readTokenFile[Session]("session", "start the session again to get one", path)
 }
 
 func (s Session) validate() error {
@@ -90,14 +73,7 @@ func (s Session) validate() error {
 // file or the new one, never a part.
 func (s Session) Write(path string) error {
 	s.Version = SessionVersion
-	if err := s.validate(); err != nil {
-		return fmt.Errorf("write the session file %s: %w", path, err)
-	}
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFileAtomic(path, append(data, '\n'))
+	return writeTokenFile("session", path, s)
 }
 
 // Client makes a client that can do what the session's token may.
