@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
 )
@@ -130,22 +131,6 @@ func locate() int32 { return guest.FetcherLocate(fetcher{}) }
 //go:wasmexport expose
 func expose() int32 { return guest.Expose(mode{}) }
 
-//go:wasmexport provider_describe
-func describe() int32 { return guest.ProviderDescribe(provider{}) }
-
-//go:wasmexport provider_offers
-func offers() int32 { return guest.ProviderOffers(provider{}) }
-
-//go:wasmexport provider_create
-func create() int32 { return guest.ProviderCreate(provider{}) }
-
-//go:wasmexport provider_observe
-func observe() int32 { return guest.ProviderObserve(provider{}) }
-
-//go:wasmexport provider_list
-func list() int32 { return guest.ProviderList(provider{}) }
-
-//go:wasmexport provider_terminate
-func terminate() int32 { return guest.ProviderTerminate(provider{}) }
+var _ = providerexports.Of(provider{})
 
 func main() {}

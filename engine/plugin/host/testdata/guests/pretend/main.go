@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/seer-engine/seer/engine/plugin/host/testdata/providerexports"
 	"github.com/seer-engine/seer/sdk"
 	"github.com/seer-engine/seer/sdk/guest"
 )
@@ -67,22 +68,6 @@ func (provider) Observe(_ context.Context, handles []string) ([]sdk.Observation,
 func (provider) List(context.Context, string) ([]sdk.Listed, error) { return nil, nil }
 func (provider) Terminate(context.Context, string) error            { return nil }
 
-//go:wasmexport provider_describe
-func describe() int32 { return guest.ProviderDescribe(provider{}) }
-
-//go:wasmexport provider_offers
-func offers() int32 { return guest.ProviderOffers(provider{}) }
-
-//go:wasmexport provider_create
-func create() int32 { return guest.ProviderCreate(provider{}) }
-
-//go:wasmexport provider_observe
-func observe() int32 { return guest.ProviderObserve(provider{}) }
-
-//go:wasmexport provider_list
-func list() int32 { return guest.ProviderList(provider{}) }
-
-//go:wasmexport provider_terminate
-func terminate() int32 { return guest.ProviderTerminate(provider{}) }
+var _ = providerexports.Of(provider{})
 
 func main() {}
