@@ -53,12 +53,6 @@ func (e *Engine) Terminate(ctx context.Context, ref string) error {
 // set for them, and tells which. Machines of this computer have a program that does it.
 func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) { return e.inventory.EndOverdue(ctx) }
 
-// CheckProviders finds that there are providers of these names. One that is not there is
-// [KindPlugin].
-func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
-	return e.plugins.CheckProviders(ctx, names...)
-}
-
 // PruneOptions say what [Engine.Prune] removes.
 type PruneOptions = cachegc.Options
 

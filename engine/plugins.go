@@ -3,9 +3,18 @@ package engine
 import (
 	"context"
 
+	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/store"
+	"github.com/seer-engine/seer/sdk"
 )
+
+// ProviderOffer is an offer and who makes it.
+type ProviderOffer = offers.ProviderOffer
+
+// OfferQueries are the questions for any of several GPUs; without one, for machines
+// without a GPU.
+func OfferQueries(q sdk.OfferQuery, gpus []string) []sdk.OfferQuery { return offers.Queries(q, gpus) }
 
 // Plugins lists the installed plugins without running their code. The errors are
 // those of plugins that cannot be used.
@@ -19,5 +28,25 @@ func (e *Engine) PluginDirs() []string { return e.plugins.Dirs() }
 // PluginStore is where installed plugins, grants and the audit are.
 func (e *Engine) PluginStore() (*store.Store, error) { return e.plugins.Store() }
 
-// ToolPlaces are the folders in which tools such as gVisor's program are looked for.
-func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }
+// CheckProviders finds that there are providers of these names. One that is not there is
+// [KindPlugin].
+func (e *Engine) CheckProviders(ctx context.Context, names ...string) error {
+	return e.plugins.CheckProviders(ctx, names...)
+}
+
+// Offers asks providers what can be had now, cheapest first. Without names it
+// asks all that are installed, and this computer, unless the question is about regions. The error tells which could not be asked, or which
+// name nobody has; the offers of the others are returned nevertheless. See
+// [OfferQueries].
+func (e *Engine) Offers(ctx context.Context, providers []string, queries []sdk.OfferQuery, progress Progress) ([]ProviderOffer, error) {
+	providers = e.plugins.Asked(ctx, providers, queries)
+	e.plugins.Announce(ctx, providers, e.reporter(progress))
+	found, err := offers.Merge(offers.Ask(ctx, e.driver.Offers, providers, func(string) []sdk.OfferQuery { return queries }))
+	return found, as(KindProvider, err)
+}
+
+// Expose asks an expose mode (library, mcp, prompt or a plugin's) for the surface of an
+// interface. Nothing is written; see package surface.
+func (e *Engine) Expose(ctx context.Context, mode string, req sdk.ExposeRequest) (sdk.Surface, error) {
+	return e.plugins.Expose(ctx, mode, req)
+}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"io/fs"
@@ -10,17 +9,18 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/client"
-	"github.com/seer-engine/seer/engine/collect"
 	"github.com/seer-engine/seer/engine/lease"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/provision"
+	"github.com/seer-engine/seer/engine/sandboxfs"
+	"github.com/seer-engine/seer/engine/session"
 )
 
 // Sandbox is a running sandbox. It is safe for concurrent use.
 type Sandbox struct {
 	engine  *Engine
-	id      string
-	runtime *client.Client
+	session session.Session
+	files   sandboxfs.Files
 	lease   *lease.Keeper
 
 	mu      sync.Mutex
@@ -28,94 +28,82 @@ type Sandbox struct {
 }
 
 func (e *Engine) sandbox(m provision.Machine) *Sandbox {
-	return &Sandbox{engine: e, id: m.Record.ID, runtime: m.Client, lease: m.Lease}
+	s := session.Session{ID: m.Record.ID, Ledger: e.ledger, Client: m.Client, Unsearched: e.starter.Unsearched}
+	return &Sandbox{engine: e, session: s, files: sandboxfs.Files{Client: m.Client, Hidden: s.NamesHiddenInside}, lease: m.Lease}
 }
 
 // ID is the sandbox's identity: "sb-" and ten characters.
-func (s *Sandbox) ID() string { return s.id }
+func (s *Sandbox) ID() string { return s.session.ID }
 
 // Runtime is the client of the sandbox's runtime: processes, files and trees.
-func (s *Sandbox) Runtime() *client.Client { return s.runtime }
+func (s *Sandbox) Runtime() *client.Client { return s.session.Client }
 
 // Info is what is known of the sandbox now.
-func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show(ctx, s.id) }
+func (s *Sandbox) Info(ctx context.Context) (Info, error) { return s.engine.Show(ctx, s.session.ID) }
 
 // Exec runs a command and streams its output as it comes. A nil stdin is empty.
 // A command that fails is no error: see [protocol.Process.ExitCode]. When ctx ends,
 // the command and everything it started are killed.
 func (s *Sandbox) Exec(ctx context.Context, spec protocol.ProcessSpec, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
-	return s.session().Exec(ctx, spec, stdin, stdout, stderr)
+	return s.session.Exec(ctx, spec, stdin, stdout, stderr)
 }
 
 // ExecPython runs code in a fresh interpreter of the sandbox.
 func (s *Sandbox) ExecPython(ctx context.Context, code string, stdin io.Reader, stdout, stderr io.Writer) (protocol.Process, error) {
-	return s.session().ExecPython(ctx, code, stdin, stdout, stderr)
+	return s.session.ExecPython(ctx, code, stdin, stdout, stderr)
 }
 
 // WriteFile writes a file of the sandbox whole or not at all. Missing folders are
 // made.
 func (s *Sandbox) WriteFile(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
-	if err := s.checkBrought(ctx, path, "", data); err != nil {
-		return err
-	}
-	return as(KindProvider, s.runtime.Files().Write(ctx, path, bytes.NewReader(data), mode))
+	return s.files.Write(ctx, path, data, mode)
+}
+
+// WriteFrom writes what a reader gives to a file of the sandbox, whole or not at all.
+func (s *Sandbox) WriteFrom(ctx context.Context, path string, r io.Reader, mode fs.FileMode) error {
+	return s.files.WriteFrom(ctx, path, r, mode)
 }
 
 // ReadFile reads a file of the sandbox into memory; see [client.Files.Read]
 // for a large one.
 func (s *Sandbox) ReadFile(ctx context.Context, path string) ([]byte, error) {
-	var b bytes.Buffer
-	_, err := s.runtime.Files().Read(ctx, path, &b)
-	return b.Bytes(), as(KindProvider, err)
+	return s.files.Read(ctx, path)
 }
 
 // List lists a folder of the sandbox, sorted by name.
 func (s *Sandbox) List(ctx context.Context, path string) ([]protocol.Entry, error) {
-	entries, err := s.runtime.Files().List(ctx, path)
-	return entries, as(KindProvider, err)
+	return s.files.List(ctx, path)
 }
 
 // Watch tells what happens in a folder of the sandbox, with recursive also in all below
 // it, until ctx ends or the caller has enough; see [client.Files.Watch]. The first
 // event is [protocol.WatchReady]: what is changed from then on is told.
 func (s *Sandbox) Watch(ctx context.Context, path string, recursive bool) iter.Seq2[protocol.WatchEvent, error] {
-	return func(yield func(protocol.WatchEvent, error) bool) {
-		for event, err := range s.runtime.Files().Watch(ctx, path, recursive) {
-			if !yield(event, as(KindProvider, err)) {
-				return
-			}
-		}
-	}
+	return s.files.Watch(ctx, path, recursive)
 }
 
 // EnsureDir makes a folder and its parents.
 func (s *Sandbox) EnsureDir(ctx context.Context, path string) error {
-	return as(KindProvider, s.runtime.Files().Mkdir(ctx, path, 0o755))
+	return s.files.Mkdir(ctx, path)
 }
 
 // Upload copies a file or folder of this computer into the sandbox. It is a
 // [*HiddenError] where the name of a hidden model is in it.
 func (s *Sandbox) Upload(ctx context.Context, local, remote string) error {
-	if err := s.checkBrought(ctx, remote, local, nil); err != nil {
-		return err
-	}
-	return as(KindProvider, s.runtime.Files().Upload(ctx, local, remote))
+	return s.files.Upload(ctx, local, remote)
 }
 
 // Download copies a file or folder of the sandbox to this computer. In a folder, what
 // programs obey merely because they are used there, such as .git, gets another name
-// unless [client.Renaming] says which; see [collect.Safe].
+// unless [client.Renaming] says which; see package collect.
 func (s *Sandbox) Download(ctx context.Context, remote, local string) error {
-	if !client.IsRenaming(ctx) {
-		ctx = client.Renaming(ctx, collect.Safe)
-	}
-	return as(KindProvider, s.runtime.Files().Download(ctx, remote, local))
+	return s.files.Download(ctx, remote, local)
 }
 
 // Terminate ends the sandbox and everything in it. It is idempotent.
 func (s *Sandbox) Terminate(ctx context.Context) error {
 	s.lease.Stop()
-	return s.engine.Terminate(ctx, s.id)
+	return s.engine.Terminate(ctx, s.session.ID)
 }
 
 // Close drops the connection. A sandbox with an attached lease then ends by
@@ -129,7 +117,7 @@ func (s *Sandbox) Close() error {
 	for _, c := range clients {
 		c.Close()
 	}
-	s.runtime.Close()
+	s.session.Client.Close()
 	return nil
 }
 

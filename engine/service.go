@@ -7,7 +7,6 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/service"
-	"github.com/seer-engine/seer/engine/surface"
 )
 
 // Service is an interface that a sandbox serves. It is safe for concurrent use.
@@ -27,11 +26,8 @@ func TokenOf(a experiment.Access, now time.Time) (protocol.Token, error) {
 // servicesOf are what a sandbox serves.
 func servicesOf(s *Sandbox) service.Host {
 	return service.Host{
-		ID: s.id, Runtime: s.runtime, Ledger: s.engine.ledger, Now: s.engine.now, Expose: s.engine.Expose, CheckFile: s.checkServed, Opened: s.closes,
-		CheckMode: func(ctx context.Context, mode string) error {
-			_, err := s.engine.plugins.Exposer(ctx, mode)
-			return err
-		},
+		ID: s.session.ID, Runtime: s.session.Client, Ledger: s.engine.ledger, Now: s.engine.now, Expose: s.engine.Expose,
+		CheckFile: s.files.CheckInterface, CheckMode: s.engine.plugins.CheckMode, Opened: s.closes,
 	}
 }
 
@@ -46,11 +42,4 @@ func (s *Sandbox) Serve(ctx context.Context, o ServeOptions) (*Service, error) {
 // Service finds an interface that the sandbox serves.
 func (s *Sandbox) Service(_ context.Context, name string) (*Service, error) {
 	return servicesOf(s).Service(name)
-}
-
-// SurfaceRecords remember which files surfaces have put into folders of the user's; see
-// [surface.Write].
-func (e *Engine) SurfaceRecords() (surface.Records, error) {
-	dir, err := e.store.Dir("surfaces")
-	return surface.Records{Dir: dir}, as(KindInternal, err)
 }

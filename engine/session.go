@@ -16,70 +16,61 @@ type EnvironmentHandle = session.Handle
 // Page is what a browser opens of a sandbox, at whatever way leads to its port.
 type Page = session.Page
 
-func (s *Sandbox) session() session.Session {
-	return session.Session{ID: s.id, Ledger: s.engine.ledger, Client: s.runtime}
-}
-
 // Environment is the sandbox's handle.
 func (s *Sandbox) Environment(context.Context) (EnvironmentHandle, error) {
-	r, _, err := s.session().State()
-	if err != nil {
-		return EnvironmentHandle{}, err
-	}
-	return session.HandleOf(r), nil
+	return s.session.Handle()
 }
 
 // JupyterURL is where a browser finds Jupyter, with the token; the one thing that an
 // agent needs to use the notebooks. A sandbox of another execution mode is refused with
 // [KindUnsupported], and so is a provider that has no way to the port: see
 // [Sandbox.DialPort].
-func (s *Sandbox) JupyterURL(context.Context) (string, error) { return s.session().JupyterURL() }
+func (s *Sandbox) JupyterURL(context.Context) (string, error) { return s.session.JupyterURL() }
 
 // CodeServerURL is where a browser finds VS Code, and the password that it asks for. A
 // sandbox that was made without debug is refused with [KindUnsupported].
 func (s *Sandbox) CodeServerURL(context.Context) (address, password string, err error) {
-	return s.session().CodeServerURL()
+	return s.session.CodeServerURL()
 }
 
 // Page is that of "jupyter" (execution_mode: notebook) or "code" (debug: true), also where
 // the provider leads to no such port: see [Sandbox.DialPort]. A sandbox that has none is
 // refused with [KindUnsupported], and so is another name.
-func (s *Sandbox) Page(_ context.Context, name string) (Page, error) { return s.session().Page(name) }
+func (s *Sandbox) Page(_ context.Context, name string) (Page, error) { return s.session.Page(name) }
 
 // Notebook is the client of the notebook service, through the runtime: it needs no way to
 // Jupyter's own port. The caller closes it.
-func (s *Sandbox) Notebook(context.Context) (*notebook.Client, error) { return s.session().Notebook() }
+func (s *Sandbox) Notebook(context.Context) (*notebook.Client, error) { return s.session.Notebook() }
 
 // JupyterDialer is [Sandbox.Dialer] of Jupyter's port. Once Jupyter has ended for good, it
 // connects to nobody else there: who does would be sent the token.
 func (s *Sandbox) JupyterDialer(port int) func(context.Context) (net.Conn, error) {
-	return s.session().JupyterDialer(port)
+	return s.session.JupyterDialer(port)
 }
 
 // Prompt is what an agent is told of the sandbox: its libraries, models and the way to
 // use it; of one that it may not use as a whole only the libraries. Empty where there is
 // nothing to tell.
 func (s *Sandbox) Prompt(context.Context) (string, error) {
-	_, state, err := s.session().State()
+	_, state, err := s.session.State()
 	return state.Prompt, err
 }
 
 // Shell makes the key of a session that uses the sandbox by commands and files; each
 // one replaces the one before it under its name. Empty name = "cli".
 func (s *Sandbox) Shell(ctx context.Context, name string) (client.Session, error) {
-	return s.session().Shell(ctx, name)
+	return s.session.Shell(ctx, name)
 }
 
 // EndShell revokes the key of a session. What it has started goes on.
 func (s *Sandbox) EndShell(ctx context.Context, name string) error {
-	return s.session().EndShell(ctx, name)
+	return s.session.EndShell(ctx, name)
 }
 
 // DialPort connects to a port of the sandbox, through the runtime, whatever the
 // provider has. A port on which nobody listens is [KindProvider].
 func (s *Sandbox) DialPort(ctx context.Context, port int) (net.Conn, error) {
-	conn, err := s.runtime.DialPort(ctx, port)
-	return conn, as(KindProvider, err)
+	return s.session.DialPort(ctx, port)
 }
 
 // Dialer is [Sandbox.DialPort] of one port.
@@ -89,6 +80,5 @@ func (s *Sandbox) Dialer(port int) func(context.Context) (net.Conn, error) {
 
 // Usage is what the sandbox uses now: processor, memory, disks, GPUs.
 func (s *Sandbox) Usage(ctx context.Context) (protocol.Usage, error) {
-	u, err := s.runtime.Usage(ctx)
-	return u, as(KindProvider, err)
+	return s.session.Usage(ctx)
 }

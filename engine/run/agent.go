@@ -98,7 +98,7 @@ func (a *agentSetup) reachRuntime(e *engine.Engine, sandbox, endpoint, token str
 	a.reached = true
 	socket, direct := strings.CutPrefix(endpoint, "unix:")
 	if !direct || a.seen != nil {
-		dir, err := e.RelayDir(sandbox)
+		dir, err := e.RunDirs().Relay(sandbox)
 		if err != nil {
 			return err
 		}
@@ -187,11 +187,11 @@ func (a *agentSetup) init(ctx context.Context, r *runner, log io.Writer) error {
 func (a *agentSetup) start(ctx context.Context, r *runner, log, failures io.Writer, spec isolation.Spec) (int, error) {
 	p := place{kind: a.isolation, grace: r.opts.Grace}
 	if a.isolation == isolation.GVisor {
-		dir, err := r.engine.AgentDir()
+		dir, err := r.engine.RunDirs().Agent()
 		if err != nil {
 			return 0, err
 		}
-		defer func() { _ = r.engine.RemoveAgentDir(dir) }()
+		defer func() { _ = r.engine.RunDirs().RemoveAgent(dir) }()
 		spec.State, p.state = dir, dir
 	}
 	if a.confined() {

@@ -148,7 +148,7 @@ func OpenStage(e *engine.Engine, folder *record.Folder) (*Stage, error) {
 	if err != nil {
 		return nil, &engine.Error{Kind: engine.KindConfig, Err: err}
 	}
-	dir, err := e.ReplayDir()
+	dir, err := e.RunDirs().Replay()
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (r *runner) notebookServer(ctx context.Context) (sdk.MCPServer, error) {
 	if err != nil {
 		return sdk.MCPServer{}, err
 	}
-	dir, err := r.engine.PortRelayDir(r.id, env.JupyterPort)
+	dir, err := r.engine.RunDirs().PortRelay(r.id, env.JupyterPort)
 	if err != nil {
 		return sdk.MCPServer{}, err
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"io"
+	"net"
 
 	"github.com/seer-engine/seer/engine/errdefs"
 	"github.com/seer-engine/seer/engine/protocol"
@@ -24,4 +25,17 @@ func (s Session) ExecPython(ctx context.Context, code string, stdin io.Reader, s
 		return protocol.Process{}, errdefs.Wrap(errdefs.KindProvider, err)
 	}
 	return s.Exec(ctx, protocol.ProcessSpec{Argv: []string{h.Python, "-u", "-c", code}}, stdin, stdout, stderr)
+}
+
+// Usage is what the sandbox uses now: processor, memory, disks, GPUs.
+func (s Session) Usage(ctx context.Context) (protocol.Usage, error) {
+	u, err := s.Client.Usage(ctx)
+	return u, errdefs.Wrap(errdefs.KindProvider, err)
+}
+
+// DialPort connects to a port of the sandbox, through the runtime, whatever the provider
+// has. A port on which nobody listens is [errdefs.KindProvider].
+func (s Session) DialPort(ctx context.Context, port int) (net.Conn, error) {
+	conn, err := s.Client.DialPort(ctx, port)
+	return conn, errdefs.Wrap(errdefs.KindProvider, err)
 }

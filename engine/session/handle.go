@@ -42,3 +42,12 @@ func HandleOf(r machine.Record) Handle {
 	}
 	return h
 }
+
+// Handle is [HandleOf] the sandbox.
+func (s Session) Handle() (Handle, error) {
+	r, _, err := s.State()
+	if err != nil {
+		return Handle{}, err
+	}
+	return HandleOf(r), nil
+}

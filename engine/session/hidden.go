@@ -46,3 +46,21 @@ func (s State) NamesHiddenInside() namesearch.Names {
 	}
 	return s.HiddenNames()
 }
+
+// HiddenNames are [State.HiddenNames] of the sandbox.
+func (s Session) HiddenNames() (namesearch.Names, error) {
+	_, state, err := s.State()
+	if err != nil || s.Unsearched {
+		return namesearch.Names{}, err
+	}
+	return state.HiddenNames(), nil
+}
+
+// NamesHiddenInside are [State.NamesHiddenInside] of the sandbox.
+func (s Session) NamesHiddenInside() (namesearch.Names, error) {
+	_, state, err := s.State()
+	if err != nil || s.Unsearched {
+		return namesearch.Names{}, err
+	}
+	return state.NamesHiddenInside(), nil
+}

@@ -23,6 +23,8 @@ type Session struct {
 	ID     string // of the sandbox
 	Ledger Ledger
 	Client *client.Client
+
+	Unsearched bool // of tests: no name of a model is hidden
 }
 
 // outside is where a port of a sandbox is reached from this computer. On a machine that

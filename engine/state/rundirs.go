@@ -15,21 +15,29 @@ const (
 	portMark     = "+" // between a sandbox and a port in the name of a folder
 )
 
-// RelayDir makes a private folder with a short path for the socket through which an agent
-// of this computer reaches a sandbox elsewhere. Whoever made it removes it; after a crash,
-// [Store.SweepRelays] does.
-func (s *Store) RelayDir(sandbox string) (string, error) { return s.relay(sandbox) }
+// RunDirs makes the private folders that runs need while they last.
+type RunDirs struct{ store *Store }
 
-// PortRelayDir is [Store.RelayDir] for a socket that leads to a port of the sandbox.
-func (s *Store) PortRelayDir(sandbox string, port int) (string, error) {
-	return s.relay(sandbox + portMark + strconv.Itoa(port))
+// RunDirs are those of the store.
+func (s *Store) RunDirs() RunDirs { return RunDirs{s} }
+
+// Relay makes a folder with a short path for the socket through which an agent of this
+// computer reaches a sandbox elsewhere. Whoever made it removes it; after a crash,
+// [Store.SweepRelays] does, once the sandbox has ended.
+func (d RunDirs) Relay(sandbox string) (string, error) { return d.store.relay(sandbox) }
+
+// PortRelay is [RunDirs.Relay] for a socket that leads to a port of the sandbox.
+func (d RunDirs) PortRelay(sandbox string, port int) (string, error) {
+	return d.store.relay(sandbox + portMark + strconv.Itoa(port))
 }
 
-// PageDir makes a private folder for the file that leads a browser to a page of the
-// sandbox. [Store.RemovePageDir] removes it, or else [Store.SweepRelays].
-func (s *Store) PageDir(sandbox string) (string, error) { return s.relay(sandbox + portMark + "page") }
+// Page makes a folder for the file that leads a browser to a page of the sandbox.
+// [Store.RemovePageDir] removes it, or else [Store.SweepRelays], once the sandbox has ended.
+func (d RunDirs) Page(sandbox string) (string, error) {
+	return d.store.relay(sandbox + portMark + "page")
+}
 
-// RemovePageDir removes the folder of [Store.PageDir], if there is one.
+// RemovePageDir removes the folder of [RunDirs.Page], if there is one.
 func (s *Store) RemovePageDir(sandbox string) error {
 	return os.RemoveAll(filepath.Join(s.runtimeDir, relayPrefix+sandbox+portMark+"page"))
 }
@@ -39,13 +47,13 @@ func (s *Store) relay(name string) (string, error) {
 	return dir, os.MkdirAll(dir, 0o700)
 }
 
-// ReplayDir makes a private folder with a short path for the socket of a record that this
-// program replays. Whoever made it removes it; after a crash, [Store.SweepRelays] does.
-func (s *Store) ReplayDir() (string, error) {
-	if err := os.MkdirAll(s.runtimeDir, 0o700); err != nil {
+// Replay makes a folder with a short path for the socket of a record that this program
+// replays. Whoever made it removes it; after a crash, [Store.SweepRelays] does.
+func (d RunDirs) Replay() (string, error) {
+	if err := os.MkdirAll(d.store.runtimeDir, 0o700); err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(s.runtimeDir, replayPrefix+strconv.Itoa(os.Getpid())+"-")
+	return os.MkdirTemp(d.store.runtimeDir, replayPrefix+strconv.Itoa(os.Getpid())+"-")
 }
 
 // SweepRelays removes the folders of sandboxes that do not live any more, and of replays
@@ -66,11 +74,11 @@ func (s *Store) SweepRelays(live func(sandbox string) bool) error {
 	return errors.Join(errs...)
 }
 
-// AgentDir makes a private folder on disk for what gVisor keeps of an agent that this
-// program runs. Whoever made it removes it with [RemoveAll]; what programs that were killed
-// have left is removed by the next call.
-func (s *Store) AgentDir() (string, error) {
-	top, err := s.Dir("agents")
+// Agent makes a folder on disk for what gVisor keeps of an agent that this program runs.
+// Whoever made it removes it with [RunDirs.RemoveAgent]; what programs that were killed have
+// left is removed by the next call.
+func (d RunDirs) Agent() (string, error) {
+	top, err := d.store.Dir("agents")
 	if err != nil {
 		return "", err
 	}
@@ -82,6 +90,9 @@ func (s *Store) AgentDir() (string, error) {
 	}
 	return os.MkdirTemp(top, strconv.Itoa(os.Getpid())+"-")
 }
+
+// RemoveAgent removes a folder of [RunDirs.Agent].
+func (d RunDirs) RemoveAgent(dir string) error { return RemoveAll(dir) }
 
 // ofProgramGone reports whether a name is the prefix with the number of a program that is gone.
 func ofProgramGone(name, prefix string) bool {

@@ -29,8 +29,9 @@ func TestRunDirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := strconv.Itoa(cmd.Process.Pid)
-	stays := []string{made(s.RelayDir("sb-live")), made(s.PortRelayDir("sb-live", 80)), made(s.PageDir("sb-live")), made(s.ReplayDir()), made(s.AgentDir())}
-	goes := []string{made(s.RelayDir("sb-dead")), made(s.PortRelayDir("sb-dead", 80)), made(s.PageDir("sb-dead")),
+	dirs := s.RunDirs()
+	stays := []string{made(dirs.Relay("sb-live")), made(dirs.PortRelay("sb-live", 80)), made(dirs.Page("sb-live")), made(dirs.Replay()), made(dirs.Agent())}
+	goes := []string{made(dirs.Relay("sb-dead")), made(dirs.PortRelay("sb-dead", 80)), made(dirs.Page("sb-dead")),
 		filepath.Join(s.RuntimeDir(), "replay-"+gone+"-1"), filepath.Join(filepath.Dir(stays[4]), gone+"-1")}
 	for _, dir := range goes[3:] {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -40,7 +41,7 @@ func TestRunDirs(t *testing.T) {
 	if err := s.SweepRelays(func(id string) bool { return id == "sb-live" }); err != nil {
 		t.Fatal(err)
 	}
-	made(s.AgentDir()) // sweeps its own
+	made(dirs.Agent()) // sweeps its own
 	for _, dir := range stays {
 		if _, err := os.Stat(dir); err != nil {
 			t.Errorf("lost: %v", err)

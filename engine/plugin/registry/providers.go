@@ -33,9 +33,12 @@ func (r *Registry) CheckProviders(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// Asked names the providers that are asked where nobody names one, sorted: all that are
-// there, and this computer, unless a question is about regions.
-func (r *Registry) Asked(ctx context.Context, queries []sdk.OfferQuery) []string {
+// Asked names the providers that are asked for offers: the given ones, or else all that are
+// there, sorted, with this computer unless a question is about regions.
+func (r *Registry) Asked(ctx context.Context, given []string, queries []sdk.OfferQuery) []string {
+	if len(given) > 0 {
+		return slices.Compact(slices.Clone(given))
+	}
 	plugins, broken := r.Plugins(ctx)
 	for _, err := range broken {
 		r.o.Logger.Warn("a plugin cannot be used", "error", err)
@@ -46,6 +49,12 @@ func (r *Registry) Asked(ctx context.Context, queries []sdk.OfferQuery) []string
 	}
 	slices.Sort(providers)
 	return slices.Compact(providers)
+}
+
+// CheckMode finds that there is an expose mode of that name.
+func (r *Registry) CheckMode(ctx context.Context, mode string) error {
+	_, err := r.Exposer(ctx, mode)
+	return err
 }
 
 // Expose asks an expose mode for the surface of an interface. Its errors are

@@ -131,7 +131,7 @@ func (a app) redirect(sandbox, to string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := e.PageDir(sandbox)
+	dir, err := e.RunDirs().Page(sandbox)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seer-engine/seer/engine/doctor"
+	"github.com/seer-engine/seer/engine/isolation"
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/surface"
+)
+
+// Finding is one thing that [Engine.Doctor] looked at.
+type Finding = doctor.Finding
+
+// RunDirs makes the private folders that runs need while they last.
+type RunDirs = state.RunDirs
+
+// Doctor looks at everything this computer needs for sandboxes and agents. It
+// changes nothing; [Engine.Fix] does.
+func (e *Engine) Doctor(ctx context.Context) []Finding { return e.doctor.Check(ctx) }
+
+// Fix installs what [Engine.Doctor] misses and Seer can install: bubblewrap and what
+// connects networks with the system's packages, gVisor and code-server into its own folder of tools. It returns
+// what Doctor finds afterwards. What could not be installed has the reason as its Fix,
+// and is an error of [KindProvider]. Where nothing is missing, it changes nothing.
+func (e *Engine) Fix(ctx context.Context, progress Progress) ([]Finding, error) {
+	return e.doctor.Fix(ctx, progress)
+}
+
+// Python is the interpreter of local sandboxes.
+func (e *Engine) Python() (isolation.Interpreter, error) {
+	p, err := e.python.Default()
+	return p, as(KindConfig, err)
+}
+
+// ToolPlaces are the folders in which tools such as gVisor's program are looked for.
+func (e *Engine) ToolPlaces() []string { return e.paths.ToolPlaces() }
+
+// RunDirs are the folders of runs. What crashes leave of them [Engine.GC] removes.
+func (e *Engine) RunDirs() RunDirs { return e.store.RunDirs() }
+
+// SurfaceRecords remember which files surfaces have put into folders of the user's; see
+// [surface.Write].
+func (e *Engine) SurfaceRecords() (surface.Records, error) {
+	dir, err := e.store.Dir("surfaces")
+	return surface.Records{Dir: dir}, as(KindInternal, err)
+}
