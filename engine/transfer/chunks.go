@@ -31,7 +31,7 @@ func (s Source) pieces(fetch int) (found []piece) {
 }
 
 // spans are the bytes of the file that a job brings.
-func (j job) spans() []span {
+func (j *job) spans() []span {
 	if j.pieces == nil {
 		return []span{j.span}
 	}
@@ -43,7 +43,7 @@ func (j job) spans() []span {
 }
 
 // readChunks reads all signed ranges of a fetch, and stores the chunks of each piece.
-func (f *file) readChunks(ctx, request context.Context, j job, resp *http.Response, from io.Reader) error {
+func (f *file) readChunks(ctx, request context.Context, j *job, resp *http.Response, from io.Reader) error {
 	buf, err := f.run.pool.get(ctx) // which stands for the memory of the decoder
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (f *file) readChunks(ctx, request context.Context, j job, resp *http.Respon
 
 // decode stores what one range has for the pieces of a job. own is an error that asking
 // the server again does not mend.
-func (f *file) decode(ctx context.Context, j job, index int, r io.Reader) (own, err error) {
+func (f *file) decode(ctx context.Context, j *job, index int, r io.Reader) (own, err error) {
 	var mine []piece
 	for _, p := range j.pieces {
 		if p.Range == index {

@@ -27,7 +27,7 @@ func httpClient(c *http.Client) *http.Client {
 		t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, maxPerHost
 		own.Transport = t
 	}
-	own.CheckRedirect = checkRedirect
+	own.CheckRedirect, own.Timeout = checkRedirect, 0 // the stall time is what ends a request
 	return &own
 }
 

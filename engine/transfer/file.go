@@ -35,9 +35,10 @@ type file struct {
 	claimed ranges // written, or asked for
 	empty   bool   // the content of an empty file was asked for
 	onDisk  int64  // how many of the written bytes are recorded
-	flying  int    // requests
-	whole   bool   // the server sends nothing but whole files
-	compare bool   // what is written was wrong as a whole
+	flights map[*job]bool
+	whole   bool // the server sends nothing but whole files
+	known   bool // the source has answered: it leads somewhere, and to whom it should
+	compare bool // what is written was wrong as a whole
 	failed  time.Time
 	tries   int // faults since the last byte
 
@@ -49,7 +50,7 @@ type file struct {
 }
 
 func (r *run) newFile(f File) *file {
-	n := &file{File: f, run: r, path: r.path(f), source: f.Source, renewal: make(chan struct{}, 1)}
+	n := &file{File: f, run: r, path: r.path(f), source: f.Source, renewal: make(chan struct{}, 1), flights: map[*job]bool{}}
 	n.changed = sync.NewCond(&n.mu)
 	n.sidecar = newSidecar(n.path+incomplete+sidecarSuffix, f)
 	return n

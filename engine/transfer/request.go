@@ -15,7 +15,7 @@ import (
 const longestFill = 200 * time.Millisecond // before a buffer that is not full is written
 
 // get does one job, and stores what arrives also if it ends early.
-func (f *file) get(outer context.Context, j job, h *host) error {
+func (f *file) get(outer context.Context, j *job, h *host) error {
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	stall := f.run.clock.AfterFunc(f.run.Stall, func() { cancel(errStalled) })
@@ -29,7 +29,7 @@ func (f *file) get(outer context.Context, j job, h *host) error {
 	if err != nil {
 		return err
 	}
-	f.run.host(resp.Request.URL).hasContent()
+	f.answered(j, resp.Request.URL)
 	from := &watched{r: resp.Body, host: h, stall: stall, patience: f.run.Stall}
 	if j.pieces != nil {
 		return f.readChunks(outer, ctx, j, resp, from)
@@ -40,7 +40,7 @@ func (f *file) get(outer context.Context, j job, h *host) error {
 
 // ask sends the request and follows its redirects. Later requests go straight to where
 // these have led: a source may limit how often it can be asked for directions.
-func (f *file) ask(ctx context.Context, j job) (*http.Response, error) {
+func (f *file) ask(ctx context.Context, j *job) (*http.Response, error) {
 	f.mu.Lock()
 	address := f.address(j.part.Fetch, j.fetch)
 	f.mu.Unlock()
@@ -76,8 +76,19 @@ func (f *file) ask(ctx context.Context, j job) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: %w", errMoved, statusError(resp, req.URL.Host))
 }
 
+// answered lets others ask, too.
+func (f *file) answered(j *job, by *url.URL) {
+	f.run.host(by).hasContent()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.generation == j.generation {
+		f.known = true
+		f.changed.Broadcast()
+	}
+}
+
 // byteRange is the value of the header of that name, or nothing.
-func (j job) byteRange() string {
+func (j *job) byteRange() string {
 	switch {
 	case j.pieces != nil:
 		text := "bytes="
@@ -94,7 +105,7 @@ func (j job) byteRange() string {
 	return ""
 }
 
-func (f *file) remember(j job, final string) {
+func (f *file) remember(j *job, final string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -110,7 +121,7 @@ func (f *file) remember(j job, final string) {
 }
 
 // check looks at the head of an answer, and returns where in the file its bytes end.
-func (f *file) check(resp *http.Response, j job) (limit int64, err error) {
+func (f *file) check(resp *http.Response, j *job) (limit int64, err error) {
 	name := resp.Request.URL.Host
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode < 300 {
 		return 0, sdk.Errorf(sdk.Internal, "%s compresses the file (%.20q) although it was asked not to; use another source", name, e)
@@ -147,7 +158,7 @@ func (f *file) check(resp *http.Response, j job) (limit int64, err error) {
 
 // checkRange accepts an answer that begins where it should. It may be shorter than the
 // request.
-func (f *file) checkRange(resp *http.Response, j job) (limit int64, err error) {
+func (f *file) checkRange(resp *http.Response, j *job) (limit int64, err error) {
 	var first, last int64
 	text := resp.Header.Get("Content-Range")
 	_, err = fmt.Sscanf(text, "bytes %d-%d/", &first, &last)
@@ -174,7 +185,7 @@ func (f *file) otherSize(n int64) error {
 // body is the content of an answer on its way into the file.
 type body struct {
 	file  *file
-	job   job
+	job   *job
 	name  string // of the server
 	limit int64  // where in the file it ends
 	from  io.Reader
@@ -211,9 +222,16 @@ func (b *body) read(ctx, request context.Context) error {
 	if b.job.whole {
 		at = -b.job.offset // what lies before the part is dropped
 	}
-	begin := at
-	for at < b.limit {
-		n, failure := b.fill(buf[:min(int64(len(buf)), b.limit-at)])
+	for begin := at; ; {
+		limit := min(b.limit, b.file.advance(b.job, at))
+		switch {
+		case at < limit:
+		case limit < b.limit: // another connection brings the rest
+			return nil
+		default:
+			return b.end(request, buf)
+		}
+		n, failure := b.fill(buf[:min(int64(len(buf)), limit-at)])
 		if n > 0 {
 			if err := b.file.store(ctx, at, buf[:n]); err != nil {
 				return err
@@ -221,14 +239,13 @@ func (b *body) read(ctx, request context.Context) error {
 			at += int64(n)
 		}
 		switch {
-		case at == b.limit:
+		case failure == nil, at == limit:
 		case errors.Is(failure, io.EOF):
 			return sdk.Errorf(sdk.Unavailable, "%s ended the answer after %d of %d bytes", b.name, at-begin, b.limit-begin)
-		case failure != nil:
+		default:
 			return networkError(request, b.name, failure)
 		}
 	}
-	return b.end(request, buf)
 }
 
 // fill reads until the buffer is full, or some time has passed.
