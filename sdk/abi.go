@@ -155,7 +155,8 @@ const (
 )
 
 // HTTPOpen is the input of [HostHTTPOpen]. Redirects are followed by the host, for
-// GET and HEAD only, and each is checked like a request of its own.
+// GET and HEAD only, and each is checked like a request of its own; with KeepRedirects the
+// guest gets the answer that redirects.
 type HTTPOpen struct {
 	Method         string              `json:"method"`
 	URL            string              `json:"url"`
@@ -163,6 +164,7 @@ type HTTPOpen struct {
 	Body           bool                `json:"body,omitempty"`            // a body follows with stream_send
 	ContentLength  int64               `json:"content_length,omitempty"`  // of the body; 0 with Body = unknown
 	TimeoutSeconds float64             `json:"timeout_seconds,omitempty"` // of the whole exchange; 0 = that of the call
+	KeepRedirects  bool                `json:"keep_redirects,omitempty"`  // answers that redirect are the guest's
 }
 
 // GRPCOpen is the input of [HostGRPCOpen]. Metadata of binary keys (-bin) is base64.

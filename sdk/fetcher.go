@@ -28,6 +28,11 @@ type ResolvedModel struct {
 	Name     string      `json:"name"`     // canonical name
 	Revision string      `json:"revision"` // immutable
 	Files    []ModelFile `json:"files"`
+	// Omitted are files that the fetcher leaves out unless the user's patterns ask for
+	// them, such as copies of the weights in other formats. The user is told.
+	Omitted []ModelFile `json:"omitted,omitempty"`
+	License string      `json:"license,omitempty"` // as the source names it
+	Gate    string      `json:"gate,omitempty"`    // how access is restricted, as the source names it; empty = it is not
 }
 
 // ModelFile is one file of a model.
@@ -52,4 +57,10 @@ type Location struct {
 	URL            string            `json:"url"`
 	Headers        map[string]string `json:"headers,omitempty"`
 	ExpiresSeconds int64             `json:"expires_seconds,omitempty"` // from now; 0 = does not expire
+	// Content is the whole file, for a small one that can be read with a credential only.
+	// URL is empty then. At most [MaxContent] bytes.
+	Content []byte `json:"content,omitempty"`
 }
+
+// MaxContent is the size of the largest [Location].Content.
+const MaxContent = 16 << 20

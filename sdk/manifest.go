@@ -85,6 +85,10 @@ type FilePermission struct {
 // keep, with one section for each profile. The host reads it; a plugin sees only
 // the settings that it names.
 type Profile struct {
+	// Key makes the file a plain text whose content, without white space around it, is the
+	// value of this key; the fields from NameEnv on are empty then.
+	Key string `json:"key,omitempty" yaml:"key,omitempty"`
+
 	File    string `json:"file" yaml:"file"`                             // below the home folder: ~/.modal.toml
 	FileEnv string `json:"file_env,omitempty" yaml:"file_env,omitempty"` // variable that names another file
 	NameEnv string `json:"name_env,omitempty" yaml:"name_env,omitempty"` // variable that names the section

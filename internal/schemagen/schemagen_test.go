@@ -134,6 +134,8 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Float64:
 		v.SetFloat(1.5)
+	case reflect.Uint8:
+		v.SetUint(3)
 	default:
 		v.SetInt(3)
 	}

@@ -56,11 +56,7 @@ const (
 // error is an *[sdk.Error] with the code that the engine needs, or the context's own
 // when the caller gave up. See [InDoubt] for a request that may have had its effect.
 func (c *Client) Do(ctx context.Context, r Request, out any) error {
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = requestTime
-	}
-	short, cancel := context.WithTimeout(ctx, limit)
+	short, cancel := context.WithTimeout(ctx, c.limit())
 	defer cancel()
 	req, err := c.request(short, r)
 	if err != nil {
@@ -76,6 +72,41 @@ func (c *Client) Do(ctx context.Context, r Request, out any) error {
 		return c.problem(r, resp.StatusCode, resp.Header, text)
 	}
 	return c.decode(ctx, r, resp.Body, out)
+}
+
+// Answer is what a backend has answered, whatever its status.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte // at most Client.MaxAnswer
+}
+
+// Send makes a request and returns the answer as it is: also an error of the backend, and a
+// redirect. It fails as [Client.Do] does if there is no answer, or one that is too long.
+func (c *Client) Send(ctx context.Context, r Request) (Answer, error) {
+	short, cancel := context.WithTimeout(ctx, c.limit())
+	defer cancel()
+	req, err := c.request(short, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	resp, err := c.client().Do(req)
+	if err != nil {
+		return Answer{}, c.unanswered(ctx, r, err)
+	}
+	defer resp.Body.Close()
+	body, err := c.read(ctx, r, resp.Body)
+	return Answer{resp.StatusCode, resp.Header, body}, err
+}
+
+// Problem says what an answer means that is not a success, as [Client.Do] does.
+func (c *Client) Problem(r Request, a Answer) error { return c.problem(r, a.Status, a.Header, a.Body) }
+
+func (c *Client) limit() time.Duration {
+	if c.Timeout <= 0 {
+		return requestTime
+	}
+	return c.Timeout
 }
 
 // client follows no redirect: the host follows those that are allowed, and nobody
@@ -124,6 +155,17 @@ func (c *Client) decode(ctx context.Context, r Request, body io.Reader, out any)
 	if out == nil {
 		return nil
 	}
+	text, err := c.read(ctx, r, body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return unsure(c.errorf(sdk.Internal, r, "answers with something else than its API describes: %v", err))
+	}
+	return nil
+}
+
+func (c *Client) read(ctx context.Context, r Request, body io.Reader) ([]byte, error) {
 	limit := c.MaxAnswer
 	if limit <= 0 {
 		limit = answerLimit
@@ -131,14 +173,11 @@ func (c *Client) decode(ctx context.Context, r Request, body io.Reader, out any)
 	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	switch {
 	case err != nil:
-		return lost(c.unanswered(ctx, r, err))
+		return nil, lost(c.unanswered(ctx, r, err))
 	case int64(len(text)) > limit:
-		return unsure(c.errorf(sdk.Internal, r, "answers with more than %d bytes", limit))
+		return nil, unsure(c.errorf(sdk.Internal, r, "answers with more than %d bytes", limit))
 	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return unsure(c.errorf(sdk.Internal, r, "answers with something else than its API describes: %v", err))
-	}
-	return nil
+	return text, nil
 }
 
 // unanswered is the error of a request without a whole answer. ctx is the caller's.

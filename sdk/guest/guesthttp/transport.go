@@ -27,13 +27,16 @@ import (
 // refuses has the code Unauthorized or Invalid, and a passing fault Unavailable. A
 // deadline that has passed is Unavailable and [context.DeadlineExceeded].
 type Transport struct {
+	// KeepRedirects returns answers that redirect, instead of having the host follow them.
+	KeepRedirects bool
+
 	pump *stream.Pump // nil = that of the instance
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	body := newUpload(req)
-	in, err := opening(req, body)
+	in, err := opening(req, body, t.KeepRedirects)
 	if err != nil {
 		body.close()
 		return nil, err
@@ -55,13 +58,14 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response(req, s, head), nil
 }
 
-func opening(req *http.Request, body *upload) (sdk.HTTPOpen, error) {
+func opening(req *http.Request, body *upload, keep bool) (sdk.HTTPOpen, error) {
 	in := sdk.HTTPOpen{
 		Method:         req.Method,
 		URL:            req.URL.String(),
 		Headers:        req.Header,
 		Body:           body != nil,
 		TimeoutSeconds: stream.Timeout(req.Context()),
+		KeepRedirects:  keep,
 	}
 	if in.Method == "" {
 		in.Method = http.MethodGet

@@ -76,10 +76,13 @@ func (c *check) profile() {
 			c.add("profile."+v.key, "%q is not a name of a variable", v.name)
 		}
 	}
-	for _, v := range []struct{ key, name string }{{"active", p.Active}, {"section", p.Section}} {
+	for _, v := range []struct{ key, name string }{{"key", p.Key}, {"active", p.Active}, {"section", p.Section}} {
 		if v.name != "" && !keyName.MatchString(v.name) {
 			c.add("profile."+v.key, "%q is not a plain TOML key", v.name)
 		}
+	}
+	if p.Key != "" && p.NameEnv+p.Active+p.Section != "" {
+		c.add("profile.key", "the file is one plain text; leave out name_env, active and section")
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 // OpenHTTP is [sdk.HostHTTPOpen]: it checks a request and begins it.
 func (s *Session) OpenHTTP(in sdk.HTTPOpen) (sdk.Opened, error) {
-	x := &exchange{s: s, method: in.Method, body: in.Body, length: in.ContentLength, began: time.Now()}
+	x := &exchange{s: s, method: in.Method, body: in.Body, keep: in.KeepRedirects, length: in.ContentLength, began: time.Now()}
 	if x.method == "" {
 		x.method = http.MethodGet
 	}
@@ -62,6 +62,7 @@ type exchange struct {
 	url    *url.URL
 	guest  header // what the guest wants to send
 	body   bool
+	keep   bool // redirects are the guest's to follow
 	length int64
 
 	to   destination
@@ -159,7 +160,7 @@ func (x *exchange) redirect(resp *http.Response) *url.URL {
 	default:
 		return nil
 	}
-	if x.method != http.MethodGet && x.method != http.MethodHead || x.body || resp.Header.Get("Location") == "" {
+	if x.keep || x.method != http.MethodGet && x.method != http.MethodHead || x.body || resp.Header.Get("Location") == "" {
 		return nil
 	}
 	next, err := x.url.Parse(resp.Header.Get("Location"))

@@ -60,6 +60,9 @@ func (o Options) profile() (section, error) {
 	if err != nil {
 		return section{}, sdk.Errorf(sdk.Unauthorized, "the profile %s cannot be read: %v", shown, err)
 	}
+	if p.Key != "" {
+		return section{map[string]any{p.Key: strings.TrimSpace(string(text))}, shown}, nil
+	}
 	file := map[string]any{}
 	if err := toml.Unmarshal(text, &file); err != nil {
 		at := ""

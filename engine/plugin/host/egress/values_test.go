@@ -84,6 +84,19 @@ func TestProfile(t *testing.T) {
 	}
 }
 
+// A file that is one plain text has the value of one key.
+func TestProfileOfOneValue(t *testing.T) {
+	m := profiled()
+	m.Profile = &sdk.Profile{File: m.Profile.File, FileEnv: m.Profile.FileEnv, Key: "key"}
+	g := world{manifest: m, home: home(t, "  plain-key\n")}.gateway(t)
+	if s := g.Secrets()[0]; !s.Found || s.Where != "~/.cloud.toml" || g.o.read().secrets["api-key"].text != "plain-key" {
+		t.Errorf("secret %+v", s)
+	}
+	if s := (world{manifest: m, home: t.TempDir()}).gateway(t).Secrets()[0]; s.Found {
+		t.Errorf("without the file: %+v", s)
+	}
+}
+
 func TestBadProfiles(t *testing.T) {
 	outside := home(t, profileText)
 	for name, tc := range map[string]struct {
@@ -183,6 +196,8 @@ func TestCheck(t *testing.T) {
 		{func(m *sdk.Manifest) { m.Profile.File = "~/../x" }, Problem{"profile.file", "below the home folder"}},
 		{func(m *sdk.Manifest) { m.Profile.File = "~/" }, Problem{"profile.file", "below the home folder"}},
 		{func(m *sdk.Manifest) { m.Profile.NameEnv = "A B" }, Problem{"profile.name_env", "not a name of a variable"}},
+		{func(m *sdk.Manifest) { m.Profile = &sdk.Profile{File: m.Profile.File, Key: "a.b"} }, Problem{"profile.key", "not a plain TOML key"}},
+		{func(m *sdk.Manifest) { m.Profile.Key = "a" }, Problem{"profile.key", "leave out name_env, active and section"}},
 		{func(m *sdk.Manifest) { m.Profile.Active = "a.b" }, Problem{"profile.active", "not a plain TOML key"}},
 		{func(m *sdk.Manifest) { m.Settings[1].Name = "Fast" }, Problem{"settings.1.name", "not of the form"}},
 		{func(m *sdk.Manifest) { m.Settings[1].Name = "endpoint" }, Problem{"settings.1.name", "twice"}},
