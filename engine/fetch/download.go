@@ -83,9 +83,12 @@ func (j *job) run(ctx context.Context) error {
 
 // address asks the fetcher where a file is now.
 func (j *job) address(ctx context.Context, f transfer.File) (transfer.Source, error) {
-	at, err := j.locate(ctx, sdk.ModelFile{Path: f.Path})
+	at, err := j.locate(ctx, sdk.ModelFile{Path: f.Path, Size: f.Size})
 	if err != nil {
 		return transfer.Source{}, err
+	}
+	if at.content != nil {
+		return transfer.Source{Content: at.content}, nil
 	}
 	if at.Scheme == "file" {
 		return transfer.Source{}, j.refuse("%s is said to be on this computer, and other files are not", f.Path)

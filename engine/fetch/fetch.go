@@ -36,7 +36,13 @@ type Model struct {
 	Dir      string // absolute; holds Files
 	Bytes    int64
 	Files    []sdk.ModelFile
+	Omitted  []sdk.ModelFile // that the fetcher left out by itself
+	License  string          // as the source names it; empty = not known
+	Gate     string          // how the source restricts access; empty = it does not
 }
+
+// OmittedBytes is the size of the files that the fetcher left out.
+func (m Model) OmittedBytes() int64 { return total(m.Omitted) }
 
 // Fetch resolves a model and makes its files available in one folder: the one
 // they are in, if that is on this computer, and otherwise one in the cache, to
@@ -47,7 +53,10 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	if err != nil {
 		return Model{}, err
 	}
-	m := Model{Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files}
+	m := Model{
+		Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files,
+		Omitted: resolved.Omitted, License: resolved.License, Gate: resolved.Gate,
+	}
 	if resolved.Name != "" {
 		m.Name = resolved.Name
 	}
@@ -82,12 +91,16 @@ type place struct {
 	*url.URL
 	headers map[string]string
 	expires time.Time // zero = does not
+	content []byte    // the file itself; the URL is empty then
 }
 
 func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
 	loc, err := s.fetcher.Locate(ctx, sdk.FileRef{Source: s.model.Source, Name: s.model.Name, Revision: s.model.Revision, Path: f.Path})
 	if err != nil {
 		return place{}, fmt.Errorf("model %s: locate %s: %w", s.model.Name, f.Path, err)
+	}
+	if loc.URL == "" && (len(loc.Content) > 0 || f.Size == 0) {
+		return place{URL: &url.URL{}, content: append([]byte{}, loc.Content...)}, nil
 	}
 	u, err := url.Parse(loc.URL)
 	if err != nil {

@@ -26,6 +26,7 @@ type File struct {
 // Source says where the bytes of a file are. The lengths of Parts add up to the size of
 // the file.
 type Source struct {
+	Content []byte // the whole file; nil = it is read from Parts
 	Fetches []Fetch
 	Parts   []Part    // in the order of the file
 	Expires time.Time // the addresses are useless from then on; zero = not known
@@ -74,7 +75,7 @@ func Whole(address string, headers map[string]string, size int64) Source {
 	return Source{Fetches: []Fetch{{URL: address, Headers: headers}}, Parts: []Part{{Length: size}}}
 }
 
-func (s Source) zero() bool { return len(s.Fetches) == 0 && len(s.Parts) == 0 }
+func (s Source) zero() bool { return s.Content == nil && len(s.Fetches) == 0 && len(s.Parts) == 0 }
 
 // working are the endings of the files that this package keeps beside a file.
 var working = []string{incomplete, incomplete + sidecarSuffix, incomplete + sidecarSuffix + newSuffix, lockSuffix}
@@ -130,6 +131,12 @@ func digits(text string, want int) bool {
 }
 
 func checkSource(f File, s Source) error {
+	if s.Content != nil && len(s.Parts) == 0 {
+		if n := int64(len(s.Content)); n != f.Size {
+			return f.otherSize(n)
+		}
+		return nil
+	}
 	var sum int64
 	for _, p := range s.Parts {
 		if p.Fetch < 0 || p.Fetch >= len(s.Fetches) || p.Length < 0 || p.Offset < 0 || p.Length > f.Size-sum {

@@ -175,7 +175,7 @@ func (f *file) checkRange(resp *http.Response, j *job) (limit int64, err error) 
 	return j.start + last + 1 - first, nil
 }
 
-func (f *file) otherSize(n int64) error {
+func (f File) otherSize(n int64) error {
 	if n > f.Size {
 		return fmt.Errorf("%w: it has more than %d bytes, namely %d", ErrMismatch, f.Size, n)
 	}

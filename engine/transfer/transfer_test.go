@@ -42,6 +42,25 @@ func TestDownload(t *testing.T) {
 	}
 }
 
+// A source can bring the file along. It is verified like any other.
+func TestContentOfSource(t *testing.T) {
+	small := []byte("content")
+	f, empty := gitFile(File{Path: "f", Size: int64(len(small)), Source: Source{Content: small}}, small), gitFile(File{Path: "e"}, nil)
+	empty.Source.Content = []byte{}
+	dir := t.TempDir()
+	if err := get(t, dir, f, empty); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, dir, map[string][]byte{"f": small, "e": {}})
+	for _, wrong := range []string{"CONTENT", "short", "too long a content"} {
+		f.Source.Content, dir = []byte(wrong), t.TempDir()
+		if err := get(t, dir, f); !errors.Is(err, ErrMismatch) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+		wantFiles(t, dir, map[string][]byte{})
+	}
+}
+
 func TestPartsOfAddresses(t *testing.T) {
 	o := newOrigin(t, map[string][]byte{"a": content("a", 3*block), "b": content("b", 1000)})
 	want := append(append([]byte(nil), o.files["b"][100:300]...), o.files["a"][5:2*block+50]...)

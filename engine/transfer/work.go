@@ -55,7 +55,10 @@ func (f *file) attempt(ctx context.Context) error {
 	if err != nil {
 		return f.judge(ctx, err, nil, f.run.clock.Now())
 	}
-	if len(source.Parts) == 0 { // an empty file that nobody has to be asked for
+	if len(source.Parts) == 0 { // nobody has to be asked
+		if err := f.store(ctx, 0, source.Content); err != nil {
+			return err
+		}
 		f.mu.Lock()
 		f.empty = true
 		f.changed.Broadcast()
