@@ -8,12 +8,25 @@ type ModelResolving struct {
 // Meta implements [Data].
 func (ModelResolving) Meta() Meta { return Meta{"model.resolving", KindStep} }
 
+// ModelOmitted says that files of a model are left out, because nobody has asked for them: copies of
+// the weights in other formats, for example.
+type ModelOmitted struct {
+	Model string `json:"model" jsonschema:"name in the experiment"`
+	Files int    `json:"files" jsonschema:"how many"`
+	Bytes int64  `json:"bytes" jsonschema:"of these files"`
+}
+
+// Meta implements [Data].
+func (ModelOmitted) Meta() Meta { return Meta{"model.omitted", KindStep} }
+
 // ModelReady says that the files of a model are there.
 type ModelReady struct {
 	Model    string `json:"model"`
 	Revision string `json:"revision,omitempty" jsonschema:"immutable; empty = the folder as it is"`
 	Files    int    `json:"files" jsonschema:"how many"`
 	Bytes    int64  `json:"bytes" jsonschema:"of all files"`
+	License  string `json:"license,omitempty" jsonschema:"as the source names it"`
+	Gate     string `json:"gate,omitempty" jsonschema:"how the source restricts access"`
 }
 
 // Meta implements [Data].

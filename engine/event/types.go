@@ -12,7 +12,7 @@ func Types() []Data {
 		PreflightStarted{}, PreflightAccount{}, PreflightWarning{}, PluginPreparing{},
 		PluginTrying{},
 		FixStarted{}, FixWaiting{}, FixFinished{},
-		ModelResolving{}, ModelReady{}, HiddenNameCommon{}, HiddenNameShown{},
+		ModelResolving{}, ModelOmitted{}, ModelReady{}, HiddenNameCommon{}, HiddenNameShown{},
 		HiddenArchitecture{}, HiddenValuesRemoved{},
 		MachineStarting{}, MachineMessage{}, MachineWarning{}, PortMoved{}, ImageSaving{},
 		ImageSaved{},

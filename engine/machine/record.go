@@ -80,6 +80,8 @@ type Model struct {
 	Hidden   bool   `json:"hidden,omitempty"`
 	IsPEFT   bool   `json:"is_peft,omitempty"`
 	Base     string `json:"base_model,omitempty"` // of an adapter, as the user wrote it
+	License  string `json:"license,omitempty"`    // as the source names it
+	Gate     string `json:"gate,omitempty"`       // how the source restricts access; empty = it does not
 }
 
 // Attempt is a choice that gave no machine.

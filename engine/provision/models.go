@@ -35,11 +35,17 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, planned [
 		if err != nil {
 			return nil, modelError(exp, i, m, err)
 		}
+		if n := len(got.Omitted); n > 0 {
+			f.Report.Send(event.ModelOmitted{Model: m.Name, Files: n, Bytes: got.OmittedBytes()})
+		}
 		models = append(models, machine.Model{
 			Name: m.Name, Path: planned[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: planned[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
+			License: got.License, Gate: got.Gate,
 		})
-		f.Report.Send(event.ModelReady{Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes})
+		f.Report.Send(event.ModelReady{
+			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
+		})
 	}
 	return models, nil
 }
