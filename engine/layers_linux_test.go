@@ -28,7 +28,6 @@ type bench struct {
 	*engine.Engine
 	t     *testing.T
 	cache string
-	state string
 	mu    sync.Mutex
 	said  []string
 }
@@ -37,7 +36,7 @@ func newBench(t *testing.T, variables map[string]string) *bench {
 	b := &bench{t: t, cache: filepath.Join(t.TempDir(), "cache é")}
 	b.Engine = newEngine(t, func(o *engine.Options) {
 		o.Trust = trust.All
-		o.CacheDir, b.state = b.cache, o.StateDir
+		o.CacheDir = b.cache
 		o.LookupEnv = func(name string) (string, bool) {
 			if v, ok := variables[name]; ok {
 				return v, true
