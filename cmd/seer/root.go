@@ -54,20 +54,19 @@ func newRoot(a *cli.App) *cobra.Command {
 	root.SetErr(a.UI.Stderr())
 	root.SetFlagErrorFunc(flagError)
 	a.GlobalFlags(root)
+	experiment, sandbox, snapshot, call := experimentcmd.New(a), sandboxcmd.New(a), snapshotcmd.New(a), callcmd.New(a)
 	addGroup(root, groupStart, "Start here:",
-		experimentcmd.NewInit(a), experimentcmd.NewRun(a), experimentcmd.NewPlan(a), experimentcmd.NewOffers(a))
+		experiment.Init, experiment.Run, experiment.Plan, experiment.Offers)
 	addGroup(root, groupSandbox, "Sandboxes:",
-		sandboxcmd.NewUp(a), sandboxcmd.NewLs(a), sandboxcmd.NewShow(a), snapshotcmd.NewSnapshot(a),
-		snapshotcmd.NewSnapshots(a), sandboxcmd.NewFork(a), sandboxcmd.NewDown(a), sandboxcmd.NewGC(a))
+		sandbox.Up, sandbox.Ls, sandbox.Show, snapshot.Snapshot, snapshot.Snapshots,
+		sandbox.Fork, sandbox.Down, sandbox.GC)
 	addGroup(root, groupInside, "In a sandbox:",
-		sandboxcmd.NewExec(a), sandboxcmd.NewPython(a), sandboxcmd.NewShell(a), sandboxcmd.NewCp(a),
-		sandboxcmd.NewForward(a), sandboxcmd.NewOpen(a), sandboxcmd.NewLogs(a), sandboxcmd.NewUsage(a),
-		sandboxcmd.NewWatch(a))
+		sandbox.Exec, sandbox.Python, sandbox.Shell, sandbox.Cp, sandbox.Forward,
+		sandbox.Open, sandbox.Logs, sandbox.Usage, sandbox.Watch)
 	addGroup(root, groupServe, "Functions for an agent:",
-		callcmd.NewServe(a), callcmd.NewCall(a), callcmd.NewCalls(a), callcmd.NewToken(a), mcpcmd.NewMCP(a),
-		experimentcmd.NewReplay(a))
+		call.Serve, call.Call, call.Calls, call.Token, mcpcmd.NewMCP(a), experiment.Replay)
 	addGroup(root, groupSetup, "Setting up:",
-		experimentcmd.NewConfig(a), plugincmd.NewPlugin(a), experimentcmd.NewDoctor(a), newVersion(a))
+		experiment.Config, plugincmd.NewPlugin(a), experiment.Doctor, newVersion(a))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)

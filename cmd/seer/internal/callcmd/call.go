@@ -27,9 +27,7 @@ type callFlags struct {
 	show       showFlags
 }
 
-// NewCall makes the command seer call.
-func NewCall(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newCall(a app) *cobra.Command {
 	var f callFlags
 	c := &cobra.Command{
 		Use:   "call ID SERVICE.FUNCTION [key=value…]",

@@ -12,9 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-// NewCalls makes the command seer calls.
-func NewCalls(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newCalls(a app) *cobra.Command {
 	return cli.Family("calls", "List, wait for and cancel calls of served functions", newCallsLs(a), newCallsWait(a), newCallsCancel(a))
 }
 

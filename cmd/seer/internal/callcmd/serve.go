@@ -21,9 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/surface"
 )
 
-// NewServe makes the command seer serve.
-func NewServe(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newServe(a app) *cobra.Command {
 	var f serveFlags
 	var pairs []string
 	c := &cobra.Command{

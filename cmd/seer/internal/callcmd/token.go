@@ -23,9 +23,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// NewToken makes the command seer token.
-func NewToken(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newToken(a app) *cobra.Command {
 	return cli.Family("token", "Let others call a service, within limits", newTokenNew(a), newTokenLs(a), newTokenRevoke(a))
 }
 

@@ -12,9 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/preflight"
 )
 
-// NewConfig makes the command seer config.
-func NewConfig(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newConfig(a app) *cobra.Command {
 	return cli.Family("config", "Check experiment files, print their schema", newConfigCheck(a), newConfigSchema(a))
 }
 

@@ -12,9 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewDoctor makes the command seer doctor.
-func NewDoctor(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newDoctor(a app) *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor [--fix]",

@@ -20,9 +20,7 @@ import (
 	"github.com/seer-engine/seer/engine/experiment"
 )
 
-// NewInit makes the command seer init.
-func NewInit(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newInit(a app) *cobra.Command {
 	var mode string
 	kinds := experiment.TemplateKinds()
 	c := &cobra.Command{

@@ -18,9 +18,7 @@ import (
 	"github.com/seer-engine/seer/sdk/gpu"
 )
 
-// NewOffers makes the command seer offers.
-func NewOffers(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newOffers(a app) *cobra.Command {
 	var q sdk.OfferQuery
 	var providers []string
 	var most float64

@@ -12,9 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewPlan makes the command seer plan.
-func NewPlan(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newPlan(a app) *cobra.Command {
 	var set []string
 	var check engine.CheckOptions
 	c := &cobra.Command{

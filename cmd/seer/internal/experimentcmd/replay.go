@@ -26,9 +26,7 @@ type replayFlags struct {
 	isolation          string
 }
 
-// NewReplay makes the command seer replay.
-func NewReplay(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newReplay(a app) *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay RUN [FILE] [-- COMMAND…]",

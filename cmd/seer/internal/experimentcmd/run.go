@@ -14,9 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/run"
 )
 
-// NewRun makes the command seer run.
-func NewRun(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newRun(a app) *cobra.Command {
 	var set []string
 	var keep bool
 	var check engine.CheckOptions

@@ -24,9 +24,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 )
 
-// NewCp makes the command seer cp.
-func NewCp(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newCp(a app) *cobra.Command {
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "cp [-r] SRC DST",

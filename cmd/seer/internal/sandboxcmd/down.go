@@ -14,9 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-// NewDown makes the command seer down.
-func NewDown(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newDown(a app) *cobra.Command {
 	var all bool
 	var save string
 	c := &cobra.Command{

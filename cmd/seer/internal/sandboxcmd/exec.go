@@ -17,9 +17,7 @@ The exit code is the command's own: 124 when --timeout ended it, 128+n when sign
 n did, and 125 when Seer itself failed or there is no such command. Ctrl-C interrupts
 the command; a second one kills it.`
 
-// NewExec makes the command seer exec.
-func NewExec(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newExec(a app) *cobra.Command {
 	var timeout time.Duration
 	var interactive bool
 	c := &cobra.Command{

@@ -10,9 +10,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-// NewFork makes the command seer fork.
-func NewFork(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newFork(a app) *cobra.Command {
 	var n int
 	var o engine.ForkOptions
 	c := &cobra.Command{

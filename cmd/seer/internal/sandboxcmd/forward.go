@@ -19,9 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/notebook"
 )
 
-// NewForward makes the command seer forward.
-func NewForward(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newForward(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forward ID PORT[:LOCAL]…",
 		Short: "Reach ports of a sandbox from this computer",

@@ -22,9 +22,7 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// NewGC makes the command seer gc.
-func NewGC(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newGC(a app) *cobra.Command {
 	var providers []string
 	var disk diskFlags
 	c := &cobra.Command{

@@ -15,9 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewLogs makes the command seer logs.
-func NewLogs(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newLogs(a app) *cobra.Command {
 	var service string
 	var follow bool
 	c := &cobra.Command{

@@ -15,9 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 )
 
-// NewLs makes the command seer ls.
-func NewLs(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newLs(a app) *cobra.Command {
 	var refresh, all bool
 	c := &cobra.Command{
 		Use:     "ls",

@@ -19,9 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/state"
 )
 
-// NewOpen makes the command seer open.
-func NewOpen(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newOpen(a app) *cobra.Command {
 	var show bool
 	c := &cobra.Command{
 		Use:   "open ID jupyter|code [--print]",

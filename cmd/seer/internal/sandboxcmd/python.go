@@ -15,9 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// NewPython makes the command seer python.
-func NewPython(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newPython(a app) *cobra.Command {
 	var code string
 	var timeout time.Duration
 	var session bool

@@ -13,9 +13,7 @@ import (
 	"github.com/seer-engine/seer/engine/protocol"
 )
 
-// NewShell makes the command seer shell.
-func NewShell(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newShell(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell ID [-- CMD…]",
 		Short: "Open a terminal in a sandbox",

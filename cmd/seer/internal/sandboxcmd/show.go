@@ -15,9 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewShow makes the command seer show.
-func NewShow(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newShow(a app) *cobra.Command {
 	var keys bool
 	c := &cobra.Command{
 		Use:   "show ID [--keys]",

@@ -14,9 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/machine"
 )
 
-// NewUp makes the command seer up.
-func NewUp(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newUp(a app) *cobra.Command {
 	var set []string
 	var o engine.UpOptions
 	c := &cobra.Command{

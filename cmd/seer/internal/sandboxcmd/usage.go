@@ -12,9 +12,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewUsage makes the command seer usage.
-func NewUsage(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newUsage(a app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "usage ID",
 		Short:             "Tell what a sandbox uses: processor, memory, disks, GPUs",

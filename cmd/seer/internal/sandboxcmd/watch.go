@@ -11,9 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/sanitize"
 )
 
-// NewWatch makes the command seer watch.
-func NewWatch(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newWatch(a app) *cobra.Command {
 	var recursive bool
 	c := &cobra.Command{
 		Use:   "watch ID [PATH] [-r]",

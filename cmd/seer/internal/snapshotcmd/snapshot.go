@@ -11,9 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
-// NewSnapshot makes the command seer snapshot.
-func NewSnapshot(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newSnapshot(a app) *cobra.Command {
 	var o engine.SaveOptions
 	c := &cobra.Command{
 		Use:   "snapshot ID [NAME] [--description TEXT] [--live | --memory]",

@@ -16,9 +16,7 @@ import (
 	"github.com/seer-engine/seer/engine/trust"
 )
 
-// NewSnapshots makes the command seer snapshots.
-func NewSnapshots(base *cli.App) *cobra.Command {
-	a := app{App: base}
+func newSnapshots(a app) *cobra.Command {
 	return cli.Family("snapshots", "Saved sandboxes of this computer", newSnapshotsLs(a), newSnapshotsRm(a), newSnapshotsVerify(a), newSnapshotsExport(a), newSnapshotsImport(a), newSnapshotsTrust(a))
 }
 
