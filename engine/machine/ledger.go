@@ -33,12 +33,10 @@ func OpenLedger(dir string, clock Clock) (*Ledger, error) {
 	if err := os.MkdirAll(l.path("starting"), 0o700); err != nil {
 		return nil, fmt.Errorf("make the ledger: %w", err)
 	}
-	lock, err := l.lock(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Release()
-	l.owner, err = l.readOwner()
+	err := l.locked(context.Background(), func() (err error) {
+		l.owner, err = l.readOwner()
+		return err
+	})
 	return l, err
 }
 
@@ -75,22 +73,19 @@ func (l *Ledger) Add(ctx context.Context, r *Record) error {
 	if err := CheckName(r.Name); err != nil {
 		return err
 	}
-	lock, err := l.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if err := l.checkName(r); err != nil {
-		return err
-	}
-	if _, err := os.Lstat(l.file(r.ID)); err == nil {
-		return fmt.Errorf("the ledger already has a sandbox %s", r.ID)
-	}
-	r.Version, r.Owner = recordVersion, l.owner
-	if r.CreatedAt.IsZero() {
-		r.CreatedAt = l.clock.Now()
-	}
-	return l.write(r)
+	return l.locked(ctx, func() error {
+		if err := l.checkName(r); err != nil {
+			return err
+		}
+		if _, err := os.Lstat(l.file(r.ID)); err == nil {
+			return fmt.Errorf("the ledger already has a sandbox %s", r.ID)
+		}
+		r.Version, r.Owner = recordVersion, l.owner
+		if r.CreatedAt.IsZero() {
+			r.CreatedAt = l.clock.Now()
+		}
+		return l.write(r)
+	})
 }
 
 func (l *Ledger) checkName(r *Record) error {
@@ -108,20 +103,17 @@ func (l *Ledger) checkName(r *Record) error {
 
 // Update changes one record under the lock and returns it as it is then. If
 // change returns an error, nothing is written.
-func (l *Ledger) Update(ctx context.Context, id string, change func(*Record) error) (Record, error) {
-	lock, err := l.lock(ctx)
-	if err != nil {
-		return Record{}, err
-	}
-	defer lock.Release()
-	r, err := l.Get(id)
-	if err != nil {
-		return Record{}, err
-	}
-	if err := change(&r); err != nil {
-		return r, err
-	}
-	return r, l.write(&r)
+func (l *Ledger) Update(ctx context.Context, id string, change func(*Record) error) (r Record, err error) {
+	err = l.locked(ctx, func() (err error) {
+		if r, err = l.Get(id); err != nil {
+			return err
+		}
+		if err := change(&r); err != nil {
+			return err
+		}
+		return l.write(&r)
+	})
+	return r, err
 }
 
 // Get reads the record with exactly this ID.
@@ -169,24 +161,21 @@ func (l *Ledger) List() ([]Record, error) {
 // Remove forgets a record. It is refused while something may be left of its
 // machine.
 func (l *Ledger) Remove(ctx context.Context, id string) error {
-	lock, err := l.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	r, err := l.Get(id)
-	if err != nil {
-		return err
-	}
-	if r.Live() || !r.Released {
-		return remedy.For(fmt.Errorf("the sandbox %s is not known to have ended, so it is not forgotten; end it first", id),
-			remedy.Remedy{Action: remedy.EndSandbox, Sandbox: id})
-	}
-	_ = os.Remove(l.startFile(id)) // it exists only after a crash
-	if err := os.Remove(l.file(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return l.locked(ctx, func() error {
+		r, err := l.Get(id)
+		if err != nil {
+			return err
+		}
+		if r.Live() || !r.Released {
+			return remedy.For(fmt.Errorf("the sandbox %s is not known to have ended, so it is not forgotten; end it first", id),
+				remedy.Remedy{Action: remedy.EndSandbox, Sandbox: id})
+		}
+		_ = os.Remove(l.startFile(id)) // it exists only after a crash
+		if err := os.Remove(l.file(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
 }
 
 // Heartbeat extends the lease of a sandbox by a sign of life now.
@@ -197,8 +186,9 @@ func (l *Ledger) Heartbeat(ctx context.Context, id string) (Record, error) {
 	})
 }
 
-func (l *Ledger) lock(ctx context.Context) (*state.Lock, error) {
-	return state.Acquire(ctx, l.path("lock"))
+// locked runs do while no other program changes the ledger.
+func (l *Ledger) locked(ctx context.Context, do func() error) error {
+	return state.Locked(ctx, l.path("lock"), do)
 }
 
 func (l *Ledger) write(r *Record) error {

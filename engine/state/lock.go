@@ -35,6 +35,16 @@ func Acquire(ctx context.Context, path string) (*Lock, error) {
 	}
 }
 
+// Locked runs do while it holds the lock at path, for which it waits until ctx ends.
+func Locked(ctx context.Context, path string, do func() error) error {
+	lock, err := Acquire(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	return do()
+}
+
 // TryAcquire takes the lock if it is free. Held reports that somebody else has
 // it.
 func TryAcquire(path string) (lock *Lock, held bool, err error) {

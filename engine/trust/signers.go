@@ -110,25 +110,22 @@ func (s Store) TrustSigner(ctx context.Context, fingerprint string, trusted bool
 		return sdk.Errorf(sdk.Invalid, "%.80q is not the fingerprint of a key: SHA256: and 43 characters", fingerprint)
 	}
 	path := filepath.Join(s.Dir, signersName)
-	lock, err := state.Acquire(ctx, path+".lock")
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	list, err := s.trusted()
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(have string) bool { return have == fingerprint })
-	if trusted {
-		list = append(list, fingerprint)
-	}
-	slices.Sort(list)
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return err
-	}
-	return state.WriteFile(path, append(data, '\n'), 0o600)
+	return state.Locked(ctx, path+".lock", func() error {
+		list, err := s.trusted()
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(have string) bool { return have == fingerprint })
+		if trusted {
+			list = append(list, fingerprint)
+		}
+		slices.Sort(list)
+		data, err := json.MarshalIndent(list, "", "  ")
+		if err != nil {
+			return err
+		}
+		return state.WriteFile(path, append(data, '\n'), 0o600)
+	})
 }
 
 // SignedBy says who has signed a statement about a snapshot: [OwnKey] or a trusted

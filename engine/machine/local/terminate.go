@@ -31,6 +31,11 @@ func (p *provider) Terminate(ctx context.Context, handle string) error {
 		return err
 	}
 	defer lock.Remove()
+	return endMachine(ctx, p, handle, f)
+}
+
+// endMachine ends the machine of a folder and deletes it. The caller holds the machine's lock.
+func endMachine(ctx context.Context, p *provider, handle string, f folder) error {
 	n, err := f.read()
 	if err != nil {
 		return err

@@ -107,16 +107,16 @@ func exposeOptions(pairs []string) (map[string]any, error) {
 }
 
 func (a app) serve(ctx context.Context, f serveFlags, ref, file string) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
 	a.LockDir = filepath.Dir(file)
 	s, err := a.Open(ctx, ref)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return err
-	}
 	w := &watcher{app: a, file: abs}
 	if data, err := os.ReadFile(abs); err == nil { // that it cannot be read, serving tells
 		w.lastSum = sha256.Sum256(data)

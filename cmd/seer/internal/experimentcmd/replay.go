@@ -160,27 +160,11 @@ func (a app) stage(ctx context.Context, dir string, f replayFlags) error {
 		return err
 	}
 	defer stage.Close()
-	records, err := e.SurfaceRecords()
-	if err != nil {
-		return err
-	}
 	names := stage.Services()
 	slices.Sort(names)
-	files := []string{}
-	for _, name := range names {
-		v, err := stage.Service(name)
-		if err != nil {
-			return err
-		}
-		made, err := v.Expose(ctx, f.mode, nil)
-		if err != nil {
-			return err
-		}
-		w, err := cli.WriteSurface(ctx, f.out, made, v, records)
-		if err != nil {
-			return err
-		}
-		files = append(files, w.Files...)
+	files, err := writeSurfaces(ctx, e, stage, names, f)
+	if err != nil {
+		return err
 	}
 	err = a.Print(map[string]any{"services": names, "files": files}, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, sanitize.Text(strings.Join(files, "\n")))
@@ -192,4 +176,29 @@ func (a app) stage(ctx context.Context, dir string, f replayFlags) error {
 	a.UI.Tell("Answering for %s from %s until Ctrl-C", strings.Join(names, ", "), folder.Dir())
 	<-ctx.Done()
 	return nil
+}
+
+// writeSurfaces writes what an agent calls the services with, and returns the files.
+func writeSurfaces(ctx context.Context, e *engine.Engine, stage *run.Stage, names []string, f replayFlags) ([]string, error) {
+	records, err := e.SurfaceRecords()
+	if err != nil {
+		return nil, err
+	}
+	files := []string{}
+	for _, name := range names {
+		v, err := stage.Service(name)
+		if err != nil {
+			return nil, err
+		}
+		made, err := v.Expose(ctx, f.mode, nil)
+		if err != nil {
+			return nil, err
+		}
+		w, err := cli.WriteSurface(ctx, f.out, made, v, records)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, w.Files...)
+	}
+	return files, nil
 }
