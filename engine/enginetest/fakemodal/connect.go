@@ -86,29 +86,27 @@ func takeToken(r *http.Request) string {
 }
 
 func (c *Cloud) connectToken(r *pb.SandboxCreateConnectTokenRequest, v2 bool) (*pb.SandboxCreateConnectTokenResponse, error) {
-	sb, err := c.find(r.GetSandboxId(), v2)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if sb.started == 0 || sb.shut {
-		return nil, status.Errorf(codes.FailedPrecondition, "Sandbox '%s' does not run", sb.id)
-	}
-	if sb.door == nil {
-		if sb.door, err = openDoor(sb); err != nil {
-			return nil, err
+	return among(c, backend(c, v2), r.GetSandboxId(), func(sb *sandbox) (*pb.SandboxCreateConnectTokenResponse, error) {
+		if sb.started == 0 || sb.shut {
+			return nil, status.Errorf(codes.FailedPrecondition, "Sandbox '%s' does not run", sb.id)
 		}
-	}
-	g := guest{data: r.GetUserMetadata(), port: 8080}
-	if r.HasPort() {
-		g.port = int(r.GetPort())
-	}
-	token := randomName(32)
-	sb.door.mu.Lock()
-	defer sb.door.mu.Unlock()
-	sb.door.guests[token] = g
-	return pb.SandboxCreateConnectTokenResponse_builder{Url: sb.door.url, Token: token}.Build(), nil
+		if sb.door == nil {
+			door, err := openDoor(sb)
+			if err != nil {
+				return nil, err
+			}
+			sb.door = door
+		}
+		g := guest{data: r.GetUserMetadata(), port: 8080}
+		if r.HasPort() {
+			g.port = int(r.GetPort())
+		}
+		token := randomName(32)
+		sb.door.mu.Lock()
+		defer sb.door.mu.Unlock()
+		sb.door.guests[token] = g
+		return pb.SandboxCreateConnectTokenResponse_builder{Url: sb.door.url, Token: token}.Build(), nil
+	})
 }
 
 // SandboxCreateConnectToken makes a token for requests to a port of a sandbox.

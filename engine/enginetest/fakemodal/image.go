@@ -170,40 +170,28 @@ func seconds(f float32) time.Duration { return time.Duration(float64(f) * float6
 
 // ImageFromId checks that there is such an image.
 func (s *controlServer) ImageFromId(_ context.Context, r *pb.ImageFromIdRequest) (*pb.ImageFromIdResponse, error) { //nolint:revive // the interface's name
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	im, err := s.image(r.GetImageId())
-	if err != nil {
-		return nil, err
-	}
-	return pb.ImageFromIdResponse_builder{ImageId: im.id, Metadata: imageMetadata(builderVersion)}.Build(), nil
+	return among(s.Cloud, s.image, r.GetImageId(), func(im *image) (*pb.ImageFromIdResponse, error) {
+		return pb.ImageFromIdResponse_builder{ImageId: im.id, Metadata: imageMetadata(builderVersion)}.Build(), nil
+	})
 }
 
 // ImageDelete forgets an image; sandboxes that run from it go on.
 func (s *controlServer) ImageDelete(_ context.Context, r *pb.ImageDeleteRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	im, err := s.image(r.GetImageId())
-	if err != nil {
-		return nil, err
-	}
-	delete(s.images, im.id)
-	if s.layers[im.key] == im {
-		delete(s.layers, im.key)
-	}
-	return &emptypb.Empty{}, nil
+	return among(s.Cloud, s.image, r.GetImageId(), func(im *image) (*emptypb.Empty, error) {
+		delete(s.images, im.id)
+		if s.layers[im.key] == im {
+			delete(s.layers, im.key)
+		}
+		return &emptypb.Empty{}, nil
+	})
 }
 
 // ImagePublish gives an image a name.
 func (s *controlServer) ImagePublish(_ context.Context, r *pb.ImagePublishRequest) (*pb.ImagePublishResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	im, err := s.image(r.GetImageId())
-	if err != nil {
-		return nil, err
-	}
-	s.tags[r.GetEnvironmentName()+"/"+r.GetTag()] = im.id
-	return pb.ImagePublishResponse_builder{ImageId: im.id, RevisionId: newID("ir")}.Build(), nil
+	return among(s.Cloud, s.image, r.GetImageId(), func(im *image) (*pb.ImagePublishResponse, error) {
+		s.tags[r.GetEnvironmentName()+"/"+r.GetTag()] = im.id
+		return pb.ImagePublishResponse_builder{ImageId: im.id, RevisionId: newID("ir")}.Build(), nil
+	})
 }
 
 // ImageGetByTag finds an image by its name.

@@ -9,40 +9,36 @@ import (
 )
 
 func (c *Cloud) list(r *pb.SandboxListRequest, v2 bool) (*pb.SandboxListResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	if r.GetAppId() == "" && c.faults.get().ListsByApp {
-		return nil, invalid("Listing sandboxes without an app_id is deprecated and is not supported any more")
-	}
-	if id := r.GetAppId(); id != "" && c.apps[id] == nil {
-		return nil, notFound("App '%s' not found", id)
-	}
-	var found []*sandbox
-	for _, sb := range c.sandboxes {
-		if id := r.GetAppId(); id != "" && sb.app.id != id || id == "" && sb.app.env != e.name {
-			continue
+	return among(c, c.env, r.GetEnvironmentName(), func(e *environment) (*pb.SandboxListResponse, error) {
+		if r.GetAppId() == "" && c.faults.get().ListsByApp {
+			return nil, invalid("Listing sandboxes without an app_id is deprecated and is not supported any more")
 		}
-		if before := r.GetBeforeTimestamp(); before != 0 && sb.created >= before {
-			continue
+		if id := r.GetAppId(); id != "" && c.apps[id] == nil {
+			return nil, notFound("App '%s' not found", id)
 		}
-		if age := time.Duration((c.now() - sb.created) * float64(time.Second)); age < c.faults.get().ListDelay {
-			continue
+		var found []*sandbox
+		for _, sb := range c.sandboxes {
+			if id := r.GetAppId(); id != "" && sb.app.id != id || id == "" && sb.app.env != e.name {
+				continue
+			}
+			if before := r.GetBeforeTimestamp(); before != 0 && sb.created >= before {
+				continue
+			}
+			if age := time.Duration((c.now() - sb.created) * float64(time.Second)); age < c.faults.get().ListDelay {
+				continue
+			}
+			if sb.v2 && !v2 || sb.result != nil && !r.GetIncludeFinished() || !sb.hasTags(r.GetTags()) {
+				continue
+			}
+			found = append(found, sb)
 		}
-		if sb.v2 && !v2 || sb.result != nil && !r.GetIncludeFinished() || !sb.hasTags(r.GetTags()) {
-			continue
+		slices.SortFunc(found, func(a, b *sandbox) int { return newestFirst(a.created, b.created) })
+		var out []*pb.SandboxInfo
+		for _, sb := range found[:min(len(found), c.opts.PageSize)] {
+			out = append(out, sb.info())
 		}
-		found = append(found, sb)
-	}
-	slices.SortFunc(found, func(a, b *sandbox) int { return newestFirst(a.created, b.created) })
-	var out []*pb.SandboxInfo
-	for _, sb := range found[:min(len(found), c.opts.PageSize)] {
-		out = append(out, sb.info())
-	}
-	return pb.SandboxListResponse_builder{Sandboxes: out}.Build(), nil
+		return pb.SandboxListResponse_builder{Sandboxes: out}.Build(), nil
+	})
 }
 
 // SandboxList lists the sandboxes of the first back end, newest first.

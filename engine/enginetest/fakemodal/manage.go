@@ -13,10 +13,17 @@ import (
 func (c *Cloud) find(id string, v2 bool) (*sandbox, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if sb, ok := c.sandboxes[id]; ok && sb.v2 == v2 {
-		return sb, nil
+	return backend(c, v2)(id)
+}
+
+// backend finds the sandboxes of a back end. The caller holds mu.
+func backend(c *Cloud, v2 bool) func(id string) (*sandbox, error) {
+	return func(id string) (*sandbox, error) {
+		if sb, ok := c.sandboxes[id]; ok && sb.v2 == v2 {
+			return sb, nil
+		}
+		return nil, notFound("Sandbox '%s' not found", id)
 	}
-	return nil, notFound("Sandbox '%s' not found", id)
 }
 
 // metadata goes with answers about a sandbox. The caller holds mu.
@@ -83,14 +90,10 @@ func (s *controlServer) SandboxWaitV2(ctx context.Context, r *pb.SandboxWaitRequ
 }
 
 func (c *Cloud) terminate(r *pb.SandboxTerminateRequest, v2 bool) (*pb.SandboxTerminateResponse, error) {
-	sb, err := c.find(r.GetSandboxId(), v2)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sb.end(endTerminated)
-	return pb.SandboxTerminateResponse_builder{ExistingResult: sb.result}.Build(), nil
+	return among(c, backend(c, v2), r.GetSandboxId(), func(sb *sandbox) (*pb.SandboxTerminateResponse, error) {
+		sb.end(endTerminated)
+		return pb.SandboxTerminateResponse_builder{ExistingResult: sb.result}.Build(), nil
+	})
 }
 
 // SandboxTerminate begins the end, and does nothing where it has ended.
@@ -135,24 +138,16 @@ func (s *controlServer) SandboxGetTunnelsV2(ctx context.Context, r *pb.SandboxGe
 }
 
 func (c *Cloud) setTags(r *pb.SandboxTagsSetRequest, v2 bool) (*emptypb.Empty, error) {
-	sb, err := c.find(r.GetSandboxId(), v2)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	sb.tags = r.GetTags()
-	return &emptypb.Empty{}, nil
+	return among(c, backend(c, v2), r.GetSandboxId(), func(sb *sandbox) (*emptypb.Empty, error) {
+		sb.tags = r.GetTags()
+		return &emptypb.Empty{}, nil
+	})
 }
 
 func (c *Cloud) getTags(r *pb.SandboxTagsGetRequest, v2 bool) (*pb.SandboxTagsGetResponse, error) {
-	sb, err := c.find(r.GetSandboxId(), v2)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return pb.SandboxTagsGetResponse_builder{Tags: sb.tags}.Build(), nil
+	return among(c, backend(c, v2), r.GetSandboxId(), func(sb *sandbox) (*pb.SandboxTagsGetResponse, error) {
+		return pb.SandboxTagsGetResponse_builder{Tags: sb.tags}.Build(), nil
+	})
 }
 
 // SandboxTagsSet replaces the tags.
@@ -196,28 +191,24 @@ func (s *controlServer) SandboxSetName(_ context.Context, r *pb.SandboxSetNameRe
 }
 
 func (c *Cloud) fromName(r *pb.SandboxGetFromNameRequest, v2 bool) (*pb.SandboxGetFromNameResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, err := c.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	var best *sandbox
-	for _, sb := range c.sandboxes {
-		if sb.app.env != e.name || sb.app.name != r.GetAppName() || sb.name != r.GetSandboxName() {
-			continue
+	return among(c, c.env, r.GetEnvironmentName(), func(e *environment) (*pb.SandboxGetFromNameResponse, error) {
+		var best *sandbox
+		for _, sb := range c.sandboxes {
+			if sb.app.env != e.name || sb.app.name != r.GetAppName() || sb.name != r.GetSandboxName() {
+				continue
+			}
+			if ended := sb.result != nil; ended && !r.GetIncludeTerminated() || sb.v2 != v2 && !r.GetIncludeTerminated() {
+				continue
+			}
+			if best == nil || sb.result == nil || best.result != nil && sb.created > best.created {
+				best = sb
+			}
 		}
-		if ended := sb.result != nil; ended && !r.GetIncludeTerminated() || sb.v2 != v2 && !r.GetIncludeTerminated() {
-			continue
+		if best == nil {
+			return nil, notFound("Sandbox with name '%s' not found in App '%s'", r.GetSandboxName(), r.GetAppName())
 		}
-		if best == nil || sb.result == nil || best.result != nil && sb.created > best.created {
-			best = sb
-		}
-	}
-	if best == nil {
-		return nil, notFound("Sandbox with name '%s' not found in App '%s'", r.GetSandboxName(), r.GetAppName())
-	}
-	return pb.SandboxGetFromNameResponse_builder{SandboxId: best.id, Metadata: best.metadata()}.Build(), nil
+		return pb.SandboxGetFromNameResponse_builder{SandboxId: best.id, Metadata: best.metadata()}.Build(), nil
+	})
 }
 
 // SandboxGetFromName finds a running sandbox by its name.

@@ -20,31 +20,27 @@ type secret struct {
 
 // SecretGetOrCreate finds a secret by name, or keeps the given values.
 func (s *controlServer) SecretGetOrCreate(_ context.Context, r *pb.SecretGetOrCreateRequest) (*pb.SecretGetOrCreateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	how := r.GetObjectCreationType()
-	if how == ephemeral || how == ofApp {
-		return s.addSecret(e.name, "", r.GetEnvDict()).answer(), nil
-	}
-	old := s.findSecret(e.name, r.GetDeploymentName())
-	switch {
-	case old == nil && how == pb.ObjectCreationType_OBJECT_CREATION_TYPE_UNSPECIFIED:
-		return nil, notFound("Secret '%s' not found in environment '%s'", r.GetDeploymentName(), e.name)
-	case old == nil:
-		old = s.addSecret(e.name, r.GetDeploymentName(), r.GetEnvDict())
-	case how == failIfExists:
-		return nil, status.Errorf(codes.AlreadyExists, "Secret '%s' already exists", old.name)
-	case how == overwrite:
-		old.values = maps.Clone(r.GetEnvDict())
-	}
-	if missing := slices.DeleteFunc(slices.Clone(r.GetRequiredKeys()), func(k string) bool { _, ok := old.values[k]; return ok }); len(missing) > 0 {
-		return nil, status.Errorf(codes.FailedPrecondition, "Secret is missing key(s): %s", strings.Join(missing, ", "))
-	}
-	return old.answer(), nil
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.SecretGetOrCreateResponse, error) {
+		how := r.GetObjectCreationType()
+		if how == ephemeral || how == ofApp {
+			return s.addSecret(e.name, "", r.GetEnvDict()).answer(), nil
+		}
+		old := s.findSecret(e.name, r.GetDeploymentName())
+		switch {
+		case old == nil && how == pb.ObjectCreationType_OBJECT_CREATION_TYPE_UNSPECIFIED:
+			return nil, notFound("Secret '%s' not found in environment '%s'", r.GetDeploymentName(), e.name)
+		case old == nil:
+			old = s.addSecret(e.name, r.GetDeploymentName(), r.GetEnvDict())
+		case how == failIfExists:
+			return nil, status.Errorf(codes.AlreadyExists, "Secret '%s' already exists", old.name)
+		case how == overwrite:
+			old.values = maps.Clone(r.GetEnvDict())
+		}
+		if missing := slices.DeleteFunc(slices.Clone(r.GetRequiredKeys()), func(k string) bool { _, ok := old.values[k]; return ok }); len(missing) > 0 {
+			return nil, status.Errorf(codes.FailedPrecondition, "Secret is missing key(s): %s", strings.Join(missing, ", "))
+		}
+		return old.answer(), nil
+	})
 }
 
 func (c *Cloud) findSecret(env, name string) *secret {
@@ -73,21 +69,17 @@ func (s *secret) metadata() *pb.SecretMetadata {
 
 // SecretList lists the secrets that have a name.
 func (s *controlServer) SecretList(_ context.Context, r *pb.SecretListRequest) (*pb.SecretListResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	var items []*pb.SecretListItem
-	for _, sec := range s.secrets {
-		if sec.env == e.name && sec.name != "" && inPage(r.GetPagination(), sec.created) {
-			items = append(items, pb.SecretListItem_builder{Label: sec.name, CreatedAt: sec.created, EnvironmentName: sec.env,
-				SecretId: sec.id, Metadata: sec.metadata()}.Build())
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.SecretListResponse, error) {
+		var items []*pb.SecretListItem
+		for _, sec := range s.secrets {
+			if sec.env == e.name && sec.name != "" && inPage(r.GetPagination(), sec.created) {
+				items = append(items, pb.SecretListItem_builder{Label: sec.name, CreatedAt: sec.created, EnvironmentName: sec.env,
+					SecretId: sec.id, Metadata: sec.metadata()}.Build())
+			}
 		}
-	}
-	slices.SortFunc(items, func(a, b *pb.SecretListItem) int { return newestFirst(a.GetCreatedAt(), b.GetCreatedAt()) })
-	return pb.SecretListResponse_builder{Items: limit(items, r.GetPagination()), EnvironmentName: e.name}.Build(), nil
+		slices.SortFunc(items, func(a, b *pb.SecretListItem) int { return newestFirst(a.GetCreatedAt(), b.GetCreatedAt()) })
+		return pb.SecretListResponse_builder{Items: limit(items, r.GetPagination()), EnvironmentName: e.name}.Build(), nil
+	})
 }
 
 // SecretDelete forgets a secret.

@@ -21,32 +21,30 @@ type volume struct {
 
 // VolumeGetOrCreate finds a volume by name, or makes it.
 func (s *controlServer) VolumeGetOrCreate(_ context.Context, r *pb.VolumeGetOrCreateRequest) (*pb.VolumeGetOrCreateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	how, name := r.GetObjectCreationType(), r.GetDeploymentName()
-	var v *volume
-	if how != ephemeral && how != ofApp {
-		v = s.findVolume(e.name, name)
-	} else {
-		name = ""
-	}
-	switch {
-	case v == nil && how == pb.ObjectCreationType_OBJECT_CREATION_TYPE_UNSPECIFIED:
-		return nil, notFound("Volume '%s' not found in environment '%s'", name, e.name)
-	case v != nil && how == failIfExists:
-		return nil, status.Errorf(codes.AlreadyExists, "Volume '%s' already exists", name)
-	case v != nil && r.GetVersion() != 0 && r.GetVersion() != v.version:
-		return nil, status.Errorf(codes.FailedPrecondition, "Volume '%s' has another version", name)
-	case v == nil:
-		if v, err = s.addVolume(e.name, name, r.GetVersion()); err != nil {
-			return nil, err
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.VolumeGetOrCreateResponse, error) {
+		how, name := r.GetObjectCreationType(), r.GetDeploymentName()
+		var v *volume
+		if how != ephemeral && how != ofApp {
+			v = s.findVolume(e.name, name)
+		} else {
+			name = ""
 		}
-	}
-	return pb.VolumeGetOrCreateResponse_builder{VolumeId: v.id, Version: v.version, Metadata: v.metadata()}.Build(), nil
+		switch {
+		case v == nil && how == pb.ObjectCreationType_OBJECT_CREATION_TYPE_UNSPECIFIED:
+			return nil, notFound("Volume '%s' not found in environment '%s'", name, e.name)
+		case v != nil && how == failIfExists:
+			return nil, status.Errorf(codes.AlreadyExists, "Volume '%s' already exists", name)
+		case v != nil && r.GetVersion() != 0 && r.GetVersion() != v.version:
+			return nil, status.Errorf(codes.FailedPrecondition, "Volume '%s' has another version", name)
+		case v == nil:
+			made, err := s.addVolume(e.name, name, r.GetVersion())
+			if err != nil {
+				return nil, err
+			}
+			v = made
+		}
+		return pb.VolumeGetOrCreateResponse_builder{VolumeId: v.id, Version: v.version, Metadata: v.metadata()}.Build(), nil
+	})
 }
 
 func (c *Cloud) findVolume(env, name string) *volume {
@@ -86,43 +84,31 @@ func (c *Cloud) volume(id string) (*volume, error) {
 
 // VolumeGetById describes a volume.
 func (s *controlServer) VolumeGetById(_ context.Context, r *pb.VolumeGetByIdRequest) (*pb.VolumeGetByIdResponse, error) { //nolint:revive // the interface's name
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, err := s.volume(r.GetVolumeId())
-	if err != nil {
-		return nil, err
-	}
-	return pb.VolumeGetByIdResponse_builder{VolumeId: v.id, Metadata: v.metadata()}.Build(), nil
+	return among(s.Cloud, s.volume, r.GetVolumeId(), func(v *volume) (*pb.VolumeGetByIdResponse, error) {
+		return pb.VolumeGetByIdResponse_builder{VolumeId: v.id, Metadata: v.metadata()}.Build(), nil
+	})
 }
 
 // VolumeList lists the volumes that have a name, newest first.
 func (s *controlServer) VolumeList(_ context.Context, r *pb.VolumeListRequest) (*pb.VolumeListResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	var items []*pb.VolumeListItem
-	for _, v := range s.volumes {
-		if v.env == e.name && v.name != "" && inPage(r.GetPagination(), v.created) {
-			items = append(items, pb.VolumeListItem_builder{Label: v.name, VolumeId: v.id, CreatedAt: v.created, Metadata: v.metadata()}.Build())
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.VolumeListResponse, error) {
+		var items []*pb.VolumeListItem
+		for _, v := range s.volumes {
+			if v.env == e.name && v.name != "" && inPage(r.GetPagination(), v.created) {
+				items = append(items, pb.VolumeListItem_builder{Label: v.name, VolumeId: v.id, CreatedAt: v.created, Metadata: v.metadata()}.Build())
+			}
 		}
-	}
-	slices.SortFunc(items, func(a, b *pb.VolumeListItem) int { return newestFirst(a.GetCreatedAt(), b.GetCreatedAt()) })
-	return pb.VolumeListResponse_builder{Items: limit(items, r.GetPagination()), EnvironmentName: e.name}.Build(), nil
+		slices.SortFunc(items, func(a, b *pb.VolumeListItem) int { return newestFirst(a.GetCreatedAt(), b.GetCreatedAt()) })
+		return pb.VolumeListResponse_builder{Items: limit(items, r.GetPagination()), EnvironmentName: e.name}.Build(), nil
+	})
 }
 
 // VolumeDelete removes a volume and its files.
 func (s *controlServer) VolumeDelete(_ context.Context, r *pb.VolumeDeleteRequest) (*emptypb.Empty, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, err := s.volume(r.GetVolumeId())
-	if err != nil {
-		return nil, err
-	}
-	delete(s.volumes, v.id)
-	return &emptypb.Empty{}, os.RemoveAll(v.dir)
+	return among(s.Cloud, s.volume, r.GetVolumeId(), func(v *volume) (*emptypb.Empty, error) {
+		delete(s.volumes, v.id)
+		return &emptypb.Empty{}, os.RemoveAll(v.dir)
+	})
 }
 
 // VolumeHeartbeat keeps a volume without a name; here they stay anyway.

@@ -127,23 +127,19 @@ func (c *Cloud) addApp(env, name string) *app {
 
 // AppGetOrCreate finds an app by name, or makes it.
 func (s *controlServer) AppGetOrCreate(_ context.Context, r *pb.AppGetOrCreateRequest) (*pb.AppGetOrCreateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	if r.GetAppName() == "" {
-		return nil, invalid("App name must not be empty")
-	}
-	a := s.findApp(e.name, r.GetAppName())
-	if a == nil {
-		if r.GetObjectCreationType() != createIfMissing {
-			return nil, notFound("App '%s' not found in environment '%s'", r.GetAppName(), e.name)
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.AppGetOrCreateResponse, error) {
+		if r.GetAppName() == "" {
+			return nil, invalid("App name must not be empty")
 		}
-		a = s.addApp(e.name, r.GetAppName())
-	}
-	return pb.AppGetOrCreateResponse_builder{AppId: a.id, HandleMetadata: a.metadata()}.Build(), nil
+		a := s.findApp(e.name, r.GetAppName())
+		if a == nil {
+			if r.GetObjectCreationType() != createIfMissing {
+				return nil, notFound("App '%s' not found in environment '%s'", r.GetAppName(), e.name)
+			}
+			a = s.addApp(e.name, r.GetAppName())
+		}
+		return pb.AppGetOrCreateResponse_builder{AppId: a.id, HandleMetadata: a.metadata()}.Build(), nil
+	})
 }
 
 func (a *app) metadata() *pb.AppHandleMetadata {
@@ -163,14 +159,10 @@ func (a *app) state() pb.AppState {
 
 // AppCreate makes an app without a name.
 func (s *controlServer) AppCreate(_ context.Context, r *pb.AppCreateRequest) (*pb.AppCreateResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	a := s.addApp(e.name, "")
-	return pb.AppCreateResponse_builder{AppId: a.id, AppPageUrl: fmt.Sprintf("https://modal.com/apps/%s", a.id)}.Build(), nil
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.AppCreateResponse, error) {
+		a := s.addApp(e.name, "")
+		return pb.AppCreateResponse_builder{AppId: a.id, AppPageUrl: fmt.Sprintf("https://modal.com/apps/%s", a.id)}.Build(), nil
+	})
 }
 
 // AppPublish has nothing to publish: there are no functions here.
@@ -202,20 +194,16 @@ func (s *controlServer) AppHeartbeat(_ context.Context, r *pb.AppHeartbeatReques
 
 // AppList lists the apps of an environment.
 func (s *controlServer) AppList(_ context.Context, r *pb.AppListRequest) (*pb.AppListResponse, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.env(r.GetEnvironmentName())
-	if err != nil {
-		return nil, err
-	}
-	var items []*pb.AppListResponse_AppListItem
-	for _, id := range slices.Sorted(maps.Keys(s.apps)) {
-		if a := s.apps[id]; a.env == e.name {
-			items = append(items, pb.AppListResponse_AppListItem_builder{AppId: id, Name: a.name, Description: a.name, State: a.state(),
-				CreatedAt: a.created, StoppedAt: a.stopped, NRunningTasks: s.runningIn(id), Metadata: a.metadata()}.Build())
+	return among(s.Cloud, s.env, r.GetEnvironmentName(), func(e *environment) (*pb.AppListResponse, error) {
+		var items []*pb.AppListResponse_AppListItem
+		for _, id := range slices.Sorted(maps.Keys(s.apps)) {
+			if a := s.apps[id]; a.env == e.name {
+				items = append(items, pb.AppListResponse_AppListItem_builder{AppId: id, Name: a.name, Description: a.name, State: a.state(),
+					CreatedAt: a.created, StoppedAt: a.stopped, NRunningTasks: s.runningIn(id), Metadata: a.metadata()}.Build())
+			}
 		}
-	}
-	return pb.AppListResponse_builder{Apps: items}.Build(), nil
+		return pb.AppListResponse_builder{Apps: items}.Build(), nil
+	})
 }
 
 // AppStop ends an app and its sandboxes.
@@ -256,4 +244,15 @@ func (c *Cloud) endApp(id string) error {
 		}
 	}
 	return nil
+}
+
+// among answers a request about what find knows by a name or id, with the cloud locked.
+func among[Thing, Answer any](c *Cloud, find func(key string) (Thing, error), key string, answer func(Thing) (*Answer, error)) (*Answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	thing, err := find(key)
+	if err != nil {
+		return nil, err
+	}
+	return answer(thing)
 }

@@ -13,17 +13,15 @@ type registry struct {
 	Name string `json:"name"`
 }
 
-func (c *Cloud) registry(id string) *registry {
+func (c *Cloud) registry(id string) (*registry, error) {
 	i := slices.IndexFunc(c.registries, func(r *registry) bool { return r.ID == id })
 	if i < 0 {
-		return nil
+		return nil, notFound("registry")
 	}
-	return c.registries[i]
+	return c.registries[i], nil
 }
 
 func listRegistries(c *Cloud, _ *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	all := []registry{}
 	for _, r := range c.registries {
 		all = append(all, *r)
@@ -31,37 +29,19 @@ func listRegistries(c *Cloud, _ *request) (reply, error) {
 	return ok(map[string]any{"registries": all})
 }
 
-func createRegistry(c *Cloud, r *request) (reply, error) {
-	var reg registry
-	if err := c.bodies.decode(r.Request, "createRegistry", &reg); err != nil {
-		return reply{}, err
-	}
+func createRegistry(c *Cloud, _ *request, reg *registry) (reply, error) {
 	reg.ID = random(10)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.registries = append(c.registries, &reg)
-	return created(reg)
+	c.registries = append(c.registries, reg)
+	return created(*reg)
 }
 
-func getRegistry(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	reg := c.registry(r.params["id"])
-	if reg == nil {
-		return reply{}, notFound("registry")
-	}
+func getRegistry(_ *Cloud, reg *registry) (reply, error) {
 	return ok(*reg)
 }
 
 // deleteRegistry takes a credential away. Templates lose it without a word; a pod
 // that uses it keeps it.
-func deleteRegistry(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	reg := c.registry(r.params["id"])
-	if reg == nil {
-		return reply{}, notFound("registry")
-	}
+func deleteRegistry(c *Cloud, reg *registry) (reply, error) {
 	uses := func(cfg config) bool { return cfg.Registry != nil && *cfg.Registry == reg.ID }
 	if slices.ContainsFunc(c.pods, func(p *pod) bool { return p.status != terminated && uses(p.config) }) {
 		return reply{}, problemf(http.StatusBadRequest, "the registry credential is in use by a pod")
@@ -76,18 +56,12 @@ func deleteRegistry(c *Cloud, r *request) (reply, error) {
 }
 
 func getSSHKeys(c *Cloud, _ *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return ok(map[string]any{"keys": slices.Clone(c.sshKeys)})
 }
 
-func putSSHKeys(c *Cloud, r *request) (reply, error) {
-	var body struct{ Keys []string }
-	if err := c.bodies.decode(r.Request, "sshKeys", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+type keysBody struct{ Keys []string }
+
+func putSSHKeys(c *Cloud, _ *request, body *keysBody) (reply, error) {
 	c.sshKeys = body.Keys
 	return ok(map[string]any{"keys": slices.Clone(c.sshKeys)})
 }

@@ -101,13 +101,19 @@ func cpuQuery(q url.Values) (availability, error) {
 	return parseAvailability(q, []string{"POD", "SERVERLESS"}, "vcpuCount")
 }
 
-func listGPUs(c *Cloud, r *request) (reply, error) {
-	a, err := gpuQuery(r.URL.Query())
-	if err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// asked is a handler of requests whose query says which machines must be available. It is
+// called with the cloud locked.
+func asked(query func(url.Values) (availability, error), answer func(c *Cloud, r *request, a availability) (reply, error)) handler {
+	return locked(func(c *Cloud, r *request) (reply, error) {
+		a, err := query(r.URL.Query())
+		if err != nil {
+			return reply{}, err
+		}
+		return answer(c, r, a)
+	})
+}
+
+func listGPUs(c *Cloud, r *request, a availability) (reply, error) {
 	all := []gpuType{}
 	for _, g := range c.options.GPUs {
 		v := c.gpuType(g, a)
@@ -118,17 +124,11 @@ func listGPUs(c *Cloud, r *request) (reply, error) {
 	return ok(map[string]any{"gpus": all})
 }
 
-func getGPU(c *Cloud, r *request) (reply, error) {
-	a, err := gpuQuery(r.URL.Query())
-	if err != nil {
-		return reply{}, err
-	}
+func getGPU(c *Cloud, r *request, a availability) (reply, error) {
 	g, known := c.gpu(r.params["id"])
 	if !known {
 		return reply{}, notFound("gpu type")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return ok(c.gpuType(g, a))
 }
 
@@ -143,13 +143,7 @@ func (c *Cloud) cpuType(p CPU, a availability) cpuType {
 	return v
 }
 
-func listCPUs(c *Cloud, r *request) (reply, error) {
-	a, err := cpuQuery(r.URL.Query())
-	if err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func listCPUs(c *Cloud, r *request, a availability) (reply, error) {
 	all := []cpuType{}
 	for _, p := range c.options.CPUs {
 		all = append(all, c.cpuType(p, a))
@@ -157,17 +151,11 @@ func listCPUs(c *Cloud, r *request) (reply, error) {
 	return ok(map[string]any{"cpus": all})
 }
 
-func getCPU(c *Cloud, r *request) (reply, error) {
-	a, err := cpuQuery(r.URL.Query())
-	if err != nil {
-		return reply{}, err
-	}
+func getCPU(c *Cloud, r *request, a availability) (reply, error) {
 	p, known := c.cpu(r.params["id"])
 	if !known {
 		return reply{}, notFound("cpu type")
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return ok(c.cpuType(p, a))
 }
 

@@ -20,14 +20,8 @@ type createBody struct {
 	TemplateID    *string     `json:"templateId"`
 }
 
-func createPod(c *Cloud, r *request) (reply, error) {
-	var body createBody
-	if err := c.bodies.decode(r.Request, "createPod", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.newPod(&body)
+func createPod(c *Cloud, _ *request, body *createBody) (reply, error) {
+	p, err := c.newPod(body)
 	if err != nil {
 		return reply{}, err
 	}
@@ -150,13 +144,17 @@ func (r gpuRequest) cudaHosts(g GPU) []string {
 
 // checkReferences finds what the request names by id.
 func (c *Cloud) checkReferences(p *pod) error {
-	if p.Registry != nil && c.registry(*p.Registry) == nil {
-		return notFound("registry")
+	if p.Registry != nil {
+		if _, err := c.registry(*p.Registry); err != nil {
+			return err
+		}
 	}
 	for _, m := range p.mounts.Network {
-		if p.volume = c.volume(m.VolumeID); p.volume == nil {
-			return notFound("network volume")
+		v, err := c.volume(m.VolumeID)
+		if err != nil {
+			return err
 		}
+		p.volume = v
 	}
 	return nil
 }

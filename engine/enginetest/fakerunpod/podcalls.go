@@ -9,12 +9,12 @@ import (
 func (c *Cloud) find(r *request) (*pod, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lookup(r)
+	return c.lookup(r.params["id"])
 }
 
 // lookup is find for callers that hold the mutex.
-func (c *Cloud) lookup(r *request) (*pod, error) {
-	i := slices.IndexFunc(c.pods, func(p *pod) bool { return p.id == r.params["id"] })
+func (c *Cloud) lookup(id string) (*pod, error) {
+	i := slices.IndexFunc(c.pods, func(p *pod) bool { return p.id == id })
 	if i < 0 || c.forgotten(c.pods[i]) {
 		return nil, notFound("pod")
 	}
@@ -49,23 +49,11 @@ func listPods(c *Cloud, r *request) (reply, error) {
 	return ok(answer)
 }
 
-func getPod(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.lookup(r)
-	if err != nil {
-		return reply{}, err
-	}
+func getPod(c *Cloud, p *pod) (reply, error) {
 	return ok(c.view(p))
 }
 
-func deletePod(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.lookup(r)
-	if err != nil {
-		return reply{}, err
-	}
+func deletePod(c *Cloud, p *pod) (reply, error) {
 	if p.status == terminated {
 		return reply{}, notFound("pod")
 	}
@@ -73,17 +61,9 @@ func deletePod(c *Cloud, r *request) (reply, error) {
 	return nothing()
 }
 
-func podAction(c *Cloud, r *request) (reply, error) {
-	var body struct{ Action string }
-	if err := c.bodies.decode(r.Request, "podAction", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.lookup(r)
-	if err != nil {
-		return reply{}, err
-	}
+type actionBody struct{ Action string }
+
+func podAction(c *Cloud, body *actionBody, p *pod) (reply, error) {
 	if !slices.Contains(p.actions(), body.Action) {
 		return reply{}, problemf(http.StatusConflict, "action %s is not valid for a pod that is %s", body.Action, p.status)
 	}
@@ -145,21 +125,11 @@ type patchBody struct {
 	TemplateID *string `json:"templateId"`
 }
 
-func patchPod(c *Cloud, r *request) (reply, error) {
-	var body patchBody
-	if err := c.bodies.decode(r.Request, "updatePod", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.lookup(r)
-	if err != nil {
-		return reply{}, err
-	}
+func patchPod(c *Cloud, body *patchBody, p *pod) (reply, error) {
 	if p.status == terminated {
 		return reply{}, problemf(http.StatusConflict, "the pod is terminated")
 	}
-	if err := c.patch(p, body); err != nil {
+	if err := c.patch(p, *body); err != nil {
 		return reply{}, err
 	}
 	return ok(c.view(p))

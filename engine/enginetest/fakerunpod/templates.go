@@ -67,8 +67,6 @@ func (c *Cloud) podTemplate(id string) (*template, error) {
 }
 
 func listTemplates(c *Cloud, _ *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	all := []template{}
 	for _, t := range c.templates {
 		all = append(all, t.view())
@@ -80,47 +78,25 @@ func listPublicTemplates(*Cloud, *request) (reply, error) {
 	return ok(map[string]any{"templates": []template{}})
 }
 
-func createTemplate(c *Cloud, r *request) (reply, error) {
-	var body templateBody
-	if err := c.bodies.decode(r.Request, "createTemplate", &body); err != nil {
-		return reply{}, err
-	}
+func createTemplate(c *Cloud, _ *request, body *templateBody) (reply, error) {
 	t := &template{
 		ID: random(10), config: newConfig(), Category: "NVIDIA", StartSSH: true, StartJupyter: true, AllowedCuda: []string{},
 	}
-	t.apply(body)
+	t.apply(*body)
 	if err := t.check(); err != nil {
 		return reply{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.templates = append(c.templates, t)
 	return created(t.view())
 }
 
-func getTemplate(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t, err := c.template(r.params["id"])
-	if err != nil {
-		return reply{}, err
-	}
+func getTemplate(_ *Cloud, t *template) (reply, error) {
 	return ok(t.view())
 }
 
-func patchTemplate(c *Cloud, r *request) (reply, error) {
-	var body templateBody
-	if err := c.bodies.decode(r.Request, "updateTemplate", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t, err := c.template(r.params["id"])
-	if err != nil {
-		return reply{}, err
-	}
+func patchTemplate(_ *Cloud, body *templateBody, t *template) (reply, error) {
 	next := t.view()
-	next.apply(body)
+	next.apply(*body)
 	if err := next.check(); err != nil {
 		return reply{}, err
 	}
@@ -128,13 +104,7 @@ func patchTemplate(c *Cloud, r *request) (reply, error) {
 	return ok(t.view())
 }
 
-func deleteTemplate(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t, err := c.template(r.params["id"])
-	if err != nil {
-		return reply{}, err
-	}
+func deleteTemplate(c *Cloud, t *template) (reply, error) {
 	c.templates = slices.DeleteFunc(c.templates, func(other *template) bool { return other == t })
 	return nothing()
 }

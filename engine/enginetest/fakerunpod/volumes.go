@@ -21,17 +21,15 @@ func (c *Cloud) volumeDir(v *volume) string { return filepath.Join(c.options.Dir
 // VolumeDir is the folder of a network volume on this computer.
 func (c *Cloud) VolumeDir(id string) string { return c.volumeDir(&volume{ID: id}) }
 
-func (c *Cloud) volume(id string) *volume {
+func (c *Cloud) volume(id string) (*volume, error) {
 	i := slices.IndexFunc(c.volumes, func(v *volume) bool { return v.ID == id })
 	if i < 0 {
-		return nil
+		return nil, notFound("network volume")
 	}
-	return c.volumes[i]
+	return c.volumes[i], nil
 }
 
 func listVolumes(c *Cloud, _ *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	all := []volume{}
 	for _, v := range c.volumes {
 		all = append(all, *v)
@@ -39,11 +37,7 @@ func listVolumes(c *Cloud, _ *request) (reply, error) {
 	return ok(map[string]any{"networkVolumes": all})
 }
 
-func createVolume(c *Cloud, r *request) (reply, error) {
-	var v volume
-	if err := c.bodies.decode(r.Request, "createVolume", &v); err != nil {
-		return reply{}, err
-	}
+func createVolume(c *Cloud, _ *request, v *volume) (reply, error) {
 	dc, known := c.dataCenter(v.DataCenter)
 	switch {
 	case !known || len(dc.Volumes) == 0:
@@ -54,39 +48,23 @@ func createVolume(c *Cloud, r *request) (reply, error) {
 		return reply{}, problemf(http.StatusBadRequest, "data center %s has no %s volumes", v.DataCenter, v.Type)
 	}
 	v.ID = random(10)
-	if err := os.MkdirAll(c.volumeDir(&v), 0o755); err != nil {
+	if err := os.MkdirAll(c.volumeDir(v), 0o755); err != nil {
 		return reply{}, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.volumes = append(c.volumes, &v)
-	return created(v)
+	c.volumes = append(c.volumes, v)
+	return created(*v)
 }
 
-func getVolume(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v := c.volume(r.params["id"])
-	if v == nil {
-		return reply{}, notFound("network volume")
-	}
+func getVolume(_ *Cloud, v *volume) (reply, error) {
 	return ok(*v)
 }
 
-func patchVolume(c *Cloud, r *request) (reply, error) {
-	var body struct {
-		Name *string
-		Size *int
-	}
-	if err := c.bodies.decode(r.Request, "updateVolume", &body); err != nil {
-		return reply{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v := c.volume(r.params["id"])
-	if v == nil {
-		return reply{}, notFound("network volume")
-	}
+type volumeBody struct {
+	Name *string
+	Size *int
+}
+
+func patchVolume(_ *Cloud, body *volumeBody, v *volume) (reply, error) {
 	if body.Size != nil && *body.Size < v.Size {
 		return reply{}, problemf(http.StatusBadRequest, "the size of a network volume cannot be reduced")
 	}
@@ -95,13 +73,7 @@ func patchVolume(c *Cloud, r *request) (reply, error) {
 	return ok(*v)
 }
 
-func deleteVolume(c *Cloud, r *request) (reply, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v := c.volume(r.params["id"])
-	if v == nil {
-		return reply{}, notFound("network volume")
-	}
+func deleteVolume(c *Cloud, v *volume) (reply, error) {
 	if slices.ContainsFunc(c.pods, func(p *pod) bool { return p.volume == v && p.status != terminated }) {
 		return reply{}, problemf(http.StatusBadRequest, "the network volume is in use by a pod")
 	}
