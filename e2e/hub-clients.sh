@@ -1,0 +1,34 @@
+# The fake Hub, seen by the official clients: in Python with Xet and without, and in
+# JavaScript. They download whole repositories; the bytes, the layout of the cache and the
+# errors have to be right, and no user's token may reach another host than the API.
+python_version=2.4.0 xet_version=1.8.0 js_version=2.17.5
+home=$(eval echo "~$(id -un)") # for the caches of the package tools
+tools=$TOP/.tools/hub-$python_version-$xet_version-$js_version
+if [ ! -d "$tools" ]; then
+  rm -rf "$tools.part" && mkdir -p "$tools.part"
+  HOME=$home npm install --silent --no-audit --no-fund --prefix "$tools.part" "@huggingface/hub@$js_version"
+  python3 -m venv "$tools.part/python"
+  HOME=$home "$tools.part/python/bin/python" -m pip install -q "huggingface_hub==$python_version" "hf-xet==$xet_version"
+  mv "$tools.part" "$tools"
+fi
+
+(cd "$TOP" && HOME=$home go build -o "$E2E_WORK/fake" ./e2e/hub-clients)
+mkfifo stop
+"$E2E_WORK/fake" "$E2E_WORK/expected" <stop >env 2>log &
+hub=$!
+exec 9>stop # the fake ends with it
+trap 'cat env log' ERR
+until grep -q '^$' env; do
+  kill -0 "$hub" || { cat log; exit 1; }
+  sleep 0.05
+done
+set -a && . ./env && set +a
+export HF_HUB_DISABLE_PROGRESS_BARS=1
+
+"$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-xet 9>&-
+HF_HUB_DISABLE_XET=1 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.py" expected cache-http 9>&-
+snapshot=$(HUB_JS=$tools node "$TOP/e2e/hub-clients/client.mjs" cache-js 2>&1 9>&- | tail -n 1)
+diff -r expected/org--model "$snapshot"
+[ "$(cat cache-js/models--org--model/refs/main)" = "$HUB_COMMIT" ]
+exec 9>&-
+wait "$hub"

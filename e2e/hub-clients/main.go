@@ -1,0 +1,143 @@
+// Command hub-clients runs a fake Hub until its standard input ends. It writes the files that
+// clients have to find there into the folder of its argument, by repository. It prints the
+// variables that make clients use it, one NAME=VALUE a line, then an empty line. At its end it
+// prints what reached each host, and fails if a user's token reached another one than the API.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+)
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 2 {
+		return errors.New("usage: hub-clients FOLDER")
+	}
+	hub, err := fakehub.New(fakehub.Options{
+		Repos: repos(), PageSize: 4, XorbSize: 4 << 20,
+		Users: map[string]string{"hf_alice": "alice", "hf_bob": "bob"},
+	})
+	if err != nil {
+		return err
+	}
+	defer hub.Close()
+	if err := hub.Rename("org/old", "org/new"); err != nil {
+		return err
+	}
+	for _, r := range repos() {
+		if err := write(filepath.Join(os.Args[1], strings.ReplaceAll(r.ID, "/", "--")), r); err != nil {
+			return err
+		}
+	}
+	env := hub.Env()
+	env["HUB_COMMIT"], env["HUB_FIRST_COMMIT"] = hub.Commit("org/model", "main"), hub.Commit("org/model", "v1")
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		fmt.Printf("%s='%s'\n", name, env[name])
+	}
+	fmt.Println()
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	for _, host := range []fakehub.Host{fakehub.API, fakehub.CDN, fakehub.XetStorage} {
+		c := hub.Count(host)
+		fmt.Printf("# %s: %d requests, %d bytes, %d tokens of users\n", host, c.Requests, c.Bytes, c.HubTokens)
+		if host != fakehub.API && (c.Requests == 0 || c.HubTokens > 0) {
+			return fmt.Errorf("host %s: %+v", host, c)
+		}
+	}
+	return nil
+}
+
+func write(dir string, r fakehub.Repo) error {
+	for name, f := range r.Commits[len(r.Commits)-1].Files {
+		at := filepath.Join(dir, name)
+		if f.Content == nil {
+			f.Content = fakehub.Text("")
+		}
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return err
+		}
+		data := make([]byte, f.Content.Size())
+		if n, err := f.Content.ReadAt(data, 0); n < len(data) {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if err := os.WriteFile(at, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func repos() []fakehub.Repo {
+	config := fakehub.File{Content: fakehub.Text(`{"model_type": "gpt2"}`)}
+	small := []fakehub.Commit{{Files: map[string]fakehub.File{
+		"config.json": config, "model.bin": {Content: fakehub.Random(100_000, 1), Kind: fakehub.LFS},
+	}}}
+	model := map[string]fakehub.File{
+		".gitattributes":       {Content: fakehub.Text("*.bin filter=lfs\n")},
+		"README.md":            {Content: fakehub.Text("# A model\n")},
+		"config.json":          config,
+		"onnx/deep/a b ü.json": {Content: fakehub.Text("[]")},
+		"model.safetensors":    {Content: fakehub.Random(20_000_000, 7), Kind: fakehub.Xet},
+		"floats.safetensors":   {Content: floats(6 << 20), Kind: fakehub.Xet},
+		"again.safetensors":    {Content: again(), Kind: fakehub.Xet},
+		"tiny.safetensors":     {Content: fakehub.Text("x"), Kind: fakehub.Xet},
+		"pytorch_model.bin":    {Content: fakehub.Random(3_000_001, 2), Kind: fakehub.LFS},
+	}
+	return []fakehub.Repo{
+		{
+			ID: "org/model", Tags: map[string]int{"v1": 0}, Pulls: map[int]int{1: 0},
+			Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"config.json": {Content: fakehub.Text("{}")}}}, {Title: "Weights", Files: model}},
+		},
+		{ID: "org/old", Commits: small},
+		{ID: "org/gated", Gated: "manual", Readers: []string{"alice"}, Commits: small},
+		{ID: "org/private", Private: true, Readers: []string{"alice"}, Commits: small},
+		{ID: "org/disabled", Disabled: true, Commits: small},
+		{ID: "legacy", Commits: small},
+		{ID: "org/data", Type: fakehub.Dataset, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
+			"empty.txt": {}, "train/data.parquet": {Content: fakehub.Random(200_000, 4), Kind: fakehub.Xet}, // the JavaScript client cannot fetch an empty file
+		}}}},
+	}
+}
+
+// floats are numbers of four bytes whose upper bytes compress.
+func floats(n int) fakehub.Content {
+	b := make([]byte, n)
+	if _, err := fakehub.Random(int64(n), 3).ReadAt(b, 0); err != nil {
+		panic(err) // it holds n bytes
+	}
+	for i := 0; i+3 < n; i += 4 {
+		b[i+2], b[i+3] = byte(i>>16), 0x3f
+	}
+	return fakehub.Bytes(b)
+}
+
+// again has parts of another file, in another order, so that its terms share xorbs with it.
+func again() fakehub.Content {
+	var b []byte
+	whole := make([]byte, 20_000_000)
+	if _, err := fakehub.Random(20_000_000, 7).ReadAt(whole, 0); err != nil {
+		panic(err) // it holds as many bytes
+	}
+	b = append(b, whole[15_000_000:16_000_000]...)
+	b = append(b, whole[1_000_000:1_600_000]...)
+	b = append(b, "an addition"...)
+	b = append(b, whole[2_500_000:3_200_000]...)
+	b = append(b, whole[15_500_000:16_000_000]...)
+	return fakehub.Bytes(b)
+}
