@@ -27,7 +27,7 @@ type request struct {
 	Cloud     string   `json:"cloud"`     // start, observe, describe, ready: modal, runpod or page
 	Native    bool     `json:"native"`    // observe: without Wasm
 	Service   string   `json:"service"`   // call
-	Direct    bool     `json:"direct"`    // call, fetch
+	Direct    bool     `json:"direct"`    // call, fetch, download
 	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes
 	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
@@ -35,6 +35,7 @@ type request struct {
 	Port      int      `json:"port"`      // fetch
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
 	Remember  bool     `json:"remember"`  // surface
+	Rate      int      `json:"rate"`      // publish: bytes per second of a connection
 }
 
 // helper is what lasts from one measurement to the next.
@@ -49,6 +50,7 @@ type helper struct {
 	clouds    map[string]*cloud
 	machines  int // so far
 	socket    *websocket.Conn
+	weights   *weights
 	held      []func() // their ends
 }
 
@@ -83,6 +85,7 @@ func serve(ctx context.Context) error {
 		"start": h.start, "observe": h.observe, "describe": h.describe, "get": h.get,
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
+		"publish": h.publish, "download": h.download,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)

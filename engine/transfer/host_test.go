@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -190,4 +193,49 @@ func (c *fakeClock) pending() []*fakeTimer {
 		all = append(all, t)
 	}
 	return all
+}
+
+// TestMemoryIsBounded takes more buffers than there are.
+func TestMemoryIsBounded(t *testing.T) {
+	p := newPool()
+	var taken [][]byte
+	for range buffers {
+		b, err := p.get(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken = append(taken, b)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.get(ctx); !errors.Is(err, context.Canceled) || buffers*bufferSize > 64<<20 {
+		t.Errorf("%d buffers of %d bytes, and then %v", buffers, bufferSize, err)
+	}
+	p.put(taken[0])
+	if _, err := p.get(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSidecarStaysSmall records so much that the file is written anew.
+func TestSidecarStaysSmall(t *testing.T) {
+	path, f := filepath.Join(t.TempDir(), "f.incomplete.ranges"), File{Path: "f", Size: 1 << 40}
+	s := newSidecar(path, f)
+	var there ranges
+	for i := range int64(20_000) {
+		there.add(span{1 << 30, 1<<30 + 8 + 8*i})
+		there.add(span{1<<20 + 1000*(i%50), 1<<20 + 1000*(i%50) + 10}) // gaps that stay
+		if err := s.record(there); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.close()
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > compactAt+1000 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+	again := newSidecar(path, f)
+	if err := again.load(); err != nil || !slices.Equal(again.recorded, there) || len(there) != 51 {
+		t.Errorf("%d ranges are read, want %d: %v", len(again.recorded), len(there), err)
+	}
 }
