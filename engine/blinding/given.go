@@ -137,20 +137,12 @@ func (g Given) texts() map[string]string {
 	}
 	if g.Experiment.Sandbox.Whole() {
 		texts["sandbox.python_packages"] = strings.Join(g.Experiment.Sandbox.PythonPackages, "\n")
-		texts["the environment (sandbox.env)"] = variablesText(g.Experiment.Sandbox.Env)
+		texts["the environment (sandbox.env)"] = namesearch.Variables(g.Experiment.Sandbox.Env)
 	}
 	if a := g.Experiment.Agent; a != nil {
-		texts["agent.prompt"], texts["agent.command"], texts["agent.env"] = a.Prompt, strings.Join(a.Command, "\n"), variablesText(a.Env)
+		texts["agent.prompt"], texts["agent.command"], texts["agent.env"] = a.Prompt, strings.Join(a.Command, "\n"), namesearch.Variables(a.Env)
 	}
 	return texts
-}
-
-func variablesText(env map[string]string) string {
-	var b strings.Builder
-	for name, value := range env {
-		fmt.Fprintf(&b, "%s=%s\n", name, value)
-	}
-	return b.String()
 }
 
 // FindIn names the texts that have a name, in order.

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -111,11 +110,7 @@ func (c loader) ask(ctx context.Context, method, action string, header http.Head
 	if err != nil {
 		return err
 	}
-	defer drain(resp.Body)
-	if out == nil {
-		return nil
-	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+	if err := decode(resp, out); err != nil {
 		return &transportError{endpoint: c.endpoint.text, err: err}
 	}
 	return nil

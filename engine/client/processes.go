@@ -95,7 +95,7 @@ func (c Processes) Run(ctx context.Context, spec protocol.ProcessSpec, stdin io.
 	if spec.ID == "" {
 		spec.ID = protocol.NewID("p-")
 	}
-	p, err := c.startOnce(ctx, spec)
+	p, err := c.StartOnce(ctx, spec)
 	if err != nil {
 		if ctx.Err() != nil {
 			c.kill(ctx, spec.ID)
@@ -123,9 +123,9 @@ func lostProcess(err error) error {
 	return err
 }
 
-// startOnce repeats a start that got no answer: the caller's ID makes that
-// harmless.
-func (c Processes) startOnce(ctx context.Context, spec protocol.ProcessSpec) (protocol.Process, error) {
+// StartOnce is Start of a process whose ID the caller has chosen. It repeats a start that
+// got no answer, which the ID makes harmless.
+func (c Processes) StartOnce(ctx context.Context, spec protocol.ProcessSpec) (protocol.Process, error) {
 	for b, tries := newBackoff(), 0; ; tries++ {
 		p, err := c.Start(ctx, spec)
 		if err == nil || !passing(err) || tries == 5 {

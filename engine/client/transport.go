@@ -87,14 +87,19 @@ func (c *transport) json(ctx context.Context, method, path string, q url.Values,
 	if err != nil {
 		return err
 	}
+	if err := decode(resp, out); err != nil {
+		return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// decode reads an answer into out, or drops it where that is nil, and closes it.
+func decode(resp *http.Response, out any) error {
 	defer drain(resp.Body)
 	if out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return fmt.Errorf("read the answer to %s %s: %w", method, path, err)
-	}
-	return nil
+	return json.NewDecoder(resp.Body).Decode(out)
 }
 
 // do sends one request. The caller closes the body of a good answer.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/internal/attack"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // gathered copies a tree that make has filled, and tells what was warned of.
@@ -33,25 +34,10 @@ func gathered(t *testing.T, defended bool, fill func(dir string)) (to string, er
 	to = filepath.Join(t.TempDir(), "to")
 	var warned []string
 	c := Copier{Warn: func(f string, a ...any) { warned = append(warned, fmt.Sprintf(f, a...)) }, follow: !defended, keep: !defended}
-	if _, err := c.Copy(t.Context(), root, "outputs", folder(t, to)); err != nil {
+	if _, err := c.Copy(t.Context(), root, "outputs", testkit.OpenRoot(t, to)); err != nil {
 		return to, err
 	}
 	return to, errors.New(strings.Join(append(warned, "collected"), "; "))
-}
-
-// folder makes and opens a folder.
-func folder(t *testing.T, dir string) *os.Root {
-	t.Helper()
-	err := os.MkdirAll(dir, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { root.Close() })
-	return root
 }
 
 func run(t *testing.T, dir, name string, args ...string) {
@@ -346,7 +332,7 @@ func TestCopyStops(t *testing.T) {
 	}
 	defer root.Close()
 	c := Copier{limits: true, most: 5, deep: 1}
-	if n, err := c.Copy(t.Context(), root, "outputs", folder(t, filepath.Join(t.TempDir(), "to"))); n != 5 || err == nil || !strings.Contains(err.Error(), "more than 5 files") {
+	if n, err := c.Copy(t.Context(), root, "outputs", testkit.OpenRoot(t, filepath.Join(t.TempDir(), "to"))); n != 5 || err == nil || !strings.Contains(err.Error(), "more than 5 files") {
 		t.Errorf("%d files, %v", n, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation/filebits"
 	"github.com/seer-engine/seer/internal/attack"
 	"github.com/seer-engine/seer/internal/ordinaryuser"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestAttacksOnOrdinaryUser has rows that need a user whom modes of files concern.
@@ -50,7 +51,7 @@ func TestWorkspaceWithUnreadableFolder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "closed"), 0o300))
-	if _, err := Watch(t.Context(), folder(t, dir), "outputs", t.Logf); err == nil || !strings.Contains(err.Error(), `"closed"`) {
+	if _, err := Watch(t.Context(), testkit.OpenRoot(t, dir), "outputs", t.Logf); err == nil || !strings.Contains(err.Error(), `"closed"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -60,7 +61,7 @@ func TestWorkspaceWithUnreadableFolder(t *testing.T) {
 func settled(t *testing.T, defended bool, dir string, agent func()) error {
 	t.Helper()
 	var warned []string
-	g := &Guard{root: folder(t, dir), closed: !defended, warn: func(f string, a ...any) { warned = append(warned, fmt.Sprintf(f, a...)) }}
+	g := &Guard{root: testkit.OpenRoot(t, dir), closed: !defended, warn: func(f string, a ...any) { warned = append(warned, fmt.Sprintf(f, a...)) }}
 	must(t, g.watch(t.Context(), "outputs"))
 	t.Cleanup(func() { _, _ = filebits.Unlock(dir) }) // so that it can be removed
 	agent()

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
@@ -196,12 +197,7 @@ func (m *merger) parents() error {
 // promote gives content to links whose file an upper layer hides.
 func (m *merger) promote() {
 	m.renamed = map[string]string{}
-	names := make([]string, 0, len(m.have))
-	for name := range m.have {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.have)) {
 		e := m.have[name]
 		if e.kind != tar.TypeLink {
 			continue

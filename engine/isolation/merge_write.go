@@ -3,17 +3,13 @@ package isolation
 import (
 	"archive/tar"
 	"io"
-	"sort"
+	"maps"
+	"slices"
 )
 
 // writeOwn writes what no layer has an entry for.
 func (m *merger) writeOwn(out *tar.Writer) error {
-	names := make([]string, 0, len(m.have))
-	for name := range m.have {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(m.have)) {
 		e := m.have[name]
 		h := &tar.Header{Name: dotted(name, e.kind), Typeflag: e.kind, Mode: 0o755}
 		switch {

@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -58,22 +57,7 @@ func TestStreamableHTTP(t *testing.T) {
 	if err != nil || field(t, got, "result") != 5.0 {
 		t.Fatalf("got %s, %v", testkit.JSON(t, got), err)
 	}
-	// Cancelling reaches the sandbox here, too.
-	started := make(chan *served, 1)
-	r.answers(func(c *served) { started <- c })
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.CallTool(ctx, &sdkmcp.CallToolParams{Name: "f"})
-		done <- err
-	}()
-	c := <-started
-	cancel()
-	if err := <-done; err == nil {
-		t.Error("a cancelled call succeeded")
-	}
-	c.waitCancelled(t)
+	checkCancellation(t, r, s)
 }
 
 func waitForNews(h *heard) { <-h.news }

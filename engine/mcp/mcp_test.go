@@ -262,9 +262,14 @@ func TestAListSentAsText(t *testing.T) {
 
 func TestCancellationReachesTheCall(t *testing.T) {
 	r := newRuntime(t, function("f", ""))
+	checkCancellation(t, r, connect(t, r.fixed()))
+}
+
+// checkCancellation cancels a call of f, which reaches the sandbox.
+func checkCancellation(t *testing.T, r *runtime, s *sdkmcp.ClientSession) {
+	t.Helper()
 	started := make(chan *served, 1)
 	r.answers(func(c *served) { started <- c })
-	s := connect(t, r.fixed())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/notebook"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // book is a service with notebooks that a test writes.
@@ -249,21 +249,7 @@ func TestMirrorStaysInItsFolder(t *testing.T) {
 }
 
 // TestMirrorFullDisk runs itself on a file system of 64 KiB.
-func TestMirrorFullDisk(t *testing.T) {
-	if os.Getenv("SEER_TEST_FULL") != "" {
-		fullDisk(t)
-		return
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		t.Fatal("bubblewrap is needed for this test: apt-get install bubblewrap")
-	}
-	cmd := exec.Command(bwrap, "--unshare-user", "--ro-bind", "/", "/", "--size", "65536", "--tmpfs", "/mnt", "--dev", "/dev",
-		"--setenv", "SEER_TEST_FULL", "1", os.Args[0], "-test.run=^TestMirrorFullDisk$", "-test.v")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
+func TestMirrorFullDisk(t *testing.T) { testkit.OnSmallDisk(t, 64<<10, fullDisk) }
 
 func fullDisk(t *testing.T) {
 	b := newBook()

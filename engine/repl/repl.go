@@ -124,7 +124,7 @@ func start(ctx context.Context, c *client.Client, p Python, id string) (Interpre
 	if python == "" {
 		python = "python3"
 	}
-	q, err := startOnce(ctx, c, protocol.ProcessSpec{
+	q, err := c.Processes().StartOnce(ctx, protocol.ProcessSpec{
 		ID: id, Name: Name, Argv: []string{python, "-u", "-c", program, folder, newID()},
 		Cwd: p.Workdir, Stdin: true, Background: true, Activity: "~/.seer/interpreter.active",
 	})

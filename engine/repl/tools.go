@@ -32,17 +32,6 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// startOnce starts a process whose ID makes a repeat harmless.
-func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
-	for range 3 {
-		p, err = c.Processes().Start(ctx, spec)
-		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
-			break
-		}
-	}
-	return p, err
-}
-
 // kill ends a process and waits until it is gone.
 func kill(ctx context.Context, c *client.Client, id string) error {
 	if err := c.Processes().Signal(ctx, id, "KILL"); err != nil {

@@ -54,7 +54,7 @@ func (r *runner) searchView(ctx context.Context) error {
 		return nil
 	}
 	view := engine.AgentView{Folder: r.exp.Workspace.Dir, Texts: map[string]string{
-		"its command": strings.Join(r.exp.Agent.Command, "\n"), "its variables": variablesText(r.agent.variables(r.exp)),
+		"its command": strings.Join(r.exp.Agent.Command, "\n"), "its variables": namesearch.Variables(r.agent.variables(r.exp)),
 		// The list of mounts shows it.
 		"the path of its folder": r.exp.Workspace.Dir + "\n" + trust.Real(r.exp.Workspace.Dir),
 	}}
@@ -78,14 +78,6 @@ func (r *runner) searchView(ctx context.Context) error {
 	}
 	r.report.Send(event.HiddenSearchFinished{In: "the agent's folder, variables, command and tools", Unsearched: unsearched})
 	return nil
-}
-
-func variablesText(env map[string]string) string {
-	var b strings.Builder
-	for name, value := range env {
-		fmt.Fprintf(&b, "%s=%s\n", name, value)
-	}
-	return b.String()
 }
 
 // add notes names at a place.

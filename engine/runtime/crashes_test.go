@@ -39,8 +39,7 @@ func TestRuntimeKilledFromInside(t *testing.T) {
 // TestRevokedTokensStayRevoked when the runtime is killed.
 func TestRevokedTokensStayRevoked(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	ctx := testContext(t)
 	guest, _ := m.guest(t, protocol.Token{ID: "t-guest"})
 	if _, err := guest.Calls().Call(ctx, "tools", "add", []any{1}, nil); err != nil {

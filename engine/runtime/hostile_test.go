@@ -47,8 +47,7 @@ func (m *machine) written(t testing.TB, request string) (int, string) {
 
 func TestGuestsStayGuests(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	m.mustServe("other", realCode)
 	_, secret := m.guest(t, protocol.Token{ID: "t-guest", Functions: []string{"add"}, Calls: 3})
 	for path, want := range map[string]int{
@@ -84,8 +83,7 @@ func TestGuestsStayGuests(t *testing.T) {
 
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	_, secret := m.guest(t, protocol.Token{ID: "t-guest"})
 	head := "POST /v1/services/tools/call/add HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + secret + "\r\n"
 	bomb := "\x00SV1\x02\x00\x00\x00" // two parts; the second is zlib and says that it is 64 GiB
@@ -122,8 +120,7 @@ func TestHostileRequests(t *testing.T) {
 // Connections that are opened and say nothing, or nothing whole, are nobody's hindrance.
 func TestManyIdleConnections(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	_, secret := m.guest(t, protocol.Token{ID: "t-guest"})
 	var conns []net.Conn
 	defer func() {
@@ -153,8 +150,7 @@ func TestManyIdleConnections(t *testing.T) {
 // A token's calls, arguments and answers are nobody else's.
 func TestTokensDoNotMeet(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	ctx := testContext(t)
 	mine, _ := m.guest(t, protocol.Token{ID: "t-mine"})
 	theirs, _ := m.guest(t, protocol.Token{ID: "t-theirs"})
@@ -194,8 +190,7 @@ func TestTokensDoNotMeet(t *testing.T) {
 // Limits hold over HTTP, by frames and with many calls at once.
 func TestLimitsHoldInARace(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	guest, secret := m.guest(t, protocol.Token{ID: "t-guest", Calls: 10, Functions: []string{"add"}})
 	ctx := testContext(t)
 	var wg sync.WaitGroup
@@ -234,8 +229,7 @@ func TestLimitsHoldInARace(t *testing.T) {
 
 func TestArgumentsDoNotFillTheDisk(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	_, secret := m.guest(t, protocol.Token{ID: "t-guest"})
 	refused := 0
 	for i := range 200 {

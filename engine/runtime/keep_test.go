@@ -55,8 +55,7 @@ func TestDetachedCallsAreKept(t *testing.T) {
 // arrived.
 func TestDoneOnTheWay(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	for i, name := range []string{"call-first", "call-second"} {
 		if status, a := m.answerOf("POST", "call/add?wait=20", fmt.Sprintf(`{"args":[%d]}`, i), "Seer-Call-Id", name); status != 200 || a["result"] != float64(i+2) {
 			t.Errorf("%d %v", status, a)

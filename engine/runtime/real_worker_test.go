@@ -19,6 +19,14 @@ func upReal(t testing.TB) *machine {
 	return m
 }
 
+// upTools is upReal with realCode served as tools.
+func upTools(t testing.TB) *machine {
+	t.Helper()
+	m := upReal(t)
+	m.mustServe("tools", realCode)
+	return m
+}
+
 const realCode = `
 """Tools for the tests."""
 import os, time, math
@@ -107,8 +115,7 @@ func TestRealWorker(t *testing.T) {
 
 func TestRealWorkerCancels(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := m.client.Calls().Call(ctx, "tools", "forever", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -121,8 +128,7 @@ func TestRealWorkerCancels(t *testing.T) {
 
 func TestRealWorkerHandOver(t *testing.T) {
 	t.Parallel()
-	m := upReal(t)
-	m.mustServe("tools", realCode)
+	m := upTools(t)
 	ctx := testContext(t)
 	conn, err := newClient(t, m.boot.Listen, serviceToken+"tools").Calls().Connect(ctx, "tools")
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
@@ -145,7 +144,7 @@ func (w *work) publishDocument(ctx context.Context, name string, data []byte, d 
 			return Snapshot{}, full(s.Dir, err)
 		}
 	}
-	if err := syncDir(s.path("blobs")); err != nil {
+	if err := state.SyncDir(s.path("blobs")); err != nil {
 		return Snapshot{}, err
 	}
 	if err := s.writeName(name, self.Digest, signature); err != nil {
@@ -161,17 +160,4 @@ func (s *Store) free(name string) (Snapshot, error) {
 		return Snapshot{}, nil
 	}
 	return sn, &ExistsError{Name: name}
-}
-
-// syncDir makes renames survive a power cut.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
 }

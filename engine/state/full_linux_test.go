@@ -3,29 +3,15 @@ package state_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/testkit"
 )
 
 // TestFullDisk runs itself on a file system of 64 KiB.
-func TestFullDisk(t *testing.T) {
-	if os.Getenv("SEER_TEST_FULL") != "" {
-		fullDisk(t)
-		return
-	}
-	bwrap, err := exec.LookPath("bwrap")
-	if err != nil {
-		t.Fatal("bubblewrap is needed for this test: apt-get install bubblewrap")
-	}
-	cmd := exec.Command(bwrap, "--unshare-user", "--ro-bind", "/", "/", "--size", "65536", "--tmpfs", "/mnt", "--dev", "/dev",
-		"--setenv", "SEER_TEST_FULL", "1", os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
+func TestFullDisk(t *testing.T) { testkit.OnSmallDisk(t, 64<<10, fullDisk) }
 
 func fullDisk(t *testing.T) {
 	path := "/mnt/f"

@@ -63,3 +63,17 @@ func Golden(t testing.TB, update bool, path, got string) {
 		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, got)
 	}
 }
+
+// OpenRoot makes a folder and opens it until the test ends.
+func OpenRoot(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}

@@ -34,17 +34,24 @@ func decide(t *testing.T, p Program, auditArch, nr uint32, args ...uint64) actio
 	return action(uint32(got))
 }
 
+// compiled is the filter of confined programs.
+func compiled(t *testing.T, info *arch.Info) Program {
+	t.Helper()
+	r, err := confined(info, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.compile(refuse(unix.EPERM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestOtherInterfaces: the numbers of x32 and of 32-bit programs mean other system calls.
 func TestOtherInterfaces(t *testing.T) {
 	for _, info := range []*arch.Info{arch.X86_64, arch.AARCH64} {
-		r, err := confined(info, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := r.compile(refuse(unix.EPERM))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := compiled(t, info)
 		native := uint32(info.ID)
 		read := uint32(info.SyscallNames["read"])
 		for what, c := range map[string]struct{ got, want action }{
@@ -65,14 +72,7 @@ func TestOtherInterfaces(t *testing.T) {
 // setuid bit in each argument, none that takes a mode is allowed.
 func TestEveryModeIsFiltered(t *testing.T) {
 	for _, info := range []*arch.Info{arch.X86_64, arch.AARCH64} {
-		r, err := confined(info, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := r.compile(refuse(unix.EPERM))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := compiled(t, info)
 		bad := uint64(unix.S_ISUID | unix.O_CREAT)
 		for _, name := range append(modeNames(), "open", "openat") {
 			nr, ok := info.SyscallNames[name]

@@ -132,8 +132,8 @@ func (a *agent) try(ctx context.Context, tool string, args map[string]any) (*sdk
 	return a.session.CallTool(ctx, p)
 }
 
-// do calls a tool that must succeed, and reads its structured content.
-func (a *agent) do(tool string, args map[string]any) answer {
+// call calls a tool that must answer.
+func (a *agent) call(tool string, args map[string]any) *sdkmcp.CallToolResult {
 	a.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
@@ -141,6 +141,13 @@ func (a *agent) do(tool string, args map[string]any) answer {
 	if err != nil {
 		a.t.Fatalf("%s: %v", tool, err)
 	}
+	return r
+}
+
+// do calls a tool that must succeed, and reads its structured content.
+func (a *agent) do(tool string, args map[string]any) answer {
+	a.t.Helper()
+	r := a.call(tool, args)
 	if r.IsError {
 		a.t.Fatalf("%s: %s", tool, contentText(r))
 	}
@@ -150,12 +157,7 @@ func (a *agent) do(tool string, args map[string]any) answer {
 // fail calls a tool that must fail, and returns what it says.
 func (a *agent) fail(tool string, args map[string]any) string {
 	a.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	r, err := a.try(ctx, tool, args)
-	if err != nil {
-		a.t.Fatalf("%s: %v", tool, err)
-	}
+	r := a.call(tool, args)
 	if !r.IsError {
 		a.t.Fatalf("%s has not failed: %s", tool, contentText(r))
 	}

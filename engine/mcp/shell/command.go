@@ -94,22 +94,11 @@ func (s *server) begin(ctx context.Context, spec protocol.ProcessSpec) (*job, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := startOnce(ctx, c, spec)
+	p, err := c.Processes().StartOnce(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	return s.follow(c, p), nil
-}
-
-// startOnce repeats a start that got no answer; the id makes that harmless.
-func startOnce(ctx context.Context, c *client.Client, spec protocol.ProcessSpec) (p protocol.Process, err error) {
-	for range 3 {
-		p, err = c.Processes().Start(ctx, spec)
-		if code := protocol.CodeOf(err); err == nil || ctx.Err() != nil || code != "" && code != protocol.Unavailable {
-			break
-		}
-	}
-	return p, err
 }
 
 // follow keeps what a process writes, and its end.

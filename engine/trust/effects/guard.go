@@ -50,16 +50,22 @@ func (g *Guard) Confirm(ctx context.Context, effects trust.Effects) error {
 	return &errdefs.Error{Kind: errdefs.KindUntrusted, Err: trust.Refusal(effects)}
 }
 
+// agentIn returns the effects of an agent and the store of what the user has confirmed.
+func (g *Guard) agentIn(ctx context.Context, exp *experiment.Experiment, kind string) (trust.Effects, trust.Store, error) {
+	effects, err := g.Agent(ctx, exp, kind)
+	if err != nil {
+		return effects, trust.Store{}, err
+	}
+	store, err := g.Store()
+	return effects, store, errdefs.Wrap(errdefs.KindInternal, err)
+}
+
 // RememberRun remembers what the agent of an experiment does in the isolation of that kind,
 // so that a replay of its record needs no confirmation.
 func (g *Guard) RememberRun(ctx context.Context, exp *experiment.Experiment, kind string) error {
-	effects, err := g.Agent(ctx, exp, kind)
+	effects, store, err := g.agentIn(ctx, exp, kind)
 	if err != nil {
 		return err
-	}
-	store, err := g.Store()
-	if err != nil {
-		return errdefs.Wrap(errdefs.KindInternal, err)
 	}
 	return errdefs.Wrap(errdefs.KindInternal, store.Run(effects))
 }
@@ -70,13 +76,9 @@ func (g *Guard) ConfirmReplay(ctx context.Context, exp *experiment.Experiment, k
 	if exp.File == "" {
 		return nil
 	}
-	effects, err := g.Agent(ctx, exp, kind)
+	effects, store, err := g.agentIn(ctx, exp, kind)
 	if err != nil {
 		return err
-	}
-	store, err := g.Store()
-	if err != nil {
-		return errdefs.Wrap(errdefs.KindInternal, err)
 	}
 	if known, err := store.HasRun(effects); known || err != nil {
 		return errdefs.Wrap(errdefs.KindInternal, err)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
-	"unicode"
 
 	sdkmodal "github.com/modal-labs/modal-client/go"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/seer-engine/seer/plugins/internal/oneline"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -122,14 +121,7 @@ func gone(err error) bool {
 const maxText = 1000
 
 // tidy makes one short line of what a server says.
-func tidy(text string) string {
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) } // it is shown on a terminal
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
-	if runes := []rune(text); len(runes) > maxText {
-		text = string(runes[:maxText]) + "…"
-	}
-	return strings.TrimSuffix(text, ".")
-}
+func tidy(text string) string { return oneline.Tidy(text, maxText) }
 
 // because joins a reason to what it explains.
 func because(why string) string {

@@ -8,8 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/seer-engine/seer/plugins/internal/oneline"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -122,11 +122,4 @@ func origin(header http.Header) string {
 const maxText = 600
 
 // tidy makes one short line of what a server says.
-func tidy(text string) string {
-	blank := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) } // it is shown on a terminal
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), blank), " ")
-	if runes := []rune(text); len(runes) > maxText {
-		text = string(runes[:maxText]) + "…"
-	}
-	return strings.TrimSuffix(text, ".")
-}
+func tidy(text string) string { return oneline.Tidy(text, maxText) }
