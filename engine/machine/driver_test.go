@@ -57,6 +57,16 @@ func (b *bench) start(ctx context.Context, name string) (machine.Record, error) 
 	return b.driver.Start(ctx, r, []machine.Choice{{Provider: "cloud", Spec: spec}}, func(e machine.Event) { b.events = append(b.events, e) })
 }
 
+// mustStart is start of a machine that must start.
+func (b *bench) mustStart(name string) machine.Record {
+	b.t.Helper()
+	r, err := b.start(context.Background(), name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
 func (b *bench) gc() machine.GCReport {
 	b.t.Helper()
 	report, err := b.driver.GC(context.Background(), machine.GCOptions{})
@@ -96,10 +106,7 @@ func (b *bench) text(kind machine.EventKind) string {
 func TestStartTakesEveryStep(t *testing.T) {
 	b := newBench(t, enginetest.Script{Steps: 3, StepDelay: 20 * time.Second, Boot: time.Minute, CostPerHour: 2.5})
 	began := b.clock.Now()
-	r, err := b.start(context.Background(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.mustStart("one")
 	if url, _ := r.Endpoint(7070); r.State != sdk.Running || url != "https://cloud-1.test" || r.CostPerHour != 2.5 || r.ReadyAt.IsZero() {
 		t.Errorf("the record is %+v", r)
 	}
@@ -115,7 +122,8 @@ func TestStartTakesEveryStep(t *testing.T) {
 	if got, err := b.ledger.Get(r.ID); err != nil || got.Handle != "cloud-1" {
 		t.Errorf("the ledger has %+v, %v", got, err)
 	}
-	if r, err = b.driver.End(context.Background(), r, "asked to"); err != nil || r.State != sdk.Stopped {
+	r, err := b.driver.End(context.Background(), r, "asked to")
+	if err != nil || r.State != sdk.Stopped {
 		t.Errorf("end: %+v, %v", r, err)
 	}
 	if _, err = b.driver.End(context.Background(), r, "again"); err != nil {
@@ -155,10 +163,7 @@ func TestLostAnswersRentNothingTwice(t *testing.T) {
 		}
 		return nil
 	}})
-	r, err := b.start(context.Background(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := b.mustStart("")
 	if live := b.cloud.Live(); len(live) != 1 || live[0].Handle != r.Handle {
 		t.Errorf("rented %+v", live)
 	}
