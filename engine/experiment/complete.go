@@ -51,9 +51,9 @@ func (s *Sandbox) fill(dir string) {
 	}
 	setDefault(&s.Isolation, "auto")
 	setDefault(&s.Network, "open")
+	s.nameVariables()
 	for i := range s.Models {
 		m := &s.Models[i]
-		setDefault(&m.VarName, "model")
 		m.Source, m.Path = sourceOf(m.Name)
 		if m.Path != "" {
 			absolute(dir, &m.Path)

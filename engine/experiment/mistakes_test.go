@@ -113,7 +113,7 @@ func mistakes() []mistake {
 		{"sandbox: {models: [{name: o/m, dtype: bfloat16}]}", "1: sandbox.models.0.dtype: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},
 		{"sandbox: {models: [{name: o/m, device: cuda}]}", "1: sandbox.models.0.device: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},
 		{"sandbox: {execution_mode: local, models: [{name: o/m, load_as_peft: true}]}", "1: sandbox.models.0.load_as_peft: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},
-		{"sandbox: {execution_mode: cli, models: [o/m, o/n]}", "1: sandbox.models.1.var_name: the variable `model` is already that of `o/m`; give each model a var_name of its own", false},
+		{"sandbox: {execution_mode: cli, models: [{name: o/m, var_name: model}, {name: o/n, var_name: model}]}", "1: sandbox.models.1.var_name: the variable `model` is already that of `o/m`; give each model a var_name of its own", false},
 		{"sandbox: {execution_mode: cli, models: [{name: o/m, var_name: a}, {name: o/n, var_name: a_tokenizer}]}", "1: sandbox.models.1.var_name: the variable `a_tokenizer` is already that of `o/m`; give each model a var_name of its own", false},
 		{"sandbox: {execution_mode: notebook, models: [{name: o/m, is_peft: true, base_model: o/b, load_as_peft: true}]}", "1: sandbox.models.0.load_as_peft: an adapter is one already; remove one of is_peft and load_as_peft", false},
 		{"workspace: {skill_dirs: [~/s]}", "1: workspace.skill_dirs.0: `~` is not expanded; write the whole path, or one from the folder of this file", false},

@@ -3,6 +3,7 @@ package experiment
 import (
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/seer-engine/seer/sdk"
@@ -76,6 +77,24 @@ func (m Model) shown() string {
 		return m.VarName
 	}
 	return m.short()
+}
+
+// nameVariables gives every model without a variable one that no other has: model, model_2 …
+func (s *Sandbox) nameVariables() {
+	taken := map[string]bool{}
+	for _, m := range s.Models {
+		taken[m.VarName] = true
+	}
+	for i := range s.Models {
+		if s.Models[i].VarName != "" {
+			continue
+		}
+		name := "model"
+		for n := 2; taken[name]; n++ {
+			name = "model_" + strconv.Itoa(n)
+		}
+		s.Models[i].VarName, taken[name] = name, true
+	}
 }
 
 // EnvName is the environment variable with the model's path in the sandbox:

@@ -98,3 +98,22 @@ func TestDevicesOfTorch(t *testing.T) {
 		}
 	}
 }
+
+// Models without a variable get one each; only variables that the user names can clash.
+func TestVariablesOfModels(t *testing.T) {
+	exp, err := parse("sandbox:\n  execution_mode: notebook\n  models: [./a, {name: ./b, var_name: model_2}, ./c, ./d]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range exp.Sandbox.Models {
+		got = append(got, m.VarName+" "+m.TokenizerName())
+	}
+	if want := "model tokenizer, model_2 model_2_tokenizer, model_3 model_3_tokenizer, model_4 model_4_tokenizer"; strings.Join(got, ", ") != want {
+		t.Errorf("%q", got)
+	}
+	_, err = parse("sandbox:\n  execution_mode: notebook\n  models: [{name: ./a, var_name: m}, {name: ./b, var_name: m}]\n")
+	if err == nil || !strings.Contains(err.Error(), "the variable `m` is already that of `./a`") {
+		t.Errorf("%v", err)
+	}
+}

@@ -92,7 +92,7 @@ func modelFields() []Field {
 		{Key: "name", Kind: KindString, Required: true, Example: "google/gemma-2-9b",
 			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
 		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
-		{Key: "var_name", Kind: KindString, Default: "model", Doc: "Variable of the model in the notebook or interpreter; its tokenizer is `tokenizer` for `model`, else `NAME_tokenizer`."},
+		{Key: "var_name", Kind: KindString, Doc: "Variable of the model in the notebook or interpreter. Default: `model`, then `model_2`, `model_3` … The tokenizer is `tokenizer` for `model`, else `NAME_tokenizer`."},
 		{Key: "hidden", Kind: KindBool, Default: "false", Doc: "Hide the model's name from the agent: in paths, variables, files and texts. Outputs stay as they are; a run reports a name in them."},
 		{Key: "is_peft", Kind: KindBool, Default: "false", Doc: "The model is a PEFT/LoRA adapter; needs `base_model`."},
 		{Key: "base_model", Kind: KindString, Doc: "Base model of an adapter."},
