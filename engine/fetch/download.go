@@ -23,6 +23,16 @@ type job struct {
 	Options
 }
 
+// downloaded finds a model that is in the cache already. Nobody has to be asked where its
+// files are.
+func downloaded(s source, o Options) (dir string, ok bool) {
+	if o.CacheDir == "" {
+		return "", false
+	}
+	final, err := cachePath(o.CacheDir, s.model)
+	return final, err == nil && (&job{source: s, final: final}).complete(final)
+}
+
 func download(ctx context.Context, s source, o Options) (string, error) {
 	if o.CacheDir == "" {
 		return "", errors.New("fetch: Options.CacheDir is empty; name a private folder for downloaded models")

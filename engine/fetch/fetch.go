@@ -65,6 +65,10 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	}
 	m.Bytes = total(m.Files)
 	s := source{fetcher: fetcher, model: m}
+	if dir, ok := downloaded(s, o); ok {
+		m.Dir = dir
+		return m, nil
+	}
 	first, err := s.locate(ctx, m.Files[0])
 	if err != nil {
 		return Model{}, err

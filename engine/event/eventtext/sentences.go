@@ -15,7 +15,7 @@ var sentences = map[string]string{
 	"fix.finished":              `{{.Name}} is installed`,
 	"note.shown":                `{{.Word}}: {{.Message}}`,
 	"model.resolving":           `resolving {{.Model}}`,
-	"model.omitted":             `{{.Model}}: {{plural .Files "file"}} ({{bytes .Bytes}}) in other formats left out; name files in include to have them`,
+	"model.omitted":             `{{.Model}}: {{plural .Files "file"}} ({{bytes .Bytes}}) in other formats left out`,
 	"model.ready":               `{{.Model}}: {{plural .Files "file"}}, {{bytes .Bytes}}`,
 	"model.hidden_name_common":  `the name {{.Name}} of a hidden model has only common words: Seer does not look for them`,
 	"model.hidden_name_shown":   `the name {{.Name}} of a hidden model is also that of its architecture, which has to stay: the agent can see it`,

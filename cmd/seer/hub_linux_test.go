@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+)
+
+const hubExperiment = `name: hub
+sandbox:
+  models: [org/open, {name: org/gated, revision: v1}]
+serve:
+  - {file: interface.py, expose_as: library, name: tools}
+agent:
+  command: [python3, agent.py]
+workspace:
+  files: [agent.py]
+`
+
+const hubInterface = `import os
+
+@expose
+def contents(name: str) -> dict[str, str]:
+    "The files of a model."
+    found = {}
+    root = get_model_path(name)
+    for folder, _, names in os.walk(root):
+        for one in names:
+            path = os.path.join(folder, one)
+            with open(path) as f:
+                found[os.path.relpath(path, root)] = f.read()[:20]
+    return found
+
+@expose
+def variables() -> list[str]:
+    return sorted(n for n in os.environ if n.startswith(("MODEL_", "HF_")))
+`
+
+const hubAgent = `import tools
+print(sorted(tools.contents("org/open").items()))
+print(sorted(tools.contents("org/gated").items()))
+print(tools.variables())
+`
+
+// weights are large enough that a download can be killed.
+const weights = 64 << 20
+
+func newHub(t *testing.T) *fakehub.Hub {
+	t.Helper()
+	text := func(s string) fakehub.File { return fakehub.File{Content: fakehub.Text(s)} }
+	files := map[string]fakehub.File{
+		"config.json": text("{}"), "sub/vocab.txt": text("a b"), "pytorch_model.bin": text("again"),
+		"model.safetensors": {Content: fakehub.Text("the weights"), Kind: fakehub.LFS},
+	}
+	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
+		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}, Info: map[string]any{"cardData": map[string]any{"license": "mit"}}},
+		{ID: "org/gated", Gated: "manual", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files}}, Tags: map[string]int{"v1": 0}},
+		{ID: "org/big", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
+			"config.json": text("{}"), "model.safetensors": {Content: fakehub.Random(weights, 1), Kind: fakehub.LFS},
+		}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// hubProgram is the program with a hub and a cache of its own.
+func hubProgram(t *testing.T, h *fakehub.Hub) *program {
+	t.Helper()
+	p := newProgram(t)
+	p.env = append(p.env, "HF_HOME="+t.TempDir())
+	for name, value := range h.Env() {
+		p.env = append(p.env, name+"="+value)
+	}
+	p.write("exp.yaml", hubExperiment)
+	p.write("interface.py", hubInterface)
+	p.write("agent.py", hubAgent)
+	return p
+}
+
+func TestHubModels(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	out, said := p.runs("run", "--yes", "exp.yaml")
+	want := "[('config.json', '{}'), ('model.safetensors', 'the weights'), ('sub/vocab.txt', 'a b')]"
+	if strings.Count(out, want) != 2 || !strings.Contains(out, "'MODEL_ORG_OPEN_PATH'") || strings.Contains(out, "HF_TOKEN") {
+		t.Errorf("the agent says:\n%s", out)
+	}
+	if !strings.Contains(said, "org/open: 1 file (5 B) in other formats left out") {
+		t.Errorf("the user is told:\n%s", said)
+	}
+	for _, r := range h.Requests() {
+		if r.HubToken && r.Host != fakehub.API {
+			t.Errorf("the token went to %s: %+v", r.Host, r)
+		}
+	}
+	h.ForgetRequests()
+	p.runs("run", "--yes", "exp.yaml")
+	for _, r := range h.Requests() {
+		if slices.Contains([]fakehub.Call{fakehub.Resolve, fakehub.ResolveCache, fakehub.Blob, fakehub.Xorb}, r.Call) {
+			t.Errorf("the second run asks again: %+v", r)
+		}
+	}
+}
+
+// runs is run, with what is said on stderr.
+func (p *program) runs(args ...string) (out, said string) {
+	p.t.Helper()
+	cmd := p.command(args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		p.t.Fatalf("seer %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String(), stderr.String()
+}
+
+// A model that cannot be had ends the start before anything is made, with the reason and the
+// line of the experiment.
+func TestHubRefuses(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	p.env = slices.DeleteFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "HF_TOKEN=") })
+	for name, want := range map[string][]string{
+		"org/gated": {"exp.yaml:3", "org/gated is gated", h.URL(fakehub.API) + "/org/gated"},
+		"org/none":  {"exp.yaml:3", "org/none does not exist on the Hub, or is private"},
+	} {
+		p.write("exp.yaml", "name: hub\nsandbox:\n  models: ["+name+"]\n")
+		out, err := p.command("up", "--yes", "exp.yaml").CombinedOutput()
+		for _, words := range want {
+			if err == nil || !strings.Contains(string(out), words) {
+				t.Errorf("%s: %v, without %q:\n%s", name, err, words, out)
+			}
+		}
+		if list := p.run("ls", "--json"); strings.TrimSpace(list) != "[]" {
+			t.Errorf("%s: left behind: %s", name, list)
+		}
+	}
+}
+
+// A program that is killed while it downloads goes on where it was.
+func TestHubKilled(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	p.write("exp.yaml", "name: hub\nsandbox:\n  models: [org/big]\n")
+	for range 3 {
+		before := h.Count(fakehub.CDN).Bytes
+		cmd := p.command("up", "--yes", "--name", "big", "exp.yaml")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Minute); h.Count(fakehub.CDN).Bytes < before+weights/8 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // the hub is asked; nothing depends on how long
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	p.runs("up", "--yes", "--name", "big2", "exp.yaml")
+	if got := p.sum("big2"); got != hubSum(t, h) {
+		t.Errorf("the model has the sum %s", got)
+	}
+}
+
+func (p *program) sum(sandbox string) string {
+	p.t.Helper()
+	word, _, _ := strings.Cut(p.run("exec", sandbox, "--", "sh", "-c", "sha256sum /models/*/model.safetensors"), " ")
+	return word
+}
+
+func hubSum(t *testing.T, h *fakehub.Hub) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model")
+	out, err := exec.Command("curl", "-sSfL", "-o", path, h.URL(fakehub.API)+"/org/big/resolve/main/model.safetensors").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := exec.Command("sha256sum", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, _, _ := strings.Cut(string(text), " ")
+	return word
+}

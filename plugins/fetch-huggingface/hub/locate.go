@@ -1,0 +1,72 @@
+package hub
+
+import (
+	"context"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/sdk"
+	"github.com/seer-engine/seer/sdk/guest/guesthttp"
+)
+
+// Locate implements [sdk.Fetcher]. A file of an open repository is where everybody finds
+// it. Of others, a large file has a signed address, and a small one comes with its content:
+// whoever downloads has no token.
+func (f *Fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, error) {
+	r, err := parse(file.Name)
+	if err != nil {
+		return sdk.Location{}, err
+	}
+	if !isCommit(file.Revision) || !fs.ValidPath(file.Path) || file.Path == "." {
+		return sdk.Location{}, sdk.Errorf(sdk.Invalid, "%.100q at %.100q has no file %.100q", file.Name, file.Revision, file.Path)
+	}
+	path := r.resolve(file.Revision, file.Path)
+	f.mu.Lock()
+	open := f.open[r.name()]
+	f.mu.Unlock()
+	if open {
+		return sdk.Location{URL: f.api.URL + path}, nil
+	}
+	doing := "locating " + file.Path + " of " + r.name()
+	a, err := f.get(ctx, doing, path)
+	if err != nil {
+		return sdk.Location{}, err
+	}
+	switch {
+	case a.Status/100 == 3:
+		return signed(doing, f.api.URL+path, a)
+	case a.Status == http.StatusOK:
+		return sdk.Location{Content: a.Body}, nil
+	}
+	return sdk.Location{}, f.problem(doing, r, file.Revision, a)
+}
+
+// signed is the location on another host, to which the Hub redirects.
+func signed(doing, from string, a guesthttp.Answer) (sdk.Location, error) {
+	at, err := url.Parse(from)
+	if err == nil {
+		at, err = at.Parse(a.Header.Get("Location"))
+	}
+	if err != nil || at.Host == "" {
+		return sdk.Location{}, sdk.Errorf(sdk.Internal, "%s: the Hub redirects to an address that cannot be read", doing)
+	}
+	return sdk.Location{URL: at.String(), ExpiresSeconds: expires(at.Query(), time.Now())}, nil
+}
+
+// expires is for how many seconds a signature counts, as the parameters of the usual stores
+// tell it; 0 = they do not.
+func expires(query url.Values, now time.Time) int64 {
+	if until, err := strconv.ParseInt(query.Get("Expires"), 10, 64); err == nil {
+		return max(until-now.Unix(), 1)
+	}
+	for _, name := range []string{"X-Amz-Expires", "X-Goog-Expires"} {
+		if seconds, err := strconv.ParseInt(strings.TrimSpace(query.Get(name)), 10, 64); err == nil && seconds > 0 {
+			return seconds
+		}
+	}
+	return 0
+}

@@ -1,0 +1,200 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// maxFiles bounds the files of a repository.
+const maxFiles = 100_000
+
+// info is what the Hub says about a revision.
+type info struct {
+	ID       string `json:"id"`
+	SHA      string `json:"sha"`
+	Private  bool   `json:"private"`
+	Gated    any    `json:"gated"` // false, "auto" or "manual"
+	Disabled bool   `json:"disabled"`
+	CardData struct {
+		License     any    `json:"license"` // a word, or a list of words
+		LicenseName string `json:"license_name"`
+	} `json:"cardData"`
+}
+
+// gate is how access is restricted; empty = it is not.
+func (i info) gate() string {
+	word, _ := i.Gated.(string)
+	return word
+}
+
+func (i info) license() string {
+	switch license := i.CardData.License.(type) {
+	case string:
+		if license == "other" && i.CardData.LicenseName != "" {
+			return i.CardData.LicenseName
+		}
+		return license
+	case []any:
+		if len(license) > 0 {
+			word, _ := license[0].(string)
+			return word
+		}
+	}
+	return ""
+}
+
+// Resolve implements [sdk.Fetcher]. It pins the revision to a commit and checks access.
+func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	r, err := parse(ref.Name)
+	if err != nil {
+		return sdk.ResolvedModel{}, err
+	}
+	about, err := f.info(ctx, &r, ref.Revision)
+	if err != nil {
+		return sdk.ResolvedModel{}, err
+	}
+	if err := f.access(ctx, r, about); err != nil {
+		return sdk.ResolvedModel{}, err
+	}
+	all, err := f.tree(ctx, r, about.SHA)
+	if err != nil {
+		return sdk.ResolvedModel{}, err
+	}
+	files, omitted := choose(all, ref, r.kind)
+	if len(files) == 0 {
+		return sdk.ResolvedModel{}, sdk.Errorf(sdk.Invalid, "no file of %s is left by the include and exclude patterns", r.name())
+	}
+	return sdk.ResolvedModel{
+		Name: r.name(), Revision: about.SHA, Files: files, Omitted: omitted, License: about.license(), Gate: about.gate(),
+	}, nil
+}
+
+// info reads what the Hub says about a revision. The repository gets its present name if it
+// was renamed.
+func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, error) {
+	path := r.api()
+	if revision != "" {
+		path = r.api("revision", revision)
+	}
+	doing := "looking up " + r.name()
+	a, err := f.get(ctx, doing, path)
+	if err != nil {
+		return info{}, err
+	}
+	if a.Status != http.StatusOK {
+		return info{}, f.problem(doing, *r, revision, a)
+	}
+	var about info
+	if err := json.Unmarshal(a.Body, &about); err != nil || !isCommit(about.SHA) {
+		return info{}, sdk.Errorf(sdk.Internal, "%s: the Hub answers without a commit", doing)
+	}
+	if canonical, err := parse(about.ID); err == nil {
+		r.id = canonical.id
+	}
+	if about.Disabled {
+		return info{}, sdk.Errorf(sdk.Unauthorized, "%s is disabled on the Hub; see %s/%s", r.name(), f.api.URL, r.name())
+	}
+	return about, nil
+}
+
+func isCommit(text string) bool {
+	return len(text) == 40 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// access fails if the files of a gated repository cannot be read. Everybody may see what
+// such a repository has, so that only its files would be refused, too late.
+func (f *Fetcher) access(ctx context.Context, r repo, about info) error {
+	if about.gate() == "" {
+		f.remember(r, !about.Private)
+		return nil
+	}
+	doing := "checking the access to " + r.name()
+	a, err := f.get(ctx, doing, r.api("auth-check"))
+	if err != nil || a.Status/100 == 2 {
+		return err
+	}
+	return f.problem(doing, r, "", a)
+}
+
+// remember notes whether a repository can be read without a token.
+func (f *Fetcher) remember(r repo, open bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open[r.name()] = open
+}
+
+// entry is one of a repository's tree.
+type entry struct {
+	Type string `json:"type"` // file or directory
+	OID  string `json:"oid"`
+	Size int64  `json:"size"`
+	Path string `json:"path"`
+	LFS  *struct {
+		OID  string `json:"oid"`
+		Size int64  `json:"size"`
+	} `json:"lfs"`
+}
+
+// tree lists the files of a commit, from all pages.
+func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelFile, error) {
+	doing := "listing the files of " + r.name()
+	path := r.api("tree", commit) + "?" + url.Values{"recursive": {"true"}, "expand": {"false"}}.Encode()
+	var files []sdk.ModelFile
+	for path != "" {
+		a, err := f.get(ctx, doing, path)
+		if err != nil {
+			return nil, err
+		}
+		if a.Status != http.StatusOK {
+			return nil, f.problem(doing, r, commit, a)
+		}
+		var page []entry
+		if err := json.Unmarshal(a.Body, &page); err != nil {
+			return nil, sdk.Errorf(sdk.Internal, "%s: the Hub answers with something else than a list: %v", doing, err)
+		}
+		for _, e := range page {
+			if e.Type != "file" {
+				continue
+			}
+			if !fs.ValidPath(e.Path) || e.Path == "." {
+				return nil, sdk.Errorf(sdk.Invalid, "%s has a file with the path %.100q, which leads out of the repository", r.name(), e.Path)
+			}
+			files = append(files, e.file())
+		}
+		if len(files) > maxFiles {
+			return nil, sdk.Errorf(sdk.Unsupported, "%s has more than %d files; name those that you need in include", r.name(), maxFiles)
+		}
+		next, more := f.within(path, nextPage(a.Header.Get("Link")))
+		if path = next; !more || len(page) == 0 {
+			path = ""
+		}
+	}
+	slices.SortFunc(files, func(a, b sdk.ModelFile) int { return strings.Compare(a.Path, b.Path) })
+	return files, nil
+}
+
+// file has the digest of the content: of a large file its sha256, of others git's.
+func (e entry) file() sdk.ModelFile {
+	if e.LFS != nil {
+		return sdk.ModelFile{Path: e.Path, Size: e.LFS.Size, SHA256: e.LFS.OID}
+	}
+	return sdk.ModelFile{Path: e.Path, Size: e.Size, GitSHA1: e.OID}
+}
+
+// nextPage finds the address in a Link header: <https://…>; rel="next".
+func nextPage(link string) string {
+	for part := range strings.SplitSeq(link, ",") {
+		address, params, ok := strings.Cut(strings.TrimSpace(part), ">")
+		if ok && strings.HasPrefix(address, "<") && strings.Contains(params, `rel="next"`) {
+			return address[1:]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package main_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+	"github.com/seer-engine/seer/engine/plugin/host"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
+	"github.com/seer-engine/seer/internal/testkit"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// compiled is where the plugin's compiled code is, for all tests.
+var compiled string
+
+func TestMain(m *testing.M) {
+	testkit.Main(m, func(dir string) error {
+		compiled = dir
+		return hosttest.Prepare(dir, "plugins/fetch-huggingface")
+	})
+}
+
+func newHub(t *testing.T) *fakehub.Hub {
+	t.Helper()
+	files := map[string]fakehub.File{
+		"config.json":       {Content: fakehub.Text("{}")},
+		"model.safetensors": {Content: fakehub.Text("weights"), Kind: fakehub.Xet},
+	}
+	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
+		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}},
+		{ID: "org/gated", Gated: "auto", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// fetcher is the built-in plugin in the real host.
+func fetcher(t *testing.T, env map[string]string, home string) (*host.Host, sdk.Fetcher) {
+	t.Helper()
+	dir := t.TempDir()
+	hosttest.BuiltIn(t, dir, "fetch-huggingface")
+	h, err := host.New(host.Options{Dirs: []string{dir}, CacheDir: compiled, Access: host.GrantAll, Home: home, Env: func(name string) (string, string, bool) {
+		value, ok := env[name]
+		return value, "the test", ok
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close(context.Background()) })
+	f, err := h.Fetcher(t.Context(), "hub")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, f
+}
+
+// The engine gets what it can read without the token, which the plugin never holds.
+func TestGatedModelInTheHost(t *testing.T) {
+	cloud := newHub(t)
+	env := cloud.Env()
+	h, f := fetcher(t, env, "")
+	for _, name := range []string{"org/open", "org/gated"} {
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: name})
+		if err != nil || len(m.Files) != 2 || m.Revision != cloud.Commit(name, "main") {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		for path, want := range map[string]string{"config.json": "{}", "model.safetensors": "weights"} {
+			at, err := f.Locate(t.Context(), sdk.FileRef{Source: "hub", Name: m.Name, Revision: m.Revision, Path: path})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, at); got != want || len(at.Headers) != 0 {
+				t.Errorf("%s of %s at %+v: %q", path, name, at, got)
+			}
+		}
+	}
+	if h.Holds([]byte(env["HF_TOKEN"])) {
+		t.Error("the plugin holds the user's token")
+	}
+}
+
+func read(t *testing.T, at sdk.Location) string {
+	t.Helper()
+	if at.URL == "" {
+		return string(at.Content)
+	}
+	resp, err := http.Get(at.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// The token is where huggingface_hub keeps it.
+func TestTokenInTheHost(t *testing.T) {
+	cloud := newHub(t)
+	env, home := cloud.Env(), t.TempDir()
+	token := env["HF_TOKEN"]
+	delete(env, "HF_TOKEN")
+	_, f := fetcher(t, env, home)
+	gated := sdk.ModelRef{Source: "hub", Name: "org/gated"}
+	if _, err := f.Resolve(t.Context(), gated); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "accept them at") {
+		t.Errorf("without a token: %v", err)
+	}
+	dir := filepath.Join(home, ".cache", "huggingface")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Resolve(t.Context(), gated); err != nil {
+		t.Errorf("with the token of huggingface_hub: %v", err)
+	}
+}
