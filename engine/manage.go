@@ -56,7 +56,7 @@ func (e *Engine) EndOverdue(ctx context.Context) ([]Info, error) { return e.inve
 // PruneOptions say what [Engine.Prune] removes.
 type PruneOptions = cachegc.Options
 
-// GC ends sandboxes that have no right to live any more and removes what
+// GC ends sandboxes whose time is over and removes what
 // crashes left behind: of the providers in the ledger and of this computer, or of
 // the named providers only, whether the ledger knows them or not. What failed for
 // one sandbox or provider is in the report.

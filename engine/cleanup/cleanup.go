@@ -36,10 +36,9 @@ type Cleaner struct {
 	Logger         hclog.Logger
 }
 
-// GC ends sandboxes that have no right to live any more and removes what crashes left
-// behind: of the providers in the ledger and of this computer, or of the named providers
-// only, whether the ledger knows them or not. What failed for one sandbox or provider is in
-// the report.
+// GC ends sandboxes whose time is over and removes what crashes left behind: of the
+// providers in the ledger and of this computer, or of the named providers only, whether the
+// ledger knows them or not. What failed for one sandbox or provider is in the report.
 func (c *Cleaner) GC(ctx context.Context, providers ...string) (machine.GCReport, error) {
 	if err := c.CheckProviders(ctx, providers...); err != nil {
 		return machine.GCReport{}, err

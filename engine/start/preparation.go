@@ -148,7 +148,7 @@ func (p *preparation) findVSCode() error {
 	if !p.exp.Sandbox.Debug || !slices.ContainsFunc(p.plan.Choices, func(c plan.Choice) bool { return c.HostMounts }) {
 		return nil
 	}
-	found, err := p.Starter.CodeServer.Find()
+	found, err := p.CodeServer.Find()
 	if err == nil {
 		p.vscode = &found
 	}
