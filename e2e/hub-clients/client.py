@@ -115,6 +115,7 @@ look_at_cache()
 same(snapshot_download("org/old", cache_dir=CACHE, token=False), "org--old")
 same(snapshot_download("legacy", cache_dir=CACHE, token=False), "legacy")
 same(snapshot_download("org/gated", cache_dir=CACHE, token="hf_alice"), "org--gated")
+same(snapshot_download("org/faulty", cache_dir=CACHE), "org--faulty")  # limited and cut at first
 same(snapshot_download("org/data", repo_type="dataset", cache_dir=CACHE), "org--data")
 for revision in "v1", "refs/pr/1", FIRST:
     with open(hf_hub_download("org/model", "config.json", revision=revision, cache_dir=CACHE)) as f:

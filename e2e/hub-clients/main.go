@@ -5,11 +5,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,6 +42,9 @@ func run() error {
 	if err := hub.Rename("org/old", "org/new"); err != nil {
 		return err
 	}
+	for _, f := range faults() {
+		hub.Inject(f)
+	}
 	for _, r := range repos() {
 		if err := write(filepath.Join(os.Args[1], strings.ReplaceAll(r.ID, "/", "--")), r); err != nil {
 			return err
@@ -52,6 +58,12 @@ func run() error {
 	fmt.Println()
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
+	}
+	requests := hub.Requests()
+	limited := slices.ContainsFunc(requests, func(q fakehub.Request) bool { return q.Status == http.StatusTooManyRequests })
+	resumed := slices.ContainsFunc(requests, func(q fakehub.Request) bool { return q.Call == fakehub.Blob && q.Bytes == faulty.Size()-100_000 })
+	if !limited || !resumed {
+		return fmt.Errorf("limited: %t, resumed: %t", limited, resumed)
 	}
 	for _, host := range []fakehub.Host{fakehub.API, fakehub.CDN, fakehub.XetStorage} {
 		c := hub.Count(host)
@@ -83,6 +95,22 @@ func write(dir string, r fakehub.Repo) error {
 	return nil
 }
 
+var faulty = fakehub.Random(300_000, 9)
+
+// faults hit the first client that fetches org/faulty. It tries again, and goes on after what
+// it has.
+func faults() []fakehub.Fault {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(faulty, 0, faulty.Size())); err != nil {
+		panic(err) // it can be read
+	}
+	blob := "/blobs/" + hex.EncodeToString(sum.Sum(nil))
+	return []fakehub.Fault{
+		{Call: fakehub.Tree, Path: "/api/models/org/faulty/tree/*", Times: 1, Status: http.StatusTooManyRequests},
+		{Call: fakehub.Blob, Path: blob, Times: 1, Cut: true, After: 100_000},
+	}
+}
+
 func repos() []fakehub.Repo {
 	config := fakehub.File{Content: fakehub.Text(`{"model_type": "gpt2"}`)}
 	small := []fakehub.Commit{{Files: map[string]fakehub.File{
@@ -109,6 +137,7 @@ func repos() []fakehub.Repo {
 		{ID: "org/private", Private: true, Readers: []string{"alice"}, Commits: small},
 		{ID: "org/disabled", Disabled: true, Commits: small},
 		{ID: "legacy", Commits: small},
+		{ID: "org/faulty", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"model.bin": {Content: faulty, Kind: fakehub.LFS}}}}},
 		{ID: "org/data", Type: fakehub.Dataset, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
 			"empty.txt": {}, "train/data.parquet": {Content: fakehub.Random(200_000, 4), Kind: fakehub.Xet}, // the JavaScript client cannot fetch an empty file
 		}}}},
