@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
@@ -83,7 +84,8 @@ func (c *Cleaner) sweepSnapshots(ctx context.Context) error {
 }
 
 // Prune removes what starts have made on this computer and nobody has used for long: layers
-// of packages and repositories, unpacked images, saved systems, blinded copies of models.
+// of packages and repositories, unpacked images, saved systems, blinded copies of models, and
+// the views of models of the Hub. The cache of the Hub's own clients is the user's.
 // What a sandbox, a snapshot or another of them needs stays. It tells what it has removed,
 // or would remove, also beside an error.
 func (c *Cleaner) Prune(ctx context.Context, o cachegc.Options) ([]machine.GCItem, error) {
@@ -110,9 +112,16 @@ func (c *Cleaner) collector() *cachegc.Collector {
 		}
 		return image.Cached(dir).Items(ctx, refs)
 	}
+	views := func(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
+		dir, err := c.Store.Cache("models")
+		if err != nil {
+			return nil, err
+		}
+		return hubcache.Views(dir).Items(ctx, refs)
+	}
 	return &cachegc.Collector{
 		Store: c.Store, Now: c.Now, Logger: c.Logger, References: c.references,
-		Sources:  append(c.Builder.Sources(), c.Copies, cachegc.SourceFunc(images)),
+		Sources:  append(c.Builder.Sources(), c.Copies, cachegc.SourceFunc(images), cachegc.SourceFunc(views)),
 		Partials: []cachegc.Partials{c.Builder.Partials(), c.Copies.Partials()},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/cachegc"
+	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine/local"
 	"github.com/seer-engine/seer/engine/session"
@@ -34,6 +35,7 @@ func (c *Cleaner) referenceSandboxes(refs *cachegc.References) error {
 		refs.Add(build.RefLayer, session.StateOf(r).Layer)
 		for _, m := range r.Models {
 			refs.Add(blinding.RefCopy, m.Local)
+			refs.Add(hubcache.RefView, m.Local)
 		}
 		// What it uses may have been made long before the machine was.
 		if begun := r.CreatedAt.Add(-build.Timeout); refs.Since.IsZero() || begun.Before(refs.Since) {

@@ -32,6 +32,37 @@ type ModelReady struct {
 // Meta implements [Data].
 func (ModelReady) Meta() Meta { return Meta{"model.ready", KindDone} }
 
+// ModelCacheReadOnly says that the cache of the Hub's clients cannot be written: what is in it is
+// used, and what is missing goes to Seer's own cache.
+type ModelCacheReadOnly struct {
+	Model string `json:"model"`
+	Dir   string `json:"dir" jsonschema:"of the cache"`
+}
+
+// Meta implements [Data].
+func (ModelCacheReadOnly) Meta() Meta { return Meta{"model.cache_read_only", KindWarning} }
+
+// ModelFileMismatch says that a file in the cache of the Hub's clients has not the content that its
+// name promises. It is not used; a cache that can be written gets the right file.
+type ModelFileMismatch struct {
+	Model string `json:"model"`
+	Path  string `json:"path" jsonschema:"of the file in the cache"`
+}
+
+// Meta implements [Data].
+func (ModelFileMismatch) Meta() Meta { return Meta{"model.file_mismatch", KindWarning} }
+
+// ModelCacheCopied says that files were copied from the cache of the Hub's clients, because Seer's own
+// cache cannot have hard links to them.
+type ModelCacheCopied struct {
+	Model string `json:"model"`
+	Dir   string `json:"dir" jsonschema:"of the cache"`
+	Bytes int64  `json:"bytes" jsonschema:"of the copies"`
+}
+
+// Meta implements [Data].
+func (ModelCacheCopied) Meta() Meta { return Meta{"model.cache_copied", KindWarning} }
+
 // HiddenNameCommon says that the name of a hidden model has only common words, and is not
 // searched for.
 type HiddenNameCommon struct {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/engine/transfer"
-	"github.com/seer-engine/seer/sdk"
 )
 
 // job is the download of one model into a folder of the cache.
@@ -23,6 +22,8 @@ type job struct {
 	Options
 }
 
+var errNoCache = errors.New("fetch: Options.CacheDir is empty; name a private folder for downloaded models")
+
 // downloaded finds a model that is in the cache already. Nobody has to be asked where its
 // files are.
 func downloaded(s source, o Options) (dir string, ok bool) {
@@ -35,7 +36,7 @@ func downloaded(s source, o Options) (dir string, ok bool) {
 
 func download(ctx context.Context, s source, o Options) (string, error) {
 	if o.CacheDir == "" {
-		return "", errors.New("fetch: Options.CacheDir is empty; name a private folder for downloaded models")
+		return "", errNoCache
 	}
 	final, err := cachePath(o.CacheDir, s.model)
 	if err != nil {
@@ -78,10 +79,9 @@ func (j *job) run(ctx context.Context) error {
 	for _, f := range j.model.Files {
 		plan = append(plan, transfer.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1})
 	}
-	o := transfer.Options{Dir: j.files(), Client: j.Client, Renew: j.address, Files: j.Parallel, Stall: j.Stall}
-	if j.Progress != nil {
-		o.Progress = func(p transfer.Progress) { j.Progress(p.Done, p.Total) }
-	}
+	o := j.transfer()
+	o.Dir = j.files()
+	o.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return j.address(ctx, f.Path) }
 	if err := transfer.Download(ctx, plan, o); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -89,23 +89,6 @@ func (j *job) run(ctx context.Context) error {
 		return fmt.Errorf("model %s: %w", j.model.Name, err)
 	}
 	return j.publish()
-}
-
-// address asks the fetcher where a file is now.
-func (j *job) address(ctx context.Context, f transfer.File) (transfer.Source, error) {
-	at, err := j.locate(ctx, sdk.ModelFile{Path: f.Path, Size: f.Size})
-	if err != nil {
-		return transfer.Source{}, err
-	}
-	if at.content != nil {
-		return transfer.Source{Content: at.content}, nil
-	}
-	if at.Scheme == "file" {
-		return transfer.Source{}, j.refuse("%s is said to be on this computer, and other files are not", f.Path)
-	}
-	s := transfer.Whole(at.String(), at.headers, f.Size)
-	s.Expires = at.expires
-	return s, nil
 }
 
 // publish gives the complete folder its name in one step.

@@ -13,12 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/sdk"
 )
 
 // Options configure [Fetch].
 type Options struct {
 	CacheDir string       // where downloads go; private to the user
+	HubCache string       // where the Hub's own clients keep models, see [hubcache]; empty = they are kept as all others
 	Folders  []string     // local folders that a model may be used from in place
 	Client   *http.Client // nil = one with the system's proxy settings
 	// Progress is told how many bytes of how many are there, from one goroutine,
@@ -26,6 +28,8 @@ type Options struct {
 	Progress func(done, total int64)
 	Parallel int           // files at once; default 8
 	Stall    time.Duration // a connection without a byte for so long is replaced; default 30 s
+	// Notify is told what the user should know of the Hub's cache; nil = nobody.
+	Notify func(hubcache.Notice)
 }
 
 // Model is a model that is on this computer.
@@ -65,6 +69,10 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	}
 	m.Bytes = total(m.Files)
 	s := source{fetcher: fetcher, model: m}
+	if o.HubCache != "" && m.Source == hubcache.Source && hubcache.Fits(m.Revision, m.Files) {
+		m.Dir, err = s.fromHub(ctx, ref, o)
+		return m, err
+	}
 	if dir, ok := downloaded(s, o); ok {
 		m.Dir = dir
 		return m, nil

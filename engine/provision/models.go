@@ -8,6 +8,7 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
+	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
 	"github.com/seer-engine/seer/engine/plan"
@@ -18,6 +19,7 @@ import (
 type Models struct {
 	Fetcher func(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error)
 	Cache   func() (string, error) // the folder for what is downloaded
+	Getenv  func(string) string    // of this computer: for the cache of the Hub's clients
 	Report  event.Reporter
 }
 
@@ -63,9 +65,26 @@ func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, err
 	if err != nil {
 		return fetch.Model{}, err
 	}
-	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{CacheDir: cache, Folders: folders, Progress: func(done, total int64) {
-		f.Report.Copied(event.StageModel, done, total)
-	}})
+	hub, err := hubcache.Dir(f.Getenv)
+	if err != nil {
+		return fetch.Model{}, err
+	}
+	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{
+		CacheDir: cache, HubCache: hub, Folders: folders,
+		Progress: func(done, total int64) { f.Report.Copied(event.StageModel, done, total) },
+		Notify:   func(n hubcache.Notice) { f.Report.Send(noticeOf(m.Name, n)) },
+	})
+}
+
+// noticeOf is the event for what the user should know of the cache of the Hub's clients.
+func noticeOf(model string, n hubcache.Notice) event.Data {
+	switch n.Kind {
+	case hubcache.ReadOnly:
+		return event.ModelCacheReadOnly{Model: model, Dir: n.Path}
+	case hubcache.Copied:
+		return event.ModelCacheCopied{Model: model, Dir: n.Path, Bytes: n.Bytes}
+	}
+	return event.ModelFileMismatch{Model: model, Path: n.Path}
 }
 
 // modelField is where the experiment names one of its weights: a base model that is not

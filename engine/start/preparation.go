@@ -156,7 +156,13 @@ func (p *preparation) findVSCode() error {
 }
 
 func (p *preparation) fetchModels(ctx context.Context) (err error) {
-	models := provision.Models{Fetcher: p.Plugins.Fetcher, Cache: func() (string, error) { return p.Store.Cache("models") }, Report: p.report}
+	models := provision.Models{
+		Fetcher: p.Plugins.Fetcher, Cache: func() (string, error) { return p.Store.Cache("models") }, Report: p.report,
+		Getenv: func(name string) string {
+			value, _ := p.LookupEnv(name)
+			return value
+		},
+	}
 	p.models, err = models.Fetch(ctx, p.exp, p.plan.Models)
 	return err
 }
