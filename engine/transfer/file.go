@@ -34,7 +34,8 @@ type file struct {
 	written ranges // in the file
 	claimed ranges // written, or asked for
 	empty   bool   // the content of an empty file was asked for
-	onDisk  int64  // how many of the written bytes are recorded
+	onDisk  int64  // how many of the written bytes are recorded as on the disk
+	noted   int64  // how many are recorded as written
 	flights map[*job]bool
 	whole   bool // the server sends nothing but whole files
 	known   bool // the source has answered: it leads somewhere, and to whom it should
@@ -116,13 +117,15 @@ func (f *file) resume() error {
 		return err
 	}
 	keep := min(info.Size(), f.Size)
-	if len(f.sidecar.recorded) == 0 {
+	if len(f.sidecar.known()) == 0 {
 		keep = 0
 	}
-	f.sidecar.recorded.remove(span{keep, max(keep, f.Size, info.Size())})
-	f.written = slices.Clone(f.sidecar.recorded)
+	lost := span{keep, max(keep, f.Size, info.Size())}
+	f.sidecar.recorded.remove(lost)
+	f.sidecar.noted.remove(lost)
+	f.written = f.sidecar.known()
 	f.claimed = slices.Clone(f.written)
-	f.onDisk = f.written.bytes()
+	f.onDisk, f.noted = f.sidecar.recorded.bytes(), f.written.bytes()
 	f.run.meter.found(f.written.bytes())
 	return f.data.Truncate(keep)
 }
@@ -139,6 +142,7 @@ func (f *file) round(ctx context.Context) error {
 		group.Go(func() error { return f.work(ctx) })
 	}
 	group.Go(func() error { return f.follow(ctx) })
+	group.Go(func() error { return f.note(ctx) })
 	group.Go(func() error { return f.record(ctx) })
 	return group.Wait()
 }
@@ -149,7 +153,7 @@ func (f *file) forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.run.meter.found(-f.written.bytes())
-	f.written, f.claimed, f.empty, f.onDisk, f.compare, f.tries = nil, nil, false, 0, true, 0
+	f.written, f.claimed, f.empty, f.onDisk, f.noted, f.compare, f.tries = nil, nil, false, 0, 0, true, 0
 	return f.sidecar.remove()
 }
 

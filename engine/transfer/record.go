@@ -6,15 +6,31 @@ import (
 )
 
 const (
-	defaultBlock = 8 << 20 // bytes between two records of what is on disk
-	maxUnsynced  = 16      // blocks that may be lost when the process is killed
+	defaultBlock = 8 << 20 // bytes between two records of what is there
+	maxUnsynced  = 16      // blocks that may be lost when the system stops
 )
 
-// record has the sidecar follow the downloads, a block at a time, until nothing is
-// missing. Bytes are on disk before they are recorded.
+// note has the sidecar follow what is written, a block at a time, until nothing is missing.
+func (f *file) note(ctx context.Context) error {
+	for {
+		there := f.waitBlock(ctx, &f.noted)
+		if there == nil {
+			return nil
+		}
+		if err := f.sidecar.note(there); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.noted = there.bytes()
+		f.mu.Unlock()
+	}
+}
+
+// record has the sidecar follow what is on the disk, as note does. Bytes are on the disk
+// before they are recorded.
 func (f *file) record(ctx context.Context) error {
 	for {
-		there := f.waitBlock(ctx)
+		there := f.waitBlock(ctx, &f.onDisk)
 		if there == nil {
 			return nil
 		}
@@ -31,9 +47,9 @@ func (f *file) record(ctx context.Context) error {
 	}
 }
 
-// waitBlock waits until another block has been written, and returns all that has. It
-// returns nothing at the end: what comes last is on disk when the file gets its name.
-func (f *file) waitBlock(ctx context.Context) ranges {
+// waitBlock waits until a block more has been written than a count says, and returns all that
+// has. It returns nothing at the end: what comes last is on disk when the file gets its name.
+func (f *file) waitBlock(ctx context.Context, counted *int64) ranges {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ctx.Err() == nil {
@@ -41,7 +57,7 @@ func (f *file) waitBlock(ctx context.Context) ranges {
 		if n == f.Size {
 			return nil
 		}
-		if n-f.onDisk >= f.run.block {
+		if n-*counted >= f.run.block {
 			return slices.Clone(f.written)
 		}
 		f.changed.Wait()

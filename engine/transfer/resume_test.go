@@ -130,19 +130,43 @@ func TestCancelKeepsWhatHasArrived(t *testing.T) {
 	}
 }
 
+// TestWrittenBeforeTheSystemStarted downloads again what may not have reached the disk, and
+// only that.
+func TestWrittenBeforeTheSystemStarted(t *testing.T) {
+	o := newOrigin(t, map[string][]byte{"f": content("f", 4*block)})
+	f := o.file("f")
+	for boot, want := range map[string]int64{bootID(): block, "0123abcd": 3 * block} {
+		s := newSidecar("", f)
+		lines := string(s.header) + string(formatLine(span{0, block}, "")) + string(formatLine(span{block, 3 * block}, boot))
+		dir := t.TempDir()
+		err := errors.Join(os.WriteFile(dir+"/f.incomplete", o.files["f"][:3*block], 0o600), os.WriteFile(dir+"/f.incomplete.ranges", []byte(lines), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := o.sent.Load()
+		if err := get(t, dir, f); err != nil {
+			t.Fatal(err)
+		}
+		wantFiles(t, dir, o.files)
+		if sent := o.sent.Load() - before; sent != want {
+			t.Errorf("start %q: %d bytes were sent, want %d", boot, sent, want)
+		}
+	}
+}
+
 // TestDamagedLeftovers continues from files that do not fit, and ends with the right one.
 func TestDamagedLeftovers(t *testing.T) {
 	o := newOrigin(t, map[string][]byte{"f": content("f", 2*block)})
 	f := o.file("f")
 	full := newSidecar("", f)
-	done := string(full.header) + string(formatLine(span{0, 2 * block}))
-	half := string(full.header) + string(formatLine(span{0, block}))
+	done := string(full.header) + string(formatLine(span{0, 2 * block}, ""))
+	half := string(full.header) + string(formatLine(span{0, block}, ""))
 	other := newSidecar("", File{Size: f.Size})
 	for name, tc := range map[string]struct{ data, sidecar string }{
 		"wrong bytes":      {string(content("g", 2*block)), done},
 		"half of the file": {string(o.files["f"][:block]), done},
 		"too long":         {string(content("f", 3*block)), half},
-		"of another file":  {string(content("g", 2*block)), string(other.header) + string(formatLine(span{0, block}))},
+		"of another file":  {string(content("g", 2*block)), string(other.header) + string(formatLine(span{0, block}, ""))},
 		"torn record":      {string(o.files["f"][:block]), half + "262144 52"},
 		"false record":     {string(content("g", 2*block)), string(full.header) + "0 524288 00000000\n"},
 		"no record":        {string(o.files["f"][:block]), ""},

@@ -8,6 +8,9 @@ import (
 	"hash/crc32"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
@@ -25,10 +28,18 @@ const (
 // disk. Its first line says what the file is to become. Each other line is a range with
 // a checksum of the line: "START END CRC32C". Lines are only appended, so a process that
 // is killed damages at most the last one, which the next process ignores.
+//
+// A range that is written and perhaps not on the disk yet has a line with the ID of the
+// system's present start: "START END BOOT CRC32C". It counts until the next start, so that a
+// process that is killed loses no more than the block that it was writing.
 type sidecar struct {
-	path     string
-	header   []byte
-	recorded ranges
+	path   string
+	header []byte
+	boot   string // empty = the system tells none
+
+	mu       sync.Mutex
+	recorded ranges // on the disk
+	noted    ranges // written since the system started
 	file     *os.File
 	size     int64
 }
@@ -43,7 +54,7 @@ func newSidecar(path string, f File) *sidecar {
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return &sidecar{path: path, header: append(header, '\n')}
+	return &sidecar{path: path, header: append(header, '\n'), boot: bootID()}
 }
 
 // load reads what is recorded. A sidecar of another file records nothing.
@@ -58,11 +69,16 @@ func (s *sidecar) load() error {
 	lines, ours := bytes.CutPrefix(data, s.header)
 	for ours && len(lines) > 0 {
 		line, rest, whole := bytes.Cut(lines, []byte("\n"))
-		found, ok := parseLine(line)
+		found, boot, ok := parseLine(line)
 		if !whole || !ok {
 			break
 		}
-		s.recorded.add(found)
+		switch boot {
+		case "":
+			s.recorded.add(found)
+		case s.boot:
+			s.noted.add(found)
+		}
 		lines = rest
 	}
 	return nil
@@ -84,15 +100,22 @@ func readRegular(path string) ([]byte, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func formatLine(s span) []byte {
+func formatLine(s span, boot string) []byte {
 	text := fmt.Sprintf("%d %d", s.start, s.end)
+	if boot != "" {
+		text += " " + boot
+	}
 	return fmt.Appendf(nil, "%s %08x\n", text, crc32.Checksum([]byte(text), castagnoli))
 }
 
-func parseLine(line []byte) (s span, ok bool) {
+func parseLine(line []byte) (s span, boot string, ok bool) {
+	words := strings.Fields(string(line))
+	if len(words) == 4 {
+		boot = words[2]
+	}
 	n, err := fmt.Sscanf(string(line), "%d %d", &s.start, &s.end)
 	ok = n == 2 && err == nil && 0 <= s.start && s.start < s.end
-	return s, ok && bytes.Equal(append(line, '\n'), formatLine(s))
+	return s, boot, ok && string(line)+"\n" == string(formatLine(s, boot))
 }
 
 // begin writes what is recorded into a file of its own, and opens it for more.
@@ -102,7 +125,10 @@ func (s *sidecar) begin() error {
 	}
 	text := bytes.Clone(s.header)
 	for _, r := range s.recorded {
-		text = append(text, formatLine(r)...)
+		text = append(text, formatLine(r, "")...)
+	}
+	for _, r := range s.noted {
+		text = append(text, formatLine(r, s.boot)...)
 	}
 	f, err := os.OpenFile(s.path+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -118,16 +144,42 @@ func (s *sidecar) begin() error {
 	return os.Rename(f.Name(), s.path)
 }
 
-// record adds ranges that are on disk.
+// record adds ranges that are on the disk.
 func (s *sidecar) record(there ranges) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(&s.recorded, there, "")
+}
+
+// note adds ranges that are written.
+func (s *sidecar) note(there ranges) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.boot == "" {
+		return nil
+	}
+	return s.add(&s.noted, there, s.boot)
+}
+
+// known are all ranges that count. Nobody may write at the time.
+func (s *sidecar) known() ranges {
+	all := slices.Clone(s.recorded)
+	for _, r := range s.noted {
+		all.add(r)
+	}
+	return all
+}
+
+// add appends what a set lacks. s.mu is held.
+func (s *sidecar) add(to *ranges, there ranges, boot string) error {
 	var text []byte
 	for _, r := range there {
-		for _, fresh := range s.recorded.missing(r) {
-			text = append(text, formatLine(fresh)...)
+		for _, fresh := range to.missing(r) {
+			text = append(text, formatLine(fresh, boot)...)
 		}
 	}
 	for _, r := range there {
-		s.recorded.add(r)
+		to.add(r)
 	}
 	if len(text) == 0 {
 		return nil
@@ -153,7 +205,7 @@ func (s *sidecar) close() {
 // remove deletes the sidecar: nothing is recorded then.
 func (s *sidecar) remove() error {
 	s.close()
-	s.recorded = nil
+	s.recorded, s.noted = nil, nil
 	return errors.Join(removeIfThere(s.path+newSuffix), removeIfThere(s.path))
 }
 
