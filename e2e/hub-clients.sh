@@ -30,5 +30,24 @@ HF_HUB_DISABLE_XET=1 "$tools/python/bin/python" -B "$TOP/e2e/hub-clients/client.
 snapshot=$(HUB_JS=$tools node "$TOP/e2e/hub-clients/client.mjs" cache-js 2>&1 9>&- | tail -n 1)
 diff -r expected/org--model "$snapshot"
 [ "$(cat cache-js/models--org--model/refs/main)" = "$HUB_COMMIT" ]
+
+# Seer shares a cache with the official client: it takes what the client has downloaded, some of
+# it in the store that repositories share, and the client takes what Seer has.
+fetched() { # CACHE MODEL: brings a model as a start does
+  printf 'name: cache\nsandbox:\n  models: [%s]\n' "$2" >cache.yaml
+  HF_HUB_CACHE=$PWD/$1 "$SEER" up --yes --name cache cache.yaml 9>&- >up.log 2>&1 || { cat up.log; return 1; }
+  "$SEER" down cache 9>&- >/dev/null 2>&1
+}
+inodes() { find -L "$1"/models--org--model/blobs -type f -printf '%f %i\n' | sort; }
+inodes cache-xet >before
+fetched cache-xet org/model
+inodes cache-xet | diff before -
+for name in model.safetensors config.json; do
+  [ "$HOME/.cache/seer/models/hub/org%2Fmodel/$HUB_COMMIT/$name" -ef "cache-xet/models--org--model/snapshots/$HUB_COMMIT/$name" ]
+done
+rm -r "$HOME/.cache/seer/models"
+fetched cache-seer org/model
+fetched cache-seer '{name: org/model, revision: v1}'
+"$tools/python/bin/python" -B "$TOP/e2e/hub-clients/seer.py" expected cache-seer cache-http 9>&-
 exec 9>&-
 wait "$hub"
