@@ -124,7 +124,7 @@ func wanted(t *testing.T, err error) error {
 func byFolder(t *testing.T, defended bool) error {
 	exp := hidden(t, "execution_mode: cli, network: none", "", nil)
 	shown := func() string {
-		e := newEngine(t, func(o *engine.Options) { o.CacheDir = filepath.Join(t.TempDir(), "cache") })
+		e := newEngine(t, func(o *engine.Options) { o.CacheDir = cacheDir(t) })
 		if !defended {
 			e.NameFoldersByContent()
 		}

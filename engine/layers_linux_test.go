@@ -18,6 +18,7 @@ import (
 	"github.com/seer-engine/seer/engine"
 	"github.com/seer-engine/seer/engine/event/eventtext"
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/plugin/host/hosttest"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/trust"
 	"github.com/seer-engine/seer/internal/testsource"
@@ -32,8 +33,19 @@ type bench struct {
 	said  []string
 }
 
+// cacheDir makes a cache with the compiled plugin that finds models in folders: under the
+// race detector, an engine takes tens of seconds to compile it.
+func cacheDir(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "cache é")
+	if err := hosttest.Prepare(filepath.Join(dir, "wasm"), "plugins/fetch-folder"); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func newBench(t *testing.T, variables map[string]string) *bench {
-	b := &bench{t: t, cache: filepath.Join(t.TempDir(), "cache é")}
+	b := &bench{t: t, cache: cacheDir(t)}
 	b.Engine = newEngine(t, func(o *engine.Options) {
 		o.Trust = trust.All
 		o.CacheDir = b.cache

@@ -10,6 +10,7 @@ import (
 // TestAttacksOnPages makes attacks on a person's browser that looks at a sandbox's
 // Jupyter. tests/notebook/attacks.py has the code; it starts a real server for each.
 func TestAttacksOnPages(t *testing.T) {
+	t.Parallel()
 	interpreter := testbuild.Jupyter(t)
 	try := func(name string) func(t *testing.T, defended bool) error {
 		return inPythonOf(interpreter, "tests/notebook/attacks.py", name)

@@ -12,6 +12,7 @@ import (
 // TestAttacksOnCalls makes attacks on a worker's limits: tests/attacks.py has the code, which
 // switches a defence off by replacing a private attribute.
 func TestAttacksOnCalls(t *testing.T) {
+	t.Parallel()
 	attack.Run(t, []attack.Row{
 		{Name: "views-of-released-arrays", Want: "handles hold", Try: inPython("views")},
 		{Name: "views-inside-lists", Want: "handles hold", Try: inPython("views in lists")},

@@ -26,6 +26,7 @@ func interpreter() string {
 // The Python tests drive real worker processes and client.py, each file in a process
 // of its own.
 func TestPython(t *testing.T) {
+	t.Parallel() // or it would hold up the other parallel tests
 	files, err := filepath.Glob("tests/test_*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
