@@ -60,14 +60,15 @@ compiled: seer
 	@scripts/compiled $(BIN)
 
 # Three packages at a time, as most of them wait for other processes; the longest first,
-# so that nothing else has ended when they begin. lint-quick has vetted. Linking is half as
+# so that nothing else has ended when they begin. Four tests of a package run at a time, as
+# many wait for leases and timeouts. lint-quick has vetted. Linking is half as
 # dear without symbols that only a debugger reads; reports of races name their lines all the same.
 GOTEST := $(GO) test $(TESTFLAGS) -ldflags '-s -w'
 unit: export SEER_TEST_BIN = $(CURDIR)/$(BIN)
 # Each of the many programs would sleep a second at its end.
 unit: export GORACE = atexit_sleep_ms=100
 unit: compiled
-	$(GOTEST) -vet off -p 3 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
+	$(GOTEST) -vet off -p 3 -parallel 4 -timeout 25m -skip '$(LONG)|$(GVISOR)' ./internal/acceptance ./engine/plugin/host ./engine/runtime ./engine/python ./...
 	cd examples/induction-heads && "$(SEER_PYTHON)" -m unittest
 
 # Everything must keep compiling where we cannot run it. With -trimpath, as `runtime` and
@@ -75,8 +76,8 @@ unit: compiled
 cross:
 	@for p in linux/arm64 darwin/arm64; do \
 		echo "cross-build $$p"; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./cmd/seer; \
-		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -o /dev/null ./engine/runtime/seer-runtime; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' -o /dev/null ./cmd/seer; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags '-s -w' -o /dev/null ./engine/runtime/seer-runtime; \
 	done
 
 # With the long tests among its scripts.

@@ -42,7 +42,7 @@ func session(t *testing.T, isolation string) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "session")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	home := t.TempDir()

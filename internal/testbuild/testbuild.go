@@ -91,7 +91,7 @@ func (a Artifacts) Seer(path string) error {
 	for id, digest := range known {
 		pairs = append(pairs, id+"="+digest)
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-X main.builtins="+strings.Join(pairs, ","), "-o", path, "github.com/seer-engine/seer/cmd/seer")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.builtins="+strings.Join(pairs, ","), "-o", path, "github.com/seer-engine/seer/cmd/seer")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build seer: %w\n%s", err, out)
 	}
