@@ -161,7 +161,8 @@ func (c *Copier) open(folder *os.File, name string) (*os.File, fs.FileInfo, erro
 	if err := unix.Fstatat(int(folder.Fd()), name, &st, link); err != nil {
 		return nil, nil, err
 	}
-	if kind := uint32(st.Mode) & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+	kind := uint32(st.Mode) & unix.S_IFMT //nolint:unconvert // 16 bits on macOS
+	if kind != unix.S_IFREG && kind != unix.S_IFDIR {
 		return nil, nil, errOther
 	}
 	fd, err := unix.Openat(int(folder.Fd()), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|nofollow, 0)

@@ -159,10 +159,10 @@ func escape(b []byte) (r rune, size int) {
 	if len(b) < 2 {
 		return 0, 0
 	}
-	switch {
-	case b[0] == '%' || b[0] == '=':
+	switch b[0] {
+	case '%', '=':
 		r, size = number(1, 2, 16)
-	case b[0] == '&':
+	case '&':
 		end := bytes.IndexByte(b, ';')
 		if end < 3 || b[1] != '#' {
 			return 0, 0

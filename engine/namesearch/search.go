@@ -34,7 +34,7 @@ func (n Names) Find(ctx context.Context, data []byte) (form string, found bool) 
 	}
 	s := &search{ctx: ctx, names: n, left: maxPacked, nested: true}
 	form, err := s.data(data, maxDepth)
-	return form, err == errFound
+	return form, errors.Is(err, errFound)
 }
 
 // FindIn looks for a name in a file. It is an error of the context where that has ended,
@@ -57,7 +57,7 @@ func (n Names) FindIn(ctx context.Context, path string) (form string, found bool
 		form, err = s.stream(f, maxDepth)
 	}
 	switch {
-	case err == errFound:
+	case errors.Is(err, errFound):
 		return form, true, nil
 	case ctx.Err() != nil:
 		return "", false, context.Cause(ctx)
@@ -189,7 +189,7 @@ func (s *search) chunks(r io.Reader, depth int) (string, error) {
 func (s *search) piece(buf []byte, depth int, seen int64) (string, bool) {
 	if seen <= maxDeep {
 		form, err := s.data(buf, depth)
-		return form, err == errFound
+		return form, errors.Is(err, errFound)
 	}
 	if s.names.In(buf) {
 		return "", true

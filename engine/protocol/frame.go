@@ -73,6 +73,7 @@ type CallOptions struct {
 	Client      string   `json:"client,omitempty"`       // whose turn in the queue it takes
 }
 
+// FramePrefix is the size of what comes before a frame, in bytes.
 const FramePrefix = 12 // u32 header length, u64 body length
 
 // WriteFrameHeader begins a frame; size bytes of body must follow.

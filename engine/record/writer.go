@@ -187,7 +187,7 @@ func (w *Writer) keep(write func(io.Writer) error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer w.root.Remove(name) // gone by then, where all went well
+	defer func() { _ = w.root.Remove(name) }() // gone by then, where all went well
 	defer tmp.Close()
 	sum := sha256.New()
 	if err := write(io.MultiWriter(tmp, sum)); err != nil {

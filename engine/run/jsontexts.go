@@ -3,6 +3,7 @@ package run
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strconv"
 	"unicode/utf16"
@@ -26,7 +27,7 @@ func (r *textReader) next(outside io.Writer) (text []byte, isKey bool, err error
 		if err == nil {
 			break
 		}
-		if err != bufio.ErrBufferFull {
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return nil, false, err
 		}
 	}

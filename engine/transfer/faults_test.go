@@ -152,7 +152,7 @@ func TestErrors(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.WriteHeader(200)
 		}, sdk.Internal, `compresses the file ("gzip")`},
-		"another scheme": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "ftp://x/y", 302) }, sdk.Unavailable, "redirect to ftp"},
+		"another scheme": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "ftp://x/y", http.StatusFound) }, sdk.Unavailable, "redirect to ftp"},
 		"other bytes": {func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(content("g", 1000)) }, sdk.Internal,
 			"not the file that was promised: its SHA-256 is"},
 	} {

@@ -50,6 +50,7 @@ type Range struct {
 // Encoding says what the bytes of an address are.
 type Encoding int
 
+// The encodings.
 const (
 	Identity  Encoding = iota // the bytes of the file
 	XetChunks                 // a run of Xet chunks

@@ -101,7 +101,7 @@ func TestDigest(t *testing.T) {
 			seen = append(seen, d)
 		}
 	}
-	if digest() != digest() {
+	if first, second := digest(), digest(); first != second {
 		t.Error("the digest of the same files is another one")
 	}
 }

@@ -2,13 +2,14 @@ package wasmfile
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
 // body is a module with one function whose instructions these are, and two locals.
 func body(instructions ...byte) []byte {
 	function := append([]byte{1, 2, 0x7f}, append(instructions, 0x0b)...)
-	return append([]byte(header), section(sectionCode, append([]byte{1, byte(len(function))}, function...)...)...)
+	return append(slices.Clone(header), section(sectionCode, append([]byte{1, byte(len(function))}, function...)...)...)
 }
 
 func TestMost(t *testing.T) {

@@ -51,6 +51,7 @@ type Notice struct {
 // Kind is the kind of a notice.
 type Kind int
 
+// The kinds of notices.
 const (
 	Mismatch Kind = iota + 1 // a blob has not the content that its name promises, and is not used
 	ReadOnly                 // the Hub's cache cannot be written, so that missing files go to the engine's

@@ -32,7 +32,8 @@ func stampOf(path string) (s stamp, regular bool, err error) {
 	if err := unix.Stat(path, &st); err != nil {
 		return stamp{}, false, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	s = stamp{dev: uint64(st.Dev), inode: st.Ino, size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano()}
+	dev := uint64(st.Dev) //nolint:unconvert // 32 bits on macOS
+	s = stamp{dev: dev, inode: st.Ino, size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano()}
 	return s, st.Mode&unix.S_IFMT == unix.S_IFREG, nil
 }
 

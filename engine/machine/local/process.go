@@ -13,7 +13,6 @@ type process = proc.Process
 func alive(p process) bool                            { return proc.Alive(p) }
 func startOf(pid int) (string, bool)                  { return proc.StartOf(pid) }
 func carriers(cookie string) ([]process, error)       { return proc.Carriers(cookie) }
-func carries(pid int, cookie string) bool             { return proc.Carries(pid, cookie) }
 func signalTo(p process, number syscall.Signal) error { return proc.Signal(p, number) }
 func machineCookie(key string) string                 { return proc.MachineCookie(key) }
 func gateCookie(key string) string                    { return proc.GateCookie(key) }

@@ -104,7 +104,9 @@ func readDocuments(path string, v any) error {
 		return fmt.Errorf("read what bwrap has told: %w", err)
 	}
 	defer f.Close()
-	for d := json.NewDecoder(f); d.Decode(v) == nil; {
+	d := json.NewDecoder(f)
+	for err == nil {
+		err = d.Decode(v)
 	}
 	return nil
 }

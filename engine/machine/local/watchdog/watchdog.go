@@ -184,7 +184,7 @@ func (w *watchdog) act(ctx context.Context, now time.Time) time.Duration {
 		}
 		m.ending.Store(true)
 		p := m.processes()
-		w.killing.Go(func() { m.kill(ctx, p, why, w.limits.saving) })
+		w.killing.Go(func() { m.kill(ctx, p, why, w.saving) })
 		next = min(next, time.Second)
 	}
 	return next

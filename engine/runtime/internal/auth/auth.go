@@ -17,6 +17,7 @@ import (
 // Access says which tokens open a route.
 type Access int
 
+// The kinds of access.
 const (
 	AdminOnly    Access = iota
 	OwnService          // also the tokens of the service in the path
