@@ -33,7 +33,7 @@ func newHub(t *testing.T) *fakehub.Hub {
 		"model.safetensors": {Content: fakehub.Text("weights"), Kind: fakehub.Xet},
 	}
 	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
-		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}},
+		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}, Pulls: map[int]int{1: 0}},
 		{ID: "org/gated", Gated: "auto", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files}}},
 	}})
 	if err != nil {
@@ -68,8 +68,8 @@ func TestGatedModelInTheHost(t *testing.T) {
 	cloud := newHub(t)
 	env := cloud.Env()
 	h, f := fetcher(t, env, "")
-	for _, name := range []string{"org/open", "org/gated"} {
-		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: name})
+	for name, revision := range map[string]string{"org/open": "refs/pr/1", "org/gated": ""} {
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: name, Revision: revision})
 		if err != nil || len(m.Files) != 2 || m.Revision != cloud.Commit(name, "main") {
 			t.Fatalf("%+v, %v", m, err)
 		}

@@ -79,11 +79,15 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 // info reads what the Hub says about a revision. The repository gets its present name if it
 // was renamed.
 func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, error) {
+	doing := "looking up " + r.name()
+	revision, err := f.plain(ctx, *r, revision)
+	if err != nil {
+		return info{}, err
+	}
 	path := r.api()
 	if revision != "" {
 		path = r.api("revision", revision)
 	}
-	doing := "looking up " + r.name()
 	a, err := f.get(ctx, doing, path)
 	if err != nil {
 		return info{}, err
@@ -102,6 +106,34 @@ func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, err
 		return info{}, sdk.Errorf(sdk.Unauthorized, "%s is disabled on the Hub; see %s/%s", r.name(), f.api.URL, r.name())
 	}
 	return about, nil
+}
+
+// plain is a revision without slashes: the commit of one that has some, such as refs/pr/1. The
+// Hub wants them escaped, and Seer lets no plugin send escaped slashes: a pattern of paths would
+// not hold there.
+func (f *Fetcher) plain(ctx context.Context, r repo, revision string) (string, error) {
+	if !strings.Contains(revision, "/") {
+		return revision, nil
+	}
+	doing := "looking up the branches and tags of " + r.name()
+	a, err := f.get(ctx, doing, r.api("refs")+"?include_prs=1")
+	if err != nil {
+		return "", err
+	}
+	if a.Status != http.StatusOK {
+		return "", f.problem(doing, r, revision, a)
+	}
+	type ref struct{ Ref, TargetCommit string }
+	var all struct{ Branches, Tags, Converts, PullRequests []ref }
+	if err := json.Unmarshal(a.Body, &all); err != nil {
+		return "", sdk.Errorf(sdk.Internal, "%s: the Hub answers with something else than a list: %v", doing, err)
+	}
+	for _, one := range slices.Concat(all.Branches, all.Tags, all.Converts, all.PullRequests) {
+		if named := strings.TrimPrefix(strings.TrimPrefix(one.Ref, "refs/heads/"), "refs/tags/"); (one.Ref == revision || named == revision) && isCommit(one.TargetCommit) {
+			return one.TargetCommit, nil
+		}
+	}
+	return "", sdk.Errorf(sdk.NotFound, "%s has no branch, tag or pull request %.100q", r.name(), revision)
 }
 
 func isCommit(text string) bool {
