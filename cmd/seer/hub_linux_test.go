@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -121,6 +122,26 @@ func (p *program) runs(args ...string) (out, said string) {
 		p.t.Fatalf("seer %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
 	}
 	return stdout.String(), stderr.String()
+}
+
+// A stranger's experiment gets no model with the user's token before the user has agreed.
+func TestHubTokenIsConfirmed(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	out, err := p.command("run", "exp.yaml").CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 15 || !strings.Contains(string(out), "fetch the model org/gated with HF_TOKEN of environment") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if n := h.Count(fakehub.API).Requests; n != 0 {
+		t.Errorf("the Hub was asked %d times", n)
+	}
+	p.env = slices.DeleteFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "HF_TOKEN=") })
+	p.write("exp.yaml", strings.Replace(hubExperiment, ", {name: org/gated, revision: v1}", "", 1))
+	p.write("agent.py", "print('ok')\n")
+	if out, _ := p.runs("run", "exp.yaml"); !strings.Contains(out, "ok") {
+		t.Errorf("without a token:\n%s", out)
+	}
 }
 
 // A model that cannot be had ends the start before anything is made, with the reason and the

@@ -28,6 +28,7 @@ type Facts struct {
 	Nested     []string // confined programs that may make sandboxes of their own
 	Volumes    []string // of the account that pays for rented machines
 	Secrets    []Secret
+	Models     []Model // fetched with a credential of the user
 	Settings   []Setting
 	Images     []Image // fetched with the user's login
 	Accounts   []Account
@@ -44,6 +45,9 @@ type Program struct {
 
 // Secret is a value that leaves this computer's user.
 type Secret struct{ Name, From, To string }
+
+// Model is fetched with a credential, which may open what is private.
+type Model struct{ Name, Credential string }
 
 // Setting is a variable that a file beside the experiment sets.
 type Setting struct{ Name, From, Digest string }
@@ -103,6 +107,9 @@ func Of(f Facts) Effects {
 	}
 	for _, i := range f.Images {
 		c.add(true, "", "pull %s with your login of %s", i.Ref, i.Host)
+	}
+	for _, m := range f.Models {
+		c.add(true, "", "fetch the model %s with %s", m.Name, m.Credential)
 	}
 	for _, a := range f.Accounts {
 		c.add(true, a.Digest, "rent at %s; %s", a.Text(), a.Limits)

@@ -75,18 +75,42 @@ func (r *Registry) providerPlugin(ctx context.Context, provider string) (*host.H
 	if r.Native(provider) {
 		return nil, host.Plugin{}, false
 	}
+	return r.pluginOf(ctx, sdk.KindProvider, provider)
+}
+
+// pluginOf finds the plugin that provides a name.
+func (r *Registry) pluginOf(ctx context.Context, kind sdk.Kind, name string) (*host.Host, host.Plugin, bool) {
 	h, err := r.host()
 	if err != nil {
 		return nil, host.Plugin{}, false
 	}
 	plugins, _ := h.Plugins(ctx)
 	at := slices.IndexFunc(plugins, func(p host.Plugin) bool {
-		return slices.Contains(provided([]host.Plugin{p}, string(sdk.KindProvider)), provider)
+		return slices.Contains(provided([]host.Plugin{p}, string(kind)), name)
 	})
 	if at < 0 {
 		return nil, host.Plugin{}, false
 	}
 	return h, plugins[at], true
+}
+
+// Reading says which of the user's credentials a source of models is read with. One that is
+// in a .env file is the project's own.
+func (r *Registry) Reading(ctx context.Context, source string) (credentials []string) {
+	if r.o.Fetchers[source] != nil {
+		return nil
+	}
+	h, p, ok := r.pluginOf(ctx, sdk.KindFetcher, source)
+	if !ok {
+		return nil
+	}
+	for _, s := range h.Secrets(ctx, p) {
+		if _, file, _ := strings.Cut(s.Where, " of "); s.Mark == "" || filepath.Base(file) == preflight.DotEnv {
+			continue
+		}
+		credentials = append(credentials, s.Where)
+	}
+	return credentials
 }
 
 // Paying says where the credentials of a provider come from. Those of a .env file are told

@@ -21,6 +21,7 @@ import (
 type Plugins interface {
 	Native(provider string) bool // the program itself brings it
 	Paying(ctx context.Context, provider string) trust.Account
+	Reading(ctx context.Context, source string) (credentials []string) // of the user, for models
 }
 
 // Finder finds the effects of experiments. All fields must be set.
@@ -37,6 +38,14 @@ func (f Finder) Facts(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 	s := exp.Sandbox
 	for _, m := range s.Models {
 		facts.Read = append(facts.Read, realPaths(m.Path, m.BasePath)...)
+	}
+	for _, m := range s.Weights() {
+		if m.Source == experiment.SourceFolder {
+			continue
+		}
+		for _, credential := range f.Plugins.Reading(ctx, m.Source) {
+			facts.Models = append(facts.Models, trust.Model{Name: m.Name, Credential: credential})
+		}
 	}
 	for _, pair := range slices.Concat(s.LocalFiles, s.LocalDirs) {
 		facts.Read = append(facts.Read, realPaths(pair.Local)...)
