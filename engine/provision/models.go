@@ -65,9 +65,11 @@ func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, err
 	if err != nil {
 		return fetch.Model{}, err
 	}
-	hub, err := hubcache.Dir(f.Getenv)
-	if err != nil {
-		return fetch.Model{}, err
+	hub := ""
+	if m.Source == hubcache.Source { // other models need no home folder
+		if hub, err = hubcache.Dir(f.Getenv); err != nil {
+			return fetch.Model{}, err
+		}
 	}
 	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{
 		CacheDir: cache, HubCache: hub, Folders: folders,
