@@ -255,6 +255,15 @@ def _command(fds: List[int], prepare: str) -> List[str]:
     return [sys.executable, "-I", "-S", "-c", move]
 
 
+def alive(pid: int) -> bool:
+    """Whether a process runs. One that has ended and waits for its parent does not."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def eventually(condition: Any, what: str) -> None:
     deadline = time.monotonic() + LIMIT
     while not condition():

@@ -13,6 +13,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, List
 
+from harness import alive
 from seer_worker.process import children, context
 from seer_worker.process.context import Scope
 
@@ -30,14 +31,6 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """
-
-
-def alive(pid: int) -> bool:
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 class ChildrenOnLinux(unittest.TestCase):

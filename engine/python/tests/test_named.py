@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from harness import LIMIT, Failed, Worker, eventually, frame, serve
+from harness import LIMIT, Failed, Worker, alive, eventually, frame, serve
 
 CODE = '''
 import asyncio, os, subprocess, threading, time
@@ -435,7 +435,7 @@ class Named(unittest.TestCase):
         pids = list(map(int, children.read_text().split()))
         self.peer.send({"t": "cancel", "id": call_id})
         self.assertEqual(self.failure(call_id).code, "cancelled")
-        eventually(lambda: not any(os.path.exists("/proc/%d" % pid) for pid in pids), "the child to end")
+        eventually(lambda: not any(map(alive, pids)), "the child to end")
 
     def test_a_connection_that_is_cut_at_every_byte(self):
         call = frame({"t": "call", "id": "cutting-000", "fn": "note"}, b'{"args":["cutting-000"],"kwargs":{}}')
