@@ -309,6 +309,7 @@ func restoreFails(t *testing.T, m *machine) {
 		ctx, cancel := context.WithCancel(t.Context())
 		m.faulty(t, func(_ http.ResponseWriter, r *http.Request) {
 			cancel()
+			_, _ = io.Copy(io.Discard, r.Body) // a server sees that a client has gone when the body has been read
 			<-r.Context().Done()
 		})
 		err := files.Target{Sandbox: m.Client, Clear: true, Report: quiet()}.Restore(ctx, stored(t, "workspace", "home"), "s")
