@@ -76,7 +76,7 @@ type Kind string
 
 // The kinds.
 const (
-	KindStep    Kind = "step"    // something begins, or is told
+	KindStep    Kind = "step"    // something begins, or a fact is reported
 	KindDone    Kind = "done"    // a part of the work is finished
 	KindWarning Kind = "warning" // something weaker or other than the user may expect
 	KindOutput  Kind = "output"  // a line that somebody else has printed, such as an installer

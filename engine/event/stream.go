@@ -49,7 +49,7 @@ func NewReporter(id, source string, now func() time.Time, to Func) Reporter {
 	return Reporter{&run{id: id, now: now, to: to}, source}
 }
 
-// Active reports whether somebody is told.
+// Active reports whether anybody receives the events.
 func (r Reporter) Active() bool { return r.run != nil }
 
 // Send reports an event.

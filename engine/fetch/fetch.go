@@ -23,12 +23,12 @@ type Options struct {
 	HubCache string       // where the Hub's own clients keep models, see [hubcache]; empty = they are kept as all others
 	Folders  []string     // local folders that a model may be used from in place
 	Client   *http.Client // nil = one with the system's proxy settings
-	// Progress is told how many bytes of how many are there, from one goroutine,
+	// Progress receives how many bytes of how many are there, from one goroutine,
 	// at most ten times a second and at the end; nil = nobody.
 	Progress func(done, total int64)
 	Parallel int           // files at once; default 8
 	Stall    time.Duration // a connection without a byte for so long is replaced; default 30 s
-	// Notify is told what the user should know of the Hub's cache; nil = nobody.
+	// Notify receives what the user should know of the Hub's cache; nil = nobody.
 	Notify func(hubcache.Notice)
 }
 

@@ -25,5 +25,5 @@
 //
 // A machine is shown a folder of plain files, the view: hard links to the blobs. It lies in
 // the engine's cache, or in the repository's folder if the engine's cache is on another file
-// system. Files that cannot be linked at all are copied, and the user is told.
+// system. Files that cannot be linked at all are copied, and a [Notice] says so.
 package hubcache

@@ -36,7 +36,7 @@ type Request struct {
 	Locate func(ctx context.Context, path string) (transfer.Source, error)
 	// Transfer is how missing files are downloaded. Dir and Renew are set by this package.
 	Transfer transfer.Options
-	// Notify is told what the user should know; it may be called from several goroutines;
+	// Notify receives what the user should know; it may be called from several goroutines;
 	// nil = nobody.
 	Notify func(Notice)
 }
