@@ -19,7 +19,7 @@ type ModelRef struct {
 	Source   string   `json:"source"`             // folder, hub, or the scheme before the colon
 	Name     string   `json:"name"`               // what follows the scheme; an absolute path for folder
 	Revision string   `json:"revision,omitempty"` // branch, tag or commit
-	Include  []string `json:"include,omitempty"`  // glob patterns; empty = all
+	Include  []string `json:"include,omitempty"`  // patterns, see Wants; empty = all
 	Exclude  []string `json:"exclude,omitempty"`
 }
 

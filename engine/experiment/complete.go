@@ -61,6 +61,12 @@ func (s *Sandbox) fill(dir string) {
 		_, m.BasePath = sourceOf(m.BaseModel)
 		absolute(dir, &m.BasePath)
 	}
+	for i := range s.Datasets {
+		d := &s.Datasets[i]
+		d.Source, d.Path = sourceOf(d.Name)
+		absolute(dir, &d.Path)
+	}
+	s.labelRevisions()
 	for _, pairs := range [][]Pair{s.LocalFiles, s.LocalDirs} {
 		for i := range pairs {
 			absolute(dir, &pairs[i].Local)

@@ -56,15 +56,17 @@ type inputSandbox struct {
 }
 
 type inputModel struct {
-	Name       string `koanf:"name"`
-	Revision   string `koanf:"revision"`
-	VarName    string `koanf:"var_name"`
-	Hidden     bool   `koanf:"hidden"`
-	IsPEFT     bool   `koanf:"is_peft"`
-	BaseModel  string `koanf:"base_model"`
-	LoadAsPEFT bool   `koanf:"load_as_peft"`
-	DType      string `koanf:"dtype"`
-	Device     string `koanf:"device"`
+	Name       string   `koanf:"name"`
+	Revision   string   `koanf:"revision"`
+	Include    []string `koanf:"include"`
+	Exclude    []string `koanf:"exclude"`
+	VarName    string   `koanf:"var_name"`
+	Hidden     bool     `koanf:"hidden"`
+	IsPEFT     bool     `koanf:"is_peft"`
+	BaseModel  string   `koanf:"base_model"`
+	LoadAsPEFT bool     `koanf:"load_as_peft"`
+	DType      string   `koanf:"dtype"`
+	Device     string   `koanf:"device"`
 }
 
 type inputRepo struct {
@@ -193,7 +195,7 @@ func (in inputSandbox) sandbox() Sandbox {
 	}
 	s.Network, s.NetworkHosts = networkOf(in.Network)
 	for _, m := range in.Models {
-		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden,
+		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, Include: m.Include, Exclude: m.Exclude, VarName: m.VarName, Hidden: m.Hidden,
 			IsPEFT: m.IsPEFT, BaseModel: m.BaseModel, LoadAsPEFT: m.LoadAsPEFT, DType: notAuto(m.DType), Device: notAuto(m.Device)})
 	}
 	for _, v := range in.Volumes {

@@ -48,7 +48,7 @@ func validScheme(word string) bool {
 
 // Ref is what a fetcher is asked for.
 func (m Model) Ref() sdk.ModelRef {
-	ref := sdk.ModelRef{Source: m.Source, Name: m.Name, Revision: m.Revision}
+	ref := sdk.ModelRef{Source: m.Source, Name: m.Name, Revision: m.Revision, Include: m.Include, Exclude: m.Exclude}
 	if m.Source == SourceFolder {
 		ref.Name = m.Path
 	} else if rest, ok := strings.CutPrefix(m.Name, m.Source+":"); ok {
@@ -70,13 +70,46 @@ func (m Model) short() string {
 	return name
 }
 
+// Alias is how code in the sandbox asks for the model: by its name, or by NAME@REVISION if
+// another revision of it is listed, too.
+func (m Model) Alias() string { return labelled(m.Name, m.Label) }
+
+func labelled(name, label string) string {
+	if label == "" {
+		return name
+	}
+	return name + "@" + label
+}
+
 // shown is what a path or a variable may tell of the model: of a hidden one only its
 // own variable.
 func (m Model) shown() string {
 	if m.Hidden {
 		return m.VarName
 	}
-	return m.short()
+	return labelled(m.short(), m.Label)
+}
+
+// labelRevisions gives a label to each model and dataset with a revision whose name is listed
+// more than once.
+func (s *Sandbox) labelRevisions() {
+	models, datasets := map[string]int{}, map[string]int{}
+	for _, m := range s.Models {
+		models[m.Name]++
+	}
+	for i := range s.Models {
+		if m := &s.Models[i]; models[m.Name] > 1 {
+			m.Label = m.Revision
+		}
+	}
+	for _, d := range s.Datasets {
+		datasets[d.Name]++
+	}
+	for i := range s.Datasets {
+		if d := &s.Datasets[i]; datasets[d.Name] > 1 {
+			d.Label = d.Revision
+		}
+	}
 }
 
 // nameVariables gives every model without a variable one that no other has: model, model_2 …
@@ -99,8 +132,14 @@ func (s *Sandbox) nameVariables() {
 
 // EnvName is the environment variable with the model's path in the sandbox:
 // MODEL_GOOGLE_GEMMA_2_9B_PATH; of a hidden model MODEL_MODEL_PATH, after its var_name.
-func (m Model) EnvName() string {
-	return "MODEL_" + strings.Map(func(r rune) rune {
+func (m Model) EnvName() string { return envName("MODEL_", m.shown()) }
+
+// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b, of a
+// hidden one /models/model.
+func (m Model) SandboxPath() string { return sandboxPath(modelsDir, m.shown()) }
+
+func envName(prefix, name string) string {
+	return prefix + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
 			return r - 'a' + 'A'
@@ -108,17 +147,39 @@ func (m Model) EnvName() string {
 			return r
 		}
 		return '_'
-	}, m.shown()) + "_PATH"
+	}, name) + "_PATH"
 }
 
-// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b, of a
-// hidden one /models/model.
-func (m Model) SandboxPath() string {
+func sandboxPath(dir, name string) string {
 	safe := strings.Map(func(r rune) rune {
 		if validNameRune(r) || r == '/' {
 			return r
 		}
 		return '-'
-	}, m.shown())
-	return "/models/" + strings.TrimLeft(strings.ReplaceAll(safe, "/", "--"), ".")
+	}, name)
+	return dir + "/" + strings.TrimLeft(strings.ReplaceAll(safe, "/", "--"), ".")
 }
+
+// model has what a dataset has in common with a model.
+func (d Dataset) model() Model {
+	return Model{Name: d.Name, Source: d.Source, Path: d.Path, Revision: d.Revision, Include: d.Include, Exclude: d.Exclude, Label: d.Label}
+}
+
+// Ref is what a fetcher is asked for. The Hub's name of a dataset begins with datasets/.
+func (d Dataset) Ref() sdk.ModelRef {
+	ref := d.model().Ref()
+	if d.Source == SourceHub {
+		ref.Name = "datasets/" + ref.Name
+	}
+	return ref
+}
+
+// Alias is how code in the sandbox asks for the dataset, as [Model.Alias].
+func (d Dataset) Alias() string { return d.model().Alias() }
+
+// EnvName is the environment variable with the dataset's path in the sandbox:
+// DATASET_ORG_NAME_PATH.
+func (d Dataset) EnvName() string { return envName("DATASET_", d.model().shown()) }
+
+// SandboxPath is the dataset's folder in the sandbox: /datasets/org--name.
+func (d Dataset) SandboxPath() string { return sandboxPath(datasetsDir, d.model().shown()) }

@@ -21,7 +21,7 @@ func (s Sandbox) Whole() bool { return s.ExecutionMode == ModeNotebook || s.Exec
 func (s Sandbox) Weights() []Model {
 	all := slices.Clone(s.Models)
 	for _, m := range s.Models {
-		listed := func(other Model) bool { return other.Name == m.BaseModel }
+		listed := func(other Model) bool { return other.Alias() == m.BaseModel }
 		if m.BaseModel == "" || slices.ContainsFunc(all, listed) {
 			continue
 		}

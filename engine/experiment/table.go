@@ -92,6 +92,8 @@ func modelFields() []Field {
 		{Key: "name", Kind: KindString, Required: true, Example: "google/gemma-2-9b",
 			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
 		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
+		{Key: "include", Kind: KindStrings, Note: "the fetcher's choice", Example: `["*.safetensors", "*.json"]`, Doc: includeDoc},
+		{Key: "exclude", Kind: KindStrings, Example: `["original/"]`, Doc: excludeDoc},
 		{Key: "var_name", Kind: KindString, Doc: "Variable of the model in the notebook or interpreter. Default: `model`, then `model_2`, `model_3` … The tokenizer is `tokenizer` for `model`, else `NAME_tokenizer`."},
 		{Key: "hidden", Kind: KindBool, Default: "false", Doc: "Hide the model's name from the agent: in paths, variables, files and texts. Outputs stay as they are; a run reports a name in them."},
 		{Key: "is_peft", Kind: KindBool, Default: "false", Doc: "The model is a PEFT/LoRA adapter; needs `base_model`."},
@@ -101,6 +103,11 @@ func modelFields() []Field {
 		{Key: "device", Kind: KindString, Default: "auto", Example: "cuda", Doc: "Device to load to, in a notebook or interpreter."},
 	}
 }
+
+const (
+	includeDoc = "Patterns of the only files to fetch: `*` and `?` match a slash, too, and `folder/` is everything below. Not for folders."
+	excludeDoc = "Patterns of files to leave out, in the same form; they win over `include`. Not for folders."
+)
 
 func repoFields() []Field {
 	return []Field{

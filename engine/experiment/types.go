@@ -44,6 +44,7 @@ type Sandbox struct {
 	ProviderOptions map[string]map[string]any // by provider
 	ExecutionMode   string                    // "" (scoped), notebook, cli, local
 	Models          []Model                   //
+	Datasets        []Dataset                 //
 	Repos           []Repo                    //
 	PythonPackages  []string                  //
 	Implied         int                       // how many of them, at the end, nobody asked for: the execution mode needs them
@@ -92,10 +93,13 @@ type Volume struct {
 
 // Model is a model the sandbox needs.
 type Model struct {
-	Name       string // as written: org/name, scheme:name, ./folder
-	Source     string // hub, folder or the scheme
-	Path       string // for folder: absolute path on this computer
-	Revision   string // "" = the source's default
+	Name       string   // as written: org/name, scheme:name, ./folder
+	Source     string   // hub, folder or the scheme
+	Path       string   // for folder: absolute path on this computer
+	Revision   string   // "" = the source's default
+	Include    []string // patterns of files, see [sdk.ModelRef.Wants]; empty = the fetcher's choice
+	Exclude    []string
+	Label      string // the revision, if another one of the model is listed; see [Model.Alias]
 	VarName    string // default model
 	Hidden     bool
 	IsPEFT     bool
@@ -104,6 +108,17 @@ type Model struct {
 	LoadAsPEFT bool
 	DType      string // "" = auto
 	Device     string // "" = auto
+}
+
+// Dataset is a dataset that the sandbox needs.
+type Dataset struct {
+	Name     string // as written: org/name, scheme:name, ./folder
+	Source   string // hub, folder or the scheme
+	Path     string // for folder: absolute path on this computer
+	Revision string // "" = the source's default
+	Include  []string
+	Exclude  []string
+	Label    string // as [Model.Label]
 }
 
 // Repo is a git repository to clone.

@@ -23,6 +23,7 @@ func (e *Experiment) check() Errors {
 		v.fail("name", quote(e.Name)+" is not a name", "use letters, digits, `.`, `_` and `-`, at most 63, beginning with a letter or digit")
 	}
 	v.models()
+	v.datasets()
 	v.environment("sandbox.env", e.Sandbox.Env)
 	v.secrets()
 	v.pairs("sandbox.local_files", e.Sandbox.LocalFiles)
@@ -41,68 +42,6 @@ func (e *Experiment) check() Errors {
 
 func (v *validator) fail(at, message, hint string) {
 	v.errs = append(v.errs, v.exp.Errorf(at, message, hint))
-}
-
-func (v *validator) models() {
-	envs, folders := map[string]string{}, map[string]string{}
-	for i, m := range v.exp.Sandbox.Models {
-		at := fmt.Sprintf("sandbox.models.%d", i)
-		if problem, hint := badModel(m); problem != "" {
-			v.fail(at+".name", problem, hint)
-			continue
-		}
-		if m.IsPEFT && m.BaseModel == "" {
-			v.fail(at, "is_peft needs base_model", "name the model that the adapter was trained on")
-		}
-		if !m.IsPEFT && m.BaseModel != "" {
-			v.fail(at+".base_model", "base_model is for adapters only", "set is_peft: true or remove it")
-		}
-		if m.Source == SourceFolder && m.Revision != "" {
-			v.fail(at+".revision", "a folder has no revisions", "remove it")
-		}
-		switch {
-		case !identifier(m.VarName):
-			v.fail(at+".var_name", quote(m.VarName)+" is not a Python identifier", "use letters, digits and `_`")
-		case pythonKeyword(m.VarName):
-			v.fail(at+".var_name", quote(m.VarName)+" is a Python keyword", "choose another name")
-		}
-		if other, taken := envs[m.EnvName()]; taken {
-			v.fail(at+".name", fmt.Sprintf("%s and %s would both be %s", quote(other), quote(m.Name), m.EnvName()), "rename one of them, or list it once")
-		} else if other, taken := folders[m.SandboxPath()]; taken {
-			v.fail(at+".name", fmt.Sprintf("%s and %s would both be %s", quote(other), quote(m.Name), m.SandboxPath()), "rename one of them, or list it once")
-		}
-		envs[m.EnvName()], folders[m.SandboxPath()] = m.Name, m.Name
-		if _, clash := v.exp.Sandbox.Env[m.EnvName()]; clash {
-			v.fail("sandbox.env."+m.EnvName(), "the variable is set by the model "+quote(m.Name), "choose another name")
-		}
-	}
-}
-
-func badModel(m Model) (problem, hint string) {
-	ref := m.Ref().Name
-	switch {
-	case m.Name == "":
-		return "the name is empty", "write org/name, ./folder or scheme:name"
-	case strings.HasPrefix(m.Name, "~"):
-		return "`~` is not expanded", "write ./folder or the whole path"
-	case m.Source == SourceHub && !validHubName(ref):
-		return quote(m.Name) + " is not a model", "write org/name for the Hub, ./folder for a folder or scheme:name for a plugin"
-	case ref == "" || strings.ContainsFunc(ref, isControl):
-		return quote(m.Name) + " names no model", "write org/name, ./folder or scheme:name"
-	case m.Source == SourceFolder && filepath.Base(m.Path) == "/":
-		return "the whole file system is not a model", "name the model's folder"
-	}
-	return "", ""
-}
-
-func validHubName(name string) bool {
-	parts := strings.Split(name, "/")
-	for _, p := range parts {
-		if p == "" || p[0] == '.' || p[0] == '-' || strings.ContainsFunc(p, func(r rune) bool { return !validNameRune(r) }) {
-			return false
-		}
-	}
-	return len(parts) <= 2
 }
 
 func (v *validator) environment(at string, env map[string]string) {
@@ -149,7 +88,7 @@ func (v *validator) pairs(at string, pairs []Pair) {
 			v.fail(here+".remote", quote(p.Remote)+" is not absolute", "begin it with /, for example /workspace/"+path.Base(p.Remote))
 		case path.Clean(p.Remote) != p.Remote || strings.ContainsFunc(p.Remote, isControl):
 			v.fail(here+".remote", quote(p.Remote)+" is not a plain path", "write "+quote(path.Clean(p.Remote)))
-		case p.Remote == "/" || p.Remote == "/models" || strings.HasPrefix(p.Remote, "/models/"):
+		case p.Remote == "/" || below(p.Remote, modelsDir) || below(p.Remote, datasetsDir):
 			v.fail(here+".remote", quote(p.Remote)+" is not free", "use a place under /workspace")
 		case systemFolder(p.Remote):
 			v.fail(here+".remote", quote(p.Remote)+" belongs to the system", "use a place under /workspace")

@@ -48,7 +48,7 @@ func (s source) fromHub(ctx context.Context, ref sdk.ModelRef, o Options) (strin
 	cache := hubcache.Cache{Dir: o.HubCache, Own: o.CacheDir}
 	return cache.Store(ctx, hubcache.Request{
 		Name: ref.Name, Canonical: s.model.Name, Revision: ref.Revision, Commit: s.model.Revision, Files: s.model.Files,
-		Others: s.model.Omitted, Unknown: len(ref.Include)+len(ref.Exclude) > 0,
+		Others: s.model.Omitted, Part: s.part,
 		Locate: s.address, Transfer: o.transfer(), Notify: o.Notify,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,7 +31,7 @@ func downloaded(s source, o Options) (dir string, ok bool) {
 	if o.CacheDir == "" {
 		return "", false
 	}
-	final, err := cachePath(o.CacheDir, s.model)
+	final, err := s.cachePath(o.CacheDir)
 	return final, err == nil && (&job{source: s, final: final}).complete(final)
 }
 
@@ -38,7 +39,7 @@ func download(ctx context.Context, s source, o Options) (string, error) {
 	if o.CacheDir == "" {
 		return "", errNoCache
 	}
-	final, err := cachePath(o.CacheDir, s.model)
+	final, err := s.cachePath(o.CacheDir)
 	if err != nil {
 		return "", err
 	}
@@ -91,14 +92,33 @@ func (j *job) run(ctx context.Context) error {
 	return j.publish()
 }
 
-// publish gives the complete folder its name in one step.
+// publish gives the complete folder its name in one step. A folder that has it already lacks
+// files, which somebody has taken out: it gets these one by one, because a running sandbox may
+// be shown it.
 func (j *job) publish() error {
-	// A folder that is there already is incomplete: somebody took files out.
-	if err := os.RemoveAll(j.final); err != nil {
-		return err
+	err := os.Rename(j.files(), j.final)
+	if errors.Is(err, fs.ErrExist) {
+		err = j.complement()
 	}
-	if err := os.Rename(j.files(), j.final); err != nil {
+	if err != nil {
 		return err
 	}
 	return errors.Join(state.SyncDir(filepath.Dir(j.final)), os.RemoveAll(j.final+".partial"))
+}
+
+// complement moves the files into the folder that is there.
+func (j *job) complement() error {
+	for _, f := range j.model.Files {
+		to := filepath.Join(j.final, filepath.FromSlash(f.Path))
+		if info, err := os.Lstat(to); err == nil && info.Mode().IsRegular() && info.Size() == f.Size {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(j.files(), filepath.FromSlash(f.Path)), to); err != nil {
+			return err
+		}
+	}
+	return state.SyncDir(j.final)
 }

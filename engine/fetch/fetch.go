@@ -5,11 +5,14 @@ package fetch
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +60,9 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	if err != nil {
 		return Model{}, err
 	}
+	if resolved.Files, err = chosen(ref, resolved.Files); err != nil {
+		return Model{}, err
+	}
 	m := Model{
 		Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files,
 		Omitted: resolved.Omitted, License: resolved.License, Gate: resolved.Gate,
@@ -68,7 +74,7 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 		return Model{}, err
 	}
 	m.Bytes = total(m.Files)
-	s := source{fetcher: fetcher, model: m}
+	s := source{fetcher: fetcher, model: m, part: partOf(ref, m.Files)}
 	if o.HubCache != "" && m.Source == hubcache.Source && hubcache.Fits(m.Revision, m.Files) {
 		m.Dir, err = s.fromHub(ctx, ref, o)
 		return m, err
@@ -80,6 +86,9 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	first, err := s.locate(ctx, m.Files[0])
 	if err != nil {
 		return Model{}, err
+	}
+	if first.Scheme == "file" && s.part != "" {
+		return Model{}, sdk.Errorf(sdk.Unsupported, "model %s: its folder is used as it is, with all files; remove include and exclude", m.Name)
 	}
 	if first.Scheme == "file" {
 		m.Dir, err = s.inPlace(ctx, o.Folders)
@@ -96,6 +105,30 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 type source struct {
 	fetcher sdk.Fetcher
 	model   Model
+	part    string // names the files, if patterns have chosen them; empty = those of the default
+}
+
+// chosen are the files that the patterns choose, whether or not the fetcher heeds them.
+func chosen(ref sdk.ModelRef, files []sdk.ModelFile) ([]sdk.ModelFile, error) {
+	some := len(files) > 0
+	files = slices.DeleteFunc(slices.Clone(files), func(f sdk.ModelFile) bool { return !ref.Wants(f.Path) })
+	if some && len(files) == 0 {
+		return nil, sdk.Errorf(sdk.Invalid, "no file of %s is left by the include and exclude patterns", ref.Name)
+	}
+	return files, nil
+}
+
+// partOf names the files that patterns have chosen. Each choice has a folder of its own, so
+// that sandboxes with different patterns see no files of each other.
+func partOf(ref sdk.ModelRef, files []sdk.ModelFile) string {
+	if len(ref.Include)+len(ref.Exclude) == 0 {
+		return ""
+	}
+	sum := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(sum, "%q\n", f.Path)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
 // place is a checked location.
@@ -174,17 +207,23 @@ func check(m Model) error {
 }
 
 // cachePath is where a model lives below the cache: one segment each for source,
-// name and revision, so that no two models share a folder.
-func cachePath(cache string, m Model) (string, error) {
+// name and revision, so that no two models share a folder. A part of the files follows the
+// revision after a comma, which no escaped revision has.
+func (s source) cachePath(cache string) (string, error) {
+	m := s.model
 	parts := []string{cache}
 	for _, part := range []string{m.Source, m.Name, m.Revision} {
 		seg := url.PathEscape(part)
 		if part == "" || part == "." || part == ".." || len(seg) > 200 {
-			return "", source{model: m}.refuse("%q cannot be the name of a folder", part)
+			return "", s.refuse("%q cannot be the name of a folder", part)
 		}
 		parts = append(parts, seg)
 	}
-	return filepath.Join(parts...), nil
+	dir := filepath.Join(parts...)
+	if s.part != "" {
+		dir += "," + s.part
+	}
+	return dir, nil
 }
 
 func total(files []sdk.ModelFile) (n int64) {

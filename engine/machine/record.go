@@ -75,6 +75,7 @@ type Model struct {
 	Source   string `json:"source,omitempty"`   // hub, folder or a scheme
 	Local    string `json:"local,omitempty"`    // where it is on this computer
 	Revision string `json:"revision,omitempty"` // pinned
+	Alias    string `json:"alias,omitempty"`    // NAME@REVISION, beside another revision; empty = Name
 	VarName  string `json:"var_name,omitempty"`
 	EnvName  string `json:"env_name,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`

@@ -157,7 +157,7 @@ func (p Plan) Withheld(secret string) bool {
 
 func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
 	for _, m := range exp.Sandbox.Weights() {
-		p.Models = append(p.Models, Model{Name: m.Name, Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
+		p.Models = append(p.Models, Model{Name: m.Alias(), Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
 			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
 	}
 	mount := func(remote string) bool {

@@ -43,7 +43,7 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, planned [
 		models = append(models, machine.Model{
 			Name: m.Name, Path: planned[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: planned[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-			License: got.License, Gate: got.Gate,
+			License: got.License, Gate: got.Gate, Alias: m.Alias(),
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
@@ -96,13 +96,7 @@ func modelField(exp *experiment.Experiment, i int) string {
 	if i < len(models) {
 		return fmt.Sprintf("sandbox.models.%d", i)
 	}
-	name := exp.Sandbox.Weights()[i].Name
-	for j, m := range models {
-		if m.BaseModel == name {
-			return fmt.Sprintf("sandbox.models.%d.base_model", j)
-		}
-	}
-	return "sandbox.models"
+	return exp.BaseField(exp.Sandbox.Weights()[i].Name)
 }
 
 // modelError says of an error of a model where the experiment has it.

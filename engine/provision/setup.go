@@ -59,7 +59,7 @@ func (s *start) config() protocol.Config {
 	maps.Copy(c.Env, s.env.Env)
 	maps.Copy(c.Env, s.Experiment.Sandbox.Env)
 	for _, m := range s.Models {
-		told := protocol.Model{Name: m.Name, Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden}
+		told := protocol.Model{Name: cmp.Or(m.Alias, m.Name), Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden}
 		if m.Hidden && s.Experiment.Sandbox.Whole() { // its agent could ask the runtime
 			told.Name, told.Revision = m.VarName, ""
 		}

@@ -21,7 +21,7 @@ func Prompt(exp *experiment.Experiment, contents workspace.Workspace) string {
 	}
 	var models []workspace.Model
 	for _, m := range exp.Sandbox.Models {
-		models = append(models, workspace.Model{Name: m.Name, VarName: m.VarName, Hidden: m.Hidden, BaseModel: m.BaseModel, Preloaded: !exp.Workspace.NoPreload, PathName: m.EnvName()})
+		models = append(models, workspace.Model{Name: m.Alias(), VarName: m.VarName, Hidden: m.Hidden, BaseModel: m.BaseModel, Preloaded: !exp.Workspace.NoPreload, PathName: m.EnvName()})
 	}
 	for _, text := range []string{workspace.ModelText(models), repoText(exp.Sandbox.Repos), contents.Docs()} {
 		if text != "" {

@@ -162,7 +162,7 @@ del _os, _sys
 func (s Starter) loadable(m experiment.Model) modelload.Model {
 	l := modelload.Model{Variable: m.VarName, Tokenizer: m.TokenizerName(), Path: m.SandboxPath(), DType: m.DType, Device: m.Device, BlankAdapter: m.LoadAsPEFT}
 	for _, base := range s.Experiment.Sandbox.Weights() {
-		if m.IsPEFT && base.Name == m.BaseModel {
+		if m.IsPEFT && base.Alias() == m.BaseModel {
 			l.Base = base.SandboxPath()
 		}
 	}

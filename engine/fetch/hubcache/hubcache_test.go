@@ -211,7 +211,7 @@ func TestStore(t *testing.T) {
 func TestTree(t *testing.T) {
 	h, c := newHub(t), newCache(t)
 	r := h.request()
-	r.Unknown = true
+	r.Part = strings.Repeat("1", 16)
 	h.store(c, r)
 	path := filepath.Join(c.Dir, "models--org--tiny", "trees", commitA+".json")
 	if _, err := os.Stat(path); err == nil {
@@ -219,7 +219,7 @@ func TestTree(t *testing.T) {
 	}
 	c = newCache(t)
 	path = filepath.Join(c.Dir, "models--org--tiny", "trees", commitA+".json")
-	r.Unknown, r.Others = false, []sdk.ModelFile{fileOf("b.safetensors", []byte("b"))}
+	r.Part, r.Others = "", []sdk.ModelFile{fileOf("b.safetensors", []byte("b"))}
 	h.store(c, r)
 	var tree struct {
 		Version int `json:"format_version"`

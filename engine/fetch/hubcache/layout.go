@@ -97,7 +97,7 @@ type treeEntry struct {
 // network whether a snapshot is complete. A list that is there may say more, and stays.
 func (j *job) writeTree() error {
 	path := filepath.Join(j.repo, "trees", j.Commit+".json")
-	if _, err := os.Lstat(path); err == nil || j.Unknown || !Fits(j.Commit, j.Others) {
+	if _, err := os.Lstat(path); err == nil || j.Part != "" || !Fits(j.Commit, j.Others) {
 		return nil
 	}
 	files := map[string]treeEntry{}

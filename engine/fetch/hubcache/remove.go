@@ -66,7 +66,11 @@ func (r *removal) revision(ctx context.Context, of Revision) error {
 			r.used = append(r.used, filepath.Join(filepath.Dir(f), target))
 		}
 	}
-	for _, dir := range []string{snapshot, filepath.Join(r.repo.Dir, ".no_exist", of.Commit), filepath.Join(r.repo.Dir, ".seer", of.Commit)} {
+	inside, err := views(globbed(filepath.Join(r.repo.Dir, ".seer")), of.Commit)
+	if err != nil {
+		return err
+	}
+	for _, dir := range append(inside, snapshot, filepath.Join(r.repo.Dir, ".no_exist", of.Commit)) {
 		if err := r.tree(dir); err != nil {
 			return err
 		}
@@ -74,12 +78,20 @@ func (r *removal) revision(ctx context.Context, of Revision) error {
 	if err := removeFile(filepath.Join(r.repo.Dir, "trees", of.Commit+".json")); err != nil {
 		return err
 	}
-	return r.view(ctx, of.Commit)
+	shown, err := views(globbed(filepath.Dir(r.viewPath(r.repo.Name, of.Commit))), of.Commit)
+	if err != nil {
+		return err
+	}
+	for _, view := range shown {
+		if err := r.view(ctx, view); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// view removes the folder that machines were shown.
-func (r *removal) view(ctx context.Context, commit string) error {
-	view := r.viewPath(r.repo.Name, commit)
+// view removes a folder that machines were shown.
+func (r *removal) view(ctx context.Context, view string) error {
 	if _, err := os.Lstat(view); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -27,10 +27,10 @@ type Request struct {
 	Revision  string // as the user wrote it; empty = main
 	Commit    string // that it was resolved to
 	Files     []sdk.ModelFile
-	// Others are the files of the commit that are not wanted. Unknown says that there may be
-	// more than these.
-	Others  []sdk.ModelFile
-	Unknown bool
+	// Others are the files of the commit that are not wanted. Part names the choice of files,
+	// if there may be more than these two lists have; it ends the name of the view.
+	Others []sdk.ModelFile
+	Part   string
 
 	// Locate says where a file is now, by its path in the model.
 	Locate func(ctx context.Context, path string) (transfer.Source, error)
@@ -126,7 +126,7 @@ func (c Cache) newJob(r Request) (*job, error) {
 	if r.Notify == nil {
 		r.Notify = func(Notice) {}
 	}
-	j := &job{Cache: c, Request: r, view: c.viewPath(r.Canonical, r.Commit), blobs: map[string]*blob{}}
+	j := &job{Cache: c, Request: r, view: c.viewPath(r.Canonical, viewName(r.Commit, r.Part)), blobs: map[string]*blob{}}
 	j.repos = []string{filepath.Join(c.Dir, folder)}
 	if other != folder {
 		j.repos = append(j.repos, filepath.Join(c.Dir, other))

@@ -14,9 +14,17 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// viewPath is where the view of a commit is, or a link to it.
-func (c Cache) viewPath(name, commit string) string {
-	return filepath.Join(c.Own, Source, url.PathEscape(name), commit)
+// viewPath is where a view is, or a link to it.
+func (c Cache) viewPath(name, view string) string {
+	return filepath.Join(c.Own, Source, url.PathEscape(name), view)
+}
+
+// viewName is the name of the view of a commit, or of a part of its files.
+func viewName(commit, part string) string {
+	if part == "" {
+		return commit
+	}
+	return commit + "," + part
 }
 
 func (j *job) inView(f sdk.ModelFile) string {
@@ -57,7 +65,7 @@ func (j *job) makeView(ctx context.Context) error {
 	if !cannotLink(err) {
 		return err
 	}
-	inside := filepath.Join(j.repo, ".seer", j.Commit)
+	inside := filepath.Join(j.repo, ".seer", filepath.Base(j.view))
 	if fresh && j.writable {
 		if err := j.linkAll(ctx, inside, filepath.Dir(inside), false); !cannotLink(err) {
 			return errors.Join(err, j.pointTo(inside))

@@ -152,3 +152,30 @@ func TestViewsAreItems(t *testing.T) {
 		t.Errorf("blobs were removed: %d requests", h.requests.Load())
 	}
 }
+
+// Parts of one commit have views of their own, which are items of the cache, and go with the
+// commit.
+func TestViewsOfParts(t *testing.T) {
+	h, c := newHub(t), newCache(t)
+	whole := h.store(c, h.request())
+	r := h.request()
+	r.Files, r.Part = r.Files[:1], strings.Repeat("1", 16)
+	part := h.store(c, r)
+	if entries, err := os.ReadDir(part); err != nil || len(entries) != 1 || whole == part {
+		t.Errorf("%s has %v, %v", part, entries, err)
+	}
+	if h.requests.Load() != 3 {
+		t.Errorf("%d requests", h.requests.Load())
+	}
+	if items, err := Views(c.Own).Items(t.Context(), &cachegc.References{}); err != nil || len(items) != 2 {
+		t.Errorf("%+v, %v", items, err)
+	}
+	if _, err := c.Remove(t.Context(), "org/tiny", r.Commit); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{whole, part} {
+		if _, err := os.Lstat(gone); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is there", gone)
+		}
+	}
+}

@@ -23,7 +23,7 @@ type Views string
 
 // Items are the views.
 func (own Views) Items(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
-	paths, err := filepath.Glob(filepath.Join(globbed(string(own)), Source, "*", strings.Repeat("[0-9a-f]", 40)))
+	paths, err := views(filepath.Join(globbed(string(own)), Source, "*"), strings.Repeat("[0-9a-f]", 40))
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +50,16 @@ func (own Views) Items(ctx context.Context, refs *cachegc.References) ([]cachegc
 		})
 	}
 	return all, nil
+}
+
+// views are the views of commits in folders, the latter two as patterns: whole ones and parts.
+func views(folders, commits string) ([]string, error) {
+	whole, err := filepath.Glob(filepath.Join(folders, commits))
+	if err != nil {
+		return nil, err
+	}
+	parts, err := filepath.Glob(filepath.Join(folders, commits+","+strings.Repeat("[0-9a-f]", 16)))
+	return append(whole, parts...), err
 }
 
 // removeView removes a view. Its name is gone first, as that of all that is removed.

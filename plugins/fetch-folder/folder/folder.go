@@ -38,10 +38,7 @@ func (f Fetcher) Resolve(_ context.Context, ref sdk.ModelRef) (sdk.ResolvedModel
 	if err := checkName(ref.Name); err != nil {
 		return sdk.ResolvedModel{}, err
 	}
-	if err := checkPatterns(slices.Concat(ref.Include, ref.Exclude)); err != nil {
-		return sdk.ResolvedModel{}, err
-	}
-	files, err := list(f.Open(ref.Name), ref.Include, ref.Exclude)
+	files, err := list(f.Open(ref.Name), ref.Wants)
 	if err != nil {
 		return sdk.ResolvedModel{}, explain(ref.Name, err)
 	}
@@ -74,15 +71,6 @@ func checkName(name string) error {
 	return nil
 }
 
-func checkPatterns(patterns []string) error {
-	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
-			return sdk.Errorf(sdk.Invalid, "%q is not a file pattern (*, ?, [a-z])", p)
-		}
-	}
-	return nil
-}
-
 // explain keeps the host's code and names the folder.
 func explain(name string, err error) error {
 	var e *sdk.Error
@@ -94,7 +82,7 @@ func explain(name string, err error) error {
 
 // list finds the files, sorted by path. A repository's own history is not part
 // of a model.
-func list(fsys FS, include, exclude []string) ([]sdk.ModelFile, error) {
+func list(fsys FS, wants func(path string) bool) ([]sdk.ModelFile, error) {
 	var files []sdk.ModelFile
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -102,7 +90,7 @@ func list(fsys FS, include, exclude []string) ([]sdk.ModelFile, error) {
 			return err
 		case d.IsDir() && d.Name() == ".git":
 			return fs.SkipDir
-		case d.IsDir() || !wanted(name, include, exclude):
+		case d.IsDir() || !wants(name):
 			return nil
 		case !d.Type().IsRegular():
 			return sdk.Errorf(sdk.Invalid, "%s is neither a file nor a folder; remove it or exclude it", name)
@@ -120,26 +108,6 @@ func list(fsys FS, include, exclude []string) ([]sdk.ModelFile, error) {
 	})
 	slices.SortFunc(files, func(a, b sdk.ModelFile) int { return strings.Compare(a.Path, b.Path) })
 	return files, err
-}
-
-func wanted(name string, include, exclude []string) bool {
-	return (len(include) == 0 || matchAny(include, name)) && !matchAny(exclude, name)
-}
-
-// matchAny knows three forms: a pattern with a slash is matched with the whole
-// path, one without with the last element, and "dir/" means all below dir.
-func matchAny(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		subject := name
-		switch {
-		case strings.HasSuffix(p, "/"):
-			return strings.HasPrefix(name, p)
-		case !strings.Contains(p, "/"):
-			subject = path.Base(name)
-		}
-		ok, _ := path.Match(p, subject) // patterns were checked
-		return ok
-	})
 }
 
 func digest(files []sdk.ModelFile) string {

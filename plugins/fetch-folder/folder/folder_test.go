@@ -76,6 +76,7 @@ func TestResolvePatterns(t *testing.T) {
 	}{
 		"base name": {sdk.ModelRef{Include: []string{"*.bin", "*.json"}}, []string{"config.json", "sub/extra.bin"}},
 		"path":      {sdk.ModelRef{Include: []string{"sub/*"}}, []string{"sub/extra.bin"}},
+		"deep":      {sdk.ModelRef{Include: []string{"*extra*"}}, []string{"sub/extra.bin"}},
 		"folder":    {sdk.ModelRef{Exclude: []string{"sub/"}}, []string{"config.json", "model.safetensors"}},
 		"both":      {sdk.ModelRef{Include: []string{"*.json", "*.bin"}, Exclude: []string{"*.bin"}}, []string{"config.json"}},
 	} {
@@ -108,7 +109,7 @@ func TestResolveErrors(t *testing.T) {
 		"relative":       {model(), sdk.ModelRef{Name: "tiny"}, sdk.Invalid, "absolute"},
 		"empty":          {memory{fstest.MapFS{}}, sdk.ModelRef{Name: "/m"}, sdk.Invalid, "no files"},
 		"pipe":           {pipe, sdk.ModelRef{Name: "/m"}, sdk.Invalid, "neither a file"},
-		"bad pattern":    {model(), sdk.ModelRef{Name: "/m", Include: []string{"["}}, sdk.Invalid, "pattern"},
+		"nothing left":   {model(), sdk.ModelRef{Name: "/m", Include: []string{"["}}, sdk.Invalid, "include and exclude patterns"},
 		"other revision": {model(), sdk.ModelRef{Name: "/m", Revision: "sha256-0"}, sdk.NotFound, "is at revision sha256-"},
 		"denied":         {broken{model(), sdk.Errorf(sdk.Unauthorized, "not granted")}, sdk.ModelRef{Name: "/m"}, sdk.Unauthorized, "model folder /m: not granted"},
 		"other":          {broken{model(), errors.New("odd")}, sdk.ModelRef{Name: "/m"}, sdk.Internal, "odd"},

@@ -100,6 +100,7 @@ func TestResolve(t *testing.T) {
 		{sdk.ModelRef{Name: "org/open", Revision: "refs/pr/1"}, oldest, "config.json model.bin", ""},
 		{sdk.ModelRef{Name: "org/open", Include: []string{"*.pth", "*.json"}}, newest, "config.json original/consolidated.00.pth", ""},
 		{sdk.ModelRef{Name: "org/open", Include: []string{"*"}, Exclude: []string{"*.p[nt]*", "sub/", "?odel.*", "[!a-z]*"}}, newest, "config.json empty.txt pytorch_model.bin", ""},
+		{sdk.ModelRef{Name: "org/open", Exclude: []string{"*.safetensors", "sub/"}}, newest, "README.md config.json empty.txt original/consolidated.00.pth pytorch_model.bin", "picture.png"},
 		{sdk.ModelRef{Name: "datasets/org/data"}, h.Commit("datasets/org/data", "main"), paths(everything()), ""},
 	} {
 		m, err := f.Resolve(t.Context(), test.ref)

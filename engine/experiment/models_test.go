@@ -1,0 +1,72 @@
+package experiment_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/experiment"
+)
+
+func modelsOf(t *testing.T, text string) []experiment.Model {
+	t.Helper()
+	e, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Sandbox.Weights()
+}
+
+func TestPatternsOfModels(t *testing.T) {
+	m := modelsOf(t, `sandbox: {models: [{name: org/m, include: ["*.json", weights/], exclude: ["old*"]}]}`)[0]
+	if ref := m.Ref(); !ref.Wants("a/b.json") || !ref.Wants("weights/x") || ref.Wants("old.json") || ref.Wants("x.bin") {
+		t.Errorf("%+v", ref)
+	}
+	for text, want := range map[string]string{
+		`{name: ./m, include: ["*"]}`:      "sandbox.models.0.include: a folder is used as it is",
+		`{name: org/m, exclude: [""]}`:     "sandbox.models.0.exclude.0: the text is empty",
+		`{name: org/m, include: [a, /b]}`:  "sandbox.models.0.include.1: `/b` matches no file",
+		`{name: org/m, include: [a/../b]}`: "sandbox.models.0.include.0: `a/../b` matches no file",
+		`{name: org/m, include: "*.json"}`: "expected a list",
+	} {
+		if _, err := parse("sandbox: {models: [" + text + "]}"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %s", text, err, want)
+		}
+	}
+}
+
+// Revisions of one model lie side by side, each under its own names.
+func TestRevisionsSideBySide(t *testing.T) {
+	var got []string
+	for _, m := range modelsOf(t, `sandbox: {models: [org/m, {name: org/m, revision: v1.0}, {name: org/m, revision: refs/pr/1}, {name: org/x, revision: v1}]}`) {
+		got = append(got, m.Alias()+" "+m.EnvName()+" "+m.SandboxPath()+" "+m.VarName)
+	}
+	want := []string{
+		"org/m MODEL_ORG_M_PATH /models/org--m model", "org/m@v1.0 MODEL_ORG_M_V1_0_PATH /models/org--m-v1.0 model_2",
+		"org/m@refs/pr/1 MODEL_ORG_M_REFS_PR_1_PATH /models/org--m-refs--pr--1 model_3", "org/x MODEL_ORG_X_PATH /models/org--x model_4",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	all := modelsOf(t, `sandbox: {models: [{name: org/m, revision: v1}, {name: org/m, revision: v2}, {name: org/a, is_peft: true, base_model: org/m@v1}]}`)
+	if len(all) != 3 {
+		t.Errorf("a base model that is listed is there twice: %+v", all)
+	}
+}
+
+// Two names that give one variable or one folder are found at the line of the second.
+func TestNamesThatClash(t *testing.T) {
+	for text, want := range map[string]string{
+		"sandbox:\n  models: [org/m-1]\n  env: {MODEL_ORG_M_1_PATH: x}\n":                                               "e.yaml:3: sandbox.env.MODEL_ORG_M_1_PATH: the variable is set by the model `org/m-1`",
+		"sandbox:\n  models: [org/m-1]\n  secrets:\n    - MODEL_ORG_M_1_PATH\n":                                         "e.yaml:4: sandbox.secrets.0: the variable is set by the model `org/m-1`",
+		"sandbox:\n  models:\n    - org/m-1\n    - org/m_1\n":                                                           "e.yaml:4: sandbox.models.1: `org/m-1` and `org/m_1` would both be MODEL_ORG_M_1_PATH",
+		"sandbox:\n  models:\n    - org/m\n    - org/M\n":                                                               "e.yaml:4: sandbox.models.1: `org/m` and `org/M` would both be MODEL_ORG_M_PATH",
+		"sandbox:\n  models:\n    - {name: org/m, revision: v1}\n    - {name: org/m, revision: v1}\n":                   "e.yaml:4: sandbox.models.1.name: `org/m@v1` and `org/m@v1` would both be MODEL_ORG_M_V1_PATH",
+		"sandbox:\n  models:\n    - org/base-1\n    - name: org/a\n      is_peft: true\n      base_model: org/base_1\n": "e.yaml:6: sandbox.models.1.base_model: `org/base-1` and `org/base_1` would both be MODEL_ORG_BASE_1_PATH",
+		"sandbox:\n  models:\n    - {name: org/a, is_peft: true, base_model: a/b/c}\n":                                  "e.yaml:3: sandbox.models.0.base_model: `a/b/c` is not a model",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
