@@ -87,7 +87,7 @@ func (f *file) claim(s Source, generation int, h *host) *job {
 	}
 	_, part, start := s.partAt(gap.start)
 	j := &job{part: part, fetch: s.Fetches[part.Fetch], generation: generation, whole: f.whole}
-	j.alone = len(s.Parts) == 1 && part.Offset == 0
+	j.alone = len(s.Parts) == 1 && part.Offset == 0 && !s.beginning
 	switch {
 	case part.Encoding == XetChunks:
 		j.pieces = s.pieces(part.Fetch)

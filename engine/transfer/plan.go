@@ -30,6 +30,8 @@ type Source struct {
 	Fetches []Fetch
 	Parts   []Part    // in the order of the file
 	Expires time.Time // the addresses are useless from then on; zero = not known
+
+	beginning bool // the addresses have more than this; see First
 }
 
 // Fetch is an address that can be read.

@@ -39,6 +39,7 @@ type Options struct {
 	Progress func(Progress)
 
 	Files int           // in work at once; default 8
+	Tries int           // faults before the first byte of a file that end the download; default 8
 	Stall time.Duration // a connection without a byte for so long is replaced; default 30 s
 
 	clock clock // nil = the system's
@@ -76,6 +77,9 @@ func Download(ctx context.Context, files []File, o Options) error {
 	}
 	if o.Files <= 0 {
 		o.Files = 8
+	}
+	if o.Tries <= 0 {
+		o.Tries = maxTries
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return state.NoSpace(o.Dir, err)

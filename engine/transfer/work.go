@@ -104,9 +104,12 @@ func (f *file) judge(ctx context.Context, err error, h *host, began time.Time) e
 		f.failed = f.run.clock.Now()
 		f.tries++
 	}
-	tries := f.tries
+	tries, most := f.tries, maxTries
+	if len(f.written) == 0 {
+		most = f.run.Tries
+	}
 	f.mu.Unlock()
-	if tries >= maxTries {
+	if tries >= most {
 		return fmt.Errorf("%w (after %d attempts without a byte; what has arrived is kept)", err, tries)
 	}
 	switch {
