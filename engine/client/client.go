@@ -22,7 +22,7 @@ import (
 //
 // Its own methods are about the machine as a whole. What is on the machine has clients of its
 // own, which cost nothing to make: [Client.Files], [Client.Processes], [Client.Services],
-// [Client.Calls], [Client.Tokens] and [Client.Sessions].
+// [Client.Calls], [Client.Tokens], [Client.Sessions] and [Client.Downloads].
 //
 // An answer other than success is a [*protocol.Error]; a call that failed in the
 // sandbox is a [*protocol.CallError].
@@ -58,6 +58,9 @@ func (c *Client) Tokens() Tokens { return Tokens{c.transport} }
 
 // Sessions is the client of the machine's session tokens.
 func (c *Client) Sessions() Sessions { return Sessions{c.transport} }
+
+// Downloads is the client of what the machine downloads by itself.
+func (c *Client) Downloads() Downloads { return Downloads{c.transport} }
 
 // Mend has f look after a machine at whose Unix socket nobody listens; where it reports
 // that somebody does again, the connection is tried once more. It is for before the first

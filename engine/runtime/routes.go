@@ -61,6 +61,11 @@ func (s *Server) machineRequests() []route {
 		{"GET /v1/tree", auth.SessionToken, use, files.at(getTree)},
 		{"PUT /v1/tree", auth.SessionToken, use | change, files.at(putTree)},
 
+		{"PUT /v1/downloads/{id}", auth.AdminOnly, use | change, s.downloads.Put},
+		{"GET /v1/downloads/{id}", auth.AdminOnly, 0, s.downloads.Get},
+		{"PUT /v1/downloads/{id}/location", auth.AdminOnly, use | change, s.downloads.PutLocation},
+		{"DELETE /v1/downloads/{id}", auth.AdminOnly, use | change, s.downloads.Delete},
+
 		{"GET /v1/ports/{port}", auth.SessionToken, 0, s.getPort},
 		{"GET /v1/watch", auth.SessionToken, 0, s.getWatch},
 		{"GET /v1/usage", auth.SessionToken, 0, s.getUsage},

@@ -21,6 +21,7 @@ import (
 	"github.com/seer-engine/seer/engine/runtime/internal/auth"
 	"github.com/seer-engine/seer/engine/runtime/internal/callproxy"
 	"github.com/seer-engine/seer/engine/runtime/internal/checkpoint"
+	"github.com/seer-engine/seer/engine/runtime/internal/download"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/lease"
 	"github.com/seer-engine/seer/engine/runtime/internal/portforward"
@@ -73,6 +74,7 @@ type Server struct {
 	lease      *lease.Lease
 	reporter   *lease.Reporter
 	processes  *process.Table
+	downloads  *download.Handler
 	services   *service.Manager
 	sessions   *auth.Sessions
 	guard      *auth.Guard
@@ -159,6 +161,7 @@ func (s *Server) assemble() {
 		Loader: o.Loader, Listen: o.Listen, Over: s.over, Log: o.Logger,
 		LimitBody: s.guard.LimitBody, Persist: s.persist, Renew: s.renew, End: s.End})
 	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.checkpoint.Write})
+	s.downloads = download.New(s.env.Path, s.lease.Begin)
 }
 
 // openScratch goes on in the folder of an earlier runtime: logs, journals and the sockets
@@ -292,6 +295,7 @@ func (s *Server) endProcesses() {
 	var wg sync.WaitGroup
 	wg.Go(s.services.RemoveAll)
 	wg.Go(s.processes.KillAll)
+	wg.Go(s.downloads.Close)
 	wg.Wait()
 	if !s.options.Exclusive {
 		return

@@ -8,6 +8,9 @@ import (
 	"context"
 	"os"
 
+	// Slim images have no certificates, and the runtime downloads models.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
 	"github.com/seer-engine/seer/engine/machine/local/watchdog"
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/engine/netproxy"

@@ -1,0 +1,214 @@
+package runtime_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
+)
+
+// origin serves one content under every path that is open, and counts what it sends.
+type origin struct {
+	*httptest.Server
+	content []byte
+	open    atomic.Value // the path that is answered
+	sent    atomic.Int64
+}
+
+func newOrigin(t *testing.T, size int) *origin {
+	o := &origin{content: bytes.Repeat([]byte("0123456789abcdef"), size/16)}
+	o.open.Store("/1")
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != o.open.Load() {
+			http.Error(w, "expired", http.StatusForbidden)
+			return
+		}
+		http.ServeContent(&sentCounter{w, &o.sent}, r, "", time.Time{}, bytes.NewReader(o.content))
+	}))
+	t.Cleanup(o.Close)
+	return o
+}
+
+type sentCounter struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c *sentCounter) Write(b []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(b)
+	c.sent.Add(int64(n))
+	return n, err
+}
+
+func (o *origin) file(path string) protocol.DownloadFile {
+	sum := sha256.Sum256(o.content)
+	return protocol.DownloadFile{Path: path, Size: int64(len(o.content)), SHA256: hex.EncodeToString(sum[:])}
+}
+
+// attend answers what a download wants until it has ended.
+func (m *machine) attend(ctx context.Context, id string, locate func(path string) sdk.Location) protocol.Download {
+	m.t.Helper()
+	for {
+		d, err := m.client.Downloads().Wait(ctx, id, time.Minute)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if d.State != protocol.DownloadRunning {
+			return d
+		}
+		for _, path := range d.Wanted {
+			if err := m.client.Downloads().Locate(ctx, id, protocol.DownloadLocation{Path: path, Location: locate(path)}); err != nil {
+				m.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A machine downloads what it is told where to find, changes the beginning of what it has
+// verified, and needs nothing the second time.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	o := newOrigin(t, 3<<20)
+	dir := filepath.Join(t.TempDir(), "mödels", "a b")
+	changed := o.file("sub/weights")
+	changed.Prefix, changed.MtimeUnix = []byte("HEADER"), 946728000
+	spec := protocol.DownloadSpec{Dir: dir, Files: []protocol.DownloadFile{o.file("plain"), changed, {Path: "small", Size: 2}, {Path: "empty"}}}
+	locate := func(path string) sdk.Location {
+		switch path {
+		case "small":
+			return sdk.Location{Content: []byte("ok")}
+		case "empty":
+			return sdk.Location{}
+		}
+		return sdk.Location{URL: o.URL + "/1"}
+	}
+	for range 2 {
+		if err := m.client.Downloads().Put(ctx, "model-0", spec); err != nil {
+			t.Fatal(err)
+		}
+		if d := m.attend(ctx, "model-0", locate); d.State != protocol.DownloadDone || d.Done != d.Total || d.Total != 6<<20+2 {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if want := int64(2 * len(o.content)); o.sent.Load() != want {
+		t.Errorf("%d bytes were sent, of files with %d", o.sent.Load(), want)
+	}
+	for name, want := range map[string][]byte{
+		"plain": o.content, "small": []byte("ok"), "empty": {}, "sub/weights": append([]byte("HEADER"), o.content[6:]...),
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		got, err := os.ReadFile(path)
+		info, serr := os.Stat(path)
+		if err != nil || serr != nil || !bytes.Equal(got, want) || info.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %d bytes, %v, %v", name, len(got), err, serr)
+		}
+		if name == "sub/weights" && info.ModTime().Unix() != changed.MtimeUnix {
+			t.Errorf("its time is %v", info.ModTime())
+		}
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Error(info, err)
+	}
+	if names, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(names) != 4 {
+		t.Errorf("in the folder: %q", names)
+	}
+}
+
+// An address that expires is asked for again, also after the runtime was killed. What has
+// arrived is kept.
+func TestDownloadsGoOn(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	o := newOrigin(t, 8<<20)
+	spec := protocol.DownloadSpec{Dir: t.TempDir(), Files: []protocol.DownloadFile{o.file("weights")}}
+	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil { // as if the answer had been lost
+		t.Fatal(err)
+	}
+	asked := 0
+	d := m.attend(ctx, "m", func(string) sdk.Location {
+		if asked++; asked == 1 {
+			return sdk.Location{URL: o.URL + "/1", ExpiresSeconds: 1}
+		}
+		o.open.Store("/2")
+		return sdk.Location{URL: o.URL + "/2"}
+	})
+	if d.State != protocol.DownloadDone || asked == 0 {
+		t.Fatalf("%+v, asked %d times", d, asked)
+	}
+
+	spec.Dir = t.TempDir()
+	if err := m.client.Downloads().Put(ctx, "m", spec); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := m.client.Downloads().Wait(ctx, "m", time.Minute); err != nil || strings.Join(d.Wanted, " ") != "weights" {
+		t.Fatalf("%+v %v", d, err)
+	}
+	if err := m.client.Downloads().Delete(ctx, "m"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.client.Downloads().Wait(ctx, "m", 0); protocol.CodeOf(err) != protocol.NotFound {
+		t.Error(err)
+	}
+}
+
+// What cannot be downloaded is one clear error, and no file.
+func TestDownloadErrors(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	ctx := testContext(t)
+	o := newOrigin(t, 1<<20)
+	for name, tc := range map[string]struct {
+		change func(*protocol.DownloadFile)
+		at     sdk.Location
+		code   protocol.Code
+		text   string
+	}{
+		"other content": {func(f *protocol.DownloadFile) { f.SHA256 = strings.Repeat("0", 64) }, sdk.Location{URL: o.URL + "/1"}, protocol.Failed, "downloaded twice"},
+		"address":       {nil, sdk.Location{URL: "ftp://host/file"}, protocol.Invalid, "neither http nor https"},
+		"path":          {func(f *protocol.DownloadFile) { f.Path = "../file" }, sdk.Location{}, protocol.Invalid, "plain relative path"},
+		"disk":          {func(f *protocol.DownloadFile) { f.Size = 1 << 60 }, sdk.Location{}, protocol.NoSpace, "MB more"},
+	} {
+		f := o.file("weights")
+		if tc.change != nil {
+			tc.change(&f)
+		}
+		dir := t.TempDir()
+		if err := m.client.Downloads().Put(ctx, "m", protocol.DownloadSpec{Dir: dir, Files: []protocol.DownloadFile{f}}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		d := m.attend(ctx, "m", func(string) sdk.Location { return tc.at })
+		if d.State != protocol.DownloadFailed || d.Error == nil || d.Error.Code != tc.code || !strings.Contains(d.Error.Message, tc.text) {
+			t.Errorf("%s: %+v %+v", name, d, d.Error)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "weights")); err == nil {
+			t.Errorf("%s: there is a file", name)
+		}
+	}
+	for id, spec := range map[string]protocol.DownloadSpec{
+		"a/b": {Dir: "/tmp", Files: []protocol.DownloadFile{o.file("f")}},
+		"dir": {Dir: "tmp", Files: []protocol.DownloadFile{o.file("f")}},
+		"no":  {Dir: "/tmp"},
+		"big": {Dir: "/tmp", Files: []protocol.DownloadFile{{Path: "f", Prefix: []byte("x")}}},
+	} {
+		if err := m.client.Downloads().Put(ctx, id, spec); protocol.CodeOf(err) != protocol.Invalid {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
