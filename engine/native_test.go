@@ -164,7 +164,7 @@ func (list) Expose(_ context.Context, req sdk.ExposeRequest) (sdk.Surface, error
 
 // An embedder's own provider, model source and expose mode carry a whole
 // experiment, and the machine boots as it would in a cloud: the runtime is pushed
-// to it, and the model is uploaded.
+// to it, and it downloads the model.
 func TestNativeContractsOnARentedMachine(t *testing.T) {
 	weights := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "weights") }))
 	defer weights.Close()
@@ -190,7 +190,7 @@ func TestNativeContractsOnARentedMachine(t *testing.T) {
 	}
 	s := up(t, e, exp, engine.UpOptions{Progress: func(ev engine.Event) {
 		log = append(log, eventtext.Sentence(ev))
-		if ev.Stage() == event.StageUpload {
+		if ev.Type == (event.ModelDownloadStarted{}).Meta().Type {
 			filling = append(filling, lease())
 		}
 	}})
@@ -255,7 +255,7 @@ func TestEndedWhileItIsFilled(t *testing.T) {
 	e := newEngine(t, func(o *engine.Options) { o.Providers = map[string]sdk.Provider{"rented": cloud} })
 	exp := load(t, map[string]string{"seer.yaml": "sandbox: {provider: rented, models: [./tiny]}\n", "tiny/w.txt": "1"})
 	s, err := e.Up(t.Context(), exp, engine.UpOptions{Name: "lab", Progress: func(ev engine.Event) {
-		if ev.Stage() == event.StageUpload {
+		if ev.Type == (event.ModelDownloadStarted{}).Meta().Type {
 			if err := e.Terminate(t.Context(), "lab"); err != nil {
 				t.Error(err)
 			}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/seer-engine/seer/engine/namesearch"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -117,7 +119,7 @@ func overwrite(path string, data []byte, at int64) error {
 
 const piece = 64 << 20 // copied at once
 
-// copyFile copies a file. The system shares the bytes of both where its file system can
+// copyFile copies a file, and its holes as holes. The system shares the bytes of both where its file system can
 // (btrfs, XFS). A hard link would show the times of the original.
 func copyFile(ctx context.Context, from, to string) (err error) {
 	in, err := os.Open(from)
@@ -130,14 +132,53 @@ func copyFile(ctx context.Context, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	for {
+	for at := int64(0); ; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := io.CopyN(out, in, piece); err == io.EOF {
-			return nil
+		if at, err = copyData(in, out, at); err == io.EOF {
+			return lengthen(out, in)
 		} else if err != nil {
 			return err
 		}
 	}
+}
+
+// copyData copies the next piece of data from an offset on, and leaves holes out: weights that
+// only a machine will have are one. It returns where the piece ends.
+func copyData(in, out *os.File, at int64) (int64, error) {
+	info, err := in.Stat()
+	if err != nil {
+		return 0, err
+	}
+	begin, err := in.Seek(at, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return 0, io.EOF
+	case err != nil: // the file system does not tell
+		begin = at
+	}
+	end, err := in.Seek(begin, unix.SEEK_HOLE)
+	if err != nil {
+		end = info.Size()
+	}
+	if end <= begin {
+		return 0, io.EOF
+	}
+	for _, f := range []*os.File{in, out} {
+		if _, err := f.Seek(begin, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	n, err := io.CopyN(out, in, min(piece, end-begin))
+	return begin + n, err
+}
+
+// lengthen gives out the size of in.
+func lengthen(out, in *os.File) error {
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	return out.Truncate(info.Size())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/cachegc"
 	"github.com/seer-engine/seer/engine/checkpoint"
 	"github.com/seer-engine/seer/engine/errdefs"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/machine"
@@ -119,9 +120,16 @@ func (c *Cleaner) collector() *cachegc.Collector {
 		}
 		return hubcache.Views(dir).Items(ctx, refs)
 	}
+	outlines := func(ctx context.Context, refs *cachegc.References) ([]cachegc.Item, error) {
+		dir, err := c.Store.Cache("outlines")
+		if err != nil {
+			return nil, err
+		}
+		return fetch.Outlines(dir).Items(ctx, refs)
+	}
 	return &cachegc.Collector{
 		Store: c.Store, Now: c.Now, Logger: c.Logger, References: c.references,
-		Sources:  append(c.Builder.Sources(), c.Copies, cachegc.SourceFunc(images), cachegc.SourceFunc(views)),
+		Sources:  append(c.Builder.Sources(), c.Copies, cachegc.SourceFunc(images), cachegc.SourceFunc(views), cachegc.SourceFunc(outlines)),
 		Partials: []cachegc.Partials{c.Builder.Partials(), c.Copies.Partials()},
 	}
 }

@@ -63,6 +63,27 @@ type ModelCacheCopied struct {
 // Meta implements [Data].
 func (ModelCacheCopied) Meta() Meta { return Meta{"model.cache_copied", KindWarning} }
 
+// ModelDownloadStarted says that the machine downloads a model by itself.
+type ModelDownloadStarted struct {
+	Model string `json:"model"`
+	Path  string `json:"path" jsonschema:"in the sandbox"`
+	Files int    `json:"files" jsonschema:"how many"`
+	Bytes int64  `json:"bytes" jsonschema:"of all files"`
+}
+
+// Meta implements [Data].
+func (ModelDownloadStarted) Meta() Meta { return Meta{"model.download_started", KindStep} }
+
+// ModelThroughHere says that a model goes through this computer, because the rented machine cannot
+// download it.
+type ModelThroughHere struct {
+	Model  string `json:"model"`
+	Reason string `json:"reason"`
+}
+
+// Meta implements [Data].
+func (ModelThroughHere) Meta() Meta { return Meta{"model.through_here", KindWarning} }
+
 // HiddenNameCommon says that the name of a hidden model has only common words, and is not
 // searched for.
 type HiddenNameCommon struct {

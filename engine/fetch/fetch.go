@@ -56,25 +56,11 @@ func (m Model) OmittedBytes() int64 { return total(m.Omitted) }
 // which they are downloaded, verified, and moved when all are there. A download
 // that was cut is resumed. Two processes that want the same model share the work.
 func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options) (Model, error) {
-	resolved, err := fetcher.Resolve(ctx, ref)
+	s, err := resolve(ctx, fetcher, ref)
 	if err != nil {
 		return Model{}, err
 	}
-	if resolved.Files, err = chosen(ref, resolved.Files); err != nil {
-		return Model{}, err
-	}
-	m := Model{
-		Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files,
-		Omitted: resolved.Omitted, License: resolved.License, Gate: resolved.Gate,
-	}
-	if resolved.Name != "" {
-		m.Name = resolved.Name
-	}
-	if err := check(m); err != nil {
-		return Model{}, err
-	}
-	m.Bytes = total(m.Files)
-	s := source{fetcher: fetcher, model: m, part: partOf(ref, m.Files)}
+	m := s.model
 	if o.HubCache != "" && m.Source == hubcache.Source && hubcache.Fits(m.Revision, m.Files) {
 		m.Dir, err = s.fromHub(ctx, ref, o)
 		return m, err
@@ -131,6 +117,31 @@ func partOf(ref sdk.ModelRef, files []sdk.ModelFile) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
+// resolve pins a model, and makes sure that the fetcher's answer can be used.
+func resolve(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (source, error) {
+	resolved, err := fetcher.Resolve(ctx, ref)
+	if err != nil {
+		return source{}, err
+	}
+	if resolved.Files, err = chosen(ref, resolved.Files); err != nil {
+		return source{}, err
+	}
+	m := Model{
+		Name: ref.Name, Source: ref.Source, Revision: resolved.Revision, Files: resolved.Files,
+		Omitted: resolved.Omitted, License: resolved.License, Gate: resolved.Gate,
+	}
+	if resolved.Name != "" {
+		m.Name = resolved.Name
+	}
+	m.Bytes = total(m.Files)
+	return source{fetcher: fetcher, model: m, part: partOf(ref, m.Files)}, check(m)
+}
+
+// ref names a file to the fetcher.
+func (s source) ref(path string) sdk.FileRef {
+	return sdk.FileRef{Source: s.model.Source, Name: s.model.Name, Revision: s.model.Revision, Path: path}
+}
+
 // place is a checked location.
 type place struct {
 	*url.URL
@@ -140,7 +151,7 @@ type place struct {
 }
 
 func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
-	loc, err := s.fetcher.Locate(ctx, sdk.FileRef{Source: s.model.Source, Name: s.model.Name, Revision: s.model.Revision, Path: f.Path})
+	loc, err := s.fetcher.Locate(ctx, s.ref(f.Path))
 	if err != nil {
 		return place{}, fmt.Errorf("model %s: locate %s: %w", s.model.Name, f.Path, err)
 	}

@@ -58,6 +58,12 @@ func Check(dir string, adapter bool) error {
 	return checkWeights(dir, adapter)
 }
 
+// Reads reports whether [Check] reads all of a file, by its path in the folder. Of files of
+// safetensors it reads the header.
+func Reads(path string) bool {
+	return path == modelConfig || path == adapterConfig || path == weightsIndex
+}
+
 func damaged(name string, err error) error {
 	return &Fault{fmt.Sprintf("its file %s is damaged: %v", name, err), again}
 }

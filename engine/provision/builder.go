@@ -21,7 +21,7 @@ func (b builder) Run(ctx context.Context, spec build.Machine, install func(conte
 	r, exp := b.request, *b.request.Experiment
 	exp.Sandbox.ExecutionMode, exp.Sandbox.Debug, exp.Sandbox.IdleTimeout = "", false, 0
 	r.Experiment, r.Plan, r.Name, r.Attached = &exp, spec.Plan, "", SetupLease
-	r.Models, r.CodeServer = nil, session.CodeServer{}
+	r.Models, r.Remotes, r.CodeServer = nil, nil, session.CodeServer{}
 	s := &start{Provisioner: b.Provisioner, Request: r, build: &spec}
 	s.prepare = func(ctx context.Context) error { return install(ctx, s.machine.Client, s.machine.Record) }
 	save := func(ctx context.Context) (err error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -15,53 +17,121 @@ import (
 	"github.com/seer-engine/seer/sdk"
 )
 
-// Models brings models to this computer.
+// Models finds models, and brings them to this computer where they are needed here.
 type Models struct {
 	Fetcher func(ctx context.Context, source string, folders ...string) (sdk.Fetcher, error)
-	Cache   func() (string, error) // the folder for what is downloaded
-	Getenv  func(string) string    // of this computer: for the cache of the Hub's clients
+	Cache   func(folder string) (string, error) // a folder for what is downloaded
+	Getenv  func(string) string                 // of this computer: for the cache of the Hub's clients
 	Report  event.Reporter
 }
 
-// Fetch finds the files of an experiment's models, brings them to this computer where they
-// are not here already, and looks at those that a kernel or an interpreter will load, before
-// anything is rented for it.
-func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, planned []plan.Model) ([]machine.Model, error) {
+// RemoteModel is a model that the machine downloads by itself. Local of its [machine.Model] is
+// what [fetch.Remote.Outline] has made of it, or empty if nobody looks at that.
+type RemoteModel struct {
+	*fetch.Remote
+	Bring func(ctx context.Context) (dir string, err error) // to this computer
+}
+
+// Fetch finds the files of an experiment's models, and looks at those that a kernel or an
+// interpreter will load, before anything is rented for it. If the machine may be one of this
+// computer, or cannot download a model, it brings that here, and the model's place among the
+// remote ones is nil.
+func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]machine.Model, []*RemoteModel, error) {
 	var models []machine.Model
+	var remotes []*RemoteModel
 	for i, m := range exp.Sandbox.Weights() {
 		f.Report.Send(event.ModelResolving{Model: m.Name})
-		got, err := f.fetch(ctx, m)
-		if err == nil {
+		got, remote, err := f.find(ctx, exp, m, p)
+		if err == nil && got.Dir != "" {
 			err = checkModel(exp, i, got.Dir)
 		}
 		if err != nil {
-			return nil, modelError(exp, i, m, err)
+			return nil, nil, modelError(exp, i, m, err)
 		}
 		if n := len(got.Omitted); n > 0 {
 			f.Report.Send(event.ModelOmitted{Model: m.Name, Files: n, Bytes: got.OmittedBytes()})
 		}
+		remotes = append(remotes, remote)
 		models = append(models, machine.Model{
-			Name: m.Name, Path: planned[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
-			VarName: m.VarName, EnvName: planned[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
+			Name: m.Name, Path: p.Models[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
+			VarName: m.VarName, EnvName: p.Models[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
 			License: got.License, Gate: got.Gate, Alias: m.Alias(),
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
 		})
 	}
-	return models, nil
+	return models, remotes, nil
 }
 
-func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, error) {
-	var folders []string
-	if m.Path != "" {
-		folders = []string{m.Path}
+// find finds a model, and brings it here if that is needed. Otherwise the folder is its
+// outline, or empty if nobody looks at that.
+func (f Models) find(ctx context.Context, exp *experiment.Experiment, m experiment.Model, p plan.Plan) (fetch.Model, *RemoteModel, error) {
+	here := func(c plan.Choice) bool { return c.HostMounts }
+	if m.Source == experiment.SourceFolder || slices.ContainsFunc(p.Choices, here) {
+		got, err := f.fetch(ctx, m)
+		return got, nil, err
 	}
-	fetcher, err := f.Fetcher(ctx, m.Source, folders...)
+	fetcher, err := f.fetcher(ctx, m)
+	if err != nil {
+		return fetch.Model{}, nil, err
+	}
+	remote, err := fetch.Find(ctx, fetcher, m.Ref())
+	if err != nil {
+		return fetch.Model{}, nil, err
+	}
+	if remote == nil || p.Network != "open" { // a machine without a network cannot download
+		if remote != nil {
+			f.Report.Send(event.ModelThroughHere{Model: m.Name, Reason: "the network of the sandbox is " + p.Network})
+		}
+		got, err := f.fetch(ctx, m)
+		return got, nil, err
+	}
+	got := remote.Model
+	got.Dir, err = f.outline(ctx, exp, m, remote)
+	return got, &RemoteModel{remote, func(ctx context.Context) (string, error) {
+		here, err := f.fetch(ctx, m)
+		return here.Dir, err
+	}}, err
+}
+
+// outline is what this computer looks at of a model that the machine downloads.
+func (f Models) outline(ctx context.Context, exp *experiment.Experiment, m experiment.Model, remote *fetch.Remote) (string, error) {
+	if !exp.Sandbox.Whole() || exp.Workspace.NoPreload && !m.Hidden {
+		return "", nil
+	}
+	cache, err := f.Cache("outlines")
+	if err != nil {
+		return "", err
+	}
+	o := fetch.OutlineOptions{Options: fetch.Options{CacheDir: cache, Progress: f.progress}, Kind: "shown", Whole: modelload.Reads}
+	if m.Hidden { // its texts are searched, and changed
+		o.Kind, o.Whole = "hidden", func(file string) bool { return !strings.HasSuffix(file, ".safetensors") }
+	}
+	return remote.Outline(ctx, o)
+}
+
+func (f Models) progress(done, total int64) { f.Report.Copied(event.StageModel, done, total) }
+
+func (f Models) fetcher(ctx context.Context, m experiment.Model) (sdk.Fetcher, error) {
+	return f.Fetcher(ctx, m.Source, folders(m)...)
+}
+
+// folders are those of this computer that a model may be in.
+func folders(m experiment.Model) []string {
+	if m.Path == "" {
+		return nil
+	}
+	return []string{m.Path}
+}
+
+// fetch brings a model here.
+func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, error) {
+	fetcher, err := f.fetcher(ctx, m)
 	if err != nil {
 		return fetch.Model{}, err
 	}
-	cache, err := f.Cache()
+	cache, err := f.Cache("models")
 	if err != nil {
 		return fetch.Model{}, err
 	}
@@ -72,9 +142,8 @@ func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, err
 		}
 	}
 	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{
-		CacheDir: cache, HubCache: hub, Folders: folders,
-		Progress: func(done, total int64) { f.Report.Copied(event.StageModel, done, total) },
-		Notify:   func(n hubcache.Notice) { f.Report.Send(noticeOf(m.Name, n)) },
+		CacheDir: cache, HubCache: hub, Folders: folders(m), Progress: f.progress,
+		Notify: func(n hubcache.Notice) { f.Report.Send(noticeOf(m.Name, n)) },
 	})
 }
 

@@ -29,6 +29,7 @@ type Request struct {
 	Name       string        // another way to find it; empty = none
 	Attached   time.Duration // 0 = a detached lease, for the experiment's timeout
 	Models     []machine.Model
+	Remotes    []*RemoteModel // of Models, in their order; nil = the model is on this computer
 	Secrets    map[string]string
 	Hidden     namesearch.Names // names of models that the agent must not find
 
@@ -67,6 +68,14 @@ type Driver interface {
 	Start(ctx context.Context, r machine.Record, choices []machine.Choice, onEvent func(machine.Event)) (machine.Record, error)
 	Snapshot(ctx context.Context, r machine.Record, onEvent func(machine.Event)) (string, error)
 	End(ctx context.Context, r machine.Record, why string) (machine.Record, error)
+}
+
+// remote is how the machine gets a model by itself; nil = it does not.
+func (r Request) remote(i int) *RemoteModel {
+	if i >= len(r.Remotes) {
+		return nil
+	}
+	return r.Remotes[i]
 }
 
 // Start makes a sandbox: it builds what the machine starts from, rents the machine and sets

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,12 @@ func (s *start) record() (machine.Record, error) {
 		r.Builds = s.build.Purpose
 	}
 	r.MaxPrice, r.Budget = s.Experiment.Sandbox.MaxPrice, s.Experiment.Sandbox.Budget
-	r.AdminToken, r.ExperimentFile, r.Models = protocol.NewToken(), s.Experiment.File, s.Models
+	r.AdminToken, r.ExperimentFile, r.Models = protocol.NewToken(), s.Experiment.File, slices.Clone(s.Models)
+	for i := range r.Models {
+		if s.remote(i) != nil && !r.Models[i].Hidden { // an outline is not the model
+			r.Models[i].Local = ""
+		}
+	}
 	r.Lease = machine.NewLease(machine.Attached, s.ttl(), s.Now())
 	r.Lease.IdleSeconds = int64(s.Experiment.Sandbox.IdleTimeout / time.Second)
 	config, err := s.Experiment.Config()

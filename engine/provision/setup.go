@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/seer-engine/seer/engine/build"
 	"github.com/seer-engine/seer/engine/client"
 	"github.com/seer-engine/seer/engine/event"
@@ -75,10 +77,18 @@ func (s *start) config() protocol.Config {
 // session.
 func (s *start) install(ctx context.Context) error {
 	return Run(ctx,
-		Step{Do: s.installPackages},
+		Step{Do: s.bring},
 		Step{Do: s.upload},
 		Step{Do: s.restore},
 		Step{Do: s.startSession})
+}
+
+// bring installs packages while models arrive.
+func (s *start) bring(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.installPackages(ctx) })
+	group.Go(func() error { return s.downloadModels(ctx) })
+	return group.Wait()
 }
 
 func (s *start) installPackages(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/protocol/tartree"
 	"github.com/seer-engine/seer/engine/snapshot/files"
@@ -14,10 +15,12 @@ import (
 // upload copies to the machine what it is not shown: models and files of this computer.
 func (s *start) upload(ctx context.Context) error {
 	if !s.chosen.HostMounts {
-		for _, m := range s.Models {
-			s.Report.Send(event.UploadStarted{From: m.Name, To: m.Path})
-			if err := s.send(ctx, m.Local, m.Path); err != nil {
-				return fmt.Errorf("upload the model %s: %w", m.Name, err)
+		for i, m := range s.Models {
+			if s.remote(i) != nil {
+				continue
+			}
+			if err := s.sendModel(ctx, m); err != nil {
+				return err
 			}
 		}
 	}
@@ -35,6 +38,14 @@ func (s *start) upload(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("upload %s: %w", up.Local, err)
 		}
+	}
+	return nil
+}
+
+func (s *start) sendModel(ctx context.Context, m machine.Model) error {
+	s.Report.Send(event.UploadStarted{From: m.Name, To: m.Path})
+	if err := s.send(ctx, m.Local, m.Path); err != nil {
+		return fmt.Errorf("upload the model %s: %w", m.Name, err)
 	}
 	return nil
 }

@@ -30,17 +30,18 @@ type preparation struct {
 	plan         plan.Plan
 	secrets      map[string]string
 	models       []machine.Model
-	installation *build.Installation // what is to be installed
-	hidden       namesearch.Names    // the names of hidden models, where the agent has the whole sandbox
-	vscode       *codeserver.Program // of this computer; nil = the machine's own
-	contents     workspace.Workspace // what goes into the working folder
+	remotes      []*provision.RemoteModel // of models; nil = on this computer
+	installation *build.Installation      // what is to be installed
+	hidden       namesearch.Names         // the names of hidden models, where the agent has the whole sandbox
+	vscode       *codeserver.Program      // of this computer; nil = the machine's own
+	contents     workspace.Workspace      // what goes into the working folder
 	snapshots    *snapshot.Store
 }
 
 // request is what has been prepared.
 func (p *preparation) request() provision.Request {
 	return provision.Request{
-		Experiment: p.exp, Plan: p.plan, Name: p.opts.Name, Attached: p.opts.Attached, Models: p.models, Secrets: p.secrets, Hidden: p.hidden,
+		Experiment: p.exp, Plan: p.plan, Name: p.opts.Name, Attached: p.opts.Attached, Models: p.models, Remotes: p.remotes, Secrets: p.secrets, Hidden: p.hidden,
 		Installation: p.installation, Contents: p.contents,
 		CodeServer: session.CodeServer{Program: p.vscode, SHA256: p.CodeServer.Getenv(codeserver.PinnedIn)},
 		Snapshots:  p.snapshots, Snapshot: p.opts.Snapshot, Scan: p.scan, Report: p.report,
@@ -157,12 +158,12 @@ func (p *preparation) findVSCode() error {
 
 func (p *preparation) fetchModels(ctx context.Context) (err error) {
 	models := provision.Models{
-		Fetcher: p.Plugins.Fetcher, Cache: func() (string, error) { return p.Store.Cache("models") }, Report: p.report,
+		Fetcher: p.Plugins.Fetcher, Cache: func(folder string) (string, error) { return p.Store.Cache(folder) }, Report: p.report,
 		Getenv: func(name string) string {
 			value, _ := p.LookupEnv(name)
 			return value
 		},
 	}
-	p.models, err = models.Fetch(ctx, p.exp, p.plan.Models)
+	p.models, p.remotes, err = models.Fetch(ctx, p.exp, p.plan)
 	return err
 }

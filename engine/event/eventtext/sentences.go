@@ -19,6 +19,8 @@ var sentences = map[string]string{
 	"model.ready":               `{{.Model}}: {{plural .Files "file"}}, {{bytes .Bytes}}`,
 	"model.cache_read_only":     `{{.Model}}: the Hugging Face cache {{.Dir}} cannot be written; missing files go to Seer's own cache`,
 	"model.file_mismatch":       `{{.Model}}: {{.Path}} has not the content that its name promises, and is not used`,
+	"model.download_started":    `{{.Model}}: the machine downloads {{plural .Files "file"}}, {{bytes .Bytes}}`,
+	"model.through_here":        `{{.Model}}: the files go through this computer to the machine: {{.Reason}}`,
 	"model.cache_copied":        `{{.Model}}: {{bytes .Bytes}} are copied from the Hugging Face cache {{.Dir}}, because hard links to it are not possible`,
 	"model.hidden_name_common":  `the name {{.Name}} of a hidden model has only common words: Seer does not look for them`,
 	"model.hidden_name_shown":   `the name {{.Name}} of a hidden model is also that of its architecture, which has to stay: the agent can see it`,

@@ -1,0 +1,166 @@
+package fetch
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/engine/transfer"
+)
+
+// OutlineOptions configure [Remote.Outline].
+type OutlineOptions struct {
+	Options
+	// Kind keeps outlines apart that have different files whole; the name of a folder.
+	Kind string
+	// Whole says which files are downloaded whole, by their paths.
+	Whole func(path string) bool
+}
+
+const (
+	safetensors  = ".safetensors"
+	lengthBytes  = 8           // of the length, at the beginning of a file of safetensors
+	firstRead    = 64 << 10    // bytes; most headers are shorter, so that one request brings them
+	longestJSON  = 100_000_000 // bytes of a header, as the format allows
+	partialAfter = ".partial"
+)
+
+// Outline makes a folder that shows what a model is, without its weights: all files are there,
+// each as long as it is. Those that o.Whole names are whole and verified. Files of safetensors
+// have their header, which is not verified. The rest of a file is a hole. An outline that was
+// made before is used again.
+func (r *Remote) Outline(ctx context.Context, o OutlineOptions) (string, error) {
+	if o.CacheDir == "" {
+		return "", errNoCache
+	}
+	final, err := r.source.cachePath(filepath.Join(o.CacheDir, o.Kind))
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(final), 0o700); err != nil {
+		return "", state.NoSpace(final, err)
+	}
+	lock, err := state.Acquire(ctx, final+".lock")
+	if err != nil {
+		return "", fmt.Errorf("model %s: %w", r.Name, err)
+	}
+	defer lock.Remove()
+	if (&job{source: r.source}).complete(final) {
+		now := time.Now() // when it was used last
+		return final, os.Chtimes(final, now, now)
+	}
+	if err := r.drawOutline(ctx, final+partialAfter, o); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("model %s: %w", r.Name, err)
+	}
+	return final, errors.Join(os.RemoveAll(final), os.Rename(final+partialAfter, final))
+}
+
+// drawOutline fills a folder.
+func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	var whole, headers, holes []transfer.File
+	for _, f := range r.Files {
+		file := transfer.File{Path: f.Path, Size: f.Size}
+		switch {
+		case o.Whole(f.Path):
+			file.SHA256, file.GitSHA1 = f.SHA256, f.GitSHA1
+			whole = append(whole, file)
+		case strings.HasSuffix(f.Path, safetensors):
+			file.Size = min(f.Size, firstRead)
+			headers = append(headers, file)
+		default:
+			holes = append(holes, file)
+		}
+	}
+	t := o.transfer()
+	t.Dir = dir
+	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return r.address(ctx, f.Path) }
+	if err := transfer.Download(ctx, whole, t); err != nil {
+		return err
+	}
+	if err := r.drawHeaders(ctx, headers, t); err != nil {
+		return err
+	}
+	for _, f := range append(holes, headers...) {
+		if err := r.lengthen(dir, f.Path); err != nil {
+			return state.NoSpace(dir, err)
+		}
+	}
+	return nil
+}
+
+// drawHeaders brings the headers of files of safetensors.
+func (r *Remote) drawHeaders(ctx context.Context, files []transfer.File, t transfer.Options) error {
+	t.Progress = nil
+	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) {
+		s, err := r.address(ctx, f.Path)
+		return s.First(f.Size), err
+	}
+	if err := transfer.Download(ctx, files, t); err != nil {
+		return err
+	}
+	var longer []transfer.File
+	for _, f := range files {
+		n, err := headerEnd(filepath.Join(t.Dir, filepath.FromSlash(f.Path)))
+		if err != nil {
+			return err
+		}
+		if most := r.size(f.Path); n > f.Size && n <= most {
+			f.Size = n
+			longer = append(longer, f)
+		}
+	}
+	return transfer.Download(ctx, longer, t)
+}
+
+// headerEnd is where the header of a file of safetensors ends; 0 = it can have none.
+func headerEnd(path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	var length [lengthBytes]byte
+	if n, err := f.ReadAt(length[:], 0); n < lengthBytes {
+		_ = err // a file that is too short is what [modelload.Check] tells
+		return 0, nil
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > longestJSON {
+		return 0, nil
+	}
+	return lengthBytes + int64(n), nil
+}
+
+func (r *Remote) size(path string) int64 {
+	for _, f := range r.Files {
+		if f.Path == path {
+			return f.Size
+		}
+	}
+	return 0
+}
+
+// lengthen gives a file its size, by a hole.
+func (r *Remote) lengthen(dir, path string) error {
+	at := filepath.Join(dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(r.size(path)), f.Close())
+}

@@ -1,0 +1,33 @@
+package fetch
+
+import (
+	"context"
+
+	"github.com/seer-engine/seer/sdk"
+)
+
+// Remote is a model that is pinned and located, and whose files are still where the fetcher
+// says. It is for machines that download models by themselves.
+type Remote struct {
+	Model // without Dir
+	source
+}
+
+// Find pins a model, and sees that its files can be had. It returns nil for a model that is in
+// a folder of this computer.
+func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, error) {
+	s, err := resolve(ctx, fetcher, ref)
+	if err != nil {
+		return nil, err
+	}
+	first, err := s.locate(ctx, s.model.Files[0])
+	if err != nil || first.URL != nil && first.Scheme == "file" {
+		return nil, err
+	}
+	return &Remote{Model: s.model, source: s}, nil
+}
+
+// Locate says where a file is now, as a machine may know it.
+func (r *Remote) Locate(ctx context.Context, path string) (sdk.Location, error) {
+	return r.fetcher.Locate(ctx, r.ref(path))
+}

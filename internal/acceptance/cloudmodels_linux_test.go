@@ -1,0 +1,117 @@
+package acceptance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
+)
+
+// cloudWeights is the size of the large file of each model of the test.
+const cloudWeights = 24 << 20
+
+// openHub is a Hub with a model for everybody and one that only the user may have.
+func openHub(t *testing.T) *fakehub.Hub {
+	t.Helper()
+	files := func(seed uint64) map[string]fakehub.File {
+		return map[string]fakehub.File{
+			"config.json": {Content: fakehub.Text("{}")}, "sub/vocab.txt": {Content: fakehub.Text("a b")}, "empty": {Content: fakehub.Text("")},
+			"model.safetensors": {Content: fakehub.Random(cloudWeights, seed), Kind: fakehub.LFS},
+		}
+	}
+	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
+		{ID: "org/open", Commits: []fakehub.Commit{{Files: files(1)}}},
+		{ID: "org/gated", Gated: "manual", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files(2)}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// TestHubModelsOnACloud has the machine download models by itself: their bytes do not pass
+// through this computer, and the token does not leave it.
+func TestHubModelsOnACloud(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		h := openHub(t)
+		p := c.at(t)
+		maps.Copy(p.env, h.Env())
+		p.env["HF_HOME"] = p.path("hf home")
+		p.write("tools.py", `import hashlib, os
+@expose
+def files(name: str) -> dict[str, str]:
+    root, found = get_model_path(name), {}
+    for folder, _, names in os.walk(root):
+        for one in names:
+            path = os.path.join(folder, one)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, root)] = hashlib.file_digest(f, "sha256").hexdigest()
+    return found
+@expose
+def token() -> list[str]:
+    return [n for n, v in os.environ.items() if v.startswith("hf_")]
+`)
+		p.write("agent.py", `import model_tools, pathlib
+for name in ("org/open", "org/gated"):
+    print(name, sorted(model_tools.files(name).items()))
+print("tokens", model_tools.token())
+`)
+		p.write("exp.yaml", fmt.Sprintf(`name: test
+sandbox: {provider: %s, timeout: 10m, models: [org/open, org/gated]}
+serve: [{file: tools.py, name: model_tools}]
+workspace: {files: [agent.py]}
+agent: {command: [python3, agent.py]}
+`, c.name))
+		r := p.exits(0, []string{"run", "exp.yaml"}, "tokens []", "sub/vocab.txt", "empty")
+		for seed := range uint64(2) {
+			if sum := sumOf(fakehub.Random(cloudWeights, seed+1)); !strings.Contains(r.out, sum) {
+				t.Errorf("the weights %s are not on the machine:\n%s", sum, r.out)
+			}
+		}
+		if !strings.Contains(r.err, "org/open: the machine downloads 4 files") {
+			t.Errorf("the user is told:\n%s", r.err)
+		}
+		for _, q := range h.Requests() {
+			if q.HubToken && q.Host != fakehub.API {
+				t.Errorf("the token went to %s: %+v", q.Host, q)
+			}
+		}
+		if n := largestFile(t, p.env["HF_HOME"], p.home); n >= cloudWeights {
+			t.Errorf("a file of %d bytes came to this computer", n)
+		}
+	})
+}
+
+func sumOf(c fakehub.Content) string {
+	sum := sha256.New()
+	_, _ = io.Copy(sum, io.NewSectionReader(c, 0, c.Size())) // a hash never fails
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// largestFile is the size of the largest file in some folders that is no hole.
+func largestFile(t *testing.T, dirs ...string) (most int64) {
+	t.Helper()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if os.IsNotExist(err) || err != nil || !d.Type().IsRegular() {
+				return nil
+			}
+			if info, err := d.Info(); err == nil {
+				most = max(most, info.Size())
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return most
+}
