@@ -48,7 +48,7 @@ before() {
 }
 before notebook 3 '{name: ./quagmire-9b, dtype: blfoat16}' <<<'broken.yaml:4: sandbox.models.0.dtype: `blfoat16` is no dtype'
 before notebook 3 '{name: ./parrot-lora, is_peft: true}' <<<'broken.yaml:4: sandbox.models.0: is_peft needs base_model'
-before cli 4 '{name: ./parrot-lora, is_peft: true, base_model: ./nowhere}' <<<'broken.yaml:4: sandbox.models.0.base_model: model ./nowhere:'
+before cli 3 '{name: ./parrot-lora, is_peft: true, base_model: ./nowhere}' <<<'broken.yaml:4: sandbox.models.0.base_model: there is no `'
 before notebook 3 '{name: ./parrot-lora, load_as_peft: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./parrot-lora` cannot be loaded: it is a PEFT adapter and no whole model; set is_peft'
 before notebook 3 '{name: ./bramble-2b, is_peft: true, base_model: ./quagmire-9b}' <<<'it has no adapter_config.json, so it is no PEFT adapter; remove is_peft'
 before notebook 3 '{name: ./cut-weights, hidden: true}' <<<'broken.yaml:4: sandbox.models.0: the model `./cut-weights` cannot be loaded: its file model.safetensors is damaged'

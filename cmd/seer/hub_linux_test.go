@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,7 @@ func newHub(t *testing.T) *fakehub.Hub {
 	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
 		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}, Info: map[string]any{"cardData": map[string]any{"license": "mit"}}},
 		{ID: "org/gated", Gated: "manual", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files}}, Tags: map[string]int{"v1": 0}},
+		{ID: "org/set", Type: fakehub.Dataset, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"train/data.json": text("[]")}}}},
 		{ID: "org/big", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
 			"config.json": text("{}"), "model.safetensors": {Content: fakehub.Random(weights, 1), Kind: fakehub.LFS},
 		}}}},
@@ -109,6 +111,79 @@ func TestHubModels(t *testing.T) {
 		if slices.Contains([]fakehub.Call{fakehub.Resolve, fakehub.ResolveCache, fakehub.Blob, fakehub.Xorb}, r.Call) {
 			t.Errorf("the second run asks again: %+v", r)
 		}
+	}
+}
+
+const dataExperiment = `name: data
+sandbox:
+  models: [{name: org/open, include: [MODELFILES]}]
+  datasets: [org/set, ./data]
+serve:
+  - {file: interface.py, expose_as: library, name: tools}
+agent:
+  command: [python3, agent.py]
+workspace:
+  files: [agent.py]
+`
+
+const dataInterface = `import os
+
+def names(root):
+    return sorted(os.path.relpath(os.path.join(at, name), root) for at, _, all in os.walk(root) for name in all)
+
+@expose
+def model() -> list[str]:
+    return names(get_model_path("org/open"))
+
+@expose
+def data() -> list[list[str]]:
+    assert os.environ["DATASET_ORG_SET_PATH"] == get_dataset_path("org/set") == get_dataset_path("set")
+    try:
+        open(get_dataset_path("org/set") + "/new", "w")
+    except OSError:
+        return [names(get_dataset_path(n)) for n in ("org/set", "./data")]
+    return []
+`
+
+// Datasets are fetched, confirmed, mounted and shown as models are. Sandboxes with different
+// patterns run side by side, and each has its own files.
+func TestHubDatasetsAndPatterns(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	p.write("interface.py", dataInterface)
+	p.write("agent.py", "import tools\nprint(tools.model(), tools.data())\n")
+	if err := os.Mkdir(filepath.Join(p.dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.write("data/table.csv", "a,b\n")
+	p.write("exp.yaml", strings.Replace(dataExperiment, "MODELFILES", `"*.json"`, 1))
+	p.write("two.yaml", strings.Replace(dataExperiment, "MODELFILES", `"*.bin", sub/`, 1))
+	out, err := p.command("run", "exp.yaml").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "fetch the dataset org/set with HF_TOKEN of environment") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	plan := p.run("plan", "exp.yaml")
+	if want := "org/set at /datasets/org--set ($DATASET_ORG_SET_PATH), read-only"; !strings.Contains(plan, want) {
+		t.Errorf("the plan lacks %s:\n%s", want, plan)
+	}
+	p.runs("up", "--yes", "--name", "one", "exp.yaml")
+	for file, want := range map[string]string{"exp.yaml": "['config.json'] ", "two.yaml": "['pytorch_model.bin', 'sub/vocab.txt'] "} {
+		out, _ := p.runs("run", "--yes", file)
+		if want += "[['train/data.json'], ['table.csv']]"; !strings.Contains(out, want) {
+			t.Errorf("the agent says\n%snot %s", out, want)
+		}
+	}
+	if list := p.run("exec", "one", "--", "ls", "/models/org--open"); strings.TrimSpace(list) != "config.json" {
+		t.Errorf("another start has changed the files of a sandbox: %s", list)
+	}
+	commit := h.Commit("datasets/org/set", "main")
+	if shown := p.run("show", "one", "--json"); !strings.Contains(shown, `"datasets":[{"name":"org/set"`) || !strings.Contains(shown, commit) {
+		t.Errorf("show lacks the dataset:\n%s", shown)
+	}
+	p.write("exp.yaml", "sandbox:\n  datasets:\n    - org/set\n    - org/none\n")
+	out, err = p.command("up", "--yes", "exp.yaml").CombinedOutput()
+	if want := "exp.yaml:4: sandbox.datasets.1: dataset org/none: "; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("%v, without %s:\n%s", err, want, out)
 	}
 }
 

@@ -47,6 +47,10 @@ type Scan struct {
 func ScanOf(exp *experiment.Experiment, p plan.Plan, chosen plan.Choice, models []machine.Model, names namesearch.Names, report event.Reporter) Scan {
 	s := Scan{Names: names, Isolated: chosen.Isolation != "none", Report: report}
 	for _, m := range models {
+		if m.Dataset {
+			s.Roots = append(s.Roots, m.Path)
+			continue
+		}
 		s.Vocabularies = append(s.Vocabularies, m.Path)
 	}
 	for _, up := range p.UploadsOf(chosen) {

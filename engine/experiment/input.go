@@ -34,6 +34,7 @@ type inputSandbox struct {
 	ProviderOptions map[string]map[string]any `koanf:"provider_options"`
 	ExecutionMode   string                    `koanf:"execution_mode"`
 	Models          []inputModel              `koanf:"models"`
+	Datasets        []inputDataset            `koanf:"datasets"`
 	Repos           []inputRepo               `koanf:"repos"`
 	PythonPackages  []string                  `koanf:"python_packages"`
 	SystemPackages  []string                  `koanf:"system_packages"`
@@ -67,6 +68,13 @@ type inputModel struct {
 	LoadAsPEFT bool     `koanf:"load_as_peft"`
 	DType      string   `koanf:"dtype"`
 	Device     string   `koanf:"device"`
+}
+
+type inputDataset struct {
+	Name     string   `koanf:"name"`
+	Revision string   `koanf:"revision"`
+	Include  []string `koanf:"include"`
+	Exclude  []string `koanf:"exclude"`
 }
 
 type inputRepo struct {
@@ -197,6 +205,9 @@ func (in inputSandbox) sandbox() Sandbox {
 	for _, m := range in.Models {
 		s.Models = append(s.Models, Model{Name: m.Name, Revision: m.Revision, Include: m.Include, Exclude: m.Exclude, VarName: m.VarName, Hidden: m.Hidden,
 			IsPEFT: m.IsPEFT, BaseModel: m.BaseModel, LoadAsPEFT: m.LoadAsPEFT, DType: notAuto(m.DType), Device: notAuto(m.Device)})
+	}
+	for _, d := range in.Datasets {
+		s.Datasets = append(s.Datasets, Dataset{Name: d.Name, Revision: d.Revision, Include: d.Include, Exclude: d.Exclude})
 	}
 	for _, v := range in.Volumes {
 		s.Volumes = append(s.Volumes, Volume{Name: v.Name, Path: v.Path, SizeGB: wholeGB(v.Size), ReadOnly: v.ReadOnly})

@@ -13,6 +13,9 @@ const (
 	datasetsDir = "/datasets"
 )
 
+// hubDatasets begins the Hub's names of datasets.
+const hubDatasets = "datasets/"
+
 func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // places notes which variable and which folder of the sandbox belongs to what.
@@ -54,7 +57,7 @@ func (v *validator) models() {
 		if i < len(s.Models) || m.Name == "" {
 			continue
 		}
-		at := v.exp.BaseField(m.Name)
+		at := v.exp.baseField(m.Name)
 		if problem, hint := badName(m, "model"); problem != "" {
 			v.fail(at, problem, hint)
 			continue
@@ -63,8 +66,8 @@ func (v *validator) models() {
 	}
 }
 
-// BaseField is where an adapter names a base model that is not listed itself.
-func (e *Experiment) BaseField(name string) string {
+// baseField is where an adapter names a base model that is not listed itself.
+func (e *Experiment) baseField(name string) string {
 	for i, m := range e.Sandbox.Models {
 		if m.BaseModel == name {
 			return fmt.Sprintf("sandbox.models.%d.base_model", i)
@@ -117,24 +120,26 @@ func (v *validator) source(at string, m Model) {
 func (v *validator) datasets() {
 	p := places{v, "dataset", map[string]string{}, map[string]string{}}
 	for i, d := range v.exp.Sandbox.Datasets {
-		at := fmt.Sprintf("sandbox.datasets.%d", i)
-		if problem, hint := badName(d.model(), "dataset"); problem != "" {
+		at, m := fmt.Sprintf("sandbox.datasets.%d", i), d.model()
+		if problem, hint := badName(m, "dataset"); problem != "" {
 			v.fail(at+".name", problem, hint)
 			continue
 		}
-		v.source(at, d.model())
-		p.take(at+".name", d.Alias(), d.EnvName(), d.SandboxPath())
+		v.source(at, m)
+		p.take(at+".name", m.Alias(), m.EnvName(), m.SandboxPath())
 	}
 }
 
 // badName says what is wrong with the name of a model or dataset; empty when nothing is.
 func badName(m Model, what string) (problem, hint string) {
-	ref := m.Ref().Name
+	ref := strings.TrimPrefix(m.Ref().Name, hubDatasets)
 	switch {
 	case m.Name == "":
 		return "the name is empty", "write org/name, ./folder or scheme:name"
 	case strings.HasPrefix(m.Name, "~"):
 		return "`~` is not expanded", "write ./folder or the whole path"
+	case m.Dataset && strings.HasPrefix(strings.TrimPrefix(m.Name, m.Source+":"), hubDatasets):
+		return quote(m.Name) + " is not a " + what, "leave out `" + hubDatasets + "`"
 	case m.Source == SourceHub && !validHubName(ref):
 		return quote(m.Name) + " is not a " + what, "write org/name for the Hub, ./folder for a folder or scheme:name for a plugin"
 	case ref == "" || strings.ContainsFunc(ref, isControl):

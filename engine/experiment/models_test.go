@@ -70,3 +70,43 @@ func TestNamesThatClash(t *testing.T) {
 		}
 	}
 }
+
+func TestDatasets(t *testing.T) {
+	e, err := parse(`sandbox: {models: [org/m], datasets: [org/set, {name: org/other, revision: v1, include: ["train/"]}, ./data, "index:x/y", {name: org/other, revision: v2}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range e.Sandbox.Fetched()[1:] {
+		got = append(got, strings.Join([]string{d.Alias(), d.Ref().Source, d.Ref().Name, d.EnvName(), d.SandboxPath()}, " "))
+	}
+	want := []string{
+		"org/set hub datasets/org/set DATASET_ORG_SET_PATH /datasets/org--set",
+		"org/other@v1 hub datasets/org/other DATASET_ORG_OTHER_V1_PATH /datasets/org--other-v1",
+		"./data folder /lab/intro/data DATASET_DATA_PATH /datasets/data",
+		"index:x/y index x/y DATASET_X_Y_PATH /datasets/x--y",
+		"org/other@v2 hub datasets/org/other DATASET_ORG_OTHER_V2_PATH /datasets/org--other-v2",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	if ref := e.Sandbox.Fetched()[2].Ref(); !ref.Wants("train/x") || ref.Wants("test/x") {
+		t.Errorf("%+v", ref)
+	}
+	if at := e.FetchedField(2); at != "sandbox.datasets.1" {
+		t.Errorf("the second dataset is at %s", at)
+	}
+	for text, want := range map[string]string{
+		"sandbox:\n  datasets:\n    - org/a-b\n    - org/a_b\n":           "e.yaml:4: sandbox.datasets.1: `org/a-b` and `org/a_b` would both be DATASET_ORG_A_B_PATH",
+		"sandbox:\n  datasets: [datasets/org/a]\n":                        "e.yaml:2: sandbox.datasets.0: `datasets/org/a` is not a dataset; leave out `datasets/`",
+		"sandbox:\n  datasets: [a/b/c]\n":                                 "e.yaml:2: sandbox.datasets.0: `a/b/c` is not a dataset",
+		"sandbox:\n  datasets: [{name: ./a, revision: x}]\n":              "e.yaml:2: sandbox.datasets.0.revision: a folder has no revisions",
+		"sandbox:\n  datasets: [org/a]\n  env: {DATASET_ORG_A_PATH: x}\n": "e.yaml:3: sandbox.env.DATASET_ORG_A_PATH: the variable is set by the dataset `org/a`",
+		"sandbox:\n  local_files:\n    - [./x, /datasets/x]\n":            "e.yaml:3: sandbox.local_files.0.1: `/datasets/x` is not free",
+		"sandbox:\n  datasets: [{name: org/a, hidden: true}]\n":           "e.yaml:2: sandbox.datasets.0: unknown key `hidden`",
+	} {
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}

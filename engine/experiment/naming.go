@@ -54,6 +54,9 @@ func (m Model) Ref() sdk.ModelRef {
 	} else if rest, ok := strings.CutPrefix(m.Name, m.Source+":"); ok {
 		ref.Name = rest
 	}
+	if m.Dataset && m.Source == SourceHub {
+		ref.Name = hubDatasets + ref.Name
+	}
 	return ref
 }
 
@@ -61,7 +64,7 @@ func (m Model) Ref() sdk.ModelRef {
 // path, only the last element, so that paths of this computer stay here.
 func (m Model) short() string {
 	if m.Source != SourceFolder {
-		return m.Ref().Name
+		return strings.TrimPrefix(m.Name, m.Source+":")
 	}
 	name := path.Clean(strings.TrimPrefix(m.Name, SourceFolder+":"))
 	if path.IsAbs(name) || strings.HasPrefix(name, "..") || name == "." {
@@ -131,14 +134,13 @@ func (s *Sandbox) nameVariables() {
 }
 
 // EnvName is the environment variable with the model's path in the sandbox:
-// MODEL_GOOGLE_GEMMA_2_9B_PATH; of a hidden model MODEL_MODEL_PATH, after its var_name.
-func (m Model) EnvName() string { return envName("MODEL_", m.shown()) }
-
-// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b, of a
-// hidden one /models/model.
-func (m Model) SandboxPath() string { return sandboxPath(modelsDir, m.shown()) }
-
-func envName(prefix, name string) string {
+// MODEL_GOOGLE_GEMMA_2_9B_PATH; of a hidden model MODEL_MODEL_PATH, after its var_name; of a
+// dataset DATASET_ORG_NAME_PATH.
+func (m Model) EnvName() string {
+	prefix := "MODEL_"
+	if m.Dataset {
+		prefix = "DATASET_"
+	}
 	return prefix + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -147,39 +149,26 @@ func envName(prefix, name string) string {
 			return r
 		}
 		return '_'
-	}, name) + "_PATH"
+	}, m.shown()) + "_PATH"
 }
 
-func sandboxPath(dir, name string) string {
+// SandboxPath is the model's folder in the sandbox: /models/google--gemma-2-9b, of a
+// hidden one /models/model, of a dataset /datasets/org--name.
+func (m Model) SandboxPath() string {
+	dir := modelsDir
+	if m.Dataset {
+		dir = datasetsDir
+	}
 	safe := strings.Map(func(r rune) rune {
 		if validNameRune(r) || r == '/' {
 			return r
 		}
 		return '-'
-	}, name)
+	}, m.shown())
 	return dir + "/" + strings.TrimLeft(strings.ReplaceAll(safe, "/", "--"), ".")
 }
 
 // model has what a dataset has in common with a model.
 func (d Dataset) model() Model {
-	return Model{Name: d.Name, Source: d.Source, Path: d.Path, Revision: d.Revision, Include: d.Include, Exclude: d.Exclude, Label: d.Label}
+	return Model{Name: d.Name, Source: d.Source, Path: d.Path, Revision: d.Revision, Include: d.Include, Exclude: d.Exclude, Label: d.Label, Dataset: true}
 }
-
-// Ref is what a fetcher is asked for. The Hub's name of a dataset begins with datasets/.
-func (d Dataset) Ref() sdk.ModelRef {
-	ref := d.model().Ref()
-	if d.Source == SourceHub {
-		ref.Name = "datasets/" + ref.Name
-	}
-	return ref
-}
-
-// Alias is how code in the sandbox asks for the dataset, as [Model.Alias].
-func (d Dataset) Alias() string { return d.model().Alias() }
-
-// EnvName is the environment variable with the dataset's path in the sandbox:
-// DATASET_ORG_NAME_PATH.
-func (d Dataset) EnvName() string { return envName("DATASET_", d.model().shown()) }
-
-// SandboxPath is the dataset's folder in the sandbox: /datasets/org--name.
-func (d Dataset) SandboxPath() string { return sandboxPath(datasetsDir, d.model().shown()) }

@@ -30,6 +30,29 @@ func (s Sandbox) Weights() []Model {
 	return all
 }
 
+// Fetched are all models and datasets that the sandbox is shown: [Sandbox.Weights], and after
+// them the datasets.
+func (s Sandbox) Fetched() []Model {
+	all := s.Weights()
+	for _, d := range s.Datasets {
+		all = append(all, d.model())
+	}
+	return all
+}
+
+// FetchedField is where the experiment names number i of [Sandbox.Fetched]. A base model that
+// is not listed itself is named by its adapter.
+func (e *Experiment) FetchedField(i int) string {
+	all, models := e.Sandbox.Fetched(), len(e.Sandbox.Models)
+	switch datasets := len(all) - len(e.Sandbox.Datasets); {
+	case i >= datasets:
+		return fmt.Sprintf("sandbox.datasets.%d", i-datasets)
+	case i >= models:
+		return e.baseField(all[i].Name)
+	}
+	return fmt.Sprintf("sandbox.models.%d", i)
+}
+
 // base is the model that an adapter was trained on. Of a hidden adapter it is hidden, too.
 func (m Model) base() Model {
 	b := Model{Name: m.BaseModel, Hidden: m.Hidden}

@@ -39,6 +39,8 @@ func sandboxFields() []Field {
 			Doc: "How the agent uses the sandbox: a notebook, a shell, or its own folder; `null` is a scoped sandbox: it may only call what `serve` exposes."},
 		{Key: "models", Kind: KindMaps, Short: "name", Example: "[./tiny-model]", Fields: modelFields(),
 			Doc: "Models to put under `/models`: a name, or a mapping with the fields below."},
+		{Key: "datasets", Kind: KindMaps, Short: "name", Example: "[org/name, ./data]", Fields: datasetFields(),
+			Doc: "Datasets to put under `/datasets`: a name, or a mapping with the fields below."},
 		{Key: "repos", Kind: KindMaps, Short: "url", Example: "[org/repo]", Fields: repoFields(),
 			Doc: "Git repositories to clone into `/workspace`: a URL or `org/repo`, or a mapping with the fields below."},
 		{Key: "python_packages", Kind: KindStrings, Example: "[numpy>=1.24]",
@@ -108,6 +110,16 @@ const (
 	includeDoc = "Patterns of the only files to fetch: `*` and `?` match a slash, too, and `folder/` is everything below. Not for folders."
 	excludeDoc = "Patterns of files to leave out, in the same form; they win over `include`. Not for folders."
 )
+
+func datasetFields() []Field {
+	return []Field{
+		{Key: "name", Kind: KindString, Required: true, Example: "org/name",
+			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
+		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
+		{Key: "include", Kind: KindStrings, Note: "all files", Example: `["train/", "*.json"]`, Doc: includeDoc},
+		{Key: "exclude", Kind: KindStrings, Doc: excludeDoc},
+	}
+}
 
 func repoFields() []Field {
 	return []Field{

@@ -100,6 +100,7 @@ type Model struct {
 	Include    []string // patterns of files, see [sdk.ModelRef.Wants]; empty = the fetcher's choice
 	Exclude    []string
 	Label      string // the revision, if another one of the model is listed; see [Model.Alias]
+	Dataset    bool   // of [Sandbox.Fetched]: a dataset, of which only the fields above mean something
 	VarName    string // default model
 	Hidden     bool
 	IsPEFT     bool

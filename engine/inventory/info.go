@@ -24,6 +24,7 @@ type Info struct {
 	Lease       Lease          `json:"lease"`
 	Endpoints   []sdk.Endpoint `json:"endpoints"`
 	Models      []ModelInfo    `json:"models"`
+	Datasets    []DatasetInfo  `json:"datasets"`
 	Services    []ServiceInfo  `json:"services"`
 	GPU         string         `json:"gpu,omitempty"`
 	GPUCount    int            `json:"gpu_count,omitempty"`
@@ -61,6 +62,15 @@ type ModelInfo struct {
 	BaseModel string `json:"base_model,omitempty"` // of an adapter
 }
 
+// DatasetInfo is a dataset of a sandbox.
+type DatasetInfo struct {
+	Name     string `json:"name"` // as the user wrote it
+	Path     string `json:"path"` // in the sandbox
+	Source   string `json:"source"`
+	Revision string `json:"revision"`
+	EnvName  string `json:"env_name"`
+}
+
 // ServiceInfo is an interface that a sandbox serves. State is only known after
 // [Inventory.Show], which asks the runtime.
 type ServiceInfo struct {
@@ -77,6 +87,7 @@ func infoOf(r machine.Record, now time.Time) Info {
 		Lease:     Lease{Kind: r.Lease.Kind, Ends: r.Lease.End, HardEnd: r.HardEnd, Overdue: r.Overdue(now), IdleSeconds: r.Lease.IdleSeconds},
 		Endpoints: append([]sdk.Endpoint{}, r.Endpoints...),
 		Models:    []ModelInfo{},
+		Datasets:  []DatasetInfo{},
 		Services:  []ServiceInfo{},
 		GPU:       r.GPU, GPUCount: r.GPUCount, Region: r.Region, Budget: r.Budget,
 		CostPerHour: r.CostPerHour, Cost: r.Cost(now), Experiment: r.ExperimentFile, ExecutionMode: session.StateOf(r).Mode,
@@ -85,6 +96,10 @@ func infoOf(r machine.Record, now time.Time) Info {
 		info.Ended = &r.EndedAt
 	}
 	for _, m := range r.Models {
+		if m.Dataset {
+			info.Datasets = append(info.Datasets, DatasetInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName})
+			continue
+		}
 		info.Models = append(info.Models, ModelInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName,
 			VarName: m.VarName, Hidden: m.Hidden, IsPEFT: m.IsPEFT, BaseModel: m.Base})
 	}

@@ -68,7 +68,7 @@ type Record struct {
 	Extra map[string]json.RawMessage `json:"extra,omitempty"`
 }
 
-// Model is a model of a sandbox.
+// Model is a model of a sandbox, or a dataset.
 type Model struct {
 	Name     string `json:"name"`               // as the user wrote it
 	Path     string `json:"path"`               // in the sandbox
@@ -76,6 +76,7 @@ type Model struct {
 	Local    string `json:"local,omitempty"`    // where it is on this computer
 	Revision string `json:"revision,omitempty"` // pinned
 	Alias    string `json:"alias,omitempty"`    // NAME@REVISION, beside another revision; empty = Name
+	Dataset  bool   `json:"dataset,omitempty"`
 	VarName  string `json:"var_name,omitempty"`
 	EnvName  string `json:"env_name,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`

@@ -40,6 +40,7 @@ type Plan struct {
 	MaxPrice      float64          `json:"max_price,omitempty"` // USD per hour
 	Budget        float64          `json:"budget,omitempty"`    // USD
 	Models        []Model          `json:"models"`
+	Datasets      []Dataset        `json:"datasets"`
 	Uploads       []Upload         `json:"uploads"`
 	Packages      []string         `json:"packages"`
 	Present       []string         `json:"present,omitempty"` // of Packages, what the Python of this computer has
@@ -80,6 +81,15 @@ type Model struct {
 	Env     string `json:"env"`  // variable that holds Path
 	VarName string `json:"var_name"`
 	Hidden  bool   `json:"hidden,omitempty"`
+}
+
+// Dataset is a dataset and where its path will be found.
+type Dataset struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	From   string `json:"from"` // folder on this computer, or the name at the source
+	Path   string `json:"path"` // in the sandbox
+	Env    string `json:"env"`  // variable that holds Path
 }
 
 // Upload is a file or folder that is put into the sandbox.
@@ -127,7 +137,7 @@ func Make(exp *experiment.Experiment, report preflight.Report) (Plan, error) {
 		Version: Version, Experiment: exp.Name, Provider: report.Provider.Name, Isolation: report.Isolation,
 		Nested: s.Nested, Network: s.Network, NetworkHosts: s.NetworkHosts, HostPorts: s.HostPorts, CPU: s.CPU, MemoryGB: s.MemoryGB, DiskGB: s.DiskGB, Regions: s.Regions,
 		MaxPrice: s.MaxPrice, Budget: s.Budget, Packages: list(s.PythonPackages), Env: list(slices.Sorted(maps.Keys(s.Env))), Secrets: list(s.Secrets),
-		Ports: list(s.Ports), Models: []Model{}, Uploads: []Upload{}, Services: []Service{},
+		Ports: list(s.Ports), Models: []Model{}, Datasets: []Dataset{}, Uploads: []Upload{}, Services: []Service{},
 		Workspace: Workspace{Dir: exp.Workspace.Dir, Libraries: list(exp.Workspace.Libraries), Files: list(exp.Workspace.Files)},
 		Outputs:   exp.Outputs, Timeout: s.Timeout.Seconds(), IdleTimeout: s.IdleTimeout.Seconds(), Warnings: []string{},
 	}
@@ -156,7 +166,11 @@ func (p Plan) Withheld(secret string) bool {
 }
 
 func (p *Plan) contents(exp *experiment.Experiment, report preflight.Report) {
-	for _, m := range exp.Sandbox.Weights() {
+	for _, m := range exp.Sandbox.Fetched() {
+		if m.Dataset {
+			p.Datasets = append(p.Datasets, Dataset{Name: m.Alias(), Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(), Env: m.EnvName()})
+			continue
+		}
 		p.Models = append(p.Models, Model{Name: m.Alias(), Source: m.Source, From: m.Ref().Name, Path: m.SandboxPath(),
 			Env: m.EnvName(), VarName: m.VarName, Hidden: m.Hidden})
 	}

@@ -56,6 +56,9 @@ func (p Plan) contentLines(t *text) {
 		}
 		t.line("model", fmt.Sprintf("%s at %s ($%s), read-only%s", m.Name, m.Path, m.Env, note))
 	}
+	for _, d := range p.Datasets {
+		t.line("dataset", fmt.Sprintf("%s at %s ($%s), read-only", d.Name, d.Path, d.Env))
+	}
 	for _, u := range p.Uploads {
 		if u.Mount {
 			t.line("mount", u.Local+" at "+u.Remote+", read-only")

@@ -147,10 +147,11 @@ func exists(dir, name string) bool {
 	return err == nil
 }
 
-// models checks that each source is known and each folder holds something.
-func (c *check) models() {
-	for i, m := range c.exp.Sandbox.Models {
-		at := fmt.Sprintf("sandbox.models.%d", i)
+// fetched checks that the source of each model and dataset is known, and each folder holds
+// something.
+func (c *check) fetched() {
+	for i, m := range c.exp.Sandbox.Fetched() {
+		at := c.exp.FetchedField(i)
 		if !slices.Contains(c.facts.Sources, m.Source) {
 			c.unknownSource(at, m)
 			continue
@@ -169,7 +170,11 @@ func (c *check) unknownSource(at string, m experiment.Model) {
 			hint = "did you mean the folder `./" + m.Name + "`?"
 		}
 	}
-	c.fail(at, fmt.Sprintf("model source `%s` is not available", m.Source), hint)
+	what := "model"
+	if m.Dataset {
+		what = "dataset"
+	}
+	c.fail(at, fmt.Sprintf("%s source `%s` is not available", what, m.Source), hint)
 }
 
 func (c *check) modelFolder(at, path string) {
@@ -178,7 +183,7 @@ func (c *check) modelFolder(at, path string) {
 	case err != nil:
 		c.fail(at, "`"+path+"` cannot be read: "+reason(err), "check its permissions")
 	case len(entries) == 0:
-		c.fail(at, "`"+path+"` is empty", "put the model's files there")
+		c.fail(at, "`"+path+"` is empty", "put its files there")
 	}
 }
 

@@ -135,10 +135,10 @@ func (r Report) Warnings() []Finding {
 // has mistakes already, only what does not depend on other fields is looked at.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.gpus, c.providers, c.isolation, c.abilities, c.choose, c.files, c.models, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
+	steps := []func(){c.gpus, c.providers, c.isolation, c.abilities, c.choose, c.files, c.fetched, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
 	mistakes := exp.Mistakes()
 	if len(mistakes) > 0 {
-		steps = []func(){c.gpus, c.namedProviders, c.files, c.models, c.interfaces, c.secrets, c.programs}
+		steps = []func(){c.gpus, c.namedProviders, c.files, c.fetched, c.interfaces, c.secrets, c.programs}
 	}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {

@@ -179,7 +179,7 @@ func TestFindings(t *testing.T) {
 		{"folder without ./", "sandbox: {models: [model]}", "sandbox.models.0: model source `hub` is not available; did you mean the folder `./model`?"},
 		{"no folder", "sandbox: {models: [./none]}", "sandbox.models.0: there is no `DIR/none`; relative paths are taken from the folder of the experiment file"},
 		{"model is a file", "sandbox: {models: [./agent.py]}", "sandbox.models.0: `DIR/agent.py` is not a folder"},
-		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put the model's files there"},
+		{"empty model", "sandbox: {models: [./empty]}", "sandbox.models.0: `DIR/empty` is empty; put its files there"},
 		{"secret", "sandbox: {secrets: [NONE]}", "sandbox.secrets.0: the secret `NONE` is not set; set it in the environment or in DIR/.env"},
 		{"empty secret", "sandbox: {secrets: [EMPTY]}", "sandbox.secrets.0: the secret `EMPTY` is not set"},
 		{"short secret", "sandbox: {secrets: [LONG, SHORT]}", "sandbox.secrets.1: the secret `SHORT` is shorter than 4 bytes and could not be kept out of outputs; give it a longer value"},

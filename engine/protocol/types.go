@@ -20,28 +20,30 @@ type Health struct {
 
 // Config is what every process and service of a machine shares.
 type Config struct {
-	Env     map[string]string `json:"env,omitempty"`
-	Secrets map[string]string `json:"secrets,omitempty"` // variables too, and scrubbed from all output
-	Models  []Model           `json:"models,omitempty"`
-	Python  string            `json:"python,omitempty"`  // default: the interpreter that ran the loader
-	Workdir string            `json:"workdir,omitempty"` // default /workspace
-	Price   float64           `json:"price,omitempty"`   // of the machine, US dollars an hour; for tokens that limit the spend
+	Env      map[string]string `json:"env,omitempty"`
+	Secrets  map[string]string `json:"secrets,omitempty"` // variables too, and scrubbed from all output
+	Models   []Model           `json:"models,omitempty"`
+	Datasets []Model           `json:"datasets,omitempty"`
+	Python   string            `json:"python,omitempty"`  // default: the interpreter that ran the loader
+	Workdir  string            `json:"workdir,omitempty"` // default /workspace
+	Price    float64           `json:"price,omitempty"`   // of the machine, US dollars an hour; for tokens that limit the spend
 }
 
 // ConfigInfo is a [Config] as the runtime tells it: without secret values.
 type ConfigInfo struct {
-	Env     map[string]string `json:"env"`
-	Secrets []string          `json:"secrets"` // names, sorted
-	Models  []Model           `json:"models"`
-	Python  string            `json:"python"`
-	Workdir string            `json:"workdir"`
+	Env      map[string]string `json:"env"`
+	Secrets  []string          `json:"secrets"` // names, sorted
+	Models   []Model           `json:"models"`
+	Datasets []Model           `json:"datasets"`
+	Python   string            `json:"python"`
+	Workdir  string            `json:"workdir"`
 }
 
-// Model is a model on the machine.
+// Model is a model or a dataset on the machine.
 type Model struct {
 	Name     string `json:"name"`
 	Path     string `json:"path"`
-	EnvName  string `json:"env_name,omitempty"` // MODEL_…_PATH
+	EnvName  string `json:"env_name,omitempty"` // MODEL_…_PATH or DATASET_…_PATH
 	Revision string `json:"revision,omitempty"`
 	VarName  string `json:"var_name,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`

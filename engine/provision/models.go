@@ -32,14 +32,14 @@ type RemoteModel struct {
 	Bring func(ctx context.Context) (dir string, err error) // to this computer
 }
 
-// Fetch finds the files of an experiment's models, and looks at those that a kernel or an
-// interpreter will load, before anything is rented for it. If the machine may be one of this
-// computer, or cannot download a model, it brings that here, and the model's place among the
-// remote ones is nil.
+// Fetch finds the files of an experiment's models and datasets, and looks at the models that a
+// kernel or an interpreter will load, before anything is rented for it. If the machine may be
+// one of this computer, or cannot download a model, it brings that here, and the model's place
+// among the remote ones is nil.
 func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]machine.Model, []*RemoteModel, error) {
 	var models []machine.Model
 	var remotes []*RemoteModel
-	for i, m := range exp.Sandbox.Weights() {
+	for i, m := range exp.Sandbox.Fetched() {
 		f.Report.Send(event.ModelResolving{Model: m.Name})
 		got, remote, err := f.find(ctx, exp, m, p)
 		if err == nil && got.Dir != "" {
@@ -53,9 +53,9 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 		}
 		remotes = append(remotes, remote)
 		models = append(models, machine.Model{
-			Name: m.Name, Path: p.Models[i].Path, Source: m.Source, Local: got.Dir, Revision: got.Revision,
-			VarName: m.VarName, EnvName: p.Models[i].Env, Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-			License: got.License, Gate: got.Gate, Alias: m.Alias(),
+			Name: m.Name, Path: m.SandboxPath(), Source: m.Source, Local: got.Dir, Revision: got.Revision,
+			VarName: m.VarName, EnvName: m.EnvName(), Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
+			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset,
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
@@ -97,7 +97,7 @@ func (f Models) find(ctx context.Context, exp *experiment.Experiment, m experime
 
 // outline is what this computer looks at of a model that the machine downloads.
 func (f Models) outline(ctx context.Context, exp *experiment.Experiment, m experiment.Model, remote *fetch.Remote) (string, error) {
-	if !exp.Sandbox.Whole() || exp.Workspace.NoPreload && !m.Hidden {
+	if m.Dataset || !exp.Sandbox.Whole() || exp.Workspace.NoPreload && !m.Hidden {
 		return "", nil
 	}
 	cache, err := f.Cache("outlines")
@@ -158,28 +158,22 @@ func noticeOf(model string, n hubcache.Notice) event.Data {
 	return event.ModelFileMismatch{Model: model, Path: n.Path}
 }
 
-// modelField is where the experiment names one of its weights: a base model that is not
-// listed itself is named by its adapter.
-func modelField(exp *experiment.Experiment, i int) string {
-	models := exp.Sandbox.Models
-	if i < len(models) {
-		return fmt.Sprintf("sandbox.models.%d", i)
-	}
-	return exp.BaseField(exp.Sandbox.Weights()[i].Name)
-}
-
 // modelError says of an error of a model where the experiment has it.
 func modelError(exp *experiment.Experiment, i int, m experiment.Model, err error) error {
 	var fault *modelload.Fault
 	if errors.As(err, &fault) {
-		return exp.Errorf(modelField(exp, i), "the model `"+m.Name+"` cannot be loaded: "+fault.Message, fault.Hint)
+		return exp.Errorf(exp.FetchedField(i), "the model `"+m.Name+"` cannot be loaded: "+fault.Message, fault.Hint)
 	}
-	return fmt.Errorf("%s: %w", exp.Errorf(modelField(exp, i), "model "+m.Name, "").Error(), err)
+	what := "model "
+	if m.Dataset {
+		what = "dataset "
+	}
+	return fmt.Errorf("%s: %w", exp.Errorf(exp.FetchedField(i), what+m.Name, "").Error(), err)
 }
 
 // checkModel looks at the files of a model that a kernel or an interpreter will load.
 func checkModel(exp *experiment.Experiment, i int, dir string) error {
-	if !exp.Sandbox.Whole() || exp.Workspace.NoPreload {
+	if !exp.Sandbox.Whole() || exp.Workspace.NoPreload || i >= len(exp.Sandbox.Weights()) {
 		return nil
 	}
 	models := exp.Sandbox.Models

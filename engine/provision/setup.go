@@ -65,6 +65,10 @@ func (s *start) config() protocol.Config {
 		if m.Hidden && s.Experiment.Sandbox.Whole() { // its agent could ask the runtime
 			told.Name, told.Revision = m.VarName, ""
 		}
+		if m.Dataset {
+			c.Datasets = append(c.Datasets, told)
+			continue
+		}
 		c.Models = append(c.Models, told)
 	}
 	if s.folder != "" {

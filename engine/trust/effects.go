@@ -46,8 +46,9 @@ type Program struct {
 // Secret is a value that leaves this computer's user.
 type Secret struct{ Name, From, To string }
 
-// Model is fetched with a credential, which may open what is private.
-type Model struct{ Name, Credential string }
+// Model is fetched with a credential, which may open what is private. Kind is "model" or
+// "dataset".
+type Model struct{ Kind, Name, Credential string }
 
 // Setting is a variable that a file beside the experiment sets.
 type Setting struct{ Name, From, Digest string }
@@ -109,7 +110,7 @@ func Of(f Facts) Effects {
 		c.add(true, "", "pull %s with your login of %s", i.Ref, i.Host)
 	}
 	for _, m := range f.Models {
-		c.add(true, "", "fetch the model %s with %s", m.Name, m.Credential)
+		c.add(true, "", "fetch the %s %s with %s", m.Kind, m.Name, m.Credential)
 	}
 	for _, a := range f.Accounts {
 		c.add(true, a.Digest, "rent at %s; %s", a.Text(), a.Limits)

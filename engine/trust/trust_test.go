@@ -43,7 +43,10 @@ func TestEffects(t *testing.T) {
 	other("of another key", func(f *trust.Facts) { f.Accounts = []trust.Account{{Provider: "p", Digest: "k"}} })
 	other("a port of this computer", func(f *trust.Facts) { f.HostPorts = []int{5432} })
 	other("a model with a credential", func(f *trust.Facts) {
-		f.Models = []trust.Model{{Name: "org/private", Credential: "HF_TOKEN of environment"}}
+		f.Models = []trust.Model{{Kind: "model", Name: "org/private", Credential: "HF_TOKEN of environment"}}
+	})
+	other("a dataset with a credential", func(f *trust.Facts) {
+		f.Models = []trust.Model{{Kind: "dataset", Name: "org/private", Credential: "HF_TOKEN of environment"}}
 	})
 	other("a volume", func(f *trust.Facts) { f.Volumes = []string{"weights"} })
 	other("sandboxes inside", func(f *trust.Facts) { f.Nested = []string{"the agent"} })

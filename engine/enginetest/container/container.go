@@ -52,7 +52,7 @@ type Container struct {
 }
 
 // Roots are the folders of a container that its programs may change.
-func roots() []string { return []string{"/workspace", "/models", "/root"} }
+func roots() []string { return []string{"/workspace", "/models", "/datasets", "/root"} }
 
 // Unsaved are the folders that a snapshot leaves out.
 func unsaved() []string { return []string{"/tmp", "/cache", "/scratch"} }

@@ -16,7 +16,7 @@ func within(path, folder string) bool {
 
 // own are the folders that a sandbox does not share with this computer.
 func (sb *sandbox) own() []string {
-	folders := []string{"/workspace", "/models", "/tmp"}
+	folders := []string{"/workspace", "/models", "/datasets", "/tmp"}
 	for _, m := range sb.def.GetVolumeMounts() {
 		folders = append(folders, filepath.Clean(m.GetMountPath()))
 	}

@@ -174,8 +174,10 @@ def _interface(order: Dict[str, Any]) -> load.Interface:
     if os.path.isdir(workdir):
         os.chdir(workdir)
     models = inject.Models(order.get("models") or [])
+    datasets = inject.Datasets(order.get("datasets") or [])
     models.set_environment()
-    return load.load(path, filename, models)
+    datasets.set_environment()
+    return load.load(path, filename, models, datasets)
 
 
 def _end_in_time(code: int) -> None:

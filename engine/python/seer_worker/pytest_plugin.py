@@ -10,6 +10,6 @@ from .testing import interfaces
 
 @pytest.fixture
 def seer_interface() -> Iterator[Callable[..., types.ModuleType]]:
-    """seer_interface(path, models={name: path}) loads an interface file; the test leaves nothing of it behind."""
+    """seer_interface(path, models={name: path}, datasets={name: path}) loads an interface file; the test leaves nothing of it behind."""
     with interfaces() as load:
         yield load

@@ -22,22 +22,26 @@ from .interface import inject, load
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-def load_interface(path: PathLike, models: Optional[Mapping[str, PathLike]] = None) -> types.ModuleType:
-    """The module of an interface file, loaded afresh. models: name as in the experiment, and where it is here.
+def load_interface(
+    path: PathLike, models: Optional[Mapping[str, PathLike]] = None, datasets: Optional[Mapping[str, PathLike]] = None,
+) -> types.ModuleType:
+    """The module of an interface file, loaded afresh. models, datasets: name as in the experiment, and where it is here.
 
-    It sets MODEL_…_PATH, puts the file's folder on sys.path and the module into sys.modules, as in a sandbox. What would
+    It sets MODEL_…_PATH and DATASET_…_PATH, puts the file's folder on sys.path and the module into sys.modules, as in a sandbox. What would
     keep the file from being served raises LoadFailed, with the user's traceback.
     """
     path = os.path.abspath(path)
     filename = os.path.basename(path)
-    configured = inject.Models(_models(models or {}))
+    configured = inject.Models(_configured(models or {}, "MODEL"))
+    sets = inject.Datasets(_configured(datasets or {}, "DATASET"))
     configured.set_environment()
+    sets.set_environment()
     for folder in reversed(load.search_path(path, "")):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     _forget(os.path.splitext(filename)[0])
     try:
-        return load.load(path, filename, configured).module
+        return load.load(path, filename, configured, sets).module
     except load.LoadFailed as e:
         if e.error.get("type") == "KeyboardInterrupt":  # here it is Ctrl-C
             raise KeyboardInterrupt from None
@@ -80,12 +84,12 @@ def _own(buffer: values.Buffer) -> bytearray:
     return bytearray(buffer)
 
 
-def _models(models: Mapping[str, PathLike]) -> List[Dict[str, Any]]:
-    return [{"name": name, "path": os.path.abspath(path), "env_name": _env_name(name)} for name, path in models.items()]
+def _configured(folders: Mapping[str, PathLike], what: str) -> List[Dict[str, Any]]:
+    return [{"name": name, "path": os.path.abspath(path), "env_name": _env_name(name, what)} for name, path in folders.items()]
 
 
-def _env_name(name: str) -> str:
-    return "MODEL_%s_PATH" % re.sub("[^A-Z0-9]", "_", inject.canonical(name).upper())
+def _env_name(name: str, what: str) -> str:
+    return "%s_%s_PATH" % (what, re.sub("[^A-Z0-9]", "_", inject.canonical(name).upper()))
 
 
 def _forget(name: str) -> None:

@@ -22,7 +22,7 @@ def interface_of(code, models=(), name="seer_loaded"):
     path = FOLDER / (name + ".py")
     path.write_text(textwrap.dedent(code))
     try:
-        return load.load(str(path), "interface.py", inject.Models(models))
+        return load.load(str(path), "interface.py", inject.Models(models), inject.Datasets())
     finally:
         sys.modules.pop("interface", None)
 

@@ -98,23 +98,25 @@ class Failures(unittest.TestCase):
 
 
 class Namespace(unittest.TestCase):
-    def test_exactly_three_names(self):
+    def test_exactly_these_names(self):
         code = """
             import builtins
             before = sorted(n for n in globals() if not n.startswith("__") and n != "builtins")
-            extra = sorted(n for n in dir(builtins) if n in ("expose", "get_model_path", "list_configured_models"))
+            extra = sorted(n for n in dir(builtins) if n in ("expose", "get_dataset_path", "get_model_path", "list_configured_models"))
             @expose
             def names():
                 return [before, extra, __name__]
         """
         with serve(code) as worker:
-            self.assertEqual(worker.connect().call("names"), [["expose", "get_model_path", "list_configured_models"], [], "interface"])
+            self.assertEqual(worker.connect().call("names"), [["expose", "get_dataset_path", "get_model_path", "list_configured_models"], [], "interface"])
 
     def test_models(self):
         code = """
             import os
             @expose
             def path(name): return get_model_path(name)
+            @expose
+            def dataset(name): return get_dataset_path(name)
             @expose
             def models(): return list_configured_models()
             @expose
@@ -130,9 +132,26 @@ class Namespace(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "means more than one model"):
                 peer.call("path", "twin")
             self.assertEqual(peer.call("env"), "/models/google--gemma-2-9b")
+            with self.assertRaisesRegex(Exception, "the dataset 'tiny' is not configured; add it to `datasets:`"):
+                peer.call("dataset", "tiny")
             listed = peer.call("models")
             self.assertEqual(listed[0]["name"], "google/gemma-2-9b")
-            self.assertEqual(listed[-1], {"hidden": True, "var_name": "target"})
+            self.assertEqual(listed[-1], {"hidden": True, "name": "target", "var_name": "target"})
+            self.assertEqual(peer.call("path", "target"), "/models/org--secret-one")
+
+    def test_datasets(self):
+        code = """
+            import os
+            @expose
+            def path(name): return get_dataset_path(name), os.environ["DATASET_ORG_SET_PATH"]
+        """
+        datasets = [{"name": "org/set", "path": "/datasets/org--set", "env_name": "DATASET_ORG_SET_PATH"}]
+        with serve(code, datasets=datasets) as worker:
+            peer = worker.connect()
+            for name in ("org/set", "set"):
+                self.assertEqual(peer.call("path", name), ["/datasets/org--set"] * 2)
+            with self.assertRaisesRegex(Exception, "the dataset './tiny' is not configured; configured: org/set"):
+                peer.call("path", "./tiny")
 
     def test_the_file_is_a_module_like_any_other(self):
         code = """

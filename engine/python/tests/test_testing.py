@@ -51,6 +51,11 @@ class Loading(unittest.TestCase):
         self.assertIs(sys.modules["seer_test_interface"], module)
         self.assertIsNot(load_interface(self.file, models={"google/gemma-2-9b": self.folder}), module)
 
+    def test_datasets(self):
+        self.file.write_text("import os\ndata = get_dataset_path('org/set'), os.environ['DATASET_ORG_SET_PATH']\n@expose\ndef f(): return 1\n")
+        module = load_interface(self.file, datasets={"org/set": self.folder})
+        self.assertEqual(module.data, (str(self.folder), str(self.folder)))
+
     def test_a_file_that_cannot_be_served(self):
         with self.assertRaises(LoadFailed) as caught:
             load_interface(self.file)

@@ -36,17 +36,7 @@ type Finder struct {
 func (f Finder) Facts(ctx context.Context, exp *experiment.Experiment, p plan.Plan, env *preflight.Env, withAgent bool) (trust.Facts, error) {
 	facts := f.Subject(exp)
 	s := exp.Sandbox
-	for _, m := range s.Models {
-		facts.Read = append(facts.Read, realPaths(m.Path, m.BasePath)...)
-	}
-	for _, m := range s.Weights() {
-		if m.Source == experiment.SourceFolder {
-			continue
-		}
-		for _, credential := range f.Plugins.Reading(ctx, m.Source) {
-			facts.Models = append(facts.Models, trust.Model{Name: m.Name, Credential: credential})
-		}
-	}
+	f.models(ctx, &facts, s)
 	for _, pair := range slices.Concat(s.LocalFiles, s.LocalDirs) {
 		facts.Read = append(facts.Read, realPaths(pair.Local)...)
 	}
@@ -88,6 +78,24 @@ func (f Finder) Facts(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 	}
 	facts.Written = append(facts.Written, realPaths(exp.Outputs, exp.Workspace.Dir)...)
 	return facts, f.agentProgram(ctx, &facts, exp, p.Agent.Isolation)
+}
+
+// models lists the folders that models and datasets are read from, and those that are fetched
+// with a credential.
+func (f Finder) models(ctx context.Context, facts *trust.Facts, s experiment.Sandbox) {
+	for _, m := range s.Fetched() {
+		facts.Read = append(facts.Read, realPaths(m.Path)...)
+		if m.Source == experiment.SourceFolder {
+			continue
+		}
+		kind := "model"
+		if m.Dataset {
+			kind = "dataset"
+		}
+		for _, credential := range f.Plugins.Reading(ctx, m.Source) {
+			facts.Models = append(facts.Models, trust.Model{Kind: kind, Name: m.Name, Credential: credential})
+		}
+	}
 }
 
 // Subject has only what the user confirms, and where that is.

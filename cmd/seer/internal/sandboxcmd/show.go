@@ -81,13 +81,7 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 	if h := i.Environment; h != nil {
 		pages(line, i, h, keys)
 	}
-	for _, m := range i.Models {
-		name := m.Name
-		if name == "" {
-			name = "(hidden)"
-		}
-		line("model", "%s at %s ($%s)", name, m.Path, m.EnvName)
-	}
+	fetched(line, i)
 	for _, s := range i.Services {
 		line("service", "%s", strings.TrimSpace(s.Name+" "+s.State)+": "+cmp.Or(strings.Join(s.Functions, ", "), "-"))
 	}
@@ -95,6 +89,20 @@ func showText(w io.Writer, i engine.Info, keys bool) error {
 		line("experiment", "%s", i.Experiment)
 	}
 	return nil
+}
+
+// fetched tells where models and datasets are.
+func fetched(line func(string, string, ...any), i engine.Info) {
+	for _, m := range i.Models {
+		name := m.Name
+		if name == "" {
+			name = "(hidden)"
+		}
+		line("model", "%s at %s ($%s)", name, m.Path, m.EnvName)
+	}
+	for _, d := range i.Datasets {
+		line("dataset", "%s at %s ($%s)", d.Name, d.Path, d.EnvName)
+	}
 }
 
 // pages tells where a browser finds Jupyter and VS Code. Their URLs without keys lead nowhere.

@@ -1,4 +1,4 @@
-"""The three names that an interface file finds without importing them."""
+"""The names that an interface file finds without importing them."""
 
 import inspect
 import os
@@ -18,10 +18,18 @@ class ModelNotConfigured(KeyError):
         return str(self.args[0])
 
 
-class Models:
-    """The models of the sandbox, as docs/protocol.md describes them."""
+class DatasetNotConfigured(ModelNotConfigured):
+    """get_dataset_path was asked for a dataset that the sandbox does not have."""
 
-    def __init__(self, models: Sequence[Mapping[str, Any]]) -> None:
+    __module__ = "seer"
+
+
+class Models:
+    """The models of the sandbox, or its datasets, as docs/protocol.md describes them."""
+
+    _what, _missing = "model", ModelNotConfigured
+
+    def __init__(self, models: Sequence[Mapping[str, Any]] = ()) -> None:
         self._models = [dict(m) for m in models]
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
@@ -33,24 +41,33 @@ class Models:
                 os.environ[model["env_name"]] = model["path"]
 
     def path(self, name: str) -> str:
-        """Where a model is: by its name as configured, its canonical name, or the last part of it if that is unique."""
-        for form in (lambda m: [m["name"]], lambda m: [canonical(m["name"])], _last_parts):
+        """Where a model is: by its name as configured, its canonical name, or the last part of it if that is unique.
+
+        A hidden one also has the name of its variable.
+        """
+        for form in (lambda m: [m["name"]], _variables, lambda m: [canonical(m["name"])], _last_parts):
             found: Set[str] = {m["path"] for m in self._models if name in form(m)}
             if len(found) == 1:
                 return found.pop()
             if found:
-                raise ModelNotConfigured("%r means more than one model here; %s" % (name, self._known()))
-        raise ModelNotConfigured("the model %r is not configured; %s" % (name, self._known()))
+                raise self._missing("%r means more than one %s here; %s" % (name, self._what, self._known()))
+        raise self._missing("the %s %r is not configured; %s" % (self._what, name, self._known()))
 
     def list(self) -> List[Dict[str, Any]]:
-        """A fresh list. What would tell the name of a hidden model is left out: its path and variable contain it."""
+        """A fresh list. A hidden model has the name of its variable; what else could tell its own name is left out."""
         return [_public(m) for m in self._models]
 
     def _known(self) -> str:
         names = [m["name"] for m in self._models if not m.get("hidden")]
         if names:
             return "configured: " + ", ".join(names)
-        return "add it to `models:` of the experiment"
+        return "add it to `%ss:` of the experiment" % self._what
+
+
+class Datasets(Models):
+    """The datasets of the sandbox."""
+
+    _what, _missing = "dataset", DatasetNotConfigured
 
 
 def canonical(name: str) -> str:
@@ -61,6 +78,10 @@ def canonical(name: str) -> str:
     return posixpath.normpath(name)
 
 
+def _variables(model: Mapping[str, Any]) -> List[str]:
+    return [model["var_name"]] if model.get("hidden") and model.get("var_name") else []
+
+
 def _last_parts(model: Mapping[str, Any]) -> List[str]:
     return [posixpath.basename(canonical(model["name"]))]
 
@@ -68,7 +89,7 @@ def _last_parts(model: Mapping[str, Any]) -> List[str]:
 def _public(model: Mapping[str, Any]) -> Dict[str, Any]:
     if not model.get("hidden"):
         return {"hidden": False, **model}
-    return {"hidden": True, "var_name": model.get("var_name", "")}
+    return {"hidden": True, "name": model.get("var_name", ""), "var_name": model.get("var_name", "")}
 
 
 class Registry:
@@ -129,7 +150,7 @@ def line_of(function: Callable[..., Any]) -> int:
     return code.co_firstlineno if code else 0
 
 
-def names(registry: Registry, models: Models) -> Dict[str, Any]:
+def names(registry: Registry, models: Models, datasets: Datasets) -> Dict[str, Any]:
     """Exactly what is put into the namespace of the file."""
 
     def get_model_path(name: str) -> str:
@@ -140,4 +161,9 @@ def names(registry: Registry, models: Models) -> Dict[str, Any]:
         """All configured models."""
         return models.list()
 
-    return {"expose": registry.expose, "get_model_path": get_model_path, "list_configured_models": list_configured_models}
+    def get_dataset_path(name: str) -> str:
+        """Where a configured dataset is."""
+        return datasets.path(name)
+
+    return {"expose": registry.expose, "get_model_path": get_model_path, "get_dataset_path": get_dataset_path,
+            "list_configured_models": list_configured_models}

@@ -31,12 +31,12 @@ class LoadFailed(Exception):
         self.error = error
 
 
-def load(path: str, filename: str, models: inject.Models) -> Interface:
+def load(path: str, filename: str, models: inject.Models, datasets: inject.Datasets) -> Interface:
     """Runs the file. Only LoadFailed comes out, and whatever interrupts it from outside."""
     code = read(path, filename)
     script = Script(path, filename, decode(code))
     registry = inject.Registry()
-    module = _new_module(script, inject.names(registry, models))
+    module = _new_module(script, inject.names(registry, models, datasets))
     try:
         exec(compile(code, path, "exec", dont_inherit=True), module.__dict__)
         check(registry, filename)

@@ -120,7 +120,7 @@ func (e *Env) Variables(cfg protocol.Config, cookie string, more ...map[string]s
 	delete(env, portforward.Variable)
 	maps.Copy(env, e.Forward.Environment())
 	maps.Copy(env, cfg.Env)
-	for _, m := range cfg.Models {
+	for _, m := range slices.Concat(cfg.Models, cfg.Datasets) {
 		if m.EnvName != "" {
 			env[m.EnvName] = e.Real(m.Path)
 		}
@@ -205,13 +205,16 @@ func LookPath(name, dir string, env []string) (string, error) {
 
 // Describe is a configuration without the values of secrets.
 func (e *Env) Describe(cfg protocol.Config) protocol.ConfigInfo {
-	info := protocol.ConfigInfo{Env: cfg.Env, Models: cfg.Models, Python: e.Python(cfg), Workdir: cfg.Workdir,
+	info := protocol.ConfigInfo{Env: cfg.Env, Models: cfg.Models, Datasets: cfg.Datasets, Python: e.Python(cfg), Workdir: cfg.Workdir,
 		Secrets: slices.Sorted(maps.Keys(cfg.Secrets))}
 	if info.Env == nil {
 		info.Env = map[string]string{}
 	}
 	if info.Models == nil {
 		info.Models = []protocol.Model{}
+	}
+	if info.Datasets == nil {
+		info.Datasets = []protocol.Model{}
 	}
 	if info.Secrets == nil {
 		info.Secrets = []string{}

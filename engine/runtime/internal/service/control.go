@@ -20,6 +20,7 @@ type controlLine struct {
 	Filename   string              `json:"filename,omitempty"`
 	Path       string              `json:"path,omitempty"`
 	Models     []protocol.Model    `json:"models,omitempty"`
+	Datasets   []protocol.Model    `json:"datasets,omitempty"`
 	Workdir    string              `json:"workdir,omitempty"`
 	Secrets    []string            `json:"secrets,omitempty"` // names; the values are variables
 	Service    string              `json:"service,omitempty"`

@@ -101,6 +101,10 @@ func (t *Manager) loadLine(cfg protocol.Config, v *Service, generation int, spec
 		m.Path = t.deps.Env.Real(m.Path)
 		line.Models = append(line.Models, m)
 	}
+	for _, d := range cfg.Datasets {
+		d.Path = t.deps.Env.Real(d.Path)
+		line.Datasets = append(line.Datasets, d)
+	}
 	for name := range cfg.Secrets {
 		line.Secrets = append(line.Secrets, name)
 	}

@@ -17,7 +17,7 @@ func Read(ctx context.Context, env *environment.Env) protocol.Usage {
 	go func() { gpus <- queryGPUs(ctx) }()
 	u := protocol.Usage{CPUCount: float64(goruntime.NumCPU())}
 	systemUsage(env, &u)
-	for _, path := range []string{"/", "/workspace", "/tmp", "/models"} {
+	for _, path := range []string{"/", "/workspace", "/tmp", "/models", "/datasets"} {
 		if d, ok := diskUsage(path, env.Real(path)); ok {
 			u.Disks = append(u.Disks, d)
 		}
