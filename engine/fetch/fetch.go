@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,6 +68,8 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	}
 	if dir, ok := downloaded(s, o); ok {
 		m.Dir = dir
+		now := time.Now() // when it was used last
+		_ = os.Chtimes(dir, now, now)
 		return m, nil
 	}
 	first, err := s.locate(ctx, m.Files[0])

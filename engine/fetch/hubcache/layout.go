@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,6 +115,38 @@ func (j *job) writeTree() error {
 		return err
 	}
 	return replace(path, text)
+}
+
+// blob is the name of the blob with the content of a file; empty = it is not known.
+func (e treeEntry) blob() string {
+	if e.SHA256 != "" {
+		return e.SHA256
+	}
+	return e.BlobID
+}
+
+// maxTree bounds the list of a commit, which other programs may have written.
+const maxTree = 64 << 20
+
+// readTree reads the list of all files of a commit, by their paths. Nothing is known without
+// one, or of another version.
+func readTree(repo, commit string) (map[string]treeEntry, error) {
+	f, err := os.Open(filepath.Join(repo, "trees", commit+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list struct {
+		Version int                  `json:"format_version"`
+		Files   map[string]treeEntry `json:"files"`
+	}
+	if json.NewDecoder(io.LimitReader(f, maxTree)).Decode(&list) != nil || list.Version != 1 {
+		return nil, nil
+	}
+	return list.Files, nil
 }
 
 func entryOf(f sdk.ModelFile) treeEntry {

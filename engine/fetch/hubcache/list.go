@@ -3,6 +3,7 @@ package hubcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,16 +38,18 @@ type Revision struct {
 type Incomplete struct {
 	Path  string
 	Bytes int64 // on the disk
+	Own   bool  // of this package; the others are of the Hub's clients
 }
 
 // List returns the repositories by their names. Folders of other programs are left out. A
-// cache that does not exist is empty.
+// cache that does not exist is empty. Beside an error are the repositories that could be read.
 func (c Cache) List(ctx context.Context) ([]Repo, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var all []Repo
+	var errs []error
 	for _, e := range entries {
 		name, ok := repoName(e.Name())
 		if !ok || !e.IsDir() {
@@ -57,12 +60,13 @@ func (c Cache) List(ctx context.Context) ([]Repo, error) {
 		}
 		repo, err := readRepo(name, filepath.Join(c.Dir, e.Name()))
 		if err != nil {
-			return nil, err
+			errs = append(errs, fmt.Errorf("read %s in the Hugging Face cache: %w", name, err))
+			continue
 		}
 		all = append(all, repo)
 	}
 	slices.SortFunc(all, func(a, b Repo) int { return strings.Compare(a.Name, b.Name) })
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 func readRepo(name, dir string) (Repo, error) {
@@ -166,7 +170,8 @@ func incompletes(dir string) ([]Incomplete, error) {
 	for _, path := range paths {
 		var st unix.Stat_t
 		if unix.Lstat(path, &st) == nil {
-			all = append(all, Incomplete{Path: path, Bytes: st.Blocks * 512})
+			own := strings.HasSuffix(path, working+".incomplete")
+			all = append(all, Incomplete{Path: path, Bytes: st.Blocks * 512, Own: own})
 		}
 	}
 	return all, err

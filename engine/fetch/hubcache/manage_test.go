@@ -51,7 +51,7 @@ func TestList(t *testing.T) {
 func TestVerify(t *testing.T) {
 	c := two(t)
 	blobs := filepath.Join(c.Dir, "models--org--tiny", "blobs")
-	found, err := c.Verify(t.Context(), "org/tiny")
+	found, err := c.Verify(t.Context(), "org/tiny", nil)
 	if err != nil || found.Blobs != 3 || found.Bytes != 1<<20+6 || len(found.Wrong)+len(found.Broken)+len(found.Unknown) > 0 {
 		t.Fatalf("%+v, %v", found, err)
 	}
@@ -61,11 +61,11 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(blobs, "etag-of-a-mirror"), nil)
-	found, err = c.Verify(t.Context(), "org/tiny")
+	found, err = c.Verify(t.Context(), "org/tiny", nil)
 	if err != nil || strings.Join(found.Wrong, " ") != wrong || len(found.Broken) != 2 || len(found.Unknown) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	if _, err := c.Verify(t.Context(), "org/none"); sdk.CodeOf(err) != sdk.NotFound {
+	if _, err := c.Verify(t.Context(), "org/none", nil); sdk.CodeOf(err) != sdk.NotFound {
 		t.Error(err)
 	}
 }
@@ -88,7 +88,7 @@ func TestRemove(t *testing.T) {
 			t.Errorf("%s is there", gone)
 		}
 	}
-	found, err := c.Verify(t.Context(), "org/tiny")
+	found, err := c.Verify(t.Context(), "org/tiny", nil)
 	if err != nil || found.Blobs != 2 || len(found.Broken) > 0 {
 		t.Errorf("the other revision has lost something: %+v, %v", found, err)
 	}

@@ -49,8 +49,27 @@ type removal struct {
 	freed int64
 }
 
-// revision removes what leads to blobs: first names, so that no name leads to nothing.
+// revision removes what leads to blobs: first names, so that no name leads to nothing. It
+// waits for whoever works on a view of the revision.
 func (r *removal) revision(ctx context.Context, of Revision) error {
+	// A repository that was renamed has views under its present name; the commit tells.
+	shown, err := views(filepath.Join(globbed(r.Own), Source, "*"), of.Commit)
+	if err != nil {
+		return err
+	}
+	if own := r.viewPath(r.repo.Name, of.Commit); !slices.Contains(shown, own) {
+		shown = append(shown, own)
+	}
+	for _, view := range shown {
+		if err := os.MkdirAll(filepath.Dir(view), 0o700); err != nil {
+			return err
+		}
+		lock, err := state.Acquire(ctx, view+".lock")
+		if err != nil {
+			return err
+		}
+		defer lock.Remove()
+	}
 	for _, ref := range of.Refs {
 		if err := removeFile(filepath.Join(r.repo.Dir, "refs", filepath.FromSlash(ref))); err != nil {
 			return err
@@ -78,29 +97,12 @@ func (r *removal) revision(ctx context.Context, of Revision) error {
 	if err := removeFile(filepath.Join(r.repo.Dir, "trees", of.Commit+".json")); err != nil {
 		return err
 	}
-	shown, err := views(globbed(filepath.Dir(r.viewPath(r.repo.Name, of.Commit))), of.Commit)
-	if err != nil {
-		return err
-	}
 	for _, view := range shown {
-		if err := r.view(ctx, view); err != nil {
+		if err := errors.Join(r.tree(view), r.tree(view+".partial")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// view removes a folder that machines were shown.
-func (r *removal) view(ctx context.Context, view string) error {
-	if _, err := os.Lstat(view); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	lock, err := state.Acquire(ctx, view+".lock")
-	if err != nil {
-		return err
-	}
-	defer lock.Remove()
-	return errors.Join(r.tree(view), r.tree(view+".partial"))
 }
 
 // blobs removes the blobs of removed revisions that no other one has.

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +73,25 @@ func (n notes) remember(blob, path string) error {
 	return state.WriteFile(n.path(blob, s), []byte(s.text()), 0o600)
 }
 
+// sweep removes the notes of all files but those that are there, by device and inode.
+func (n notes) sweep(there map[[2]uint64]bool) error {
+	entries, err := os.ReadDir(string(n))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		_, file, _ := strings.Cut(e.Name(), "-")
+		var id [2]uint64
+		if _, err := fmt.Sscanf(file, "%x-%x", &id[0], &id[1]); err != nil || there[id] {
+			continue
+		}
+		if err := removeFile(filepath.Join(string(n), e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // verdict is what was found where a blob should be.
 type verdict int
 
@@ -97,7 +117,7 @@ func (n notes) look(ctx context.Context, blob string, size int64, path string) (
 	if n.have(blob, s) {
 		return right, nil
 	}
-	sum, err := hashFile(ctx, blob, path)
+	sum, err := hashFile(ctx, blob, path, nil)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return absent, nil
@@ -109,8 +129,9 @@ func (n notes) look(ctx context.Context, blob string, size int64, path string) (
 	return right, n.remember(blob, path)
 }
 
-// hashFile hashes a file as the name of the blob demands.
-func hashFile(ctx context.Context, blob, path string) (string, error) {
+// hashFile hashes a file as the name of the blob demands. Progress receives how many more
+// bytes were read; nil = nobody.
+func hashFile(ctx context.Context, blob, path string, progress func(int)) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -127,7 +148,7 @@ func hashFile(ctx context.Context, blob, path string) (string, error) {
 		h = sha1.New()
 		fmt.Fprintf(h, "blob %d\x00", info.Size())
 	}
-	if _, err := io.CopyBuffer(h, reader{ctx, f}, make([]byte, 1<<20)); err != nil {
+	if _, err := io.CopyBuffer(h, reader{ctx, f, progress}, make([]byte, 1<<20)); err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
@@ -135,13 +156,18 @@ func hashFile(ctx context.Context, blob, path string) (string, error) {
 
 // reader ends with its context.
 type reader struct {
-	ctx context.Context
-	r   io.Reader
+	ctx      context.Context
+	r        io.Reader
+	progress func(int) // nil = nobody
 }
 
 func (r reader) Read(b []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.r.Read(b)
+	n, err := r.r.Read(b)
+	if r.progress != nil {
+		r.progress(n)
+	}
+	return n, err
 }

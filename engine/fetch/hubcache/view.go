@@ -31,8 +31,8 @@ func (j *job) inView(f sdk.ModelFile) string {
 	return filepath.Join(j.view, filepath.FromSlash(f.Path))
 }
 
-// viewReady reports whether the view has all files. The Hub's cache need not have them any
-// more.
+// viewReady reports whether the view has all files, and the Hub's cache as well. One that
+// cannot be written need not have them any more.
 func (j *job) viewReady(ctx context.Context) (bool, error) {
 	for _, f := range j.Files {
 		info, err := os.Lstat(j.inView(f))
@@ -44,10 +44,21 @@ func (j *job) viewReady(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(j.repo, "snapshots", j.Commit)); err == nil {
-		_ = j.writeRef() // of a cache that cannot be written, it is not needed
+	if !j.published() {
+		return !canWrite(filepath.Join(j.repo, "blobs")), nil
 	}
+	_ = j.writeRef() // of a cache that cannot be written, it is not needed
 	return true, nil
+}
+
+// published reports whether the snapshot in the Hub's cache has all files.
+func (j *job) published() bool {
+	for _, f := range j.Files {
+		if _, err := os.Stat(filepath.Join(j.repo, "snapshots", j.Commit, filepath.FromSlash(f.Path))); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // makeView links all files into the view: in the engine's cache, or else in the repository's
