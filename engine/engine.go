@@ -14,6 +14,7 @@ import (
 	"github.com/seer-engine/seer/engine/image"
 	"github.com/seer-engine/seer/engine/inventory"
 	"github.com/seer-engine/seer/engine/machine"
+	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/host"
 	"github.com/seer-engine/seer/engine/plugin/registry"
@@ -100,6 +101,7 @@ type Engine struct {
 	saver     *checkpoint.Saver
 	cleaner   *cleanup.Cleaner
 	doctor    *doctor.Doctor
+	models    *models.Manager
 }
 
 // New makes an engine. It makes the private folders where they are missing and

@@ -15,6 +15,7 @@ import (
 	"github.com/seer-engine/seer/engine/isolation"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/plugin/registry"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/pyenv"
@@ -85,6 +86,10 @@ func (e *Engine) wireUpkeep(o Options) {
 		CheckProviders: e.plugins.CheckProviders, Now: o.Now, Logger: o.Logger,
 	}
 	e.starter.PruneDaily = e.cleaner.PruneDaily
+	e.models = &models.Manager{
+		Getter:  models.Getter{Fetcher: e.plugins.Fetcher, Cache: func() (string, error) { return e.store.Cache("models") }, Getenv: o.getenv},
+		Records: e.ledger.List, References: e.cleaner.References, Now: o.Now,
+	}
 	e.doctor = &doctor.Doctor{
 		Python: e.python, Paths: e.paths, Store: e.store, Getenv: o.getenv, Plugins: e.Plugins, PluginDirs: e.PluginDirs(), Now: o.Now,
 	}

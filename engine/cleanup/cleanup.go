@@ -128,7 +128,7 @@ func (c *Cleaner) collector() *cachegc.Collector {
 		return fetch.Outlines(dir).Items(ctx, refs)
 	}
 	return &cachegc.Collector{
-		Store: c.Store, Now: c.Now, Logger: c.Logger, References: c.references,
+		Store: c.Store, Now: c.Now, Logger: c.Logger, References: c.References,
 		Sources:  append(c.Builder.Sources(), c.Copies, cachegc.SourceFunc(images), cachegc.SourceFunc(views), cachegc.SourceFunc(outlines)),
 		Partials: []cachegc.Partials{c.Builder.Partials(), c.Copies.Partials()},
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/seer-engine/seer/engine/snapshot"
 )
 
-// references are what sandboxes and snapshots need of the cache.
-func (c *Cleaner) references(ctx context.Context) (*cachegc.References, error) {
+// References are what sandboxes and snapshots need of the cache.
+func (c *Cleaner) References(ctx context.Context) (*cachegc.References, error) {
 	refs := &cachegc.References{}
 	if err := c.referenceSandboxes(refs); err != nil {
 		return nil, err

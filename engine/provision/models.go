@@ -10,9 +10,9 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/fetch"
-	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/modelload"
+	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/plan"
 	"github.com/seer-engine/seer/sdk"
 )
@@ -127,35 +127,10 @@ func folders(m experiment.Model) []string {
 
 // fetch brings a model here.
 func (f Models) fetch(ctx context.Context, m experiment.Model) (fetch.Model, error) {
-	fetcher, err := f.fetcher(ctx, m)
-	if err != nil {
-		return fetch.Model{}, err
+	getter := models.Getter{
+		Fetcher: f.Fetcher, Cache: func() (string, error) { return f.Cache("models") }, Getenv: f.Getenv, Report: f.Report,
 	}
-	cache, err := f.Cache("models")
-	if err != nil {
-		return fetch.Model{}, err
-	}
-	hub := ""
-	if m.Source == hubcache.Source { // other models need no home folder
-		if hub, err = hubcache.Dir(f.Getenv); err != nil {
-			return fetch.Model{}, err
-		}
-	}
-	return fetch.Fetch(ctx, fetcher, m.Ref(), fetch.Options{
-		CacheDir: cache, HubCache: hub, Folders: folders(m), Progress: f.progress,
-		Notify: func(n hubcache.Notice) { f.Report.Send(noticeOf(m.Name, n)) },
-	})
-}
-
-// noticeOf is the event for what the user should know of the cache of the Hub's clients.
-func noticeOf(model string, n hubcache.Notice) event.Data {
-	switch n.Kind {
-	case hubcache.ReadOnly:
-		return event.ModelCacheReadOnly{Model: model, Dir: n.Path}
-	case hubcache.Copied:
-		return event.ModelCacheCopied{Model: model, Dir: n.Path, Bytes: n.Bytes}
-	}
-	return event.ModelFileMismatch{Model: model, Path: n.Path}
+	return getter.Get(ctx, m.Name, m.Ref())
 }
 
 // modelError says of an error of a model where the experiment has it.
