@@ -89,6 +89,7 @@ func (o ownItems) Items(ctx context.Context, _ *cachegc.References) ([]cachegc.I
 			if partial != o.partial || strings.HasSuffix(path, ".lock") || !partial && source == hubcache.Source {
 				continue
 			}
+			revision, _ = splitPart(revision)
 			if plain, err := url.PathUnescape(revision); err == nil {
 				revision = plain
 			}
@@ -108,6 +109,3 @@ func (o ownItems) Items(ctx context.Context, _ *cachegc.References) ([]cachegc.I
 	})
 	return all, err
 }
-
-// escaped is the folder of a revision.
-func escaped(revision string) string { return url.PathEscape(revision) }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func ofRepo(repo hubcache.Repo) Model {
 	}
 	for _, r := range repo.Revisions {
 		model.Revisions = append(model.Revisions, Revision{
-			Revision: r.Commit, Refs: append([]string{}, r.Refs...), Files: r.Files, Bytes: r.Bytes, Used: r.Used,
+			Revision: r.Commit, Dir: filepath.Join(repo.Dir, "snapshots", r.Commit), Refs: append([]string{}, r.Refs...), Files: r.Files, Bytes: r.Bytes, Used: r.Used,
 			Broken: append([]string{}, r.Broken...), Sandboxes: []string{},
 		})
 	}
@@ -126,6 +127,7 @@ func (m *Model) addOwn(name string, known map[string]*Revision) error {
 	if err != nil || !info.IsDir() {
 		return nil
 	}
+	name, _ = splitPart(name)
 	if in := known[name]; m.Source == hubcache.Source && in != nil {
 		in.Used = later(in.Used, info.ModTime())
 		return nil
@@ -137,10 +139,20 @@ func (m *Model) addOwn(name string, known map[string]*Revision) error {
 	found, err := measure(path)
 	m.Bytes += found.size
 	m.Revisions = append(m.Revisions, Revision{
-		Revision: revision, Refs: []string{}, Files: found.files, Bytes: found.size, Used: info.ModTime(), Broken: []string{}, Sandboxes: []string{},
+		Revision: revision, Dir: path, Refs: []string{}, Files: found.files, Bytes: found.size, Used: info.ModTime(), Broken: []string{}, Sandboxes: []string{},
 	})
 	return err
 }
+
+// splitPart splits the name of a folder into the revision and what names a part of its files.
+func splitPart(name string) (revision, part string) {
+	if m := partOf.FindStringSubmatch(name); m != nil {
+		return m[1], m[2]
+	}
+	return name, ""
+}
+
+var partOf = regexp.MustCompile(`^(.+),([0-9a-f]{16})$`)
 
 // partialSuffix ends the name of a folder in which a download of the engine's own works.
 const partialSuffix = ".partial"

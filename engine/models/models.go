@@ -35,7 +35,8 @@ type Model struct {
 // Revision is a revision of a model on this computer.
 type Revision struct {
 	Revision  string    `json:"revision"` // immutable: of the Hub, the commit
-	Refs      []string  `json:"refs"`     // branches and tags that led to it
+	Dir       string    `json:"dir"`
+	Refs      []string  `json:"refs"` // branches and tags that led to it
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"` // of its files, each content once
 	Used      time.Time `json:"used"`

@@ -77,6 +77,7 @@ func TestParse(t *testing.T) {
 	for name, want := range map[string]sdk.ModelRef{
 		"org/name":           {Source: "hub", Name: "org/name"},
 		"org/name@refs/pr/1": {Source: "hub", Name: "org/name", Revision: "refs/pr/1"},
+		"datasets/org/d@v1":  {Source: "hub", Name: "datasets/org/d", Revision: "v1"},
 		"hub:org/name@v1":    {Source: "hub", Name: "org/name", Revision: "v1"},
 		"test:a@b/c":         {Source: "test", Name: "a@b/c"},
 	} {

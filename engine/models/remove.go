@@ -108,7 +108,7 @@ func (m *Manager) Remove(ctx context.Context, r Removal) (Removed, error) {
 	}
 	var errs []error
 	for _, revision := range r.Revisions {
-		freed, err := removeOwn(ctx, filepath.Join(r.Dir, escaped(revision.Revision)))
+		freed, err := removeOwn(ctx, revision.Dir)
 		gone.Bytes, errs = gone.Bytes+freed, append(errs, err)
 	}
 	if r.All {
