@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,9 +64,46 @@ func (r *run) complete(f File) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == f.Size
 }
 
+// there reports whether the file needs no download. One that is doubted, and is not what was
+// promised, stays until it is replaced.
+func (f *file) there(ctx context.Context) (bool, error) {
+	if !f.run.complete(f.File) || !f.run.Doubt {
+		return f.run.complete(f.File), nil
+	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return false, err
+	}
+	defer in.Close()
+	s := newSums(f.File)
+	if s.sha256 == nil && s.git == nil {
+		return false, nil
+	}
+	buf, err := f.run.pool.get(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer f.run.pool.put(buf)
+	for ctx.Err() == nil {
+		n, err := in.Read(buf)
+		s.write(buf[:n])
+		if errors.Is(err, io.EOF) {
+			return s.verify() == nil, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("verify %s: %w", f.path, err)
+		}
+	}
+	return false, ctx.Err()
+}
+
 // download brings the file to its place.
 func (f *file) download(ctx context.Context) error {
-	if f.run.complete(f.File) {
+	there, err := f.there(ctx)
+	if err != nil {
+		return err
+	}
+	if there {
 		f.run.meter.found(f.Size)
 		return errors.Join(removeIfThere(f.path+incomplete), f.sidecar.remove())
 	}
@@ -73,7 +111,7 @@ func (f *file) download(ctx context.Context) error {
 		return err
 	}
 	defer f.data.Close()
-	err := f.round(ctx)
+	err = f.round(ctx)
 	if errors.Is(err, ErrMismatch) {
 		if err = f.forget(); err == nil {
 			err = f.round(ctx)

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,42 @@ func TestDamagedLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantFiles(t, dir, o.files)
+		})
+	}
+}
+
+// A file in the folder counts if its size is right, or, in doubt, if its content is.
+func TestDoubt(t *testing.T) {
+	data := content("doubt", 3*block)
+	for name, tc := range map[string]struct {
+		there   []byte
+		doubt   bool
+		fetched bool
+	}{
+		"right":           {data, true, false},
+		"wrong":           {make([]byte, len(data)), true, true},
+		"wrong, no doubt": {make([]byte, len(data)), false, false},
+		"another size":    {data[1:], true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrigin(t, map[string][]byte{"a": data, "git": data})
+			dir := t.TempDir()
+			plan := []File{o.file("a"), gitFile(o.file("git"), data)}
+			for _, f := range plan {
+				if err := os.WriteFile(filepath.Join(dir, f.Path), tc.there, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Download(t.Context(), plan, Options{Dir: dir, Doubt: tc.doubt}); err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(dir, "a"))
+			if err != nil || bytes.Equal(got, data) == (name == "wrong, no doubt") {
+				t.Errorf("%d bytes, %v", len(got), err)
+			}
+			if fetched := o.sent.Load() > 0; fetched != tc.fetched {
+				t.Errorf("%d bytes were sent", o.sent.Load())
+			}
 		})
 	}
 }

@@ -38,6 +38,11 @@ type Options struct {
 	// Progress is called from one goroutine, at most ten times a second and at the end.
 	Progress func(Progress)
 
+	// Doubt has files that are in the folder already verified before they count: somebody else
+	// may have written them. Otherwise a file of the right size is taken for what an earlier
+	// download has verified.
+	Doubt bool
+
 	Files int           // in work at once; default 8
 	Tries int           // faults before the first byte of a file that end the download; default 8
 	Stall time.Duration // a connection without a byte for so long is replaced; default 30 s

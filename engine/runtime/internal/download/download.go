@@ -72,8 +72,8 @@ func (d *download) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return err
 	}
-	err := transfer.Download(ctx, plan, transfer.Options{
-		Dir: d.dir, Files: atOnce, Tries: d.spec.Tries, Renew: d.ask,
+	err := transfer.Download(ctx, plan, transfer.Options{ // in doubt: the folder may be on a volume that others write
+		Dir: d.dir, Files: atOnce, Tries: d.spec.Tries, Renew: d.ask, Doubt: true,
 		Progress: func(p transfer.Progress) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
