@@ -93,6 +93,7 @@ type inputVolume struct {
 	Name     string  `koanf:"name"`
 	Path     string  `koanf:"path"`
 	Size     float64 `koanf:"size"`
+	Models   bool    `koanf:"models"`
 	ReadOnly bool    `koanf:"read_only"`
 }
 
@@ -210,7 +211,7 @@ func (in inputSandbox) sandbox() Sandbox {
 		s.Datasets = append(s.Datasets, Dataset{Name: d.Name, Revision: d.Revision, Include: d.Include, Exclude: d.Exclude})
 	}
 	for _, v := range in.Volumes {
-		s.Volumes = append(s.Volumes, Volume{Name: v.Name, Path: v.Path, SizeGB: wholeGB(v.Size), ReadOnly: v.ReadOnly})
+		s.Volumes = append(s.Volumes, Volume{Name: v.Name, Path: v.Path, SizeGB: wholeGB(v.Size), ReadOnly: v.ReadOnly, Models: v.Models})
 	}
 	for _, r := range in.Repos {
 		s.Repos = append(s.Repos, Repo(r))

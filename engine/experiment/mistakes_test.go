@@ -109,7 +109,7 @@ func mistakes() []mistake {
 		{"gpu: A100", "1: gpu: expected a mapping, got the string `A100`", true},
 		{"name: a\ngpu: {gpu_typ: A100}", "2: gpu: unknown key `gpu_typ`; did you mean `gpu_type`?", true},
 		{"gpu: {gpu_type: A100, gpu_count: 900}", "1: gpu.gpu_count: 900 is out of range; use 1 to 64", true},
-		{"gpu: {gpu_type: A100, use_model_volumes: false}", "1: gpu.use_model_volumes: false is not supported by this version; leave it out: models are always kept apart from the image", false},
+		{"sandbox: {execution_mode: cli, models: [{name: o/m, hidden: true}], volumes: [{name: v, path: /cache, models: true}]}", "1: sandbox.volumes.0.models: the agent could read the names of hidden models there; remove it, or set hidden: false", false},
 		{"sandbox: {models: [{name: o/m, dtype: bfloat16}]}", "1: sandbox.models.0.dtype: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},
 		{"sandbox: {models: [{name: o/m, device: cuda}]}", "1: sandbox.models.0.device: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},
 		{"sandbox: {execution_mode: local, models: [{name: o/m, load_as_peft: true}]}", "1: sandbox.models.0.load_as_peft: Seer loads models only with execution_mode notebook or cli; do it where the interface loads the model, or set execution_mode", false},

@@ -101,6 +101,9 @@ func (v *validator) volumes() {
 			v.fail(at+".name", quote(volume.Name)+" is listed twice", "give each disk one place")
 		}
 		names[volume.Name] = true
+		if volume.Models && s.Whole() && slices.ContainsFunc(s.Models, func(m Model) bool { return m.Hidden }) {
+			v.fail(at+".models", "the agent could read the names of hidden models there", "remove it, or set hidden: false")
+		}
 		if problem, hint := badMountPoint(volume.Path); problem != "" {
 			v.fail(at+".path", problem, hint)
 			continue

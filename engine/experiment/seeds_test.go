@@ -138,7 +138,7 @@ func inSchema(schema any, path []string) bool {
 // is about a notebook, as its seed was.
 func TestStagedForm(t *testing.T) {
 	staged := "name: \"my-experiment\"\ngpu:\n  gpu_type: \"A100-80GB\"\n  gpu_count: 2\n  use_model_volumes: true\nmodels:\n  - name: \"google/gemma-2-9b-it\"\n    device: \"auto\"\n"
-	canonical := "name: my-experiment\nsandbox:\n  gpu: A100-80GB\n  gpu_count: 2\n  execution_mode: notebook\n  models: [google/gemma-2-9b-it]\n"
+	canonical := "name: my-experiment\nsandbox:\n  gpu: A100-80GB\n  gpu_count: 2\n  execution_mode: notebook\n  models: [google/gemma-2-9b-it]\n  volumes: [{name: seer-models, path: /model-volume, models: true}]\n"
 	got, err := parse(staged)
 	if err != nil {
 		t.Fatal(err)

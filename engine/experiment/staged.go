@@ -60,10 +60,11 @@ func (s *source) unstageGPU(top, sandbox map[string]any) {
 	if !ok || len(c.errs) > 0 {
 		return
 	}
-	if gpu["use_model_volumes"] == false {
-		p, _ := s.marks.find("gpu.use_model_volumes")
-		s.errs = append(s.errs, &Error{Line: p.line, Column: p.column, Path: "gpu.use_model_volumes",
-			Message: "false is not supported by this version", Hint: "leave it out: models are always kept apart from the image"})
+	if gpu["use_model_volumes"] == true {
+		text := func(t string) scalar { return scalar{Tag: "!!str", Text: t} }
+		sandbox["volumes"] = []any{map[string]any{
+			"name": text("seer-models"), "path": text("/model-volume"), "models": scalar{Tag: "!!bool", Text: "true"},
+		}}
 	}
 	raw := value.(map[string]any)
 	s.move(raw, "gpu_type", sandbox, "sandbox.gpu", "gpu.")

@@ -86,6 +86,7 @@ func volumeFields() []Field {
 		{Key: "path", Kind: KindString, Required: true, Example: "/models", Doc: "Absolute path in the sandbox."},
 		{Key: "size", Kind: KindSize, Nullable: true, Note: "the provider's", Max: maxSize, Example: "50GB", Doc: "Its size when it is made, in GB."},
 		{Key: "read_only", Kind: KindBool, Default: "false", Doc: "The sandbox cannot write to it."},
+		{Key: "models", Kind: KindBool, Default: "false", Doc: "Rented machines keep models and datasets of the Hub there, in the layout of the Hub's own cache, so that the next machine does not download them. It verifies them. This computer has a cache of its own and no such volume."},
 	}
 }
 
@@ -190,7 +191,7 @@ func stagedFields() []Field {
 		{Key: "gpu", Kind: KindMap, Nullable: true, Default: "null", Doc: "The GPU; `null` for CPU.", Fields: []Field{
 			{Key: "gpu_type", Kind: KindString, Nullable: true, Example: "A100-80GB", Doc: "Same as `sandbox.gpu`."},
 			{Key: "gpu_count", Kind: KindInt, Default: "1", Min: 1, Max: 64, Doc: "Same as `sandbox.gpu_count`."},
-			{Key: "use_model_volumes", Kind: KindBool, Default: "true", Doc: "Keep models separate from the image. Seer always does: only `true` is accepted."},
+			{Key: "use_model_volumes", Kind: KindBool, Default: "false", Doc: "Keep models on a volume of the provider: `true` is `sandbox.volumes: [{name: seer-models, path: /model-volume, models: true}]`. Models are never in the image."},
 		}},
 		image,
 		models,

@@ -89,6 +89,7 @@ type Volume struct {
 	Path     string // absolute, in the sandbox
 	SizeGB   int    // 0 = the provider's default
 	ReadOnly bool
+	Models   bool // it keeps models of the Hub, in the layout of the Hub's cache
 }
 
 // Model is a model the sandbox needs.

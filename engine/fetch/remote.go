@@ -9,7 +9,8 @@ import (
 // Remote is a model that is pinned and located, and whose files are still where the fetcher
 // says. It is for machines that download models by themselves.
 type Remote struct {
-	Model // without Dir
+	Model              // without Dir
+	Ref   sdk.ModelRef // as it was asked for
 	source
 }
 
@@ -24,7 +25,7 @@ func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, 
 	if err != nil || first.URL != nil && first.Scheme == "file" {
 		return nil, err
 	}
-	return &Remote{Model: s.model, source: s}, nil
+	return &Remote{Model: s.model, Ref: ref, source: s}, nil
 }
 
 // Locate says where a file is now, as a machine may know it.

@@ -41,6 +41,7 @@ type Volume struct {
 	Path     string `json:"path"`
 	SizeGB   int    `json:"size_gb,omitempty"`
 	ReadOnly bool   `json:"read_only,omitempty"`
+	Models   bool   `json:"models,omitempty"` // keeps models of the Hub for the next rented machine
 }
 
 // Image is the file system to start from.
@@ -108,7 +109,9 @@ func (p Plan) Spec(c Choice) sdk.MachineSpec {
 		Image: image, Isolation: c.Isolation, NestedSandbox: p.Nested, Network: p.Network, NetworkHosts: p.NetworkHosts, TimeoutSeconds: int64(c.Timeout), Options: c.Options,
 	}
 	for _, v := range p.Volumes {
-		spec.Volumes = append(spec.Volumes, sdk.Volume(v))
+		if !v.Models || !c.HostMounts { // this computer has a cache of its own
+			spec.Volumes = append(spec.Volumes, sdk.Volume{Name: v.Name, Path: v.Path, SizeGB: v.SizeGB, ReadOnly: v.ReadOnly})
+		}
 	}
 	return spec
 }

@@ -232,6 +232,9 @@ func (v Volume) text() string {
 	if v.ReadOnly {
 		text += ", read-only"
 	}
+	if v.Models {
+		text += ", for models"
+	}
 	return text
 }
 

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,7 +116,8 @@ func (c *check) savedHere(p *candidate) {
 }
 
 func (c *check) volumes(p *candidate) {
-	if len(c.exp.Sandbox.Volumes) == 0 || p.Has(sdk.FeatureVolumes) {
+	needed := func(v experiment.Volume) bool { return !v.Models || !p.thisComputer() }
+	if !slices.ContainsFunc(c.exp.Sandbox.Volumes, needed) || p.Has(sdk.FeatureVolumes) {
 		return
 	}
 	hint := "remove the key, or use another provider"

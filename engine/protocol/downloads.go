@@ -7,7 +7,18 @@ import "github.com/seer-engine/seer/sdk"
 type DownloadSpec struct {
 	Dir   string         `json:"dir"` // absolute; made if it is missing
 	Files []DownloadFile `json:"files"`
+	Store *DownloadStore `json:"store,omitempty"` // nil = the files themselves are in Dir
 	Tries int            `json:"tries,omitempty"` // faults before the first byte of a file that end it; 0 = 8
+}
+
+// DownloadStore is a folder that keeps repositories of the Hub for other machines, in the layout
+// of the Hub's own cache. The folder of the download then has symbolic links to them.
+type DownloadStore struct {
+	Dir       string `json:"dir"`                 // absolute
+	Name      string `json:"name"`                // of the repository, as the user wrote it
+	Canonical string `json:"canonical,omitempty"` // as the Hub calls it now; empty = the same
+	Revision  string `json:"revision,omitempty"`  // as the user wrote it; empty = main
+	Commit    string `json:"commit"`              // 40 hexadecimal digits
 }
 
 // DownloadFile is one file of a [DownloadSpec].

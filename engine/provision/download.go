@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 
 	"github.com/seer-engine/seer/engine/blinding"
 	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/sdk"
@@ -132,7 +135,7 @@ func (d *modelDownload) locate(ctx context.Context, wanted []string) error {
 // spec is what the machine downloads. Of a blinded model that is what its outline has of
 // weights, with the outline's headers.
 func (d *modelDownload) spec() (protocol.DownloadSpec, error) {
-	spec := protocol.DownloadSpec{Dir: d.model.Path, Tries: attempts}
+	spec := protocol.DownloadSpec{Dir: d.model.Path, Tries: attempts, Store: d.store()}
 	for _, f := range d.remote.Files {
 		file := protocol.DownloadFile{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1}
 		if d.blinded() {
@@ -151,6 +154,17 @@ func (d *modelDownload) spec() (protocol.DownloadSpec, error) {
 		spec.Files = append(spec.Files, file)
 	}
 	return spec, nil
+}
+
+// store is the volume that keeps the model for other machines, if there is one.
+func (d *modelDownload) store() *protocol.DownloadStore {
+	kept := func(v experiment.Volume) bool { return v.Models }
+	i := slices.IndexFunc(d.Experiment.Sandbox.Volumes, kept)
+	r := d.remote
+	if i < 0 || d.blinded() || r.Source != hubcache.Source || !hubcache.Fits(r.Revision, r.Files) {
+		return nil
+	}
+	return &protocol.DownloadStore{Dir: d.Experiment.Sandbox.Volumes[i].Path, Name: r.Ref.Name, Canonical: r.Name, Revision: r.Ref.Revision, Commit: r.Revision}
 }
 
 const safetensors = ".safetensors"

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -161,7 +162,7 @@ func (s *Server) assemble() {
 		Loader: o.Loader, Listen: o.Listen, Over: s.over, Log: o.Logger,
 		LimitBody: s.guard.LimitBody, Persist: s.persist, Renew: s.renew, End: s.End})
 	s.processes = process.NewTable(process.Deps{Env: s.env, Dir: s.scratch, Spawner: s.spawner, Write: s.checkpoint.Write})
-	s.downloads = download.New(s.env.Path, s.lease.Begin)
+	s.downloads = download.New(filepath.Join(s.scratch, "downloads"), s.env.Path, s.lease.Begin)
 }
 
 // openScratch goes on in the folder of an earlier runtime: logs, journals and the sockets

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,10 @@ def files(name: str) -> dict[str, str]:
                 found[os.path.relpath(path, root)] = hashlib.file_digest(f, "sha256").hexdigest()
     return found
 @expose
+def spoil(name: str) -> None:
+    with open(os.path.join(get_model_path(name), "config.json"), "w") as f:
+        f.write("{!")
+@expose
 def token() -> list[str]:
     return [n for n, v in os.environ.items() if v.startswith("hf_")]
 `)
@@ -65,7 +70,11 @@ for name in ("org/open", "org/gated"):
 print("tokens", model_tools.token())
 `)
 		p.write("exp.yaml", fmt.Sprintf(`name: test
-sandbox: {provider: %s, timeout: 10m, models: [org/open, org/gated]}
+sandbox:
+  provider: %s
+  timeout: 10m
+  models: [org/open, org/gated]
+  volumes: [{name: kept, path: /kept, size: 10GB, models: true}]
 serve: [{file: tools.py, name: model_tools}]
 workspace: {files: [agent.py]}
 agent: {command: [python3, agent.py]}
@@ -83,6 +92,22 @@ agent: {command: [python3, agent.py]}
 			if q.HubToken && q.Host != fakehub.API {
 				t.Errorf("the token went to %s: %+v", q.Host, q)
 			}
+		}
+		h.ForgetRequests()
+		if again := p.exits(0, []string{"run", "exp.yaml"}); again.out != r.out {
+			t.Errorf("the next machine has\n%s\nnot\n%s", again.out, r.out)
+		}
+		for _, q := range h.Requests() {
+			if slices.Contains([]fakehub.Call{fakehub.ResolveCache, fakehub.Blob, fakehub.Xorb}, q.Call) {
+				t.Errorf("the next machine asks for a file: %+v", q)
+			}
+		}
+		agent := p.read("agent.py")
+		p.write("agent.py", "import model_tools\nmodel_tools.spoil('org/open')\n")
+		p.exits(0, []string{"run", "exp.yaml"})
+		p.write("agent.py", agent)
+		if again := p.exits(0, []string{"run", "exp.yaml"}); again.out != r.out {
+			t.Errorf("after a sandbox wrote to the volume, the next one has\n%s\nnot\n%s", again.out, r.out)
 		}
 		if n := largestFile(t, p.env["HF_HOME"], p.home); n >= cloudWeights {
 			t.Errorf("a file of %d bytes came to this computer", n)

@@ -18,6 +18,10 @@ type Cache struct {
 	Dir string // of the Hub's clients; need not exist
 	Own string // private to the engine: views, and what is remembered of blobs
 
+	// Symbolic has views be of symbolic links to the blobs, for a machine whose cache is on a
+	// volume of its own.
+	Symbolic bool
+
 	link func(from, to string) error // of tests; nil = os.Link
 }
 

@@ -1,6 +1,7 @@
 package hubcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type Request struct {
 	// if there may be more than these two lists have; it ends the name of the view.
 	Others []sdk.ModelFile
 	Part   string
+
+	View string // the folder that is to be the view; empty = one in the engine's cache
 
 	// Locate says where a file is now, by its path in the model.
 	Locate func(ctx context.Context, path string) (transfer.Source, error)
@@ -126,7 +129,7 @@ func (c Cache) newJob(r Request) (*job, error) {
 	if r.Notify == nil {
 		r.Notify = func(Notice) {}
 	}
-	j := &job{Cache: c, Request: r, view: c.viewPath(r.Canonical, viewName(r.Commit, r.Part)), blobs: map[string]*blob{}}
+	j := &job{Cache: c, Request: r, view: cmp.Or(r.View, c.viewPath(r.Canonical, viewName(r.Commit, r.Part))), blobs: map[string]*blob{}}
 	j.repos = []string{filepath.Join(c.Dir, folder)}
 	if other != folder {
 		j.repos = append(j.repos, filepath.Join(c.Dir, other))

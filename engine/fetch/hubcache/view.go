@@ -127,8 +127,11 @@ func (j *job) linkAll(ctx context.Context, dir, spares string, copying bool) err
 // replaced in one step, by way of the name spare.
 func (c Cache) hardLink(source, path, spare string) error {
 	link := os.Link
-	if c.link != nil {
+	switch {
+	case c.link != nil:
 		link = c.link
+	case c.Symbolic:
+		link = os.Symlink
 	}
 	source, err := filepath.EvalSymlinks(source)
 	if err != nil {

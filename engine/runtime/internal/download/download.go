@@ -26,6 +26,7 @@ const atOnce = 16
 type download struct {
 	spec   protocol.DownloadSpec
 	dir    string // where it really is
+	own    string // remembers what has been verified
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -37,10 +38,10 @@ type download struct {
 	err      error
 }
 
-func start(spec protocol.DownloadSpec, dir string, end func()) *download {
+func start(spec protocol.DownloadSpec, dir, own string, end func()) *download {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &download{
-		spec: spec, dir: dir, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{}),
+		spec: spec, dir: dir, own: own, cancel: cancel, ended: make(chan struct{}), changed: make(chan struct{}),
 		wanted: map[string]chan sdk.Location{}, state: protocol.DownloadRunning,
 	}
 	go func() {
@@ -65,22 +66,24 @@ func (d *download) stop() {
 }
 
 func (d *download) run(ctx context.Context) error {
+	if err := os.MkdirAll(d.dir, 0o755); err != nil {
+		return err
+	}
+	o := transfer.Options{Files: atOnce, Tries: d.spec.Tries, Progress: func(p transfer.Progress) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.progress = p
+	}}
+	if s := d.spec.Store; s != nil {
+		return d.store(ctx, *s, o)
+	}
 	var plan []transfer.File
 	for _, f := range d.spec.Files {
 		plan = append(plan, transfer.File{Path: f.Path, Size: f.Size, SHA256: f.SHA256, GitSHA1: f.GitSHA1})
 	}
-	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return err
-	}
-	err := transfer.Download(ctx, plan, transfer.Options{ // in doubt: the folder may be on a volume that others write
-		Dir: d.dir, Files: atOnce, Tries: d.spec.Tries, Renew: d.ask, Doubt: true,
-		Progress: func(p transfer.Progress) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.progress = p
-		},
-	})
-	if err != nil {
+	o.Dir, o.Renew = d.dir, d.ask
+	o.Doubt = true // the folder may be on a volume that others write
+	if err := transfer.Download(ctx, plan, o); err != nil {
 		return err
 	}
 	for _, f := range d.spec.Files {

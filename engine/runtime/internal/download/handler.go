@@ -18,6 +18,7 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
 
 // Handler answers requests about downloads.
 type Handler struct {
+	own   string              // a private folder, for what has been verified
 	path  func(string) string // where a path of a request really is
 	begin func() func()       // counts a download as use of the machine until the function is called
 
@@ -26,9 +27,9 @@ type Handler struct {
 	closed bool
 }
 
-// New makes the handler.
-func New(path func(string) string, begin func() func()) *Handler {
-	return &Handler{path: path, begin: begin, all: map[string]*download{}}
+// New makes the handler, which makes the folder own when it needs one.
+func New(own string, path func(string) string, begin func() func()) *Handler {
+	return &Handler{own: own, path: path, begin: begin, all: map[string]*download{}}
 }
 
 // Close ends all downloads.
@@ -57,9 +58,12 @@ func (h *Handler) Put(w http.ResponseWriter, r *http.Request) error {
 	case len(spec.Files) == 0:
 		return protocol.Errorf(protocol.Invalid, "the download %s has no files", id)
 	}
+	if s := spec.Store; s != nil && !filepath.IsAbs(s.Dir) {
+		return protocol.Errorf(protocol.Invalid, "the store %q of the download %s is not absolute", s.Dir, id)
+	}
 	for _, f := range spec.Files {
-		if int64(len(f.Prefix)) > f.Size {
-			return protocol.Errorf(protocol.Invalid, "%q has %d bytes, and its prefix has more", f.Path, f.Size)
+		if int64(len(f.Prefix)) > f.Size || len(f.Prefix) > 0 && spec.Store != nil {
+			return protocol.Errorf(protocol.Invalid, "%q has a prefix that is longer than the file, or would change a store", f.Path)
 		}
 	}
 	if err := h.put(id, spec); err != nil {
@@ -72,6 +76,11 @@ func (h *Handler) put(id string, spec protocol.DownloadSpec) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.all[id]
+	if s := spec.Store; s != nil {
+		real := *s
+		real.Dir = h.path(s.Dir)
+		spec.Store = &real
+	}
 	switch {
 	case h.closed:
 		return protocol.Errorf(protocol.Unavailable, "the machine ends")
@@ -82,7 +91,7 @@ func (h *Handler) put(id string, spec protocol.DownloadSpec) error {
 	case len(h.all) >= most:
 		return protocol.Errorf(protocol.Conflict, "the machine knows %d downloads; delete one", most)
 	}
-	h.all[id] = start(spec, h.path(spec.Dir), h.begin())
+	h.all[id] = start(spec, h.path(spec.Dir), h.own, h.begin())
 	return nil
 }
 
