@@ -293,3 +293,36 @@ func TestModelsInStrangeCaches(t *testing.T) {
 	p.ends(0, "models", "gc")
 	p.ends(3, "models", "rm", "org/open", "--yes")
 }
+
+// A model that is here needs the Hub for what its branch is, and is used without it, with a word.
+func TestModelsWithoutTheHub(t *testing.T) {
+	p, h, _ := modelsProgram(t)
+	p.write("exp.yaml", "name: hub\nsandbox:\n  models: [org/open]\n")
+	out, _ := p.ends(0, "models", "pull", "org/open")
+	commit := filepath.Base(strings.TrimSpace(out))
+	h.ForgetRequests()
+	p.ends(0, "models", "pull", "org/open@"+commit)
+	if n := len(h.Requests()); n != 0 {
+		t.Errorf("%d requests for a commit", n)
+	}
+	p.ends(0, "models", "pull", "org/open")
+	if all := h.Requests(); len(all) != 1 {
+		t.Errorf("requests for a branch: %+v", all)
+	}
+	env := p.env
+	p.env = append(env, "HF_ENDPOINT=http://127.0.0.1:1")
+	_, said := p.runs("up", "--yes", "--name", "alone", "exp.yaml")
+	if !strings.Contains(said, "warning: org/open: ") || !strings.Contains(said, "revision "+commit+", which is on this computer, is used") {
+		t.Errorf("said: %s", said)
+	}
+	if _, said := p.ends(6, "models", "pull", "org/gated"); !strings.Contains(said, "127.0.0.1:1") {
+		t.Errorf("said: %s", said)
+	}
+	p.env = append(p.env, "HF_HUB_OFFLINE=1")
+	if _, said := p.ends(0, "models", "pull", "org/open"); strings.Contains(said, "warning") {
+		t.Errorf("said: %s", said)
+	}
+	if _, said := p.ends(6, "models", "pull", "org/open@v9"); !strings.Contains(said, "HF_HUB_OFFLINE is set") {
+		t.Errorf("said: %s", said)
+	}
+}

@@ -42,6 +42,17 @@ type ModelCacheReadOnly struct {
 // Meta implements [Data].
 func (ModelCacheReadOnly) Meta() Meta { return Meta{"model.cache_read_only", KindWarning} }
 
+// ModelSourceUnreachable says that the source of a model could not be asked. The revision that is
+// on this computer is used, as it was when the source was last asked.
+type ModelSourceUnreachable struct {
+	Model    string `json:"model"`
+	Revision string `json:"revision" jsonschema:"that is used"`
+	Reason   string `json:"reason"`
+}
+
+// Meta implements [Data].
+func (ModelSourceUnreachable) Meta() Meta { return Meta{"model.source_unreachable", KindWarning} }
+
 // ModelFileMismatch says that a file in the cache of the Hub's clients has not the content that its
 // name promises. It is not used; a cache that can be written gets the right file.
 type ModelFileMismatch struct {

@@ -12,7 +12,7 @@ func Types() []Data {
 		PreflightStarted{}, PreflightAccount{}, PreflightWarning{}, PluginPreparing{},
 		PluginTrying{},
 		FixStarted{}, FixWaiting{}, FixFinished{},
-		ModelResolving{}, ModelOmitted{}, ModelReady{}, ModelCacheReadOnly{}, ModelFileMismatch{}, ModelCacheCopied{}, ModelDownloadStarted{}, ModelThroughHere{}, HiddenNameCommon{}, HiddenNameShown{},
+		ModelResolving{}, ModelOmitted{}, ModelReady{}, ModelCacheReadOnly{}, ModelSourceUnreachable{}, ModelFileMismatch{}, ModelCacheCopied{}, ModelDownloadStarted{}, ModelThroughHere{}, HiddenNameCommon{}, HiddenNameShown{},
 		HiddenArchitecture{}, HiddenValuesRemoved{},
 		MachineStarting{}, MachineMessage{}, MachineWarning{}, PortMoved{}, ImageSaving{},
 		ImageSaved{},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -34,6 +35,12 @@ type Options struct {
 	Stall    time.Duration // a connection without a byte for so long is replaced; default 30 s
 	// Notify receives what the user should know of the Hub's cache; nil = nobody.
 	Notify func(hubcache.Notice)
+	// Offline is why no source may be asked, for an error; empty = they may be. Then a model
+	// can be had whose files are all on this computer.
+	Offline string
+	// Unreachable receives why the source of a model could not be asked, and which revision is
+	// used instead: the last one known, whose files are all on this computer. nil = nobody.
+	Unreachable func(revision string, why error)
 }
 
 // Model is a model that is on this computer.
@@ -57,27 +64,36 @@ func (m Model) OmittedBytes() int64 { return total(m.Omitted) }
 // which they are downloaded, verified, and moved when all are there. A download
 // that was cut is resumed. Two processes that want the same model share the work.
 func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options) (Model, error) {
-	s, err := resolve(ctx, fetcher, ref)
+	s, fresh, err := o.pin(ctx, fetcher, ref)
 	if err != nil {
 		return Model{}, err
 	}
-	m := s.model
+	m, inPlace, err := s.bring(ctx, ref, o)
+	if err == nil && fresh && !inPlace && o.CacheDir != "" {
+		err = o.answers().keep(ref, s.resolved())
+	}
+	return m, err
+}
+
+// bring makes the files available. It reports whether they are where the fetcher has said.
+func (s source) bring(ctx context.Context, ref sdk.ModelRef, o Options) (m Model, inPlace bool, err error) {
+	m = s.model
 	if o.HubCache != "" && m.Source == hubcache.Source && hubcache.Fits(m.Revision, m.Files) {
 		m.Dir, err = s.fromHub(ctx, ref, o)
-		return m, err
+		return m, false, err
 	}
 	if dir, ok := downloaded(s, o); ok {
 		m.Dir = dir
 		now := time.Now() // when it was used last
 		_ = os.Chtimes(dir, now, now)
-		return m, nil
+		return m, false, nil
 	}
 	first, err := s.locate(ctx, m.Files[0])
 	if err != nil {
-		return Model{}, err
+		return Model{}, false, err
 	}
 	if first.Scheme == "file" && s.part != "" {
-		return Model{}, sdk.Errorf(sdk.Unsupported, "model %s: its folder is used as it is, with all files; remove include and exclude", m.Name)
+		return Model{}, false, sdk.Errorf(sdk.Unsupported, "model %s: its folder is used as it is, with all files; remove include and exclude", m.Name)
 	}
 	if first.Scheme == "file" {
 		m.Dir, err = s.inPlace(ctx, o.Folders)
@@ -85,9 +101,9 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 		m.Dir, err = download(ctx, s, o)
 	}
 	if err != nil {
-		return Model{}, err
+		return Model{}, false, err
 	}
-	return m, nil
+	return m, first.Scheme == "file", nil
 }
 
 // source asks the fetcher about one model.
@@ -120,12 +136,25 @@ func partOf(ref sdk.ModelRef, files []sdk.ModelFile) string {
 	return hex.EncodeToString(sum.Sum(nil))[:16]
 }
 
-// resolve pins a model, and makes sure that the fetcher's answer can be used.
+// errUnchanged says that a revision leads to the one whose files are on this computer.
+var errUnchanged = errors.New("the revision is the one that is on this computer")
+
+// resolve pins a model, and makes sure that the fetcher's answer can be used. The error is
+// errUnchanged if the fetcher has nothing new to say about ref.Have.
 func resolve(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (source, error) {
 	resolved, err := fetcher.Resolve(ctx, ref)
 	if err != nil {
 		return source{}, err
 	}
+	if ref.Have != "" && resolved.Revision == ref.Have && len(resolved.Files) == 0 {
+		return source{model: Model{License: resolved.License, Gate: resolved.Gate}}, errUnchanged
+	}
+	return usable(fetcher, ref, resolved)
+}
+
+// usable makes sure that an answer of a fetcher can be used.
+func usable(fetcher sdk.Fetcher, ref sdk.ModelRef, resolved sdk.ResolvedModel) (source, error) {
+	var err error
 	if resolved.Files, err = chosen(ref, resolved.Files); err != nil {
 		return source{}, err
 	}
@@ -138,6 +167,12 @@ func resolve(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (source
 	}
 	m.Bytes = total(m.Files)
 	return source{fetcher: fetcher, model: m, part: partOf(ref, m.Files)}, check(m)
+}
+
+// resolved is the answer that the model was made from.
+func (s source) resolved() sdk.ResolvedModel {
+	m := s.model
+	return sdk.ResolvedModel{Name: m.Name, Revision: m.Revision, Files: m.Files, Omitted: m.Omitted, License: m.License, Gate: m.Gate}
 }
 
 // ref names a file to the fetcher.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/cachegc"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/state"
 )
@@ -59,7 +60,7 @@ func (m *Manager) GC(ctx context.Context, o GCOptions) ([]cachegc.Removed, error
 		errs = append(errs, err)
 	}
 	if !o.DryRun {
-		errs = append(errs, cache.SweepNotes(ctx))
+		errs = append(errs, cache.SweepNotes(ctx), fetch.SweepAnswers(cache.Own, m.Now().Add(-unusedFor)))
 	}
 	return gone, errors.Join(errs...)
 }

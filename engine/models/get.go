@@ -4,6 +4,7 @@ package models
 
 import (
 	"context"
+	"sync"
 
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
@@ -23,29 +24,53 @@ type Getter struct {
 // Get makes the files of a model available in a folder of this computer. Events call the
 // model by the given name. Errors are those of [fetch.Fetch].
 func (g Getter) Get(ctx context.Context, name string, ref sdk.ModelRef) (fetch.Model, error) {
-	var folders []string
-	if ref.Source == experiment.SourceFolder {
-		folders = []string{ref.Name}
-	}
-	fetcher, err := g.Fetcher(ctx, ref.Source, folders...)
-	if err != nil {
-		return fetch.Model{}, err
-	}
-	cache, err := g.Cache()
-	if err != nil {
-		return fetch.Model{}, err
-	}
-	hub := ""
-	if ref.Source == hubcache.Source { // other models need no home folder
-		if hub, err = hubcache.Dir(g.Getenv); err != nil {
-			return fetch.Model{}, err
-		}
-	}
-	return fetch.Fetch(ctx, fetcher, ref, fetch.Options{
-		CacheDir: cache, HubCache: hub, Folders: folders,
+	o := fetch.Options{
 		Progress: func(done, total int64) { g.Report.Copied(event.StageModel, done, total) },
 		Notify:   func(n hubcache.Notice) { g.Report.Send(noticeOf(name, n)) },
-	})
+		Unreachable: func(revision string, why error) {
+			g.Report.Send(event.ModelSourceUnreachable{Model: name, Revision: revision, Reason: why.Error()})
+		},
+	}
+	if ref.Source == experiment.SourceFolder {
+		o.Folders = []string{ref.Name}
+	}
+	var err error
+	if o.CacheDir, err = g.Cache(); err != nil {
+		return fetch.Model{}, err
+	}
+	if ref.Source == hubcache.Source { // other models need no home folder
+		if o.HubCache, err = hubcache.Dir(g.Getenv); err != nil {
+			return fetch.Model{}, err
+		}
+		o.Offline = hubcache.Offline(g.Getenv)
+	}
+	return fetch.Fetch(ctx, g.lazy(ctx, ref.Source, o.Folders), ref, o)
+}
+
+// lazy is the fetcher of a source, which is opened when it is first asked: a model that is on
+// this computer needs none.
+func (g Getter) lazy(ctx context.Context, source string, folders []string) sdk.Fetcher {
+	return lazyFetcher{sync.OnceValues(func() (sdk.Fetcher, error) { return g.Fetcher(ctx, source, folders...) })}
+}
+
+type lazyFetcher struct{ open func() (sdk.Fetcher, error) }
+
+// Resolve implements [sdk.Fetcher].
+func (l lazyFetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
+	f, err := l.open()
+	if err != nil {
+		return sdk.ResolvedModel{}, err
+	}
+	return f.Resolve(ctx, ref)
+}
+
+// Locate implements [sdk.Fetcher].
+func (l lazyFetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, error) {
+	f, err := l.open()
+	if err != nil {
+		return sdk.Location{}, err
+	}
+	return f.Locate(ctx, file)
 }
 
 // noticeOf is the event for what the user should know of the cache of the Hub's clients.

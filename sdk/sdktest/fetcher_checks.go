@@ -18,7 +18,7 @@ import (
 func FetcherChecks(k FetcherKit) []Check {
 	s := newSource(k)
 	checks := []Check{
-		{Name: "resolve/pins", run: s.pins, Doc: "Resolve pins a model to one immutable revision: asked for that revision, it gives the same files."},
+		{Name: "resolve/pins", run: s.pins, Doc: "Resolve pins a model to one immutable revision: asked for that revision, it gives the same files; of one that the user has, these or none."},
 		{Name: "resolve/sorted", run: s.sorted, Doc: "The files are sorted by path, each once."},
 		{Name: "resolve/files", run: s.files, Doc: "Paths are slash-separated, relative and without ..; sizes are not negative, digests are hex of their length."},
 		{Name: "resolve/patterns", run: s.patterns, Doc: "Include and exclude are glob patterns; an empty include means all."},
@@ -115,6 +115,12 @@ func (s *source) pins(ctx context.Context, t *trial) {
 		t.failf("Resolve of the revision %q that it gave itself: %s", m.Revision, describe(err))
 	} else if !same(m.Files, pinned.Files) || pinned.Revision != m.Revision {
 		t.failf("Resolve of the revision %q gives the revision %q, or other files", m.Revision, pinned.Revision)
+	}
+	ref = s.kit.Model
+	ref.Have = m.Revision
+	had, err := s.resolve(ctx, ref)
+	if t.try("Resolve of a model that the user has", err) && (had.Revision != m.Revision || len(had.Files) > 0 && !same(m.Files, had.Files)) {
+		t.failf("Resolve of a model whose revision %q the user has gives the revision %q, or other files", m.Revision, had.Revision)
 	}
 }
 

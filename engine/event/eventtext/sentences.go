@@ -18,6 +18,7 @@ var sentences = map[string]string{
 	"model.omitted":             `{{.Model}}: {{plural .Files "file"}} ({{bytes .Bytes}}) in other formats left out`,
 	"model.ready":               `{{.Model}}: {{plural .Files "file"}}, {{bytes .Bytes}}`,
 	"model.cache_read_only":     `{{.Model}}: the Hugging Face cache {{.Dir}} cannot be written; missing files go to Seer's own cache`,
+	"model.source_unreachable":  `{{.Model}}: {{.Reason}}; revision {{.Revision}}, which is on this computer, is used`,
 	"model.file_mismatch":       `{{.Model}}: {{.Path}} has not the content that its name promises, and is not used`,
 	"model.download_started":    `{{.Model}}: the machine downloads {{plural .Files "file"}}, {{bytes .Bytes}}`,
 	"model.through_here":        `{{.Model}}: the files go through this computer to the machine: {{.Reason}}`,

@@ -109,6 +109,14 @@ func (f *fetch) batch(ctx context.Context, blobs []*blob) (others []*blob, err e
 			continue
 		default:
 			defer lock.Release()
+			// Another program may have brought it since it was looked for.
+			if err := f.findOne(ctx, b); err != nil {
+				return nil, err
+			}
+		}
+		if b.at != "" {
+			f.found += b.file.Size
+			continue
 		}
 		free = append(free, b)
 	}

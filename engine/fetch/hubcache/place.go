@@ -51,6 +51,22 @@ func Dir(getenv func(string) string) (string, error) {
 	return filepath.Abs(expand(dir, getenv))
 }
 
+// Offline is why the Hub may not be asked, by the same variables as the Hub's clients use:
+// HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE. Empty = it may be asked.
+func Offline(getenv func(string) string) string {
+	for _, name := range []string{"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"} {
+		value := getenv(name)
+		switch strings.ToUpper(value) {
+		case "1", "ON", "YES", "TRUE":
+			return name + " is set"
+		}
+		if value != "" { // the first one that is set counts
+			break
+		}
+	}
+	return ""
+}
+
 var variable = regexp.MustCompile(`\$(\w+|\{[^}]*\})`)
 
 // expand replaces variables as Python does: those that are not set stay.

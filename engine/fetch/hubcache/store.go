@@ -66,6 +66,8 @@ type blob struct {
 	name string
 	file sdk.ModelFile // one that has this content
 	at   string        // where the verified content is; empty = it has to be downloaded
+	// wrong are places with another content, which the user was told of.
+	wrong []string
 }
 
 // job is one call of Store.
@@ -226,7 +228,8 @@ func (j *job) findOne(ctx context.Context, b *blob) error {
 			b.at = path
 			return nil
 		}
-		if found == wrong {
+		if found == wrong && !slices.Contains(b.wrong, path) {
+			b.wrong = append(b.wrong, path)
 			j.Notify(Notice{Kind: Mismatch, Path: path})
 		}
 	}

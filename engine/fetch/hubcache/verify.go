@@ -73,6 +73,24 @@ func (n notes) remember(blob, path string) error {
 	return state.WriteFile(n.path(blob, s), []byte(s.text()), 0o600)
 }
 
+// ofView is the note on a whole view, so that one file is read for thousands.
+func (n notes) ofView(view string) string {
+	return filepath.Join(string(n), fmt.Sprintf("view-%x", sha2.Sum256([]byte(view))))
+}
+
+func (n notes) haveView(view, stamps string) bool {
+	text, err := os.ReadFile(n.ofView(view))
+	return err == nil && string(text) == stamps
+}
+
+// rememberView notes that all files of a view have their content, as they are now.
+func (n notes) rememberView(view, stamps string) error {
+	if err := os.MkdirAll(string(n), 0o700); err != nil {
+		return err
+	}
+	return state.WriteFile(n.ofView(view), []byte(stamps), 0o600)
+}
+
 // sweep removes the notes of all files but those that are there, by device and inode.
 func (n notes) sweep(there map[[2]uint64]bool) error {
 	entries, err := os.ReadDir(string(n))
@@ -80,10 +98,11 @@ func (n notes) sweep(there map[[2]uint64]bool) error {
 		return err
 	}
 	for _, e := range entries {
-		_, file, _ := strings.Cut(e.Name(), "-")
+		kind, file, _ := strings.Cut(e.Name(), "-")
 		var id [2]uint64
-		if _, err := fmt.Sscanf(file, "%x-%x", &id[0], &id[1]); err != nil || there[id] {
-			continue
+		_, err := fmt.Sscanf(file, "%x-%x", &id[0], &id[1])
+		if kind != "view" && (err != nil || there[id]) {
+			continue // a note on a view is made again from the others
 		}
 		if err := removeFile(filepath.Join(string(n), e.Name())); err != nil {
 			return err

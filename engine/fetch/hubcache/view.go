@@ -2,6 +2,8 @@ package hubcache
 
 import (
 	"context"
+	sha2 "crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -34,13 +36,18 @@ func (j *job) inView(f sdk.ModelFile) string {
 // viewReady reports whether the view has all files, and the Hub's cache as well. One that
 // cannot be written need not have them any more.
 func (j *job) viewReady(ctx context.Context) (bool, error) {
-	for _, f := range j.Files {
-		info, err := os.Lstat(j.inView(f))
-		if err != nil || !info.Mode().IsRegular() {
-			return false, nil
+	stamps, ok, err := j.stamps()
+	if err != nil || !ok {
+		return false, err
+	}
+	if !j.notes().haveView(j.view, stamps) {
+		for _, f := range j.Files {
+			found, err := j.notes().look(ctx, blobName(f), f.Size, j.inView(f))
+			if err != nil || found != right {
+				return false, err
+			}
 		}
-		found, err := j.notes().look(ctx, blobName(f), f.Size, j.inView(f))
-		if err != nil || found != right {
+		if err := j.notes().rememberView(j.view, stamps); err != nil {
 			return false, err
 		}
 	}
@@ -49,6 +56,24 @@ func (j *job) viewReady(ctx context.Context) (bool, error) {
 	}
 	_ = j.writeRef() // of a cache that cannot be written, it is not needed
 	return true, nil
+}
+
+// stamps is one hash of what all files of the view are and of their stamps. It is not ok if one
+// is missing, or has another size.
+func (j *job) stamps() (sum string, ok bool, err error) {
+	h := sha2.New()
+	for _, f := range j.Files {
+		info, err := os.Lstat(j.inView(f))
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+			return "", false, nil
+		}
+		s, _, err := stampOf(j.inView(f))
+		if err != nil {
+			return "", false, err
+		}
+		fmt.Fprintf(h, "%q %s %x %x %s", f.Path, blobName(f), s.dev, s.inode, s.text())
+	}
+	return hex.EncodeToString(h.Sum(nil)), true, nil
 }
 
 // published reports whether the snapshot in the Hub's cache has all files.

@@ -120,6 +120,23 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// A commit that the user has needs one question, also of a repository whose files are refused.
+func TestResolveOfWhatIsThere(t *testing.T) {
+	h := start(t, fakehub.Options{})
+	for _, name := range []string{"org/open", "org/gated"} {
+		commit := h.Commit(name, "main")
+		h.ForgetRequests()
+		m, err := fetcher(h, "").Resolve(t.Context(), sdk.ModelRef{Name: name, Have: commit})
+		if err != nil || m.Revision != commit || m.Name != name || len(m.Files)+len(m.Omitted) != 0 || len(h.Requests()) != 1 {
+			t.Errorf("%s: %+v, %v, %+v", name, m, err, h.Requests())
+		}
+	}
+	m, err := fetcher(h, "").Resolve(t.Context(), sdk.ModelRef{Name: "org/open", Have: h.Commit("org/open", "v1")})
+	if err != nil || paths(m.Files) != usual {
+		t.Errorf("of another commit: %+v, %v", m, err)
+	}
+}
+
 func everything() (all []sdk.ModelFile) {
 	for path := range files() {
 		all = append(all, sdk.ModelFile{Path: path})

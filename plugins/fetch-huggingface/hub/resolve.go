@@ -60,6 +60,10 @@ func (f *Fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 	if err != nil {
 		return sdk.ResolvedModel{}, err
 	}
+	if about.SHA == ref.Have {
+		f.remember(r, !about.Private && about.gate() == "")
+		return sdk.ResolvedModel{Name: r.name(), Revision: about.SHA, License: about.license(), Gate: about.gate()}, nil
+	}
 	if err := f.access(ctx, r, about); err != nil {
 		return sdk.ResolvedModel{}, err
 	}
