@@ -187,6 +187,46 @@ func TestHubDatasetsAndPatterns(t *testing.T) {
 	}
 }
 
+// Clients of the Hub in the sandbox find the models by name, at each revision, but no hidden
+// one, and nothing of a sandbox that a snapshot was taken of. Without a way to the Hub they do
+// not look for it.
+func TestHubCacheInSandbox(t *testing.T) {
+	h := newHub(t)
+	p := hubProgram(t, h)
+	cached := func(sandbox string) string {
+		t.Helper()
+		return p.run("exec", sandbox, "--", "sh", "-c",
+			`echo "offline: $HF_HUB_OFFLINE"; cd ~/.cache/huggingface/hub 2>/dev/null && grep -r . m*/refs d*/refs; cat m*/snapshots/*/config.json 2>/dev/null; true`)
+	}
+	commit := h.Commit("org/open", "main")
+	p.write("exp.yaml", "sandbox:\n  network: none\n  models: [org/open, {name: org/gated, revision: v1}, {name: org/big, hidden: true, include: [\"*.json\"]}]\n  datasets: [org/set]\n")
+	p.runs("up", "--yes", "--name", "one", "exp.yaml")
+	got := cached("one")
+	for _, want := range []string{
+		"offline: 1\n", "models--org--open/refs/main:" + commit, "models--org--gated/refs/v1:", "models--org--gated/refs/main:",
+		"datasets--org--set/refs/main:" + h.Commit("datasets/org/set", "main"), "{}{}",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the sandbox lacks %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "org--big") {
+		t.Errorf("a hidden model is found:\n%s", got)
+	}
+	p.runs("snapshot", "one", "saved")
+	p.write("two.yaml", "sandbox:\n  network: [huggingface.co]\n  models: [{name: org/open, hidden: true, revision: main}, org/gated]\n")
+	p.runs("up", "--yes", "--name", "two", "--snapshot", "saved", "two.yaml")
+	got = cached("two")
+	if strings.Contains(got, "org--open") || strings.Contains(got, "refs/v1") || strings.Contains(got, "offline: 1") || !strings.Contains(got, "models--org--gated/refs/main:") {
+		t.Errorf("after a restore:\n%s", got)
+	}
+	p.write("three.yaml", "sandbox:\n  network: none\n  env: {HF_HUB_OFFLINE: \"0\", HF_HOME: /workspace/hf}\n  models: [org/open]\n")
+	p.runs("up", "--yes", "--name", "three", "three.yaml")
+	if got = cached("three"); !strings.Contains(got, "offline: 0") || strings.Contains(got, commit) {
+		t.Errorf("the experiment has set the variables:\n%s", got)
+	}
+}
+
 // runs is run, with what is said on stderr.
 func (p *program) runs(args ...string) (out, said string) {
 	p.t.Helper()

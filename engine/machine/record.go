@@ -75,6 +75,8 @@ type Model struct {
 	Source   string `json:"source,omitempty"`   // hub, folder or a scheme
 	Local    string `json:"local,omitempty"`    // where it is on this computer
 	Revision string `json:"revision,omitempty"` // pinned
+	Repo     string `json:"repo,omitempty"`     // its name at the Hub, as the Hub has it now; datasets/org/name of a dataset
+	Ref      string `json:"ref,omitempty"`      // revision as the user wrote it
 	Alias    string `json:"alias,omitempty"`    // NAME@REVISION, beside another revision; empty = Name
 	Dataset  bool   `json:"dataset,omitempty"`
 	VarName  string `json:"var_name,omitempty"`

@@ -82,8 +82,8 @@ func validName(name string) bool {
 	return true
 }
 
-// match reports whether the host, a name or an address, may be asked for at the port.
-func (h Hosts) match(host string, port int) bool {
+// Match reports whether the host, a name or an address, may be asked for at the port.
+func (h Hosts) Match(host string, port int) bool {
 	addr, err := netip.ParseAddr(host)
 	isAddr := err == nil
 	if isAddr && addr.Zone() != "" {

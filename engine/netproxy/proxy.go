@@ -126,7 +126,7 @@ func (p *Proxy) reach(ctx context.Context, address string) (net.Conn, error) {
 	switch {
 	case p.Open && (err != nil || port < 1 || port > 65535):
 		return nil, &refusal{fmt.Sprintf("%q is not HOST:PORT", address)}
-	case !p.Open && (err != nil || !p.Hosts.match(host, port)):
+	case !p.Open && (err != nil || !p.Hosts.Match(host, port)):
 		return nil, p.refuse(address, "it is not in the list of hosts; add it to sandbox.network")
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)

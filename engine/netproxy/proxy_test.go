@@ -283,7 +283,7 @@ func FuzzHosts(f *testing.F) {
 	f.Add("1.2.3.4", "::ffff:1.2.3.4", 80)
 	f.Fuzz(func(t *testing.T, listed, asked string, port int) {
 		hosts, err := ParseHosts([]string{listed})
-		if err != nil || !hosts.match(asked, port) {
+		if err != nil || !hosts.Match(asked, port) {
 			return
 		}
 		e := hosts.entries[0]

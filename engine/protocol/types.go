@@ -47,6 +47,10 @@ type Model struct {
 	Revision string `json:"revision,omitempty"`
 	VarName  string `json:"var_name,omitempty"`
 	Hidden   bool   `json:"hidden,omitempty"`
+	// Repos are its names at the Hub, org/name or datasets/org/name, by which the Hub's clients
+	// on the machine find it, at Revision and at the branches and tags Refs. Empty = they do not.
+	Repos []string `json:"repos,omitempty"`
+	Refs  []string `json:"refs,omitempty"`
 }
 
 // LeaseKind says who keeps a machine alive.

@@ -55,13 +55,21 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 		models = append(models, machine.Model{
 			Name: m.Name, Path: m.SandboxPath(), Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: m.EnvName(), Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset,
+			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset, Ref: m.Revision, Repo: repoOf(m, got),
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
 		})
 	}
 	return models, remotes, nil
+}
+
+// repoOf is the Hub's name of what was fetched; empty = it is not of the Hub.
+func repoOf(m experiment.Model, got fetch.Model) string {
+	if m.Source != experiment.SourceHub {
+		return ""
+	}
+	return got.Name
 }
 
 // find finds a model, and brings it here if that is needed. Otherwise the folder is its

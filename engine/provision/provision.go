@@ -101,6 +101,7 @@ type start struct {
 	chosen         plan.Choice       // whose machine it became
 	unexposedPorts bool              // no way leads to the session's ports but the runtime's
 	env            pkginstall.Result // what was installed on it
+	placed         bool              // models are on the machine, and no snapshot changes its files any more
 	folder         string            // the working folder as processes see it
 }
 

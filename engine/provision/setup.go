@@ -58,14 +58,13 @@ func (s *start) config() protocol.Config {
 		return protocol.Config{Workdir: "/workspace"}
 	}
 	c := protocol.Config{Env: map[string]string{}, Secrets: s.Secrets, Workdir: "/workspace", Python: s.env.Python, Price: cmp.Or(s.machine.Record.CostPerHour, costOf(s.chosen))}
+	if !reachesHub(s.Experiment.Sandbox) {
+		c.Env[offlineVariable] = "1"
+	}
 	maps.Copy(c.Env, s.env.Env)
 	maps.Copy(c.Env, s.Experiment.Sandbox.Env)
-	for _, m := range s.Models {
-		told := protocol.Model{Name: cmp.Or(m.Alias, m.Name), Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden}
-		if m.Hidden && s.Experiment.Sandbox.Whole() { // its agent could ask the runtime
-			told.Name, told.Revision = m.VarName, ""
-		}
-		if m.Dataset {
+	for i, told := range s.told() {
+		if s.Models[i].Dataset {
 			c.Datasets = append(c.Datasets, told)
 			continue
 		}
@@ -77,6 +76,22 @@ func (s *start) config() protocol.Config {
 	return c
 }
 
+// told are the models and datasets as the machine may know them.
+func (s *start) told() []protocol.Model {
+	var all []protocol.Model
+	for _, m := range s.Models {
+		told := protocol.Model{Name: cmp.Or(m.Alias, m.Name), Path: m.Path, EnvName: m.EnvName, Revision: m.Revision, VarName: m.VarName, Hidden: m.Hidden}
+		if m.Hidden && s.Experiment.Sandbox.Whole() { // its agent could ask the runtime
+			told.Name, told.Revision = m.VarName, ""
+		}
+		all = append(all, told)
+	}
+	if s.placed {
+		return named(all, s.Models)
+	}
+	return all
+}
+
 // install brings to a sandbox what the experiment wants to have there, and starts its
 // session.
 func (s *start) install(ctx context.Context) error {
@@ -84,6 +99,7 @@ func (s *start) install(ctx context.Context) error {
 		Step{Do: s.bring},
 		Step{Do: s.upload},
 		Step{Do: s.restore},
+		Step{Do: s.nameModels},
 		Step{Do: s.startSession})
 }
 

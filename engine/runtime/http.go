@@ -3,11 +3,14 @@ package runtime
 import (
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seer-engine/seer/engine/protocol"
 	"github.com/seer-engine/seer/engine/runtime/internal/environment"
 	"github.com/seer-engine/seer/engine/runtime/internal/httpx"
+	"github.com/seer-engine/seer/engine/runtime/internal/hublinks"
 )
 
 func (s *Server) getLoader(w http.ResponseWriter, _ *http.Request) error {
@@ -45,7 +48,33 @@ func (s *Server) putConfig(w http.ResponseWriter, r *http.Request) error {
 		s.services.TellTokens()
 	}
 	s.persist()
+	s.linkModels(cfg)
 	return httpx.WriteDone(w)
+}
+
+// linkModels lets the clients of the Hub on the machine find its models. A home that cannot be
+// written is no reason to end: everything else finds them.
+func (s *Server) linkModels(cfg protocol.Config) {
+	var copies []hublinks.Copy
+	for _, m := range slices.Concat(cfg.Models, cfg.Datasets) {
+		for _, repo := range m.Repos {
+			copies = append(copies, hublinks.Copy{Repo: repo, Commit: m.Revision, Refs: m.Refs, Dir: s.env.Real(m.Path)})
+		}
+	}
+	variables := map[string]string{}
+	for _, pair := range s.env.Variables(cfg, "") {
+		name, value, _ := strings.Cut(pair, "=")
+		variables[name] = value
+	}
+	cache := hublinks.Cache(s.env.Home(), func(name string) string { return variables[name] })
+	if cache == "" {
+		return
+	}
+	s.linking.Lock()
+	defer s.linking.Unlock()
+	if err := hublinks.Make(cache, copies); err != nil {
+		s.options.Logger.Warn("clients of the Hub do not find the models by name", "why", err)
+	}
 }
 
 func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request) error {

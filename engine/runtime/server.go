@@ -87,6 +87,7 @@ type Server struct {
 	started    int64 // of the first runtime of the machine
 	configured atomic.Pointer[protocol.Config]
 	saving     sync.Mutex
+	linking    sync.Mutex    // links to models are made
 	over       chan struct{} // closed when the machine is to end
 	endOnce    sync.Once
 }
