@@ -54,16 +54,77 @@ type FileRef struct {
 	Path     string `json:"path"`
 }
 
-// Location is where a file can be read. URL is https://, http://, or file: with
-// an absolute path inside the folder that the user named.
+// Location is where a file can be read: at URL, or in Parts, or in the Location itself.
+// URL is https://, http://, or file: with an absolute path inside the folder that the user
+// named.
 type Location struct {
 	URL            string            `json:"url"`
-	Headers        map[string]string `json:"headers,omitempty"`
+	Headers        map[string]string `json:"headers,omitempty"`         // sent to the host of URL alone
 	ExpiresSeconds int64             `json:"expires_seconds,omitempty"` // from now; 0 = does not expire
 	// Content is the whole file, for a small one that can be read with a credential only.
 	// URL is empty then. At most [MaxContent] bytes.
 	Content []byte `json:"content,omitempty"`
+
+	// Parts are the pieces of a file that is stored in pieces, in their order. Their lengths
+	// add up to the size of the file. URL is empty then. At most [MaxParts].
+	Parts   []Part  `json:"parts,omitempty"`
+	Fetches []Fetch `json:"fetches,omitempty"` // the addresses of Parts; at most [MaxParts]
+
+	// Xet says that the file at URL is in a Xet storage, too. The engine decides which of
+	// the two it reads.
+	Xet Xet `json:"xet,omitzero"`
+}
+
+// Fetch is an address of parts.
+type Fetch struct {
+	URL     string            `json:"url"`               // https:// or http://
+	Headers map[string]string `json:"headers,omitempty"` // sent to the host of URL alone
+	// Ranges are the byte ranges that URL is signed for, in ascending order. A request
+	// names all of them, exactly. None means that any range can be read.
+	Ranges []FetchRange `json:"ranges,omitempty"`
+}
+
+// FetchRange is a byte range of an address.
+type FetchRange struct {
+	Start      int64 `json:"start"`
+	End        int64 `json:"end"`                   // exclusive
+	FirstChunk int   `json:"first_chunk,omitempty"` // [EncodingXet]: number of the chunk that begins at Start
+}
+
+// Encoding says what the bytes of an address are.
+type Encoding string
+
+const (
+	EncodingPlain Encoding = ""    // the bytes of the file
+	EncodingXet   Encoding = "xet" // a run of Xet chunks, each with its header
+)
+
+// Part is a piece of a file.
+type Part struct {
+	Encoding Encoding `json:"encoding,omitempty"`
+	Fetch    int      `json:"fetch"`  // index in [Location].Fetches
+	Length   int64    `json:"length"` // bytes of the file
+
+	// Offset is where the piece begins in the address. With [EncodingXet] it is how many
+	// raw bytes of the piece's chunks come before it.
+	Offset int64 `json:"offset,omitempty"`
+
+	Range      int `json:"range,omitempty"`       // [EncodingXet]: index in [Fetch].Ranges
+	FirstChunk int `json:"first_chunk,omitempty"` // [EncodingXet]: number of the first chunk of the piece
+	EndChunk   int `json:"end_chunk,omitempty"`   // [EncodingXet]: number of the chunk behind the last one
+}
+
+// Xet names a file of a Xet storage.
+type Xet struct {
+	Hash string `json:"hash"` // of the file, 64 hexadecimal digits as the storage spells it
+	// TokenURL answers a GET request with {"casUrl", "accessToken", "exp"}. The host asks it,
+	// with the credentials and within the permissions of the plugin, which never sees the
+	// answer.
+	TokenURL string `json:"token_url"`
 }
 
 // MaxContent is the size of the largest [Location].Content.
 const MaxContent = 16 << 20
+
+// MaxParts is how many parts, addresses, and ranges of all addresses a [Location] may have.
+const MaxParts = 30_000

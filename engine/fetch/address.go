@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"time"
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
 	"github.com/seer-engine/seer/engine/transfer"
@@ -29,15 +30,14 @@ func (s source) address(ctx context.Context, path string) (transfer.Source, erro
 	if err != nil {
 		return transfer.Source{}, err
 	}
-	if at.content != nil {
-		return transfer.Source{Content: at.content}, nil
-	}
 	if at.Scheme == "file" {
 		return transfer.Source{}, s.refuse("%s is said to be on this computer, and other files are not", f.Path)
 	}
-	whole := transfer.Whole(at.String(), at.headers, f.Size)
-	whole.Expires = at.expires
-	return whole, nil
+	src, err := transfer.Located(at.Location, f.Size, time.Now())
+	if err != nil {
+		return src, s.refuse("%s: %v", f.Path, err)
+	}
+	return src, nil
 }
 
 // fromHub stores a model of the Hub where the Hub's own clients find it.

@@ -182,10 +182,8 @@ func (s source) ref(path string) sdk.FileRef {
 
 // place is a checked location.
 type place struct {
-	*url.URL
-	headers map[string]string
-	expires time.Time // zero = does not
-	content []byte    // the file itself; the URL is empty then
+	*url.URL // empty if the file is in parts, or comes with the location
+	sdk.Location
 }
 
 func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
@@ -193,28 +191,25 @@ func (s source) locate(ctx context.Context, f sdk.ModelFile) (place, error) {
 	if err != nil {
 		return place{}, fmt.Errorf("model %s: locate %s: %w", s.model.Name, f.Path, err)
 	}
-	if loc.URL == "" && (len(loc.Content) > 0 || f.Size == 0) {
-		return place{URL: &url.URL{}, content: append([]byte{}, loc.Content...)}, nil
+	at := place{&url.URL{}, loc}
+	if loc.URL == "" && (len(loc.Content)+len(loc.Parts)+len(loc.Fetches) > 0 || f.Size == 0) {
+		return at, nil
 	}
-	u, err := url.Parse(loc.URL)
+	at.URL, err = url.Parse(loc.URL)
 	if err != nil {
 		return place{}, s.refuse("%s is said to be at an unreadable address", f.Path)
 	}
-	switch u.Scheme {
+	switch at.Scheme {
 	case "http", "https":
-		if u.Host == "" {
+		if at.Host == "" {
 			return place{}, s.refuse("%s is said to be at an address without a host", f.Path)
 		}
 	case "file":
-		if u.Host != "" || !filepath.IsAbs(u.Path) || strings.Contains(u.Path, "\x00") {
+		if at.Host != "" || !filepath.IsAbs(at.Path) || strings.Contains(at.Path, "\x00") {
 			return place{}, s.refuse("%s is said to be at %q, which is no absolute path on this computer", f.Path, loc.URL)
 		}
 	default:
-		return place{}, s.refuse("%s is said to be at an address of the kind %q; https, http and file can be read", f.Path, u.Scheme)
-	}
-	at := place{URL: u, headers: loc.Headers}
-	if loc.ExpiresSeconds > 0 {
-		at.expires = time.Now().Add(time.Duration(loc.ExpiresSeconds) * time.Second)
+		return place{}, s.refuse("%s is said to be at an address of the kind %q; https, http and file can be read", f.Path, at.Scheme)
 	}
 	return at, nil
 }

@@ -22,7 +22,7 @@ func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, 
 		return nil, err
 	}
 	first, err := s.locate(ctx, s.model.Files[0])
-	if err != nil || first.URL != nil && first.Scheme == "file" {
+	if err != nil || first.Scheme == "file" {
 		return nil, err
 	}
 	return &Remote{Model: s.model, Ref: ref, source: s}, nil

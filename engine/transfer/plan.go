@@ -3,6 +3,7 @@ package transfer
 import (
 	"encoding/hex"
 	"io/fs"
+	"math"
 	"net/url"
 	"path"
 	"strings"
@@ -76,6 +77,16 @@ type Part struct {
 // Whole is the source of a file that is the content of one address.
 func Whole(address string, headers map[string]string, size int64) Source {
 	return Source{Fetches: []Fetch{{URL: address, Headers: headers}}, Parts: []Part{{Length: size}}}
+}
+
+// length is how many bytes the parts make up.
+func (s Source) length() (n int64) {
+	for _, p := range s.Parts {
+		if n += p.Length; n < 0 { // more than there can be
+			return math.MaxInt64
+		}
+	}
+	return n
 }
 
 func (s Source) zero() bool { return s.Content == nil && len(s.Fetches) == 0 && len(s.Parts) == 0 }
