@@ -64,7 +64,7 @@ func (s *xetStore) add(c Content) (*xetFile, error) {
 	var tree xet.Tree
 	var open *xorb
 	offset := int64(0)
-	err := chunks(whole(c), func(raw []byte) error {
+	err := xet.Split(whole(c), func(raw []byte) error {
 		hash := xet.ChunkHash(raw)
 		tree.Add(xet.Node{Hash: hash, Size: int64(len(raw))})
 		at, known := s.chunks[hash]

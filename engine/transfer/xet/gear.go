@@ -1,4 +1,4 @@
-package fakehub
+package xet
 
 // gear has a random number for each value of a byte. The format fixes the numbers, so that
 // everybody cuts the same bytes into the same chunks.

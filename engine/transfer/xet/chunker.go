@@ -1,11 +1,9 @@
-package fakehub
+package xet
 
 import (
 	"bufio"
 	"errors"
 	"io"
-
-	"github.com/seer-engine/seer/engine/transfer/xet"
 )
 
 const (
@@ -14,12 +12,12 @@ const (
 	boundaryMask = 0xffff << 48 // all zero at one position in 64 KiB
 )
 
-// chunks calls each with every chunk of r, cut where the content says so. raw is valid until
-// each returns.
-func chunks(r io.Reader, each func(raw []byte) error) error {
-	in := bufio.NewReaderSize(r, xet.MaxChunk)
+// Split cuts r into chunks where the content says so, as everybody who stores a file does, and
+// calls each with every chunk. raw is valid until each returns.
+func Split(r io.Reader, each func(raw []byte) error) error {
+	in := bufio.NewReaderSize(r, MaxChunk)
 	for {
-		raw, err := in.Peek(xet.MaxChunk)
+		raw, err := in.Peek(MaxChunk)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
