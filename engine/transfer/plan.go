@@ -32,6 +32,10 @@ type Source struct {
 	Parts   []Part    // in the order of the file
 	Expires time.Time // the addresses are useless from then on; zero = not known
 
+	// Copies are pieces that need not be downloaded. Only those of a source that
+	// Options.Renew gives are used.
+	Copies []Copy
+
 	beginning bool // the addresses have more than this; see First
 }
 

@@ -53,6 +53,9 @@ func (f *file) renew(ctx context.Context, generation int, host string) error {
 	if err := checkSource(f.File, s); err != nil {
 		return err
 	}
+	if err := f.copyLocal(ctx, s.Copies); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.Parts, s.Fetches = slices.Clone(s.Parts), slices.Clone(s.Fetches)
