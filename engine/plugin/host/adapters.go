@@ -106,6 +106,26 @@ func (f *fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, e
 	return invoke[sdk.Location](ctx, f.c, sdk.ExportFetcherLocate, file)
 }
 
+// maxGet bounds an answer that the engine itself asks for, in bytes.
+const maxGet = 1 << 20
+
+// Get asks a URL that the plugin has named, with its permissions and credentials. The plugin
+// does not see the answer, which may be a secret.
+func (f *fetcher) Get(ctx context.Context, url string) (status int, body []byte, err error) {
+	granted, err := f.c.host.granted(ctx, f.c.plugin)
+	if err != nil {
+		return 0, nil, err
+	}
+	l, err := f.c.host.load(ctx, f.c.plugin, granted)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.c.host.release(ctx, l)
+	ctx, cancel := context.WithTimeout(ctx, l.module.limits.CallTime)
+	defer cancel()
+	return l.module.gateway.Get(ctx, url, maxGet)
+}
+
 // exposer makes a plugin look like a native [sdk.Exposer].
 type exposer struct{ c caller }
 
