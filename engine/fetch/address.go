@@ -18,26 +18,57 @@ func (o Options) transfer() transfer.Options {
 	return t
 }
 
-// address asks the fetcher where a file is now.
+// address asks the fetcher where a file is now, and decides from where it is read.
 func (s source) address(ctx context.Context, path string) (transfer.Source, error) {
-	var f sdk.ModelFile
+	return s.addressBeside(ctx, path, nil)
+}
+
+// addressBeside does so where another revision of the file may be on this computer.
+func (s source) addressBeside(ctx context.Context, path string, earlier earlier) (transfer.Source, error) {
+	f, at, err := s.elsewhere(ctx, path)
+	if err != nil {
+		return transfer.Source{}, err
+	}
+	via, copies, _ := s.viaXet(ctx, f, at, earlier)
+	src, err := s.located(f, via)
+	src.Copies = copies
+	return src, err
+}
+
+// plainAddress is where any part of a file can be read.
+func (s source) plainAddress(ctx context.Context, path string) (transfer.Source, error) {
+	f, at, err := s.elsewhere(ctx, path)
+	if err != nil {
+		return transfer.Source{}, err
+	}
+	return s.located(f, at)
+}
+
+func (s source) located(f sdk.ModelFile, at sdk.Location) (transfer.Source, error) {
+	src, err := transfer.Located(at, f.Size, time.Now())
+	if err != nil {
+		return src, s.refuse("%s: %v", f.Path, err)
+	}
+	return src, nil
+}
+
+// elsewhere is where a file is that is not on this computer.
+func (s source) elsewhere(ctx context.Context, path string) (sdk.ModelFile, sdk.Location, error) {
+	f := s.file(path)
+	at, err := s.locate(ctx, f)
+	if err == nil && at.Scheme == "file" {
+		err = s.refuse("%s is said to be on this computer, and other files are not", f.Path)
+	}
+	return f, at.Location, err
+}
+
+func (s source) file(path string) (f sdk.ModelFile) {
 	for _, known := range s.model.Files {
 		if known.Path == path {
 			f = known
 		}
 	}
-	at, err := s.locate(ctx, f)
-	if err != nil {
-		return transfer.Source{}, err
-	}
-	if at.Scheme == "file" {
-		return transfer.Source{}, s.refuse("%s is said to be on this computer, and other files are not", f.Path)
-	}
-	src, err := transfer.Located(at.Location, f.Size, time.Now())
-	if err != nil {
-		return src, s.refuse("%s: %v", f.Path, err)
-	}
-	return src, nil
+	return f
 }
 
 // fromHub stores a model of the Hub where the Hub's own clients find it.
@@ -46,9 +77,12 @@ func (s source) fromHub(ctx context.Context, ref sdk.ModelRef, o Options) (strin
 		return "", errNoCache
 	}
 	cache := hubcache.Cache{Dir: o.HubCache, Own: o.CacheDir}
+	earlier := func(path string) (revision, file string, ok bool) { return cache.Earlier(s.model.Name, s.model.Revision, path) }
 	return cache.Store(ctx, hubcache.Request{
 		Name: ref.Name, Canonical: s.model.Name, Revision: ref.Revision, Commit: s.model.Revision, Files: s.model.Files,
 		Others: s.model.Omitted, Part: s.part,
-		Locate: s.address, Transfer: o.transfer(), Notify: o.Notify,
+		Locate: func(ctx context.Context, path string) (transfer.Source, error) {
+			return s.addressBeside(ctx, path, earlier)
+		}, Transfer: o.transfer(), Notify: o.Notify,
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/seer-engine/seer/engine/fetch/hubcache"
+	"github.com/seer-engine/seer/engine/state"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -68,7 +69,11 @@ func Fetch(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef, o Options
 	if err != nil {
 		return Model{}, err
 	}
+	s.xet.planner.Client = o.Client
 	m, inPlace, err := s.bring(ctx, ref, o)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, state.ErrNoSpace) && s.xet.giveUp() {
+		m, inPlace, err = s.bring(ctx, ref, o) // what has arrived is there
+	}
 	if err == nil && fresh && !inPlace && o.CacheDir != "" {
 		err = o.answers().keep(ref, s.resolved())
 	}
@@ -110,6 +115,7 @@ func (s source) bring(ctx context.Context, ref sdk.ModelRef, o Options) (m Model
 type source struct {
 	fetcher sdk.Fetcher
 	model   Model
+	xet     *xetChooser
 	part    string // names the files, if patterns have chosen them; empty = those of the default
 }
 
@@ -166,7 +172,7 @@ func usable(fetcher sdk.Fetcher, ref sdk.ModelRef, resolved sdk.ResolvedModel) (
 		m.Name = resolved.Name
 	}
 	m.Bytes = total(m.Files)
-	return source{fetcher: fetcher, model: m, part: partOf(ref, m.Files)}, check(m)
+	return source{fetcher: fetcher, model: m, xet: newXetChooser(fetcher), part: partOf(ref, m.Files)}, check(m)
 }
 
 // resolved is the answer that the model was made from.

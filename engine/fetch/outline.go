@@ -85,7 +85,7 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 	}
 	t := o.transfer()
 	t.Dir = dir
-	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return r.address(ctx, f.Path) }
+	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return r.plainAddress(ctx, f.Path) }
 	if err := transfer.Download(ctx, whole, t); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 func (r *Remote) drawHeaders(ctx context.Context, files []transfer.File, t transfer.Options) error {
 	t.Progress = nil
 	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) {
-		s, err := r.address(ctx, f.Path)
+		s, err := r.plainAddress(ctx, f.Path)
 		return s.First(f.Size), err
 	}
 	if err := transfer.Download(ctx, files, t); err != nil {

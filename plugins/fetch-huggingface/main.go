@@ -9,7 +9,13 @@ import (
 )
 
 // fetcher lives as long as the instance, and with it which repositories need a token.
-var fetcher = hub.New(guest.Setting("endpoint"), guesthttp.Transport{KeepRedirects: true})
+var fetcher = newFetcher()
+
+func newFetcher() *hub.Fetcher {
+	f := hub.New(guest.Setting("endpoint"), guesthttp.Transport{KeepRedirects: true})
+	f.DisableXet(guest.Setting("disable_xet"))
+	return f
+}
 
 //go:wasmexport fetcher_resolve
 func resolve() int32 { return guest.FetcherResolve(fetcher) }

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -85,6 +86,54 @@ func TestGatedModelInTheHost(t *testing.T) {
 	}
 	if h.Holds([]byte(env["HF_TOKEN"])) {
 		t.Error("the plugin holds the user's token")
+	}
+}
+
+// The token of the Xet storage is asked for with the user's token, and the plugin sees neither.
+func TestXetTokenInTheHost(t *testing.T) {
+	cloud := newHub(t)
+	h, f := fetcher(t, cloud.Env(), "")
+	m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: "org/gated"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := f.Locate(t.Context(), sdk.FileRef{Source: "hub", Name: m.Name, Revision: m.Revision, Path: "model.safetensors"})
+	if err != nil || len(at.Xet.Hash) != 64 {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	ask := f.(interface {
+		Get(ctx context.Context, url string) (int, []byte, error)
+	}).Get
+	status, body, err := ask(t.Context(), at.Xet.TokenURL)
+	var access struct{ AccessToken, CASURL string }
+	if err := json.Unmarshal(body, &access); err != nil || status != http.StatusOK || access.AccessToken == "" || access.CASURL == "" {
+		t.Fatalf("%d %s: %v", status, body, err)
+	}
+	if err != nil || h.Holds([]byte(access.AccessToken)) {
+		t.Errorf("the plugin holds the token of the storage: %v", err)
+	}
+	for _, elsewhere := range []string{cloud.URL(fakehub.XetStorage) + "/v2/reconstructions/" + at.Xet.Hash, cloud.URL(fakehub.API) + "/settings"} {
+		if _, _, err := ask(t.Context(), elsewhere); sdk.CodeOf(err) != sdk.Unauthorized {
+			t.Errorf("%s was asked, which the manifest does not name: %v", elsewhere, err)
+		}
+	}
+}
+
+// HF_HUB_DISABLE_XET leaves the storage alone.
+func TestXetDisabled(t *testing.T) {
+	for value, disabled := range map[string]bool{"1": true, "ON": true, "0": false, "": false} {
+		cloud := newHub(t)
+		env := cloud.Env()
+		env["HF_HUB_DISABLE_XET"] = value
+		_, f := fetcher(t, env, "")
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: "org/open"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, err := f.Locate(t.Context(), sdk.FileRef{Source: "hub", Name: m.Name, Revision: m.Revision, Path: "model.safetensors"})
+		if err != nil || (at.Xet.Hash == "") != disabled {
+			t.Errorf("%q: %+v, %v", value, at, err)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,8 +17,11 @@ import (
 type Fetcher struct {
 	api guesthttp.Client
 
+	noXet bool
+
 	mu   sync.Mutex
-	open map[string]bool // repositories that can be read without a token
+	open map[string]bool              // repositories that can be read without a token
+	xet  map[string]map[string]string // repository@commit that was listed → path → hash in the Xet storage
 }
 
 // New makes a fetcher for the Hub or mirror at endpoint. The transport must return answers
@@ -27,8 +31,14 @@ func New(endpoint string, transport http.RoundTripper) *Fetcher {
 		api: guesthttp.Client{
 			Name: "the Hub", URL: strings.TrimSuffix(endpoint, "/"), Transport: transport, MaxAnswer: sdk.MaxContent,
 		},
-		open: map[string]bool{},
+		open: map[string]bool{}, xet: map[string]map[string]string{},
 	}
+}
+
+// DisableXet has all files read from their plain addresses if value is one that the Hub's own
+// clients take for yes.
+func (f *Fetcher) DisableXet(value string) {
+	f.noXet = slices.Contains([]string{"1", "on", "yes", "true"}, strings.ToLower(strings.TrimSpace(value)))
 }
 
 const datasets = "datasets/"

@@ -27,9 +27,11 @@ func (f *Fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, e
 	path := r.resolve(file.Revision, file.Path)
 	f.mu.Lock()
 	open := f.open[r.name()]
+	hashes, listed := f.xet[r.name()+"@"+file.Revision]
+	hash := hashes[file.Path]
 	f.mu.Unlock()
-	if open {
-		return sdk.Location{URL: f.api.URL + path}, nil
+	if open && (listed || f.noXet) {
+		return sdk.Location{URL: f.api.URL + path, Xet: f.storage(r, file.Revision, hash)}, nil
 	}
 	doing := "locating " + file.Path + " of " + r.name()
 	a, err := f.get(ctx, doing, path)
@@ -38,11 +40,21 @@ func (f *Fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, e
 	}
 	switch {
 	case a.Status/100 == 3:
-		return signed(doing, f.api.URL+path, a)
+		at, err := signed(doing, f.api.URL+path, a)
+		at.Xet = f.storage(r, file.Revision, a.Header.Get("X-Xet-Hash"))
+		return at, err
 	case a.Status == http.StatusOK:
 		return sdk.Location{Content: a.Body}, nil
 	}
 	return sdk.Location{}, f.problem(doing, r, file.Revision, a)
+}
+
+// storage is where the Hub's Xet storage has a file of that hash.
+func (f *Fetcher) storage(r repo, commit, hash string) sdk.Xet {
+	if f.noXet || hash == "" {
+		return sdk.Xet{}
+	}
+	return sdk.Xet{Hash: hash, TokenURL: f.api.URL + r.api("xet-read-token", commit)}
 }
 
 // signed is the location on another host, to which the Hub redirects.

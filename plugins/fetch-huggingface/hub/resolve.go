@@ -172,6 +172,7 @@ type entry struct {
 	OID  string `json:"oid"`
 	Size int64  `json:"size"`
 	Path string `json:"path"`
+	Xet  string `json:"xetHash"`
 	LFS  *struct {
 		OID  string `json:"oid"`
 		Size int64  `json:"size"`
@@ -183,6 +184,7 @@ func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelF
 	doing := "listing the files of " + r.name()
 	path := r.api("tree", commit) + "?" + url.Values{"recursive": {"true"}, "expand": {"false"}}.Encode()
 	var files []sdk.ModelFile
+	hashes := map[string]string{}
 	for path != "" {
 		a, err := f.get(ctx, doing, path)
 		if err != nil {
@@ -203,6 +205,9 @@ func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelF
 				return nil, sdk.Errorf(sdk.Invalid, "%s has a file with the path %.100q, which leads out of the repository", r.name(), e.Path)
 			}
 			files = append(files, e.file())
+			if e.Xet != "" && e.LFS != nil {
+				hashes[e.Path] = e.Xet
+			}
 		}
 		if len(files) > maxFiles {
 			return nil, sdk.Errorf(sdk.Unsupported, "%s has more than %d files; name those that you need in include", r.name(), maxFiles)
@@ -212,6 +217,9 @@ func (f *Fetcher) tree(ctx context.Context, r repo, commit string) ([]sdk.ModelF
 			path = ""
 		}
 	}
+	f.mu.Lock()
+	f.xet[r.name()+"@"+commit] = hashes
+	f.mu.Unlock()
 	slices.SortFunc(files, func(a, b sdk.ModelFile) int { return strings.Compare(a.Path, b.Path) })
 	return files, nil
 }
