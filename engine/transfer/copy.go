@@ -16,7 +16,7 @@ type Copy struct {
 
 // copyLocal stores what is on this computer already. A file that cannot be read is no
 // error: its bytes are downloaded.
-func (f *file) copyLocal(ctx context.Context, copies []Copy) error {
+func copyLocal(ctx context.Context, f *file, copies []Copy) error {
 	f.mu.Lock()
 	skip := f.compare // the copies may be what was wrong
 	f.mu.Unlock()
@@ -36,14 +36,14 @@ func (f *file) copyLocal(ctx context.Context, copies []Copy) error {
 				continue
 			}
 		}
-		if err := f.copyFrom(ctx, from, c); err != nil {
+		if err := copyFrom(ctx, f, from, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *file) copyFrom(ctx context.Context, from *os.File, c Copy) error {
+func copyFrom(ctx context.Context, f *file, from *os.File, c Copy) error {
 	buf, err := f.run.pool.get(ctx)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ func (f *file) renew(ctx context.Context, generation int, host string) error {
 	if err := checkSource(f.File, s); err != nil {
 		return err
 	}
-	if err := f.copyLocal(ctx, s.Copies); err != nil {
+	if err := copyLocal(ctx, f, s.Copies); err != nil {
 		return err
 	}
 	f.mu.Lock()
