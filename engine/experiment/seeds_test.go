@@ -80,6 +80,45 @@ func TestEveryFieldOfTheSeeds(t *testing.T) {
 	}
 }
 
+// The models of the seeds, by the names that their code uses.
+func TestModelsOfTheSeeds(t *testing.T) {
+	for _, c := range []struct{ seed, models, want string }{
+		{"000 ModelConfig(name)", `[{name: google/gemma-2-2b-it, revision: main}]`,
+			"google/gemma-2-2b-it MODEL_GOOGLE_GEMMA_2_2B_IT_PATH /models/google--gemma-2-2b-it model tokenizer"},
+		{"001 ModelConfig, default var_name", `[google/gemma-2-9b, {name: my-org/my-adapter, is_peft: true, base_model: meta-llama/Llama-2-7b}]`,
+			"google/gemma-2-9b MODEL_GOOGLE_GEMMA_2_9B_PATH /models/google--gemma-2-9b model tokenizer, " +
+				"my-org/my-adapter MODEL_MY_ORG_MY_ADAPTER_PATH /models/my-org--my-adapter model_2 model_2_tokenizer, " +
+				"meta-llama/Llama-2-7b MODEL_META_LLAMA_LLAMA_2_7B_PATH /models/meta-llama--Llama-2-7b"},
+		{"001 ModelConfig(hidden, var_name)", `[{name: google/gemma-2-9b, hidden: true, var_name: target}]`,
+			"google/gemma-2-9b MODEL_TARGET_PATH /models/target target target_tokenizer"},
+		{"001 hidden, is_peft", `[{name: my-org/my-adapter, hidden: true, is_peft: true, base_model: meta-llama/Llama-2-7b}]`,
+			"my-org/my-adapter MODEL_MODEL_PATH /models/model model tokenizer, meta-llama/Llama-2-7b MODEL_MODEL_BASE_PATH /models/model_base model_base"},
+		{"002 environment variables", `[google/gemma-2-9b, meta-llama/Llama-2-7b]`,
+			"google/gemma-2-9b MODEL_GOOGLE_GEMMA_2_9B_PATH /models/google--gemma-2-9b model tokenizer, " +
+				"meta-llama/Llama-2-7b MODEL_META_LLAMA_LLAMA_2_7B_PATH /models/meta-llama--Llama-2-7b model_2 model_2_tokenizer"},
+		{"003 device, dtype", `[{name: google/gemma-2-9b-it, device: auto, dtype: bfloat16}]`,
+			"google/gemma-2-9b-it MODEL_GOOGLE_GEMMA_2_9B_IT_PATH /models/google--gemma-2-9b-it model tokenizer bfloat16"},
+		{"004 two levels", `[google/gemma-2-9b]`, "google/gemma-2-9b MODEL_GOOGLE_GEMMA_2_9B_PATH /models/google--gemma-2-9b model tokenizer"},
+	} {
+		e, err := parse("sandbox: {execution_mode: notebook, models: " + c.models + "}")
+		if err != nil {
+			t.Errorf("%s: %v", c.seed, err)
+			continue
+		}
+		var got []string
+		for i, m := range e.Sandbox.Weights() {
+			words := []string{m.Alias(), m.EnvName(), m.SandboxPath(), m.VarName}
+			if i < len(e.Sandbox.Models) {
+				words = append(words, m.TokenizerName(), m.DType, m.Device)
+			}
+			got = append(got, strings.TrimSpace(strings.Join(words, " ")))
+		}
+		if told := strings.Join(got, ", "); told != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.seed, told, c.want)
+		}
+	}
+}
+
 // The schema and the docs know what the parser knows.
 func TestEveryFieldIsInSchemaAndDocs(t *testing.T) {
 	text, err := os.ReadFile(docs)

@@ -40,7 +40,7 @@ func (r *Recorder) take(rec journal.Record, body io.Reader) error {
 
 func (r *Recorder) call(rec journal.Record) *pending {
 	p := &pending{Entry: Entry{ID: rec.ID, Service: r.service, Function: rec.Fn, Token: rec.Token, Client: rec.Client,
-		Queued: rec.Time, CodeHash: r.begin.CodeHash, Models: r.begin.Models}}
+		Queued: rec.Time, CodeHash: r.begin.CodeHash, Models: r.begin.Models, Datasets: r.begin.Datasets}}
 	r.open[rec.ID] = p
 	r.order = append(r.order, p)
 	return p
@@ -51,7 +51,8 @@ func (r *Recorder) add(p *pending, rec journal.Record, body io.Reader) error {
 	case protocol.FrameQueued:
 		return r.arguments(p, rec, body)
 	case protocol.FrameStarted:
-		p.Started, p.State, p.CodeHash, p.Models = rec.Time, protocol.CallRunning, r.begin.CodeHash, r.begin.Models
+		p.Started, p.State, p.CodeHash = rec.Time, protocol.CallRunning, r.begin.CodeHash
+		p.Models, p.Datasets = r.begin.Models, r.begin.Datasets
 		return r.arguments(p, rec, body)
 	case protocol.FrameRefused:
 		p.State, p.Ended = Refused, rec.Time

@@ -31,6 +31,7 @@ type Entry struct {
 	Error     *protocol.CallError `json:"error,omitempty"`
 	CodeHash  string              `json:"code_hash,omitempty"`
 	Models    []journal.Model     `json:"models,omitempty"`
+	Datasets  []journal.Model     `json:"datasets,omitempty"`
 	Seed      json.RawMessage     `json:"seed,omitempty"` // the argument of that name
 }
 

@@ -86,7 +86,7 @@ var face = sdk.Interface{Module: "tools", CodeHash: "sha256:abc", Functions: []s
 	{Name: "gen", Stream: true, InputSchema: json.RawMessage(`{"type":"object"}`)},
 }}
 
-const begin = `{"t":"begin","segment":1,"time":1,"generation":1,"code_hash":"sha256:abc","models":[{"name":"org/m","revision":"r1"},{"revision":"r2"}],"known":[],"use":{}}`
+const begin = `{"t":"begin","segment":1,"time":1,"generation":1,"code_hash":"sha256:abc","models":[{"name":"org/m","revision":"r1"},{"revision":"r2"}],"datasets":[{"name":"org/d","revision":"r3"}],"known":[],"use":{}}`
 
 // run is the journal of a small run.
 func run() *journalServer {
@@ -147,7 +147,7 @@ func TestRecord(t *testing.T) {
 		t.Fatalf("recorded\n%s\nwant\n%s", got, want)
 	}
 	first := entries[0]
-	if first.Queued != 10 || first.Started != 11 || first.Ended != 12 || first.Seconds != 0.5 || first.CodeHash != "sha256:abc" || first.Models[0].Revision != "r1" || first.Models[1].Name != "" {
+	if first.Queued != 10 || first.Started != 11 || first.Ended != 12 || first.Seconds != 0.5 || first.CodeHash != "sha256:abc" || first.Models[0].Revision != "r1" || first.Models[1].Name != "" || first.Datasets[0].Revision != "r3" {
 		t.Errorf("%+v", first)
 	}
 	v, err := f.Body(first.Result)

@@ -29,6 +29,7 @@ func openHub(t *testing.T) *fakehub.Hub {
 	}
 	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
 		{ID: "org/open", Commits: []fakehub.Commit{{Files: files(1)}}},
+		{ID: "org/set", Type: fakehub.Dataset, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"train.csv": {Content: fakehub.Text("1,2")}}}}},
 		{ID: "org/gated", Gated: "manual", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files(2)}}},
 	}})
 	if err != nil {
@@ -112,6 +113,46 @@ agent: {command: [python3, agent.py]}
 		if n := largestFile(t, p.env["HF_HOME"], p.home); n >= cloudWeights {
 			t.Errorf("a file of %d bytes came to this computer", n)
 		}
+	})
+}
+
+// TestHubNamesOnACloud has a rented machine get a dataset and a part of a model, which the
+// clients of the Hub find there by name.
+func TestHubNamesOnACloud(t *testing.T) {
+	eachCloud(t, func(t *testing.T, c *cloud) {
+		h := openHub(t)
+		p := c.at(t)
+		maps.Copy(p.env, h.Env())
+		p.env["HF_HOME"] = p.path("hf home")
+		p.write("tools.py", `import os
+@expose
+def names(path: str) -> list[str]:
+    root = get_dataset_path(path) if path == "org/set" else get_model_path(path)
+    return sorted(os.path.relpath(os.path.join(at, name), root) for at, _, all in os.walk(root) for name in all)
+@expose
+def found(folder: str, file: str) -> str:
+    "What a client of the Hub reads."
+    home = os.path.join(os.path.expanduser("~/.cache/huggingface/hub"), folder)
+    with open(os.path.join(home, "refs", "main")) as f:
+        commit = f.read()
+    with open(os.path.join(home, "snapshots", commit, file)) as f:
+        return f.read()
+`)
+		p.write("agent.py", `import model_tools
+print(model_tools.names("org/open"), model_tools.names("org/set"))
+print(model_tools.found("models--org--open", "sub/vocab.txt"), model_tools.found("datasets--org--set", "train.csv"))
+`)
+		p.write("exp.yaml", fmt.Sprintf(`name: test
+sandbox:
+  provider: %s
+  timeout: 10m
+  models: [{name: org/open, include: ["*.json", sub/]}]
+  datasets: [org/set]
+serve: [{file: tools.py, name: model_tools}]
+workspace: {files: [agent.py]}
+agent: {command: [python3, agent.py]}
+`, c.name))
+		p.exits(0, []string{"run", "exp.yaml"}, "['config.json', 'sub/vocab.txt'] ['train.csv']", "a b 1,2")
 	})
 }
 

@@ -28,11 +28,12 @@ type Begin struct {
 	Generation int                          `json:"generation,omitempty"`
 	CodeHash   string                       `json:"code_hash,omitempty"`
 	Models     []Model                      `json:"models,omitempty"`
+	Datasets   []Model                      `json:"datasets,omitempty"`
 	Known      []Known                      `json:"known,omitempty"` // calls of segments that may be gone
 	Use        map[string]protocol.TokenUse `json:"use,omitempty"`   // by token
 }
 
-// Model is one that a service works with. A hidden one has no name.
+// Model is a model or dataset that a service works with. A hidden one has no name.
 type Model struct {
 	Name     string `json:"name,omitempty"`
 	Revision string `json:"revision,omitempty"`

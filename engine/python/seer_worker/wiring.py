@@ -39,7 +39,8 @@ class Wiring:
         self._io_thread = io_thread
         self.told: Callable[[Any, int], None] = lambda interface, generation: None
         self.journal = Journal(order.get("journal") or None, settings, record, int(order.get("generation") or 0), interface.code_hash,
-                               order.get("models") or [], died=str(order.get("died") or ""))
+                               order.get("models") or [], died=str(order.get("died") or ""),
+                               datasets=order.get("datasets") or [])
         self.limits = Limits(order.get("tokens") or [], float(order.get("price") or 0), self.journal.read_use)
         self.journal.use = self.limits.use
         self._handles = Handles(settings, shown=scrubber.text, variables=lambda: list(vars(self._interface.module).values()))

@@ -360,7 +360,8 @@ class AfterADeath(Case):
 class Segments(Case):
     def test_they_are_exchanged_and_deleted(self) -> None:
         models = [{"name": "m", "revision": "r"}, {"name": "h", "hidden": True}]
-        journal = self.open(segment=4000, generation=3, code_hash="sha256:c", models=models)
+        datasets = [{"name": "d", "revision": "s", "path": "/datasets/d"}]
+        journal = self.open(segment=4000, generation=3, code_hash="sha256:c", models=models, datasets=datasets)
         self.run_one(journal, "call-kept", b"kept")
         for n in range(50):
             self.run_one(journal, "call-%d" % n, b"x" * 500)
@@ -371,6 +372,7 @@ class Segments(Case):
         begin = records(self.folder / ("%08d.seg" % found[-1]))[0][0]
         self.assertEqual((begin["t"], begin["segment"], begin["generation"], begin["code_hash"], begin["models"]),
                          ("begin", found[-1], 3, "sha256:c", [{"name": "m", "revision": "r"}, {}]))
+        self.assertEqual(begin["datasets"], [{"name": "d", "revision": "s"}])
         after = self.again(segment=4000)
         self.assertEqual(next(after.events("call-kept")).body, b"kept")
         for n in range(49):

@@ -21,14 +21,15 @@ class Journal:
 
     def __init__(self, folder: Optional[str], limits: Optional[Mapping[str, Any]] = None, record: bool = False, generation: int = 0,
                  code_hash: str = "", models: Sequence[Mapping[str, Any]] = (),
-                 use: Optional[Callable[[], Mapping[str, Any]]] = None, died: str = "", **sizes: int) -> None:
+                 use: Optional[Callable[[], Mapping[str, Any]]] = None, died: str = "",
+                 datasets: Sequence[Mapping[str, Any]] = (), **sizes: int) -> None:
         """Reads what is in the folder, and begins a segment there; folder None = everything in memory only.
 
         use gives USE of every token, for the first record of each segment; what has been read of it is in self.use.
         use and code_hash may also be set afterwards, as attributes. died says how the worker before this one ended. sizes are for
         tests: segment, undrained.
         """
-        self.code_hash, self._generation, self._models = code_hash, generation, models
+        self.code_hash, self._generation, self._models, self._datasets = code_hash, generation, models, datasets
         self._lock = threading.Lock()
         self._names: Dict[Tuple[str, str, str], bytes] = {}
         self._history = history = History(limits or {}, self._release)
@@ -211,7 +212,9 @@ class Journal:
 
     def _about(self) -> Dict[str, Any]:
         models = [{k: m[k] for k in ("name", "revision") if m.get(k) and not (k == "name" and m.get("hidden"))} for m in self._models]
-        return {"generation": self._generation, "code_hash": self.code_hash, "models": models, "use": dict(self.use())}
+        datasets = [{k: d[k] for k in ("name", "revision") if d.get(k)} for d in self._datasets]
+        return {"generation": self._generation, "code_hash": self.code_hash, "models": models, "datasets": datasets,
+                "use": dict(self.use())}
 
     def _release(self, number: int) -> None:
         self._writer.release(number)

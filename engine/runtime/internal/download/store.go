@@ -26,7 +26,7 @@ func (d *download) store(ctx context.Context, s protocol.DownloadStore, o transf
 	cache := hubcache.Cache{Dir: filepath.Join(s.Dir, "hub"), Own: d.own, Symbolic: true}
 	if _, err := cache.Store(ctx, hubcache.Request{
 		Name: s.Name, Canonical: cmp.Or(s.Canonical, s.Name), Revision: s.Revision, Commit: s.Commit, Files: files, View: d.dir,
-		Part: "machine", // the other files of the commit are not known here
+		Part:     "machine", // the other files of the commit are not known here
 		Transfer: o, Locate: func(ctx context.Context, path string) (transfer.Source, error) {
 			return d.ask(ctx, transfer.File{Path: path, Size: sizes[path]})
 		},
