@@ -217,6 +217,9 @@ const FolderReadLimit = 1 << 20
 type FolderInput struct {
 	Folder string `json:"folder"` // absolute, as the user named it
 	Path   string `json:"path"`   // slash-separated, inside; "." = the folder itself
+	// Next are files whose digests will be asked for next, in this order, so that the host can
+	// compute several at once. Older hosts do not heed it.
+	Next []string `json:"next,omitempty"`
 }
 
 // FolderEntry is one entry of a folder. Symbolic links that stay in the folder

@@ -25,6 +25,21 @@ func (f Folder) Digest(name string) (string, error) {
 	return sum, f.call(folderDigest, "digest", name, &sum)
 }
 
+// Digests returns the SHA-256 of each file, in hex. The host computes several at once.
+func (f Folder) Digests(names []string) ([]string, error) {
+	sums := make([]string, len(names))
+	for i, name := range names {
+		var next []string
+		if i == 0 {
+			next = names[1:]
+		}
+		if err := f.call(folderDigest, "digest", name, &sums[i], next...); err != nil {
+			return nil, err
+		}
+	}
+	return sums, nil
+}
+
 // ReadFile implements [fs.ReadFileFS].
 func (f Folder) ReadFile(name string) ([]byte, error) {
 	var data []byte
@@ -66,11 +81,11 @@ func (f Folder) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-func (f Folder) call(function hostFunction, op, name string, out any) error {
+func (f Folder) call(function hostFunction, op, name string, out any, next ...string) error {
 	if !fs.ValidPath(name) {
 		return &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	in, err := json.Marshal(sdk.FolderInput{Folder: f.path, Path: name})
+	in, err := json.Marshal(sdk.FolderInput{Folder: f.path, Path: name, Next: next})
 	if err != nil {
 		return err
 	}

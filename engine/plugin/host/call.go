@@ -64,6 +64,7 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 	inst.log.reset(m.limits.LogKB << 10)
 	callCtx, watch := startWatch(ctx, m.limits.of(export), m.gateway)
 	defer watch.stop()
+	defer g.ahead.stop()
 	g.watch, g.session, g.instance, inst.ctx = watch, watch.session, inst, callCtx
 	inst.memory.hold()
 	_, output, err := inst.plugin.CallWithContext(withGrants(callCtx, g), export, input)

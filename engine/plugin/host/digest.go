@@ -6,12 +6,18 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/seer-engine/seer/sdk"
 )
 
 // digestCache computes files' digests and remembers those of large files on disk,
@@ -20,6 +26,7 @@ type digestCache struct{ dir string }
 
 const (
 	digestWorthKeeping = 8 << 20
+	digestBuffer       = 1 << 20 // fewer reads
 	// A file changed within the clock's grain of being hashed may change again
 	// without a trace.
 	digestSettled = 2 * time.Second
@@ -27,26 +34,134 @@ const (
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func (c *digestCache) digest(ctx context.Context, root *os.Root, name string) (any, error) {
+// answer is the digest of a file, which may have been begun before. What the guest asks for
+// next is begun.
+func (c *digestCache) answer(ctx context.Context, root *os.Root, name string, g *grants, in sdk.FolderInput) (any, error) {
+	g.ahead.begin(ctx, c, in)
+	if begun := g.ahead.take(in.Folder, name); begun != nil {
+		select {
+		case <-begun.done:
+			return begun.sum, begun.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return c.digest(ctx, root, name)
+}
+
+// ahead computes digests before a guest asks for them. The zero value computes none.
+type ahead struct {
+	mu     sync.Mutex
+	folder string
+	queue  []string // paths that nobody has begun
+	begun  map[string]*begunDigest
+
+	cancel  context.CancelFunc // nil = nothing was begun
+	workers sync.WaitGroup
+}
+
+type begunDigest struct {
+	done chan struct{} // closed when the others are set
+	sum  string
+	err  error
+}
+
+// begin takes the files that a guest will ask for, in the place of those that it has named
+// before. The guest's own call computes as well, so that there is one worker less than
+// processors.
+func (a *ahead) begin(ctx context.Context, c *digestCache, in sdk.FolderInput) {
+	if len(in.Next) == 0 {
+		return
+	}
+	a.stop()
+	ctx, a.cancel = context.WithCancel(ctx)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.folder, a.queue, a.begun = in.Folder, nil, map[string]*begunDigest{}
+	for _, name := range in.Next[:min(len(in.Next), maxEntries)] {
+		if fs.ValidPath(name) {
+			a.queue = append(a.queue, filepath.FromSlash(name))
+		}
+	}
+	for range min(runtime.GOMAXPROCS(0)-1, len(a.queue)) {
+		a.workers.Go(func() { a.work(ctx, c, in.Folder) })
+	}
+}
+
+// work computes one digest after the other.
+func (a *ahead) work(ctx context.Context, c *digestCache, folder string) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return // the guest's call finds the reason
+	}
+	defer root.Close()
+	for ctx.Err() == nil {
+		name, b := a.next()
+		if b == nil {
+			return
+		}
+		b.sum, b.err = c.digest(ctx, root, name)
+		close(b.done)
+	}
+}
+
+func (a *ahead) next() (string, *begunDigest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.queue) == 0 {
+		return "", nil
+	}
+	name := a.queue[0]
+	a.queue = a.queue[1:]
+	b := &begunDigest{done: make(chan struct{})}
+	a.begun[name] = b
+	return name, b
+}
+
+// take finds the digest of a file that was begun. One that was not is the caller's.
+func (a *ahead) take(folder, name string) *begunDigest {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if folder != a.folder {
+		return nil
+	}
+	if b := a.begun[name]; b != nil {
+		delete(a.begun, name) // a file that is asked for again may have changed
+		return b
+	}
+	a.queue = slices.DeleteFunc(a.queue, func(q string) bool { return q == name })
+	return nil
+}
+
+// stop ends the work, and waits for that.
+func (a *ahead) stop() {
+	if a.cancel != nil {
+		a.cancel()
+		a.workers.Wait()
+	}
+}
+
+func (c *digestCache) digest(ctx context.Context, root *os.Root, name string) (sum string, err error) {
 	f, info, err := openRegular(root, name)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
 	entry := ""
 	if info.Size() >= digestWorthKeeping {
 		if entry, err = c.entry(f); err != nil {
-			return nil, err
+			return "", err
 		}
 		if known, err := os.ReadFile(entry); err == nil && hexDigest.Match(known) {
 			return string(known), nil
 		}
 	}
 	h := sha256.New()
-	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
-		return nil, err
+	buffer := make([]byte, min(max(info.Size(), 512), digestBuffer))
+	if _, err := io.CopyBuffer(h, contextReader{ctx, f}, buffer); err != nil {
+		return "", err
 	}
-	sum := hex.EncodeToString(h.Sum(nil))
+	sum = hex.EncodeToString(h.Sum(nil))
 	if entry != "" && time.Since(info.ModTime()) > digestSettled {
 		c.keep(f, entry, sum)
 	}

@@ -30,6 +30,7 @@ type grants struct {
 	instance *instance
 
 	mayFolders bool // by manifest and grant
+	ahead      ahead
 }
 
 // seen names the folders that a call may read.
@@ -54,7 +55,7 @@ func (h *Host) functions() []extism.HostFunction {
 	for name, f := range map[string]folderFunc{
 		sdk.HostFolderList:   listFolder,
 		sdk.HostFolderRead:   readFile,
-		sdk.HostFolderDigest: h.digests.digest,
+		sdk.HostFolderDigest: h.digests.answer,
 	} {
 		fn := extism.NewHostFunctionWithStack(name, func(ctx context.Context, p *extism.CurrentPlugin, stack []uint64) {
 			stack[0] = answerGuest(ctx, p, stack[0], f)
@@ -69,7 +70,7 @@ func (h *Host) functions() []extism.HostFunction {
 }
 
 // folderFunc works on path inside an open folder.
-type folderFunc func(ctx context.Context, root *os.Root, path string) (any, error)
+type folderFunc func(ctx context.Context, root *os.Root, path string, g *grants, in sdk.FolderInput) (any, error)
 
 // answerGuest reads the input block, calls f and writes an envelope. A guest that
 // hands over a bad block has broken the ABI and is ended by the panic.
@@ -129,7 +130,7 @@ func (g *grants) folder(ctx context.Context, raw []byte, f folderFunc) (any, err
 		return nil, err
 	}
 	defer root.Close()
-	return f(ctx, root, filepath.FromSlash(in.Path))
+	return f(ctx, root, filepath.FromSlash(in.Path), g, in)
 }
 
 func plainError(err error) *sdk.Error {
@@ -148,7 +149,7 @@ func plainError(err error) *sdk.Error {
 	return sdk.Errorf(code, "%v", err)
 }
 
-func listFolder(_ context.Context, root *os.Root, name string) (any, error) {
+func listFolder(_ context.Context, root *os.Root, name string, _ *grants, _ sdk.FolderInput) (any, error) {
 	d, err := root.Open(name)
 	if err != nil {
 		return nil, err
@@ -183,7 +184,7 @@ func describe(root *os.Root, name string, e fs.DirEntry) sdk.FolderEntry {
 	return out
 }
 
-func readFile(_ context.Context, root *os.Root, name string) (any, error) {
+func readFile(_ context.Context, root *os.Root, name string, _ *grants, _ sdk.FolderInput) (any, error) {
 	f, info, err := openRegular(root, name)
 	if err != nil {
 		return nil, err

@@ -488,6 +488,49 @@ func TestFetchFolder(t *testing.T) {
 	}
 }
 
+// Many files are digested at once, each as it is now. One that cannot be read is an error, and
+// an end of the call ends the work.
+func TestFetchFolderOfManyFiles(t *testing.T) {
+	dir, model := builtIn(t, "fetch-folder"), t.TempDir()
+	all := map[string][]byte{}
+	for i := range 300 {
+		all[fmt.Sprintf("%03d/a b.bin", i)] = fmt.Append(nil, i)
+	}
+	testkit.WriteFiles(t, model, all)
+	h := open(t, host.Options{Dirs: []string{dir}})
+	f, err := h.Fetcher(t.Context(), "folder", model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		m, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "folder", Name: model})
+		if err != nil || len(m.Files) != len(all) {
+			t.Fatalf("%d files, %v", len(m.Files), err)
+		}
+		for _, file := range m.Files {
+			if sum := sha256.Sum256(all[file.Path]); file.SHA256 != hex.EncodeToString(sum[:]) {
+				t.Errorf("%+v", file)
+			}
+		}
+		all["123/a b.bin"] = []byte("changed")
+		testkit.WriteFiles(t, model, map[string][]byte{"123/a b.bin": all["123/a b.bin"]})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.Resolve(ctx, sdk.ModelRef{Source: "folder", Name: model}); err == nil {
+		t.Error("a cancelled call succeeds")
+	}
+	if os.Getuid() == 0 {
+		return // who may read everything
+	}
+	if err := os.Chmod(filepath.Join(model, "200", "a b.bin"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "folder", Name: model}); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "200") {
+		t.Errorf("a file that cannot be read: %v", err)
+	}
+}
+
 // The built-in expose modes in the real host say what they say natively.
 func TestBuiltInExposeModes(t *testing.T) {
 	dir := builtIn(t, "expose-library", "expose-mcp", "expose-prompt")

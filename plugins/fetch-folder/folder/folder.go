@@ -22,8 +22,8 @@ const Source = "folder"
 // FS is what is needed of a folder.
 type FS interface {
 	fs.ReadDirFS
-	// Digest returns the SHA-256 of a file, in hex.
-	Digest(name string) (string, error)
+	// Digests returns the SHA-256 of each file, in hex.
+	Digests(names []string) ([]string, error)
 }
 
 // Fetcher implements [sdk.Fetcher] for local folders. A model's name is the
@@ -99,14 +99,21 @@ func list(fsys FS, wants func(path string) bool) ([]sdk.ModelFile, error) {
 		if err != nil {
 			return err
 		}
-		sum, err := fsys.Digest(name)
-		if err != nil {
-			return err
-		}
-		files = append(files, sdk.ModelFile{Path: name, Size: info.Size(), SHA256: sum})
+		files = append(files, sdk.ModelFile{Path: name, Size: info.Size()})
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(files, func(a, b sdk.ModelFile) int { return strings.Compare(a.Path, b.Path) })
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Path)
+	}
+	sums, err := fsys.Digests(names)
+	for i := range sums {
+		files[i].SHA256 = sums[i]
+	}
 	return files, err
 }
 

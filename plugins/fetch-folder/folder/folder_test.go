@@ -16,10 +16,16 @@ import (
 
 type memory struct{ fstest.MapFS }
 
-func (m memory) Digest(name string) (string, error) {
-	b, err := m.ReadFile(name)
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), err
+func (m memory) Digests(names []string) (sums []string, err error) {
+	for _, name := range names {
+		b, err := m.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(b)
+		sums = append(sums, hex.EncodeToString(sum[:]))
+	}
+	return sums, nil
 }
 
 func model() memory {
