@@ -77,12 +77,16 @@ func (d *Driver) release(ctx context.Context, p sdk.Provider, r *Record, search 
 }
 
 // finish writes the end of a sandbox, or that it could not be ended. A record whose machine
-// may still appear stays unreleased, so that a later collection looks again.
+// may still appear stays unreleased, so that a later collection looks again. The handle in r
+// counts where the ledger has none: a cancelled start no longer writes it there.
 func (d *Driver) finish(ctx context.Context, r Record, final sdk.State, message string, leftover error) (Record, error) {
-	key := r.Key
+	key, handle := r.Key, r.Handle
 	ctx, cancel := d.ending(ctx) // what was done is written, whoever has given up
 	defer cancel()
 	updated, err := d.Ledger.Update(ctx, r.ID, func(r *Record) error {
+		if r.Key == key && r.Handle == "" {
+			r.Handle = handle
+		}
 		if leftover != nil {
 			r.Message, r.Ending = "could not be ended: "+leftover.Error(), cmp.Or(message, "it was asked to end")
 			return nil

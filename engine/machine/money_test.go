@@ -202,14 +202,14 @@ func TestCancelledStepComesToItsEnd(t *testing.T) {
 	}})
 	b.driver = machine.NewDriver(machine.Options{Ledger: b.ledger, Clock: b.clock, Providers: func(context.Context, string) (sdk.Provider, error) {
 		return late{b.cloud}, nil
-	}})
+	}, Late: func(string) time.Duration { return 90 * time.Second }})
 	if _, err := b.start(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	if b.cloud.Calls(enginetest.OpTerminate) == 0 {
 		t.Error("nothing was ended")
 	}
-	b.nothingLeft()
+	b.nothingLeft() // and nobody looks for the machine again, as its handle is known
 }
 
 // late is a cloud whose list does not show new machines yet.
