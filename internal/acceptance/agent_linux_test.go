@@ -36,6 +36,7 @@ func (p *place) agents() int { return len(p.matching("deaf.py")) + len(p.matchin
 // TestAgentThatIgnoresEverything is asked to end after one Ctrl-C, and then killed
 // with all it started. Its results are kept.
 func TestAgentThatIgnoresEverything(t *testing.T) {
+	t.Parallel()
 	for _, isolation := range []string{"auto", "none"} {
 		t.Run(isolation, func(t *testing.T) {
 			t.Parallel()
@@ -83,6 +84,7 @@ func (s stopping) stopped(t *testing.T) (*place, result) {
 // TestTwiceStopsNow: with the second Ctrl-C, or kill -9, the agent ends at once and
 // the sandbox with its lease, without anybody's help.
 func TestTwiceStopsNow(t *testing.T) {
+	t.Parallel()
 	for name, how := range map[string]stopping{
 		"Ctrl-C twice": {code: 130, said: "stopped at once", stop: func(p *place, j *job) {
 			j.signal(syscall.SIGINT)

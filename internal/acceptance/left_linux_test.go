@@ -111,16 +111,33 @@ func (p *place) nothingLies() {
 	}
 }
 
-// age makes files of writers that were killed two hours old: only then can nobody
-// still be writing them, and gc takes them away.
+// age makes what killed and cancelled programs have left two hours old. Only then can nobody
+// still be writing their files, and no cloud shows a machine late that they asked for: gc
+// removes the former, and looks once for the latter instead of for a minute and a half.
 func (p *place) age() {
 	then := time.Now().Add(-2 * time.Hour)
 	_ = filepath.WalkDir(p.state(), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasPrefix(d.Name(), ".tmp-") {
+		switch {
+		case err != nil:
+		case strings.HasPrefix(d.Name(), ".tmp-"):
 			return os.Chtimes(path, then, then)
+		case filepath.Dir(path) == p.state("sandboxes") && strings.HasSuffix(path, ".json"):
+			return ageRecord(path, then)
 		}
 		return nil
 	})
+}
+
+var askedAt = regexp.MustCompile(`"asked_at": "[^"]*"`)
+
+// ageRecord sets when a provider was last asked for the machine of a record. Of a sandbox
+// that lives, and may be written by another program, it changes nothing.
+func ageRecord(path string, then time.Time) error {
+	data, err := os.ReadFile(path)
+	if err != nil || !askedAt.Match(data) || !strings.Contains(string(data), `"ended_at": "`) {
+		return err
+	}
+	return os.WriteFile(path, askedAt.ReplaceAll(data, []byte(`"asked_at": "`+then.Format(time.RFC3339Nano)+`"`)), 0o600)
 }
 
 // leave ends everything in the place, as its user would, and checks that this was
