@@ -9,6 +9,7 @@ import (
 	"github.com/seer-engine/seer/cmd/seer/internal/mcpcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/modelscmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/plugincmd"
+	"github.com/seer-engine/seer/cmd/seer/internal/rpccmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/sandboxcmd"
 	"github.com/seer-engine/seer/cmd/seer/internal/snapshotcmd"
 )
@@ -67,7 +68,7 @@ func newRoot(a *cli.App) *cobra.Command {
 	addGroup(root, groupServe, "Functions for an agent:",
 		call.Serve, call.Call, call.Calls, call.Token, mcpcmd.NewMCP(a), experiment.Replay)
 	addGroup(root, groupSetup, "Setting up:",
-		experiment.Config, modelscmd.New(a), plugincmd.NewPlugin(a), experiment.Doctor, newVersion(a))
+		experiment.Config, modelscmd.New(a), plugincmd.NewPlugin(a), experiment.Doctor, rpccmd.New(a), newVersion(a))
 	root.AddCommand(cli.ExitCodesTopic())
 	root.SetHelpCommandGroupID(groupSetup)
 	root.SetCompletionCommandGroupID(groupSetup)

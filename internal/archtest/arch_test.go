@@ -114,6 +114,8 @@ var allowed = map[string][]string{
 	"engine/record":  {"sdk", "engine/client", "engine/protocol", "engine/protocol/journal", "engine/plainfile", "engine/protocol/value"},
 	"engine/run": {"sdk", "engine", "engine/event", "engine/state", "engine/record", "engine/experiment", "engine/isolation", "engine/isolation/cgroup",
 		"engine/isolation/filebits", "engine/client", "engine/protocol", "engine/namesearch", "engine/notebook", "engine/surface", "engine/plan", "engine/preflight", "engine/sanitize", "engine/workspace", "engine/collect", "engine/plainfile", "engine/trust"},
+	"engine/rpc":              {"sdk", "engine", "engine/event", "engine/event/eventtext", "engine/experiment", "engine/inventory", "engine/protocol", "engine/remedy", "engine/surface"},
+	"python":                  {},
 	"engine/mcp":              {"sdk", "engine/client", "engine/protocol", "engine/protocol/value", "engine/mcp/internal/..."},
 	"engine/mcp/internal/...": {"engine/mcp/internal/...", "engine/protocol", "engine/sanitize"},
 	"engine/mcp/shell":        {"sdk", "engine/client", "engine/protocol", "engine/protocol/tartree", "engine/repl", "engine/mcp/internal/...", "engine/sanitize", "engine/collect"},

@@ -1,0 +1,125 @@
+package rpc_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/rpc"
+	"github.com/seer-engine/seer/internal/testengine"
+)
+
+var installed testengine.Installation
+
+func TestMain(m *testing.M) { testengine.Main(m, &installed) }
+
+// client speaks to a server over pipes.
+type client struct {
+	t   *testing.T
+	in  *io.PipeWriter
+	out *bufio.Reader
+}
+
+// serve starts a server; the channel has its error when it has ended.
+func serve(t *testing.T, e *engine.Engine) (*client, <-chan error) {
+	t.Helper()
+	in, toServer := io.Pipe()
+	fromServer, out := io.Pipe()
+	ended := make(chan error, 1)
+	s := &rpc.Server{Engine: e, Version: "1.2.3"}
+	go func() {
+		ended <- s.Serve(context.Background(), in, out)
+		out.Close()
+	}()
+	c := &client{t: t, in: toServer, out: bufio.NewReader(fromServer)}
+	t.Cleanup(func() { toServer.Close() })
+	return c, ended
+}
+
+// answer sends a line, and reads lines until one is an answer.
+func (c *client) answer(line string) string {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+	for {
+		got, err := c.out.ReadString('\n')
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if !strings.Contains(got, `"method"`) {
+			return got
+		}
+	}
+}
+
+var ids atomic.Int64
+
+func request(method string, params any) string {
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": ids.Add(1), "method": method, "params": params})
+	return string(text)
+}
+
+// A bad message is one error, and the next one is answered.
+func TestBadMessages(t *testing.T) {
+	t.Parallel()
+	c, _ := serve(t, installed.Engine(t))
+	for line, want := range map[string]string{
+		`{`: "-32700",
+		`{"jsonrpc":"2.0","id":0,"method":"no.such"}`:                "-32601",
+		request("initialize", map[string]any{"protocol": 7}):         `"kind":"unsupported"`,
+		request("initialize", map[string]any{"protokoll": 1}):        "unknown field",
+		request("sandbox.open", map[string]any{"sandbox": "sb-no"}):  `"kind":"not_found"`,
+		request("sandbox.exec", map[string]any{"sandbox": "sb-no"}):  `"kind":"not_found"`,
+		request("sandbox.start", map[string]any{"experiment": 1}):    `"kind":"config"`,
+		request("sandbox.start", map[string]any{"dir": "relative"}):  "not absolute",
+		request("sandbox.serve", map[string]any{"file": "relative"}): "must be absolute",
+		request("initialize", map[string]any{"protocol": 1}):         `"version":"1.2.3"`,
+	} {
+		if got := c.answer(line); !strings.Contains(got, want) {
+			t.Errorf("%s\n is answered with %s, not %s", line, got, want)
+		}
+	}
+}
+
+// What a client has started ends with its input; what it has detached does not.
+func TestEndOfInput(t *testing.T) {
+	t.Parallel()
+	e := installed.Engine(t)
+	c, ended := serve(t, e)
+	dir := t.TempDir()
+	start := func() string {
+		got := c.answer(request("sandbox.start", map[string]any{"dir": dir, "experiment": map[string]any{"sandbox": map[string]any{"provider": "local", "timeout": 600}}}))
+		var answer struct {
+			Result struct {
+				ID string `json:"id"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal([]byte(got), &answer); err != nil || answer.Result.ID == "" {
+			t.Fatalf("%v\n%s", err, got)
+		}
+		return answer.Result.ID
+	}
+	one, two := start(), start()
+	if got := c.answer(request("sandbox.detach", map[string]any{"sandbox": two, "seconds": 100})); strings.Contains(got, "error") {
+		t.Fatal(got)
+	}
+	c.in.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	for id, live := range map[string]bool{one: false, two: true} {
+		info, err := e.Show(t.Context(), id)
+		if err != nil || info.State.Live() != live {
+			t.Errorf("%s: %s, %v", id, info.State, err)
+		}
+	}
+	if err := e.Terminate(t.Context(), two); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,133 @@
+package rpc
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/protocol"
+)
+
+func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) {
+	if !filepath.IsAbs(p.Dir) {
+		return engine.Info{}, refuse(engine.KindConfig, "the folder %q of the experiment is not absolute", p.Dir)
+	}
+	exp, err := experiment.Parse(p.Experiment, filepath.Join(p.Dir, "experiment"), experiment.LoadOptions{})
+	if err != nil {
+		return engine.Info{}, err
+	}
+	exp.File = "" // built in code: the effects are those of the client's own program
+	b, err := s.Engine.Up(ctx, exp, engine.UpOptions{Name: p.Name, Snapshot: p.Snapshot, Attached: Outlives, Progress: s.progress(ctx)})
+	if err != nil {
+		return engine.Info{}, err
+	}
+	if ctx.Err() != nil { // the client has cancelled, and will not hear of it
+		return engine.Info{}, cmp.Or(b.Terminate(context.WithoutCancel(ctx)), ctx.Err())
+	}
+	return s.keep(b, true).Info(ctx)
+}
+
+func (s *Server) info(ctx context.Context, p Ref) (engine.Info, error) {
+	return s.Engine.Show(ctx, p.Sandbox)
+}
+
+func (s *Server) list(ctx context.Context, _ None) (ListResult, error) {
+	all, err := s.Engine.Sandboxes(ctx, false)
+	return ListResult{Sandboxes: all}, err
+}
+
+func (s *Server) detach(ctx context.Context, p DetachParams) (None, error) {
+	b, err := s.sandbox(ctx, p.Sandbox)
+	if err != nil {
+		return None{}, err
+	}
+	if err := b.Detach(ctx, time.Duration(p.Seconds*float64(time.Second))); err != nil {
+		return None{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.owned, b.ID())
+	return None{}, nil
+}
+
+func (s *Server) terminate(ctx context.Context, p Ref) (None, error) {
+	s.mu.Lock()
+	b := s.open[p.Sandbox]
+	s.mu.Unlock()
+	if b == nil {
+		return None{}, s.Engine.Terminate(ctx, p.Sandbox)
+	}
+	if err := b.Terminate(ctx); err != nil {
+		return None{}, err
+	}
+	s.forget(b.ID())
+	return None{}, b.Close()
+}
+
+func (s *Server) fork(ctx context.Context, p ForkParams) (ListResult, error) {
+	copies, err := s.Engine.Fork(ctx, p.Sandbox, p.Copies, engine.ForkOptions{Name: p.Name, Attached: Outlives, Progress: s.progress(ctx)})
+	var list ListResult
+	for _, c := range copies {
+		info, infoErr := s.keep(c, true).Info(ctx)
+		err = cmp.Or(err, infoErr)
+		list.Sandboxes = append(list.Sandboxes, info)
+	}
+	return list, err
+}
+
+func (s *Server) save(ctx context.Context, p SaveParams) (SaveResult, error) {
+	saved, err := s.Engine.Save(ctx, p.Sandbox, engine.SaveOptions{Name: p.Name, Description: p.Description, Memory: p.Memory, Progress: s.progress(ctx)})
+	return SaveResult{Name: saved.Name, ID: saved.ID}, err
+}
+
+// defaultLimit is how much output is kept, in bytes.
+const defaultLimit = 10 << 20
+
+// head keeps the first bytes that are written to it.
+type head struct {
+	bytes.Buffer
+	limit int64
+	more  bool
+}
+
+func (h *head) Write(b []byte) (int, error) {
+	room := h.limit - int64(h.Len())
+	if int64(len(b)) > room {
+		h.more = true
+	}
+	h.Buffer.Write(b[:max(0, min(int64(len(b)), room))])
+	return len(b), nil
+}
+
+func (s *Server) exec(ctx context.Context, p ExecParams) (ExecResult, error) {
+	b, err := s.sandbox(ctx, p.Sandbox)
+	if err != nil {
+		return ExecResult{}, err
+	}
+	limit := cmp.Or(p.Limit, defaultLimit)
+	stdout, stderr := &head{limit: limit}, &head{limit: limit}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	living, stop := b.WithLifetime(ctx)
+	defer stop()
+	var process protocol.Process
+	if p.Python != "" {
+		process, err = b.ExecPython(living, p.Python, bytes.NewReader(p.Stdin), stdout, stderr)
+	} else {
+		spec := protocol.ProcessSpec{Argv: p.Argv, Shell: p.Shell, Cwd: p.Cwd, Env: p.Env, TimeoutSeconds: p.Seconds, Stdin: len(p.Stdin) > 0}
+		process, err = b.Exec(living, spec, bytes.NewReader(p.Stdin), stdout, stderr)
+	}
+	if err != nil {
+		if cause := context.Cause(living); cause != nil && ctx.Err() == nil {
+			err = cause // the machine is lost
+		}
+		return ExecResult{}, err
+	}
+	return ExecResult{
+		ExitCode: process.ExitCode, Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Truncated: stdout.more || stderr.more, TimedOut: process.TimedOut,
+	}, nil
+}

@@ -1,0 +1,230 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creachadair/jrpc2"
+	"github.com/creachadair/jrpc2/channel"
+	"github.com/creachadair/jrpc2/handler"
+
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
+	"github.com/seer-engine/seer/engine/event/eventtext"
+	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/remedy"
+)
+
+const (
+	// Outlives is how long a sandbox lives after this process was killed. A client that ends in
+	// any other way has it ended at once.
+	Outlives = 30 * time.Second
+
+	endTime    = time.Minute // for all sandboxes of a client together
+	concurrent = 256         // requests at once
+)
+
+// Server answers the requests of one client.
+type Server struct {
+	Engine  *engine.Engine
+	Version string // of the program
+	// Program is the path of the program, which servers of MCP start.
+	Program string
+
+	mu    sync.Mutex
+	open  map[string]*engine.Sandbox // by ID
+	owned map[string]bool            // is terminated with the client
+
+	push *jrpc2.Server
+}
+
+// Serve answers requests until the input ends or ctx does. Then it terminates what the client
+// has started and not detached.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.WriteCloser) error {
+	s.open, s.owned = map[string]*engine.Sandbox{}, map[string]bool{}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.push = jrpc2.NewServer(s.methods(), &jrpc2.ServerOptions{
+		AllowPush: true, Concurrency: concurrent, NewContext: func() context.Context { return ctx },
+	})
+	s.push.Start(channel.Line(in, out))
+	stop := context.AfterFunc(ctx, s.push.Stop)
+	defer stop()
+	err := s.push.Wait()
+	cancel()
+	return errors.Join(err, s.end())
+}
+
+// Methods are the names of all methods, with the types of their parameters and results.
+func Methods() map[string][2]any {
+	return map[string][2]any{
+		"initialize":        {InitializeParams{}, InitializeResult{}},
+		"cancel":            {CancelParams{}, None{}},
+		"sandbox.start":     {StartParams{}, engine.Info{}},
+		"sandbox.open":      {Ref{}, engine.Info{}},
+		"sandbox.list":      {None{}, ListResult{}},
+		"sandbox.detach":    {DetachParams{}, None{}},
+		"sandbox.terminate": {Ref{}, None{}},
+		"sandbox.exec":      {ExecParams{}, ExecResult{}},
+		"sandbox.read":      {FileParams{}, FileResult{}},
+		"sandbox.write":     {FileParams{}, None{}},
+		"sandbox.mkdir":     {FileParams{}, None{}},
+		"sandbox.upload":    {FileParams{}, None{}},
+		"sandbox.download":  {FileParams{}, None{}},
+		"sandbox.serve":     {ServeParams{}, ServeResult{}},
+		"sandbox.save":      {SaveParams{}, SaveResult{}},
+		"sandbox.fork":      {ForkParams{}, ListResult{}},
+	}
+}
+
+func (s *Server) methods() handler.Map {
+	return handler.Map{
+		"initialize":        method(s.initialize),
+		"cancel":            method(s.cancel),
+		"sandbox.start":     method(s.start),
+		"sandbox.open":      method(s.info),
+		"sandbox.list":      method(s.list),
+		"sandbox.detach":    method(s.detach),
+		"sandbox.terminate": method(s.terminate),
+		"sandbox.exec":      method(s.exec),
+		"sandbox.read":      method(s.read),
+		"sandbox.write":     method(s.write),
+		"sandbox.mkdir":     method(s.mkdir),
+		"sandbox.upload":    method(s.upload),
+		"sandbox.download":  method(s.download),
+		"sandbox.serve":     method(s.serve),
+		"sandbox.save":      method(s.save),
+		"sandbox.fork":      method(s.fork),
+	}
+}
+
+// method makes a handler whose errors have their kind. Unknown fields are refused: they would
+// be a newer client's.
+func method[P, R any](f func(context.Context, P) (R, error)) jrpc2.Handler {
+	return func(ctx context.Context, req *jrpc2.Request) (any, error) {
+		var params P
+		if req.HasParams() {
+			d := json.NewDecoder(strings.NewReader(req.ParamString()))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&params); err != nil {
+				return nil, jrpc2.Errorf(jrpc2.InvalidParams, "%s: the parameters are not as they must be: %v", req.Method(), err)
+			}
+		}
+		result, err := f(ctx, params)
+		if err != nil {
+			return nil, asError(err)
+		}
+		return result, nil
+	}
+}
+
+// failed is the code of all errors of the engine; their data has the kind.
+const failed jrpc2.Code = -32000
+
+func asError(err error) error {
+	data := ErrorData{Kind: string(engine.KindOf(err)), Remedies: remedy.Of(err)}
+	var mistakes experiment.Errors
+	if errors.As(err, &mistakes) {
+		for _, m := range mistakes {
+			data.Problems = append(data.Problems, Problem{Path: m.Path, Message: m.Message, Hint: m.Hint})
+		}
+	}
+	return jrpc2.Errorf(failed, "%s", err.Error()).WithData(data)
+}
+
+// progress tells the client what happens during a request.
+func (s *Server) progress(ctx context.Context) event.Func {
+	req := jrpc2.InboundRequest(ctx)
+	if req == nil {
+		return nil
+	}
+	return func(e event.Event) {
+		_ = s.push.Notify(ctx, "event", Progress{Request: req.ID(), Event: e, Text: eventtext.Sentence(e)}) // a client that is gone needs none
+	}
+}
+
+func (s *Server) initialize(_ context.Context, p InitializeParams) (InitializeResult, error) {
+	if p.Protocol != Version {
+		return InitializeResult{}, refuse(engine.KindUnsupported, "the client speaks version %d of the protocol, and this program (%s) version %d; install the same version of both", p.Protocol, s.Version, Version)
+	}
+	return InitializeResult{Protocol: Version, Version: s.Version}, nil
+}
+
+// cancel ends the context of a request; one that has been answered is none.
+func (s *Server) cancel(_ context.Context, p CancelParams) (None, error) {
+	s.push.CancelRequest(p.Request)
+	return None{}, nil
+}
+
+// sandbox finds a live sandbox, and keeps the connection to it.
+func (s *Server) sandbox(ctx context.Context, ref string) (*engine.Sandbox, error) {
+	s.mu.Lock()
+	known := s.open[ref]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	found, err := s.Engine.Open(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(found, false), nil
+}
+
+// keep notes a connection; of two to one sandbox the first is kept.
+func (s *Server) keep(b *engine.Sandbox, own bool) *engine.Sandbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before := s.open[b.ID()]; before != nil {
+		_ = b.Close()
+		b = before
+	}
+	s.open[b.ID()] = b
+	if own {
+		s.owned[b.ID()] = true
+	}
+	return b
+}
+
+// forget drops what is known of a sandbox that is no longer the client's.
+func (s *Server) forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.owned, id)
+	delete(s.open, id)
+}
+
+// end terminates the client's sandboxes, all at once, and drops the connections to others.
+func (s *Server) end() error {
+	ctx, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var wg sync.WaitGroup
+	errs := make(chan error, len(s.open))
+	for id, b := range s.open {
+		wg.Go(func() {
+			if s.owned[id] {
+				errs <- b.Terminate(ctx)
+			}
+			_ = b.Close()
+		})
+	}
+	wg.Wait()
+	close(errs)
+	var all error
+	for err := range errs {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+func refuse(kind engine.Kind, format string, args ...any) error {
+	return &engine.Error{Kind: kind, Err: fmt.Errorf(format, args...)}
+}
