@@ -1,0 +1,186 @@
+"""The engine's process: one for each process of Python, started when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from .. import errors
+from .._version import __version__
+from . import loop
+
+PROTOCOL = 1
+LONGEST_LINE = 1 << 28  # bytes of a message
+LAST_WORDS = 20  # lines of the engine's standard error that an exception has
+
+Event = Callable[[dict[str, Any], str], None]
+
+
+def program() -> str:
+    """The engine's program: $SEER_PROGRAM, the one in this package, or seer in the PATH."""
+    named = os.environ.get("SEER_PROGRAM")
+    if named:
+        return named
+    inside = Path(__file__).parent.parent / "_bin" / "seer"
+    if inside.is_file():
+        return str(inside)
+    found = shutil.which("seer")
+    if found:
+        return found
+    raise errors.EngineError(
+        "the program seer is missing: it is neither in this package nor in the PATH; install the"
+        " wheel for this system, or set SEER_PROGRAM to the program"
+    )
+
+
+class Engine:
+    """One process and the requests that wait for it. All methods run on the thread of loop."""
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._events: dict[str, Event] = {}
+        self._process: Optional[asyncio.subprocess.Process] = None
+        self._starting: Optional[asyncio.Task[None]] = None
+        self._said: list[str] = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def call(self, method: str, params: Optional[dict[str, Any]] = None, event: Optional[Event] = None) -> Any:
+        """Makes a request and returns its result. ``event`` hears what happens meanwhile."""
+        await self._ready()
+        return await self._request(method, params, event)
+
+    async def close(self) -> None:
+        """Ends the process, which terminates the sandboxes that were not detached."""
+        process, self._process, self._starting = self._process, None, None
+        if process is None or process.stdin is None:
+            return
+        process.stdin.close()
+        await process.wait()
+
+    async def _ready(self) -> None:
+        if self._process is not None and self._process.returncode is not None:
+            self._starting = None  # it was killed: the next request starts another one
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(self._start())
+        starting = self._starting
+        try:
+            await asyncio.shield(starting)
+        except errors.Error:
+            if self._starting is starting:
+                self._starting = None  # the next request tries again
+            raise
+
+    async def _start(self) -> None:
+        name = program()
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                name, "engine", "--stdio", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE, limit=LONGEST_LINE,
+                start_new_session=True,  # Ctrl-C is for Python, which then cancels
+            )
+        except OSError as e:
+            raise errors.EngineError(f"the engine cannot be started: {name}: {e.strerror}") from None
+        self._tasks = [asyncio.ensure_future(self._read(self._process)), asyncio.ensure_future(self._listen(self._process))]
+        await self._request("initialize", {"protocol": PROTOCOL, "client": "python " + __version__}, None)
+
+    async def _request(self, method: str, params: Optional[dict[str, Any]], event: Optional[Event]) -> Any:
+        process = self._process
+        if process is None or process.stdin is None:
+            raise errors.EngineError("the engine has ended")
+        number = next(self._ids)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        if event is not None:
+            self._events[str(number)] = event
+        try:
+            await self._send(process, {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}})
+            try:
+                return await asyncio.shield(answer)
+            except asyncio.CancelledError:
+                await self._send(process, {"jsonrpc": "2.0", "method": "cancel", "params": {"request": str(number)}})
+                await asyncio.wait([answer], timeout=60)
+                raise
+        finally:
+            self._waiting.pop(number, None)
+            self._events.pop(str(number), None)
+
+    async def _send(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> None:
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            await process.stdin.drain()
+        except (ConnectionError, RuntimeError):
+            raise self._ended() from None
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        async for line in process.stdout:
+            message = json.loads(line)
+            if message.get("method") == "event":
+                self._tell(message["params"])
+                continue
+            waiting = self._waiting.get(message.get("id"))
+            if waiting is None or waiting.done():
+                continue
+            if "error" in message:
+                error = message["error"]
+                waiting.set_exception(errors.of_answer(error["message"], error.get("data")))
+                waiting.exception()  # nobody may be left to hear it
+            else:
+                waiting.set_result(message["result"])
+        await process.wait()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(self._ended())
+                waiting.exception()
+
+    def _tell(self, params: dict[str, Any]) -> None:
+        event = self._events.get(params["request"])
+        if event is None:
+            return
+        try:
+            event(params["event"], params["text"])
+        except Exception as e:  # of the caller's own function: the work goes on
+            print(f"seer: progress: {e!r}", file=sys.stderr)
+
+    async def _listen(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stderr is not None
+        async for line in process.stderr:
+            self._said = [*self._said, line.decode(errors="replace").rstrip()][-LAST_WORDS:]
+
+    def _ended(self) -> errors.EngineError:
+        said = "\n".join(self._said)
+        return errors.EngineError("the engine ended in the middle of the work" + (": " + said if said else ""))
+
+
+_engine: Optional[Engine] = None
+
+
+def engine() -> Engine:
+    """The engine of this process."""
+    global _engine
+    if _engine is None:
+        _engine = Engine()
+    return _engine
+
+
+def _at_exit() -> None:
+    if _engine is not None:
+        loop.wait(_engine.close())
+
+
+def _after_fork() -> None:
+    global _engine
+    _engine = None  # it is the parent's
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,290 @@
+"""A sandbox, and what can be done with it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional, TypeVar, Union
+
+from .._engine import blocking, engine
+from ..errors import ConfigError, Error
+from .config import SandboxConfig
+
+S = TypeVar("S", bound="Sandbox")
+Progress = Callable[[dict[str, Any], str], None]
+
+
+@dataclass(frozen=True)
+class ExecResult:
+    """How a command ended. A command that fails is no exception, unless check was asked for."""
+
+    exit_code: int  #: 128 and its number for a signal
+    stdout: str
+    stderr: str
+    truncated: bool = False  #: there was more output than is kept (10 MiB each)
+    timed_out: bool = False
+
+    def __str__(self) -> str:
+        return self.stdout
+
+
+class CommandError(Error):
+    """A command that was to succeed failed. ``result`` is how."""
+
+    def __init__(self, command: str, result: ExecResult):
+        self.result = result
+        said = (result.stderr or result.stdout).strip()[-2000:]
+        super().__init__(f"{command!r} ended with {result.exit_code}" + (":\n" + said if said else ""), "call")
+
+
+@dataclass(frozen=True)
+class ModelHandle:
+    """A model in the sandbox."""
+
+    name: str  #: as it was configured
+    path: str  #: folder in the sandbox
+    var_name: str  #: variable of the notebook or interpreter
+    hidden: bool
+    is_peft: bool
+    base_model: Optional[str]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A saved sandbox."""
+
+    name: str
+    id: str
+    description: str
+
+
+class Sandbox:
+    """A sandbox on this computer or on a rented machine.
+
+    It ends with ``terminate``, with the ``with`` block, and with this program, however that ends,
+    unless ``detach`` was called. Each method also has the form ``await sandbox.exec.aio(…)``.
+    """
+
+    _scoped = False
+
+    def __init__(self, config: Optional[SandboxConfig] = None, name: Optional[str] = None, progress: Optional[Progress] = None):
+        """``name`` is another way to find the sandbox. ``progress`` is called with each event, and
+        with it as a sentence."""
+        self.config = config if config is not None else SandboxConfig()
+        self._name, self._progress, self._snapshot = name, progress, ""
+        self._info: dict[str, Any] = {}
+
+    @blocking
+    async def start(self: S) -> S:
+        """Makes the sandbox: rents or starts the machine, and brings everything into it.
+
+        Raises ConfigError with all mistakes before anything is rented. If it fails or is
+        interrupted, what was rented has been ended.
+        """
+        if self._info:
+            raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
+        self._info = await self._call("start", {
+            "experiment": self.config.experiment(self._scoped), "dir": os.getcwd(),
+            "name": self._name or "", "snapshot": self._snapshot,
+        }, of=False)
+        return self
+
+    @classmethod
+    def from_snapshot(cls: type[S], snapshot: Union[Snapshot, str], config: Optional[SandboxConfig] = None, **more: Any) -> S:
+        """Starts a sandbox with the files of a snapshot."""
+        made = cls(config, **more)
+        made._snapshot = snapshot.name if isinstance(snapshot, Snapshot) else snapshot
+        made.start()
+        return made
+
+    @classmethod
+    def from_id(cls: type[S], sandbox: str) -> S:
+        """Finds a sandbox that runs, by its ID, an unambiguous beginning of it, or its name. It
+        does not end with this program."""
+        from .._engine import loop
+
+        found = cls()
+        found._info = loop.wait(engine().call("sandbox.open", {"sandbox": sandbox}))
+        return found
+
+    @blocking
+    async def terminate(self) -> None:
+        """Ends the sandbox and everything in it. It may be called again."""
+        if self._info:
+            await self._call("terminate")
+
+    @blocking
+    async def detach(self, seconds: Optional[float] = None) -> None:
+        """Lets the sandbox outlive this program, for some seconds or its timeout."""
+        if seconds is None:
+            hard_end = self._info["lease"]["hard_end"]
+            seconds = max(1.0, _unix(hard_end) - time.time())
+        await self._call("detach", {"seconds": seconds})
+
+    @blocking
+    async def exec(
+        self, cmd: Union[str, list[str]], *, cwd: Optional[str] = None, env: Optional[dict[str, str]] = None,
+        input: Union[str, bytes, None] = None, timeout: Optional[float] = None, check: bool = False,
+    ) -> ExecResult:
+        """Runs a command: a text is for a shell, a list is a program and its arguments.
+
+        ``timeout`` is in seconds. With ``check``, a command that fails is a CommandError.
+        """
+        given = {"shell": cmd} if isinstance(cmd, str) else {"argv": list(cmd)}
+        return await self._exec(str(cmd), check, {
+            **given, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input), "seconds": timeout or 0,
+        })
+
+    @blocking
+    async def exec_python(self, code: str, *, check: bool = False) -> ExecResult:
+        """Runs code in a fresh interpreter of the sandbox. Models are not loaded there."""
+        return await self._exec("the code", check, {"python": code})
+
+    async def _exec(self, what: str, check: bool, params: dict[str, Any]) -> ExecResult:
+        got = await self._call("exec", params)
+        result = ExecResult(
+            got["exit_code"], _decoded(got["stdout"]), _decoded(got["stderr"]), got["truncated"], got["timed_out"]
+        )
+        if check and result.exit_code != 0:
+            raise CommandError(what, result)
+        return result
+
+    @blocking
+    async def write_file(self, path: str, content: Union[str, bytes]) -> None:
+        """Writes a file whole or not at all, of up to 16 MiB. Missing folders are made."""
+        await self._call("write", {"path": path, "content": _encoded(content)})
+
+    @blocking
+    async def read_file(self, path: str) -> bytes:
+        """Reads a file."""
+        return base64.b64decode((await self._call("read", {"path": path}))["content"] or "")
+
+    @blocking
+    async def ensure_dir(self, path: str) -> None:
+        """Makes a folder and its parents."""
+        await self._call("mkdir", {"path": path})
+
+    @blocking
+    async def upload(self, local: Union[str, Path], remote: str) -> None:
+        """Copies a file or folder of this computer into the sandbox."""
+        await self._call("upload", {"local": os.path.abspath(local), "path": remote})
+
+    @blocking
+    async def download(self, remote: str, local: Union[str, Path]) -> None:
+        """Copies a file or folder of the sandbox to this computer."""
+        await self._call("download", {"local": os.path.abspath(local), "path": remote})
+
+    @blocking
+    async def snapshot(self, description: str = "", *, name: Optional[str] = None, memory: bool = False) -> Snapshot:
+        """Saves the files of the sandbox, with ``memory`` also its processes.
+
+        Without a name, one is made of the description and the time.
+        """
+        name = name or _name_of(description)
+        saved = await self._call("save", {"name": name, "description": description, "memory": memory})
+        return Snapshot(saved["name"], saved["id"], description)
+
+    @blocking
+    async def fork(self: S, copies: int = 1) -> list[S]:
+        """Makes copies of the sandbox with its files, and with its processes if it is on this
+        computer in gVisor."""
+        made = []
+        for info in (await self._call("fork", {"copies": copies}))["sandboxes"]:
+            copy = type(self)(self.config)
+            copy._info = info
+            made.append(copy)
+        return made
+
+    @property
+    def sandbox_id(self) -> str:
+        """The identity: ``sb-`` and ten characters."""
+        if not self._info:
+            raise Error("the sandbox was not started; call start() first", "conflict")
+        return str(self._info["id"])
+
+    @property
+    def jupyter_url(self) -> Optional[str]:
+        """Jupyter with its token; None unless the mode is NOTEBOOK."""
+        return self._handle("jupyter_url")
+
+    @property
+    def code_server_url(self) -> Optional[str]:
+        """VS Code in the browser; None without debug."""
+        return self._handle("code_server_url")
+
+    @property
+    def model_handles(self) -> list[ModelHandle]:
+        """The models in the sandbox."""
+        return [
+            ModelHandle(m["name"], m["path"], m["var_name"], m["hidden"], m["is_peft"], m.get("base_model"))
+            for m in self._info.get("models", ())
+        ]
+
+    def _handle(self, key: str) -> Optional[str]:
+        self.sandbox_id  # noqa: B018 - raises if there is none
+        return (self._info.get("environment") or {}).get(key) or None
+
+    async def _call(self, method: str, params: Optional[dict[str, Any]] = None, of: bool = True) -> Any:
+        given = {"sandbox": self.sandbox_id} if of else {}
+        return await engine().call("sandbox." + method, {**given, **(params or {})}, self._progress)
+
+    def __enter__(self: S) -> S:
+        return self if self._info else self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.terminate()
+
+    async def __aenter__(self: S) -> S:
+        return self if self._info else await self.start.aio()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.terminate.aio()
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if not self._info:
+            return f"<{name}, not started>"
+        return f"<{name} {self._info['id']} on {self._info['provider']}>"
+
+    def _repr_html_(self) -> str:
+        if not self._info:
+            return html.escape(repr(self))
+        rows = [("Sandbox", self._info["id"]), ("State", self._info["state"]), ("Provider", self._info["provider"])]
+        if self._info.get("gpu"):
+            rows.append(("GPU", f"{self._info.get('gpu_count') or 1} × {self._info['gpu']}"))
+        if self._info.get("cost_per_hour"):
+            rows.append(("Cost", f"{self._info['cost_per_hour']:.2f} USD an hour"))
+        cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows)
+        for title, url in (("Jupyter", self.jupyter_url), ("VS Code", self.code_server_url)):
+            if url:
+                cells += f'<tr><th>{title}</th><td><a href="{html.escape(url)}" target="_blank">open</a></td></tr>'
+        return f"<table>{cells}</table>"
+
+
+def _encoded(content: Union[str, bytes, None]) -> str:
+    if content is None:
+        return ""
+    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+
+
+def _decoded(content: Optional[str]) -> str:
+    return base64.b64decode(content or "").decode(errors="replace")
+
+
+def _name_of(description: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", description.lower()).strip("-")[:30] or "snapshot"
+    return f"{words}-{time.strftime('%Y%m%d-%H%M%S')}-{os.urandom(2).hex()}"
+
+
+def _unix(stamp: str) -> float:
+    from datetime import datetime
+
+    if not stamp:
+        raise ConfigError("the sandbox has no end; say for how many seconds it is to live")
+    text = re.sub(r"\.(\d{6})\d*", r".\1", stamp).replace("Z", "+00:00")
+    return datetime.fromisoformat(text).timestamp()

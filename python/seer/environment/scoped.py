@@ -1,0 +1,90 @@
+"""A sandbox of which the agent only sees functions."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Optional, Union
+
+from .._engine import blocking
+from .sandbox import Sandbox
+
+_folder: Optional[str] = None
+
+
+def _out() -> str:
+    """The folder of this process for what is served. It ends with the process."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.mkdtemp(prefix="seer-")
+        atexit.register(shutil.rmtree, _folder, True)
+    return _folder
+
+
+class Library:
+    """The functions of an interface, as a module that can be imported.
+
+    ``library.f(1)`` and ``import NAME; NAME.f(1)`` call the same function in the sandbox.
+    """
+
+    def __init__(self, name: str, path: Path, functions: list[str], prompt: str):
+        self.name = name  #: of the module
+        self.path = path  #: folder that has the module
+        self.functions = functions
+        self.prompt = prompt  #: what an agent is told
+
+    @property
+    def module(self) -> ModuleType:
+        """The module, imported."""
+        return importlib.import_module(self.name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.module, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.functions]
+
+    def __repr__(self) -> str:
+        return f"<Library {self.name}: {', '.join(self.functions)}>"
+
+
+class ScopedSandbox(Sandbox):
+    """A sandbox whose agent can call the functions of interface files, and nothing else."""
+
+    _scoped = True
+
+    @blocking
+    async def serve(
+        self, file: Union[str, Path], expose_as: str = "library", name: Optional[str] = None,
+        options: Optional[dict[str, Any]] = None,
+    ) -> Any:
+        """Loads a file in the sandbox, and returns what an agent needs to call its functions.
+
+        ``name`` defaults to the stem of the file. By the mode, the result is a Library
+        (``library``), a dictionary of servers for ``mcpServers`` (``mcp``), the text of the prompt
+        (``prompt``), or the paths of the files that were written. A file that cannot be loaded is a
+        ServiceError with its traceback.
+        """
+        path = os.path.abspath(file)
+        out = os.path.join(_out(), self.sandbox_id)
+        got = await self._call("serve", {
+            "file": path, "name": name or "", "expose_as": expose_as, "options": options or {}, "out": out,
+        })
+        if expose_as == "library":
+            if out not in sys.path:
+                sys.path.insert(0, out)
+            importlib.invalidate_caches()
+            return Library(got["service"], Path(out), got["functions"], got["prompt"])
+        if expose_as == "mcp":
+            return got["mcp_servers"]
+        if expose_as == "prompt":
+            return got["prompt"]
+        return [Path(p) for p in got["files"]]

@@ -1,0 +1,92 @@
+"""What can go wrong, by kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Optional
+
+
+class Error(Exception):
+    """The base of all errors of this package.
+
+    ``kind`` is the engine's name of the kind, such as ``"provider"``. ``remedies`` say what helps,
+    in a form for programs.
+    """
+
+    def __init__(self, message: str, kind: str = "", remedies: Optional[list[dict[str, Any]]] = None):
+        super().__init__(message)
+        self.kind = kind
+        self.remedies = remedies or []
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a configuration: the field, what is wrong with it, and what to do."""
+
+    field: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.field}: {self.message}" if self.field else self.message
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class ConfigError(Error, ValueError):
+    """The configuration cannot work. ``problems`` has all mistakes."""
+
+    def __init__(self, message: str, problems: Optional[list[Problem]] = None, **more: Any):
+        self.problems = problems or []
+        super().__init__("\n".join(map(str, self.problems)) or message, **{"kind": "config", **more})
+
+
+class NotFoundError(Error, LookupError):
+    """There is no such sandbox, service, file or plugin."""
+
+
+class ProviderError(Error):
+    """The machine could not be had, or was lost."""
+
+
+class ServiceError(Error):
+    """An interface could not be loaded. The message has its traceback."""
+
+
+class CancelledError(Error):
+    """The work was cancelled."""
+
+
+class EngineError(Error):
+    """The engine itself failed: its program is missing, too old, or ended in the middle."""
+
+
+_KINDS: dict[str, type[Error]] = {
+    "not_found": NotFoundError,
+    "provider": ProviderError,
+    "service": ServiceError,
+    "cancelled": CancelledError,
+}
+
+
+def of_answer(message: str, data: Optional[dict[str, Any]]) -> Error:
+    """The exception for an error of the engine."""
+    data = data or {}
+    kind, remedies = data.get("kind", ""), data.get("remedies")
+    if kind == "config":
+        problems = [
+            Problem(_field(p.get("path", "")), p["message"], p.get("hint", ""))
+            for p in data.get("problems", ())
+        ]
+        return ConfigError(message, problems, remedies=remedies)
+    return _KINDS.get(kind, Error)(message, kind, remedies)
+
+
+def _field(path: str) -> str:
+    """The field as a program of Python has it: sandbox.models.0.name is models[0].name."""
+    parts = [p for p in path.split(".") if p]
+    if parts[:1] == ["sandbox"]:
+        parts = parts[1:]
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if part.isdigit() else ("." if text else "") + part
+    return text
