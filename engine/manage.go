@@ -18,6 +18,9 @@ type Lease = inventory.Lease
 // ModelInfo is a model of a sandbox, for its user: also a hidden one has its name here.
 type ModelInfo = inventory.ModelInfo
 
+// Provenance says where a model or dataset is from, and of which bytes it consists.
+type Provenance = inventory.Provenance
+
 // ServiceInfo is an interface that a sandbox serves.
 type ServiceInfo = inventory.ServiceInfo
 

@@ -49,8 +49,9 @@ func (e *Engine) wire(o Options) {
 		Ledger: e.ledger, Providers: e.plugins.Provider, Account: e.plugins.Account, AskLease: connector.AskLease, Late: e.plugins.Late,
 		Clock: machine.ClockOf(o.Now), Logger: o.Logger.Named("machine"),
 	})
+	manifests := models.Manifests{Dir: func() (string, error) { return e.store.Dir("models") }}
 	e.inventory = &inventory.Inventory{
-		Ledger: e.ledger, Driver: e.driver, Plugins: e.plugins, Connect: connector.Connect, Store: e.store, Now: o.Now,
+		Ledger: e.ledger, Driver: e.driver, Plugins: e.plugins, Connect: connector.Connect, Store: e.store, Manifests: manifests, Now: o.Now,
 	}
 	builder := &build.Builder{Store: e.store, Now: o.Now, Getenv: o.getenv, Python: e.python}
 	e.guard = &effects.Guard{
@@ -61,7 +62,7 @@ func (e *Engine) wire(o Options) {
 	}
 	e.starter = &start.Starter{
 		Plugins: e.plugins, Store: e.store, Paths: e.paths, Python: e.python, Ledger: e.ledger, Builder: builder, Guard: e.guard,
-		Logins: logins, Copies: blinding.Copies{Store: e.store, Now: o.Now}, Offers: e.driver.Offers, Local: thisComputer, Snapshots: e.Snapshots,
+		Logins: logins, Copies: blinding.Copies{Store: e.store, Now: o.Now}, Manifests: manifests, Offers: e.driver.Offers, Local: thisComputer, Snapshots: e.Snapshots,
 		CodeServer: codeserver.Finder{Getenv: o.getenv, Tools: e.paths.Tools},
 		Provisioner: provision.Provisioner{
 			Driver: e.driver, Ledger: e.ledger, Connect: connector.Connect, Observer: observer, Native: e.plugins.Native,
@@ -88,7 +89,7 @@ func (e *Engine) wireUpkeep(o Options) {
 	e.starter.PruneDaily = e.cleaner.PruneDaily
 	e.models = &models.Manager{
 		Getter:  models.Getter{Fetcher: e.plugins.Fetcher, Cache: func() (string, error) { return e.store.Cache("models") }, Getenv: o.getenv},
-		Records: e.ledger.List, References: e.cleaner.References, Now: o.Now,
+		Records: e.ledger.List, References: e.cleaner.References, Manifests: e.inventory.Manifests, Now: o.Now,
 	}
 	e.doctor = &doctor.Doctor{
 		Python: e.python, Paths: e.paths, Store: e.store, Getenv: o.getenv, Plugins: e.Plugins, PluginDirs: e.PluginDirs(), Now: o.Now,

@@ -23,13 +23,6 @@ func modelsProgram(t *testing.T) (p *program, h *fakehub.Hub, cache string) {
 	h = newHub(t)
 	p = hubProgram(t, h)
 	home := filepath.Join(t.TempDir(), "my cäche [1]")
-	for _, v := range p.env { // tests share a cache, for the compiled plugins
-		if shared, ok := strings.CutPrefix(v, "XDG_CACHE_HOME="); ok {
-			if err := os.RemoveAll(filepath.Join(shared, "seer", "models")); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	p.env = slices.DeleteFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "HF_HOME=") })
 	p.env = append(p.env, "HF_HOME="+home)
 	return p, h, filepath.Join(home, "hub")
@@ -292,6 +285,66 @@ func TestModelsInStrangeCaches(t *testing.T) {
 	p.ends(0, "models", "verify", "org/open")
 	p.ends(0, "models", "gc")
 	p.ends(3, "models", "rm", "org/open", "--yes")
+}
+
+// What a sandbox has is known by commit, license, gate and the hash of each file, while it runs and
+// after a run.
+func TestModelsProvenance(t *testing.T) {
+	p, h, _ := modelsProgram(t)
+	p.write("exp.yaml", strings.Replace(hubExperiment, "models: [", "models: [{name: org/big, hidden: true, var_name: secret}, ", 1))
+	p.runs("run", "--yes", "exp.yaml")
+	type model struct {
+		Name, Repo, Source, Ref, Revision, License, Gate, Manifest string
+		Hidden                                                     bool
+		Files                                                      []struct{ Path, SHA256, Git_SHA1 string }
+	}
+	var ran struct {
+		Sandbox string
+		Models  []model
+	}
+	var lists map[string]struct {
+		Revision string
+		Files    []struct{ Path, SHA256, Git_SHA1 string }
+	}
+	for name, to := range map[string]any{"run.json": &ran, "run.models.json": &lists} {
+		text, err := os.ReadFile(filepath.Join(p.dir, "outputs", name))
+		if err == nil {
+			err = json.Unmarshal(text, to)
+		}
+		if err != nil || strings.Contains(string(text), "org/big") {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+	}
+	shown := decoded[struct{ Models []model }](p, "show", ran.Sandbox)
+	if len(ran.Models) != 3 || len(shown.Models) != 3 || len(lists) != 3 {
+		t.Fatalf("%+v\n%+v\n%+v", ran, lists, shown)
+	}
+	for i, m := range ran.Models {
+		s := shown.Models[i]
+		if m.Hidden != (i == 0) || m.Revision != s.Revision || m.Gate != s.Gate || m.Manifest != s.Manifest || len(lists[m.Manifest].Files) != len(s.Files) || len(s.Files) == 0 {
+			t.Errorf("%+v\n%+v", m, s)
+		}
+		for _, f := range s.Files {
+			if f.SHA256 == "" && f.Git_SHA1 == "" {
+				t.Errorf("%+v has no hash", f)
+			}
+		}
+	}
+	if m := ran.Models[1]; m.Name != "org/open" || m.Repo != "org/open" || m.License != "mit" || m.Revision != h.Commit("org/open", "main") {
+		t.Errorf("%+v", m)
+	}
+	if m := ran.Models[2]; m.Gate != "manual" || m.Name != "org/gated" {
+		t.Errorf("%+v", m)
+	}
+	if s := shown.Models[0]; s.Name != "org/big" || s.Repo != "org/big" {
+		t.Errorf("%+v", s)
+	}
+	if out := p.run("show", ran.Sandbox); !strings.Contains(out, "; license mit; 3 files, listed under --json") || !strings.Contains(out, "; gated (manual); ") {
+		t.Errorf("%s", out)
+	}
+	if list := p.run("ls", "--all", "--json"); strings.Contains(list, `"files"`) {
+		t.Errorf("the list has files: %s", list)
+	}
 }
 
 // A model that is here needs the Hub for what its branch is, and is used without it, with a word.

@@ -60,6 +60,22 @@ type ModelInfo struct {
 	Hidden    bool   `json:"hidden"`
 	IsPEFT    bool   `json:"is_peft"`
 	BaseModel string `json:"base_model,omitempty"` // of an adapter
+	Provenance
+}
+
+// Provenance says where a model or dataset is from, and of which bytes it consists.
+type Provenance struct {
+	Repo     string `json:"repo,omitempty"`     // its name at the Hub, as the Hub has it now
+	Ref      string `json:"ref,omitempty"`      // revision as the user wrote it
+	License  string `json:"license,omitempty"`  // as the source names it
+	Gate     string `json:"gate,omitempty"`     // how the source restricts access; empty = it does not
+	Manifest string `json:"manifest,omitempty"` // digest of the list of the files: sha256: and hex
+	// Files are those with their hashes. Only [Inventory.Show] tells them.
+	Files []sdk.ModelFile `json:"files,omitempty"`
+}
+
+func provenanceOf(m machine.Model) Provenance {
+	return Provenance{Repo: m.Repo, Ref: m.Ref, License: m.License, Gate: m.Gate, Manifest: m.Manifest}
 }
 
 // DatasetInfo is a dataset of a sandbox.
@@ -69,6 +85,7 @@ type DatasetInfo struct {
 	Source   string `json:"source"`
 	Revision string `json:"revision"`
 	EnvName  string `json:"env_name"`
+	Provenance
 }
 
 // ServiceInfo is an interface that a sandbox serves. State is only known after
@@ -97,11 +114,11 @@ func infoOf(r machine.Record, now time.Time) Info {
 	}
 	for _, m := range r.Models {
 		if m.Dataset {
-			info.Datasets = append(info.Datasets, DatasetInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName})
+			info.Datasets = append(info.Datasets, DatasetInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName, Provenance: provenanceOf(m)})
 			continue
 		}
 		info.Models = append(info.Models, ModelInfo{Name: m.Name, Path: m.Path, Source: m.Source, Revision: m.Revision, EnvName: m.EnvName,
-			VarName: m.VarName, Hidden: m.Hidden, IsPEFT: m.IsPEFT, BaseModel: m.Base})
+			VarName: m.VarName, Hidden: m.Hidden, IsPEFT: m.IsPEFT, BaseModel: m.Base, Provenance: provenanceOf(m)})
 	}
 	for _, s := range r.Services {
 		info.Services = append(info.Services, ServiceInfo{Name: s.Name, File: s.File, Functions: functionNames(s.Interface)})

@@ -11,6 +11,7 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/machine/local"
+	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/provision"
 	"github.com/seer-engine/seer/engine/session"
 	"github.com/seer-engine/seer/engine/state"
@@ -30,7 +31,9 @@ type Inventory struct {
 	// Connect makes the way to a machine of the ledger.
 	Connect func(machine.Record) (provision.Machine, error)
 	Store   *state.Store // where pages of sandboxes are
-	Now     func() time.Time
+	// Manifests list the files of models and datasets.
+	Manifests models.Manifests
+	Now       func() time.Time
 }
 
 // Plugins is what the inventory needs of the providers.
@@ -109,6 +112,7 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 	info := infoOf(r, i.Now())
 	handle := session.HandleOf(r)
 	info.Environment = &handle
+	i.addFiles(&info)
 	if r.State != sdk.Running {
 		return info, nil
 	}
@@ -129,6 +133,21 @@ func (i *Inventory) Show(ctx context.Context, ref string) (Info, error) {
 		info.Services[n].State = cmp.Or(string(h.Services[info.Services[n].Name]), "stopped")
 	}
 	return info, nil
+}
+
+// addFiles tells which files models and datasets have. What is no longer known is left out.
+func (i *Inventory) addFiles(info *Info) {
+	add := func(p *Provenance) {
+		if m, err := i.Manifests.Load(p.Manifest); err == nil {
+			p.Files = m.Files
+		}
+	}
+	for n := range info.Models {
+		add(&info.Models[n].Provenance)
+	}
+	for n := range info.Datasets {
+		add(&info.Datasets[n].Provenance)
+	}
 }
 
 // Terminate ends a sandbox and everything in it. It is idempotent.

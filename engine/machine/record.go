@@ -86,6 +86,7 @@ type Model struct {
 	Base     string `json:"base_model,omitempty"` // of an adapter, as the user wrote it
 	License  string `json:"license,omitempty"`    // as the source names it
 	Gate     string `json:"gate,omitempty"`       // how the source restricts access; empty = it does not
+	Manifest string `json:"manifest,omitempty"`   // digest of the list of its files; see models.Manifests
 }
 
 // Attempt is a choice that gave no machine.

@@ -60,9 +60,24 @@ func (m *Manager) GC(ctx context.Context, o GCOptions) ([]cachegc.Removed, error
 		errs = append(errs, err)
 	}
 	if !o.DryRun {
-		errs = append(errs, cache.SweepNotes(ctx), fetch.SweepAnswers(cache.Own, m.Now().Add(-unusedFor)))
+		errs = append(errs, cache.SweepNotes(ctx), m.sweepManifests(), fetch.SweepAnswers(cache.Own, m.Now().Add(-unusedFor)))
 	}
 	return gone, errors.Join(errs...)
+}
+
+// sweepManifests removes the manifests that no sandbox of the ledger has.
+func (m *Manager) sweepManifests() error {
+	records, err := m.Records()
+	if err != nil {
+		return err
+	}
+	needed := map[string]bool{}
+	for _, r := range records {
+		for _, used := range r.Models {
+			needed[used.Manifest] = true
+		}
+	}
+	return m.Manifests.Sweep(needed, m.Now().Add(-settled))
 }
 
 // ownItems are what the engine's own cache has of sources other than the Hub, or of all

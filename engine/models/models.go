@@ -57,6 +57,7 @@ type Manager struct {
 	Getter
 	Records    func() ([]machine.Record, error) // the sandboxes
 	References func(ctx context.Context) (*cachegc.References, error)
+	Manifests  Manifests
 	Now        func() time.Time
 }
 

@@ -55,7 +55,10 @@ func newBench(t *testing.T) *bench {
 		},
 		Records:    func() ([]machine.Record, error) { return b.records, nil },
 		References: func(context.Context) (*cachegc.References, error) { return &cachegc.References{}, nil },
-		Now:        time.Now,
+		Manifests: models.Manifests{Dir: func() (string, error) {
+			return filepath.Join(home, "manifests"), os.MkdirAll(filepath.Join(home, "manifests"), 0o700)
+		}},
+		Now: time.Now,
 	}
 	return b
 }
@@ -163,5 +166,50 @@ func TestGC(t *testing.T) {
 	all, err := b.List(t.Context())
 	if err != nil || len(all) != 2 || all[0].Name != "test:new" || all[1].Name != "test:used" {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestManifests(t *testing.T) {
+	b := newBench(t)
+	m := models.Manifest{Version: 1, Revision: "r", Files: []sdk.ModelFile{{Path: "a é", Size: 3, SHA256: "00"}, {Path: "b", GitSHA1: "11"}}}
+	digest, err := b.Manifests.Keep(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.Manifests.Keep(m)
+	if err != nil || again != digest {
+		t.Errorf("%s, %v", again, err)
+	}
+	got, err := b.Manifests.Load(digest)
+	if err != nil || len(got.Files) != 2 || got.Files[0] != m.Files[0] || got.Revision != "r" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, wrong := range []string{"", "sha256:", "sha256:../x", digest[7:], digest + "0"} {
+		if _, err := b.Manifests.Load(wrong); err == nil {
+			t.Errorf("%q is read", wrong)
+		}
+	}
+	if err := b.Manifests.Sweep(map[string]bool{digest: true}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Manifests.Sweep(nil, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	dir, _ := b.Manifests.Dir()
+	path := filepath.Join(dir, digest[7:]+".json")
+	if err := os.WriteFile(path, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Manifests.Load(digest); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Error(err)
+	}
+	if _, err := b.Manifests.Keep(m); err != nil { // a damaged one is written again
+		t.Fatal(err)
+	}
+	if err := b.Manifests.Sweep(nil, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Manifests.Load(digest); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }

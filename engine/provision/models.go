@@ -23,6 +23,8 @@ type Models struct {
 	Cache   func(folder string) (string, error) // a folder for what is downloaded
 	Getenv  func(string) string                 // of this computer: for the cache of the Hub's clients
 	Report  event.Reporter
+
+	Manifests models.Manifests // of what is found
 }
 
 // RemoteModel is a model that the machine downloads by itself. Local of its [machine.Model] is
@@ -37,7 +39,7 @@ type RemoteModel struct {
 // one of this computer, or cannot download a model, it brings that here, and the model's place
 // among the remote ones is nil.
 func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Plan) ([]machine.Model, []*RemoteModel, error) {
-	var models []machine.Model
+	var all []machine.Model
 	var remotes []*RemoteModel
 	for i, m := range exp.Sandbox.Fetched() {
 		f.Report.Send(event.ModelResolving{Model: m.Name})
@@ -51,17 +53,21 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 		if n := len(got.Omitted); n > 0 {
 			f.Report.Send(event.ModelOmitted{Model: m.Name, Files: n, Bytes: got.OmittedBytes()})
 		}
+		manifest, err := f.Manifests.Keep(models.Of(got))
+		if err != nil {
+			return nil, nil, fmt.Errorf("keep the list of the files of %s: %w", m.Name, err)
+		}
 		remotes = append(remotes, remote)
-		models = append(models, machine.Model{
+		all = append(all, machine.Model{
 			Name: m.Name, Path: m.SandboxPath(), Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: m.EnvName(), Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset, Ref: m.Revision, Repo: repoOf(m, got),
+			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset, Ref: m.Revision, Repo: repoOf(m, got), Manifest: manifest,
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,
 		})
 	}
-	return models, remotes, nil
+	return all, remotes, nil
 }
 
 // repoOf is the Hub's name of what was fetched; empty = it is not of the Hub.

@@ -46,5 +46,5 @@ func gatherOutputs(ctx context.Context, space *os.Root, to *os.Root, warn func(s
 
 // seersOutput reports whether Seer writes a file or folder of that name into the outputs.
 func seersOutput(name string) bool {
-	return strings.EqualFold(name, agentLog) || strings.EqualFold(name, recordName) || strings.EqualFold(name, record.Name)
+	return strings.EqualFold(name, agentLog) || strings.EqualFold(name, recordName) || strings.EqualFold(name, manifestsName) || strings.EqualFold(name, record.Name)
 }

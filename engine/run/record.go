@@ -19,6 +19,7 @@ import (
 	"github.com/seer-engine/seer/engine/plainfile"
 	"github.com/seer-engine/seer/engine/record"
 	"github.com/seer-engine/seer/engine/trust"
+	"github.com/seer-engine/seer/sdk"
 )
 
 // recordName is the file in the outputs that says what the run was.
@@ -41,6 +42,69 @@ type runRecord struct {
 	Calls      string          `json:"calls,omitempty"` // digest of the record of calls; empty = there is none
 	// HiddenNames are the places where names of hidden models were seen.
 	HiddenNames []HiddenName `json:"hidden_names,omitempty"`
+	// Models and datasets of the sandbox. Their files are in run.models.json.
+	Models []modelRecord `json:"models"`
+}
+
+// modelRecord says what a model or dataset was. Of a hidden model it tells no name, and nothing
+// that leads to one but the revision.
+type modelRecord struct {
+	Name     string `json:"name,omitempty"` // as the experiment has it
+	Dataset  bool   `json:"dataset,omitempty"`
+	Hidden   bool   `json:"hidden,omitempty"`
+	Source   string `json:"source"`
+	Repo     string `json:"repo,omitempty"` // its name at the Hub, as the Hub had it
+	Revision string `json:"revision"`
+	License  string `json:"license,omitempty"`
+	Gate     string `json:"gate,omitempty"`
+	Manifest string `json:"manifest,omitempty"` // key of the list of its files in run.models.json
+}
+
+// manifestsName is the file in the outputs that lists the files of models and datasets, by
+// digests: one can have thousands.
+const manifestsName = "run.models.json"
+
+// manifestRecord lists the files of a revision. Its key is the SHA-256 of its JSON without spaces.
+type manifestRecord struct {
+	Version  int             `json:"format_version"` // 1
+	Revision string          `json:"revision"`
+	Files    []sdk.ModelFile `json:"files"`
+}
+
+// modelsOf are the models and datasets of a sandbox, and the files of each.
+func modelsOf(info engine.Info) ([]modelRecord, map[string]manifestRecord) {
+	models, manifests := []modelRecord{}, map[string]manifestRecord{}
+	add := func(m modelRecord, p engine.Provenance) {
+		if m.Manifest = p.Manifest; p.Manifest != "" && len(p.Files) > 0 {
+			manifests[p.Manifest] = manifestRecord{1, m.Revision, p.Files}
+		}
+		m.Gate = p.Gate
+		if m.Hidden {
+			m.Name = ""
+		} else {
+			m.Repo, m.License = p.Repo, p.License
+		}
+		models = append(models, m)
+	}
+	for _, m := range info.Models {
+		add(modelRecord{Name: m.Name, Hidden: m.Hidden, Source: m.Source, Revision: m.Revision}, m.Provenance)
+	}
+	for _, d := range info.Datasets {
+		add(modelRecord{Name: d.Name, Dataset: true, Source: d.Source, Revision: d.Revision}, d.Provenance)
+	}
+	return models, manifests
+}
+
+// writeModels writes the lists of files, if there are models or datasets.
+func (r *runner) writeModels() error {
+	if len(r.manifests) == 0 {
+		return nil
+	}
+	text, err := json.MarshalIndent(r.manifests, "", " ")
+	if err != nil {
+		return err
+	}
+	return r.results.write(manifestsName, append(text, '\n'))
 }
 
 type serviceRecord struct {
@@ -55,7 +119,7 @@ func (r *runner) record(failure error) error {
 	}
 	rec := runRecord{
 		Run: r.result.Run, Experiment: r.exp.Name, File: r.exp.File, Started: r.started.UTC(), Seconds: r.result.Seconds,
-		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames,
+		Sandbox: r.result.Sandbox, Services: []serviceRecord{}, HiddenNames: r.result.HiddenNames, Models: r.models,
 	}
 	if r.finished {
 		rec.ExitCode = &r.result.ExitCode
@@ -74,6 +138,9 @@ func (r *runner) record(failure error) error {
 		if rec.Calls, err = callsDigest(filepath.Join(r.exp.Outputs, record.Name)); err != nil {
 			return fmt.Errorf("compute the digest of the record: %w", err)
 		}
+	}
+	if err := r.writeModels(); err != nil {
+		return err
 	}
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {

@@ -45,7 +45,7 @@ func openResults(dir string, through bool) (*results, error) {
 // replaceable refuses what cannot give way to Seer's own files.
 func (r *results) replaceable() error {
 	var errs []error
-	for _, name := range []string{agentLog, recordName} {
+	for _, name := range []string{agentLog, recordName, manifestsName} {
 		if info, err := r.root.Lstat(name); err == nil && info.IsDir() {
 			errs = append(errs, &os.PathError{Op: "write", Path: r.path(name), Err: plainfile.ErrFolder})
 		}
@@ -59,7 +59,7 @@ func (r *results) begin() error {
 	if r.through {
 		return nil
 	}
-	for _, name := range []string{recordName, agentLog} {
+	for _, name := range []string{recordName, agentLog, manifestsName} {
 		if err := r.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what the run before this one said of itself: %w", err)
 		}

@@ -144,7 +144,9 @@ type runner struct {
 	temporary []string // files of the workspace that mean nothing without the sandbox
 	agent     agentSetup
 	result    Result
-	finished  bool // the agent has ended by itself: there is an exit code
+	models    []modelRecord
+	manifests map[string]manifestRecord // of the models, by digest
+	finished  bool                      // the agent has ended by itself: there is an exit code
 }
 
 func newRunner(e *engine.Engine, exp *experiment.Experiment, o Options) *runner {
@@ -183,6 +185,11 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	r.id = r.sandbox.ID()
 	r.result.Sandbox = r.id
+	info, err := r.sandbox.Info(ctx)
+	if err != nil {
+		return err
+	}
+	r.models, r.manifests = modelsOf(info)
 	if err := r.results.begin(); err != nil {
 		return err
 	}

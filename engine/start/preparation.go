@@ -163,6 +163,7 @@ func (p *preparation) fetchModels(ctx context.Context) (err error) {
 			value, _ := p.LookupEnv(name)
 			return value
 		},
+		Manifests: p.Manifests,
 	}
 	p.models, p.remotes, err = models.Fetch(ctx, p.exp, p.plan)
 	return err

@@ -17,6 +17,7 @@ import (
 	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/image"
+	"github.com/seer-engine/seer/engine/models"
 	"github.com/seer-engine/seer/engine/offers"
 	"github.com/seer-engine/seer/engine/paths"
 	"github.com/seer-engine/seer/engine/plugin/registry"
@@ -63,6 +64,8 @@ type Starter struct {
 	Guard   *effects.Guard
 	Logins  *image.Logins
 	Copies  blinding.Copies
+
+	Manifests models.Manifests // of models and datasets
 
 	Offers     offers.Source                // asks a provider what it has
 	Local      func() (sdk.Provider, error) // the provider of this computer

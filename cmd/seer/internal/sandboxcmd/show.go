@@ -98,11 +98,32 @@ func fetched(line func(string, string, ...any), i engine.Info) {
 		if name == "" {
 			name = "(hidden)"
 		}
-		line("model", "%s at %s ($%s)", name, m.Path, m.EnvName)
+		line("model", "%s at %s ($%s)%s", name, m.Path, m.EnvName, provenance(m.Revision, m.Provenance))
 	}
 	for _, d := range i.Datasets {
-		line("dataset", "%s at %s ($%s)", d.Name, d.Path, d.EnvName)
+		line("dataset", "%s at %s ($%s)%s", d.Name, d.Path, d.EnvName, provenance(d.Revision, d.Provenance))
 	}
+}
+
+// provenance is what is known of the source of a model, for the end of its line.
+func provenance(revision string, p engine.Provenance) string {
+	var parts []string
+	if revision != "" {
+		parts = append(parts, "revision "+revision)
+	}
+	if p.License != "" {
+		parts = append(parts, "license "+p.License)
+	}
+	if p.Gate != "" {
+		parts = append(parts, "gated ("+p.Gate+")")
+	}
+	if n := len(p.Files); n > 0 {
+		parts = append(parts, term.Plural(n, "file")+", listed under --json")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, "; ")
 }
 
 // pages tells where a browser finds Jupyter and VS Code. Their URLs without keys lead nowhere.
