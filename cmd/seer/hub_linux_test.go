@@ -62,6 +62,7 @@ func newHub(t *testing.T) *fakehub.Hub {
 	}
 	h, err := fakehub.New(fakehub.Options{Repos: []fakehub.Repo{
 		{ID: "org/open", Commits: []fakehub.Commit{{Files: files}}, Info: map[string]any{"cardData": map[string]any{"license": "mit"}}},
+		{ID: "org/closed", Gated: "manual", Commits: []fakehub.Commit{{Files: files}}}, // nobody has it in a cache
 		{ID: "org/gated", Gated: "manual", Readers: []string{"user"}, Commits: []fakehub.Commit{{Files: files}}, Tags: map[string]int{"v1": 0}},
 		{ID: "org/set", Type: fakehub.Dataset, Commits: []fakehub.Commit{{Files: map[string]fakehub.File{"train/data.json": text("[]")}}}},
 		{ID: "org/big", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{
@@ -273,8 +274,8 @@ func TestHubRefuses(t *testing.T) {
 	p := hubProgram(t, h)
 	p.env = slices.DeleteFunc(p.env, func(v string) bool { return strings.HasPrefix(v, "HF_TOKEN=") })
 	for name, want := range map[string][]string{
-		"org/gated": {"exp.yaml:3", "org/gated is gated", h.URL(fakehub.API) + "/org/gated"},
-		"org/none":  {"exp.yaml:3", "org/none does not exist on the Hub, or is private"},
+		"org/closed": {"exp.yaml:3", "org/closed is gated", h.URL(fakehub.API) + "/org/closed"},
+		"org/none":   {"exp.yaml:3", "org/none does not exist on the Hub, or is private"},
 	} {
 		p.write("exp.yaml", "name: hub\nsandbox:\n  models: ["+name+"]\n")
 		out, err := p.command("up", "--yes", "exp.yaml").CombinedOutput()

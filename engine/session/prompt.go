@@ -23,7 +23,13 @@ func Prompt(exp *experiment.Experiment, contents workspace.Workspace) string {
 	for _, m := range exp.Sandbox.Models {
 		models = append(models, workspace.Model{Name: m.Alias(), VarName: m.VarName, Hidden: m.Hidden, BaseModel: m.BaseModel, Preloaded: !exp.Workspace.NoPreload, PathName: m.EnvName()})
 	}
-	for _, text := range []string{workspace.ModelText(models), repoText(exp.Sandbox.Repos), contents.Docs()} {
+	var datasets []workspace.Dataset
+	for _, m := range exp.Sandbox.Fetched() {
+		if m.Dataset {
+			datasets = append(datasets, workspace.Dataset{Name: m.Alias(), PathName: m.EnvName()})
+		}
+	}
+	for _, text := range []string{workspace.ModelText(models), workspace.DatasetText(datasets), repoText(exp.Sandbox.Repos), contents.Docs()} {
 		if text != "" {
 			parts = append(parts, strings.TrimSpace(text))
 		}

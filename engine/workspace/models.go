@@ -36,6 +36,24 @@ func (m Model) name() string {
 	return m.Name
 }
 
+// Dataset is a dataset as the prompt tells of it.
+type Dataset struct {
+	Name     string
+	PathName string // variable of the environment with its folder: DATASET_…_PATH
+}
+
+// DatasetText is the part of the prompt about the datasets; "" where there are none.
+func DatasetText(datasets []Dataset) string {
+	if len(datasets) == 0 {
+		return ""
+	}
+	text := "## Datasets\n\n"
+	for _, d := range datasets {
+		text += fmt.Sprintf("- %s: its files are in the folder that the environment variable `%s` names, read-only\n", d.Name, d.PathName)
+	}
+	return text
+}
+
 // ModelText is the part of the prompt about the models; "" where there are none. Only of
 // models that are loaded it says that they are.
 func ModelText(models []Model) string {

@@ -299,6 +299,10 @@ func TestModelsAreTold(t *testing.T) {
 	if got := workspace.ModelText(models[3:4]); strings.Contains(got, "loaded in Python") || strings.Contains(got, "load them again") {
 		t.Errorf("a model that is not loaded is said to be:\n%s", got)
 	}
+	data := workspace.DatasetText([]workspace.Dataset{{Name: "org/set", PathName: "DATASET_ORG_SET_PATH"}})
+	if want := "## Datasets\n\n- org/set: its files are in the folder that the environment variable `DATASET_ORG_SET_PATH` names, read-only\n"; data != want || workspace.DatasetText(nil) != "" {
+		t.Errorf("got\n%s", data)
+	}
 	if got := workspace.ModelText(nil); got != "" {
 		t.Errorf("nothing is told as %q", got)
 	}
