@@ -129,7 +129,12 @@ func (o Options) pin(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef)
 	case have:
 		ref.Have = before.model.Revision
 	}
-	s, err = resolve(ctx, fetcher, ref)
+	ask := func() (source, error) { return resolve(ctx, fetcher, ref) }
+	if have {
+		s, err = ask()
+	} else {
+		s, err = again(ctx, ask)
+	}
 	switch {
 	case have && cannotBeAsked(ctx, err):
 		if o.Unreachable != nil {

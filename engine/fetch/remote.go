@@ -17,11 +17,11 @@ type Remote struct {
 // Find pins a model, and sees that its files can be had. It returns nil for a model that is in
 // a folder of this computer.
 func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, error) {
-	s, err := resolve(ctx, fetcher, ref)
+	s, err := again(ctx, func() (source, error) { return resolve(ctx, fetcher, ref) })
 	if err != nil {
 		return nil, err
 	}
-	first, err := s.locate(ctx, s.model.Files[0])
+	first, err := again(ctx, func() (place, error) { return s.locate(ctx, s.model.Files[0]) })
 	if err != nil || first.Scheme == "file" {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func Find(ctx context.Context, fetcher sdk.Fetcher, ref sdk.ModelRef) (*Remote, 
 
 // Locate says where a file is now, as a machine may know it.
 func (r *Remote) Locate(ctx context.Context, path string) (sdk.Location, error) {
-	at, err := r.fetcher.Locate(ctx, r.ref(path))
+	at, err := again(ctx, func() (sdk.Location, error) { return r.fetcher.Locate(ctx, r.ref(path)) })
 	if err != nil {
 		return at, err
 	}

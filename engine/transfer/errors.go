@@ -16,14 +16,14 @@ import (
 )
 
 // ErrMismatch is matched by errors.Is when a file was downloaded twice and is still not
-// the one of the plan.
-var ErrMismatch = errors.New("not the file that was promised")
+// the one of the plan. Its code is [sdk.Internal]: the source is wrong.
+var ErrMismatch error = &sdk.Error{Code: sdk.Internal, Message: "not the file that was promised"}
 
 // PausedError says that the address of a file cannot be used any more, and that there is
 // nobody to ask for another one. What has arrived is kept: the next run with a new
 // address continues with it.
 type PausedError struct {
-	Path        string // of the file
+	Path        string // of the file, or its name in errors
 	Host        string
 	Done, Total int64 // bytes of the file
 }

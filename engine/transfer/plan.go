@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"encoding/hex"
 	"io/fs"
 	"math"
@@ -16,6 +17,7 @@ import (
 // File is one file of a plan.
 type File struct {
 	Path    string // slash-separated, relative to the folder, without ..
+	Name    string // in errors; empty = Path
 	Size    int64  // bytes
 	SHA256  string // of the content, in hexadecimal digits; "" = unknown
 	GitSHA1 string // of "blob <size>\0" and the content; "" = unknown
@@ -93,6 +95,8 @@ func (s Source) length() (n int64) {
 	return n
 }
 
+func (f File) name() string { return cmp.Or(f.Name, f.Path) }
+
 func (s Source) zero() bool { return s.Content == nil && len(s.Fetches) == 0 && len(s.Parts) == 0 }
 
 // working are the endings of the files that this package keeps beside a file.
@@ -132,11 +136,11 @@ func checkFile(f File, renewable bool) error {
 	case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsAny(f.Path, "\\\x00"):
 		return refuse("%q is not a plain relative path", f.Path)
 	case f.Size < 0:
-		return refuse("%q has a negative size", f.Path)
+		return refuse("%q has a negative size", f.name())
 	case !digits(f.SHA256, 64):
-		return refuse("%q has the SHA-256 %q, which is not 64 hexadecimal digits", f.Path, f.SHA256)
+		return refuse("%q has the SHA-256 %q, which is not 64 hexadecimal digits", f.name(), f.SHA256)
 	case !digits(f.GitSHA1, 40):
-		return refuse("%q has the git hash %q, which is not 40 hexadecimal digits", f.Path, f.GitSHA1)
+		return refuse("%q has the git hash %q, which is not 40 hexadecimal digits", f.name(), f.GitSHA1)
 	case f.Source.zero() && renewable:
 		return nil
 	}
@@ -158,7 +162,7 @@ func checkSource(f File, s Source) error {
 	var sum int64
 	for _, p := range s.Parts {
 		if p.Fetch < 0 || p.Fetch >= len(s.Fetches) || p.Length < 0 || p.Offset < 0 || p.Length > f.Size-sum {
-			return refuse("%q has a part that does not fit", f.Path)
+			return refuse("%q has a part that does not fit", f.name())
 		}
 		sum += p.Length
 		if err := checkPart(f, s.Fetches[p.Fetch], p); err != nil {
@@ -166,12 +170,12 @@ func checkSource(f File, s Source) error {
 		}
 	}
 	if sum != f.Size || len(s.Parts) == 0 && f.Size > 0 {
-		return refuse("%q has %d bytes, and its parts have %d", f.Path, f.Size, sum)
+		return refuse("%q has %d bytes, and its parts have %d", f.name(), f.Size, sum)
 	}
 	for _, fetch := range s.Fetches {
 		u, err := url.Parse(fetch.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return refuse("%q is at an address that is neither http nor https", f.Path)
+			return refuse("%q is at an address that is neither http nor https", f.name())
 		}
 	}
 	return nil
@@ -181,27 +185,27 @@ func checkPart(f File, fetch Fetch, p Part) error {
 	switch p.Encoding {
 	case Identity:
 		if len(fetch.Ranges) > 0 {
-			return refuse("%q has a plain part at an address with signed ranges", f.Path)
+			return refuse("%q has a plain part at an address with signed ranges", f.name())
 		}
 	case XetChunks:
 		return checkChunks(f, fetch, p)
 	default:
-		return refuse("%q has a part of an unknown encoding", f.Path)
+		return refuse("%q has a part of an unknown encoding", f.name())
 	}
 	return nil
 }
 
 func checkChunks(f File, fetch Fetch, p Part) error {
 	if p.Range < 0 || p.Range >= len(fetch.Ranges) {
-		return refuse("%q has a part in a range that is not signed", f.Path)
+		return refuse("%q has a part in a range that is not signed", f.name())
 	}
 	chunks := p.EndChunk - p.FirstChunk
 	if p.FirstChunk < fetch.Ranges[p.Range].FirstChunk || chunks <= 0 || p.Length == 0 || (p.Offset+p.Length-1)/xet.MaxChunk >= int64(chunks) {
-		return refuse("%q has a part with more bytes than its chunks can have", f.Path)
+		return refuse("%q has a part with more bytes than its chunks can have", f.name())
 	}
 	for i, r := range fetch.Ranges {
 		if r.Start < 0 || r.End <= r.Start || i > 0 && r.Start < fetch.Ranges[i-1].End {
-			return refuse("%q is at an address whose signed ranges are not in order", f.Path)
+			return refuse("%q is at an address whose signed ranges are not in order", f.name())
 		}
 	}
 	return nil

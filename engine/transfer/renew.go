@@ -42,7 +42,7 @@ func (f *file) renew(ctx context.Context, generation int, host string) error {
 	case now != generation:
 		return nil
 	case f.run.Renew == nil:
-		return &PausedError{Path: f.Path, Host: host, Done: done, Total: f.Size}
+		return &PausedError{Path: f.name(), Host: host, Done: done, Total: f.Size}
 	case renewed >= maxRenewals:
 		return sdk.Errorf(sdk.Unauthorized, "%s refuses each new address", host)
 	}

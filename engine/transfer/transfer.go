@@ -154,7 +154,7 @@ func (r *run) each(ctx context.Context, files []File, do func(context.Context, F
 			if err == nil || groupCtx.Err() != nil || errors.As(err, &paused) {
 				return err
 			}
-			return fmt.Errorf("download %s: %w", f.Path, err)
+			return fmt.Errorf("download %s: %w", f.name(), err)
 		})
 	}
 	err := group.Wait()

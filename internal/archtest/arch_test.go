@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"engine/trust/effects":        {"sdk", "engine/build/pipconfig", "engine/errdefs", "engine/experiment", "engine/isolation", "engine/plan", "engine/preflight", "engine/snapshot", "engine/trust"},
 	"engine/plan":                 {"sdk", "sdk/gpu", "engine/experiment", "engine/preflight", "engine/trust"},
 	"engine/pkginstall":           {"sdk", "engine/client", "engine/protocol"},
-	"engine/fetch":                {"sdk", "engine/cachegc", "engine/fetch/hubcache", "engine/fetch/xetplan", "engine/state", "engine/transfer", "engine/transfer/xet"},
+	"engine/fetch":                {"sdk", "engine/cachegc", "engine/fetch/hubcache", "engine/fetch/xetplan", "engine/state", "engine/transfer", "engine/transfer/xet", "internal/retry"},
 	"engine/fetch/xetplan":        {"sdk", "engine/transfer", "engine/transfer/xet"},
 	"engine/fetch/hubcache":       {"sdk", "engine/cachegc", "engine/state", "engine/transfer"},
 	"engine/models":               {"sdk", "engine/cachegc", "engine/errdefs", "engine/event", "engine/experiment", "engine/fetch", "engine/fetch/hubcache", "engine/machine", "engine/state"},

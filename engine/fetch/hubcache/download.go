@@ -144,7 +144,7 @@ func (f *fetch) get(ctx context.Context, blobs []*blob) error {
 	var want int64
 	for _, b := range blobs {
 		byName[b.name+working] = b
-		plan = append(plan, transfer.File{Path: b.name + working, Size: b.file.Size, SHA256: b.file.SHA256, GitSHA1: b.file.GitSHA1})
+		plan = append(plan, transfer.File{Path: b.name + working, Name: b.file.Path, Size: b.file.Size, SHA256: b.file.SHA256, GitSHA1: b.file.GitSHA1})
 		want += b.file.Size
 	}
 	o := f.Transfer
