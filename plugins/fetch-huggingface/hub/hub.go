@@ -101,8 +101,8 @@ func joined(parts []string) string {
 // renamed, and to its own cache.
 const maxRedirects = 5
 
-// get asks the Hub, and follows redirects within it. An answer that redirects to another
-// host is returned as it is.
+// get asks the Hub, and follows redirects within its API. An answer that redirects elsewhere,
+// such as to another host, or to where a mirror keeps large files, is returned as it is.
 func (f *Fetcher) get(ctx context.Context, doing, path string) (guesthttp.Answer, error) {
 	r := guesthttp.Request{Doing: doing, Method: http.MethodGet, Path: path}
 	for range maxRedirects {
@@ -111,12 +111,23 @@ func (f *Fetcher) get(ctx context.Context, doing, path string) (guesthttp.Answer
 			return a, err
 		}
 		next, ok := f.within(r.Path, a.Header.Get("Location"))
-		if !ok {
+		if !ok || !ofAPI(next) {
 			return a, nil
 		}
 		r.Path = next
 	}
 	return guesthttp.Answer{}, sdk.Errorf(sdk.Internal, "%s: the Hub redirects more than %d times", doing, maxRedirects)
+}
+
+// ofAPI reports whether the plugin may ask a path: the patterns are those of its manifest.
+func ofAPI(path string) bool {
+	path, _, _ = strings.Cut(path, "?")
+	for _, begin := range []string{"/api/models/", "/api/datasets/", "/api/resolve-cache/"} {
+		if strings.HasPrefix(path, begin) {
+			return true
+		}
+	}
+	return !strings.HasPrefix(path, "/api/") && strings.Contains(path, "/resolve/")
 }
 
 // within is the path and query of a redirect, if it stays on the Hub's origin.
