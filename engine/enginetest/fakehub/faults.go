@@ -26,6 +26,8 @@ type Fault struct {
 	Expired    bool          // the signed URL is refused as one that has expired
 
 	IgnoreRange bool   // the whole body is sent, with 200
+	NoRange     bool   // a request that names a range is answered with 416
+	Short       int64  // the content seems to have only so many bytes; 0 = it has all
 	Redirect    string // one of resolve: Absolute or Relative; empty = as the Hub does
 	Lie         bool   // of a xorb: the first chunk has another content, and is well-formed
 

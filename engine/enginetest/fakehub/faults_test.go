@@ -3,6 +3,7 @@ package fakehub_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -51,6 +52,12 @@ func TestBodies(t *testing.T) {
 	}
 	if a := inject(fakehub.Fault{IgnoreRange: true}); a.status != 200 || a.header.Get("Content-Range") != "" || !bytes.Equal(a.body, lfsData) {
 		t.Errorf("range: %d %v", a.status, a.header)
+	}
+	if a := inject(fakehub.Fault{NoRange: true}); a.status != 416 || a.header.Get("Content-Range") != fmt.Sprintf("bytes */%d", len(lfsData)) {
+		t.Errorf("no range: %d %v", a.status, a.header)
+	}
+	if a := inject(fakehub.Fault{Short: 20_000}); a.status != 206 || a.header.Get("Content-Range") != "bytes 0-19999/20000" || !bytes.Equal(a.body, lfsData[:20_000]) {
+		t.Errorf("short: %d %v", a.status, a.header)
 	}
 	if a := inject(fakehub.Fault{Expired: true}); a.status != 403 {
 		t.Errorf("expired: %d", a.status)

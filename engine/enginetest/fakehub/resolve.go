@@ -63,12 +63,19 @@ func (r *request) serve(content io.ReaderAt, tag string) error {
 	}
 	r.w.Header().Set("ETag", strconv.Quote(tag))
 	r.w.Header().Set("Content-Type", "application/octet-stream")
-	in := r.Request
+	in, length := r.Request, size.Size()
+	if r.fault.NoRange && in.Header.Get("Range") != "" {
+		r.w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", length))
+		return &problem{http.StatusRequestedRangeNotSatisfiable, "", "The requested range is not satisfiable"}
+	}
 	if r.fault.IgnoreRange {
 		in = in.Clone(in.Context())
 		in.Header.Del("Range")
 	}
-	http.ServeContent(r.w, in, "", time.Time{}, io.NewSectionReader(content, 0, size.Size()))
+	if r.fault.Short > 0 {
+		length = min(length, r.fault.Short)
+	}
+	http.ServeContent(r.w, in, "", time.Time{}, io.NewSectionReader(content, 0, length))
 	return nil
 }
 

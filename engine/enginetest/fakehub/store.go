@@ -166,7 +166,7 @@ func (r *repo) at(rev string) *commit {
 func (c *commit) folders() []string {
 	found := map[string]bool{}
 	for _, p := range c.paths {
-		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
 			found[dir] = true
 		}
 	}
