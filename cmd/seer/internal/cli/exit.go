@@ -44,8 +44,10 @@ const exitCodesText = `seer ends with one of these codes:
     3  a mistake in the experiment or in a file that it names;
        a file or folder that cannot be read or written
     4  no such sandbox, service, function, call, plugin or file; or an ambiguous ID
-    5  a plugin is missing, broken, misbehaves, failed its tests or was not granted
-    6  the machine could not be had, cannot be reached or was lost
+    5  a plugin is missing, broken, misbehaves, failed its tests or was not granted;
+       a source of models sends something else than it has promised
+    6  the machine could not be had, cannot be reached or was lost; a source of
+       models cannot be reached, or wants no more requests for now
     7  the interface did not load
     8  the called function failed
     9  the call was interrupted: its worker died in the middle
