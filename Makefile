@@ -12,7 +12,7 @@ TESTFLAGS ?= -race
 # The interpreter that sandboxes use: one that has NumPy.
 export SEER_PYTHON ?= $(shell scripts/python)
 
-.PHONY: build seer runtime plugins sdk demo test unit test-clouds cross e2e bench lint fuzz soak flaky clean setup-build setup-test setup-e2e
+.PHONY: build seer runtime plugins sdk wheel demo test unit test-clouds cross e2e bench lint fuzz soak flaky clean setup-build setup-test setup-e2e
 
 build: setup-build seer runtime plugins sdk
 
@@ -35,6 +35,10 @@ plugins:
 # What `seer plugin new` puts into a new folder.
 sdk:
 	scripts/build-sdk $(BIN)/sdk
+
+# The wheels of the Python package, for all systems, in dist/.
+wheel: build
+	scripts/build-wheel "$(VERSION)"
 
 demo: build
 	scripts/demo
