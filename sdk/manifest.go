@@ -91,9 +91,19 @@ type Profile struct {
 
 	File    string `json:"file" yaml:"file"`                             // below the home folder: ~/.modal.toml
 	FileEnv string `json:"file_env,omitempty" yaml:"file_env,omitempty"` // variable that names another file
+	// Folders are variables that name folders with the file, for tools whose own folder can be
+	// moved. The first that is set counts, after FileEnv and before File.
+	Folders []ProfileFolder `json:"folders,omitempty" yaml:"folders,omitempty"`
+
 	NameEnv string `json:"name_env,omitempty" yaml:"name_env,omitempty"` // variable that names the section
 	Active  string `json:"active,omitempty" yaml:"active,omitempty"`     // else the section in which this key is true
 	Section string `json:"section,omitempty" yaml:"section,omitempty"`   // else this section
+}
+
+// ProfileFolder is a place of a [Profile].
+type ProfileFolder struct {
+	Env  string `json:"env" yaml:"env"`   // variable that names the folder: ACME_HOME
+	File string `json:"file" yaml:"file"` // slash-separated, inside: credentials.toml
 }
 
 // Setting is a value that the user may set and the plugin may read. The first of

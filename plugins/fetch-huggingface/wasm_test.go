@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -154,25 +155,54 @@ func read(t *testing.T, at sdk.Location) string {
 	return string(text)
 }
 
-// The token is where huggingface_hub keeps it.
+// The token is where huggingface_hub keeps it: the first of these places that is set counts.
 func TestTokenInTheHost(t *testing.T) {
 	cloud := newHub(t)
 	env, home := cloud.Env(), t.TempDir()
 	token := env["HF_TOKEN"]
 	delete(env, "HF_TOKEN")
-	_, f := fetcher(t, env, home)
-	gated := sdk.ModelRef{Source: "hub", Name: "org/gated"}
-	if _, err := f.Resolve(t.Context(), gated); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "accept them at") {
+	place := func(elem ...string) string {
+		path := filepath.Join(append([]string{home}, elem...)...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	resolve := func(set map[string]string) error {
+		all := map[string]string{}
+		maps.Copy(all, env)
+		maps.Copy(all, set)
+		_, f := fetcher(t, all, home)
+		_, err := f.Resolve(t.Context(), sdk.ModelRef{Source: "hub", Name: "org/gated"})
+		return err
+	}
+	if err := resolve(nil); sdk.CodeOf(err) != sdk.Unauthorized || !strings.Contains(err.Error(), "accept them at") {
 		t.Errorf("without a token: %v", err)
 	}
-	dir := filepath.Join(home, ".cache", "huggingface")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Resolve(t.Context(), gated); err != nil {
-		t.Errorf("with the token of huggingface_hub: %v", err)
+	place(".cache", "huggingface", "token")
+	path := place("my tökens", "t")
+	place("hf é", "token")
+	place("xdg", "huggingface", "token")
+	none := filepath.Join(home, "none")
+	for name, test := range map[string]struct {
+		set   map[string]string
+		found bool
+	}{
+		"default":                  {nil, true},
+		"HUGGING_FACE_HUB_TOKEN":   {map[string]string{"HUGGING_FACE_HUB_TOKEN": token, "HF_HOME": none}, true},
+		"HF_TOKEN_PATH":            {map[string]string{"HF_TOKEN_PATH": path, "HF_HOME": none}, true},
+		"HF_TOKEN_PATH, home":      {map[string]string{"HF_TOKEN_PATH": "~/my tökens/t", "HF_HOME": none}, true},
+		"HF_HOME":                  {map[string]string{"HF_HOME": filepath.Join(home, "hf é"), "XDG_CACHE_HOME": none}, true},
+		"HF_HOME, home":            {map[string]string{"HF_HOME": "~/hf é"}, true},
+		"XDG_CACHE_HOME":           {map[string]string{"XDG_CACHE_HOME": filepath.Join(home, "xdg")}, true},
+		"nothing in HF_HOME":       {map[string]string{"HF_HOME": none}, false},
+		"nothing at HF_TOKEN_PATH": {map[string]string{"HF_TOKEN_PATH": none, "HF_HOME": filepath.Join(home, "hf é")}, false},
+	} {
+		if err := resolve(test.set); (err == nil) != test.found {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -145,6 +145,7 @@ func TestWiderIsAnotherLine(t *testing.T) {
 		"header":           func(m *sdk.Manifest) { m.Secrets[0].Bind[0].Header = "X-Debug" },
 		"profile":          func(m *sdk.Manifest) { m.Profile.File = "~/.aws/config" },
 		"profile section":  func(m *sdk.Manifest) { m.Profile.Section = "prod" },
+		"profile folder":   func(m *sdk.Manifest) { m.Profile.Folders = []sdk.ProfileFolder{{Env: "TINY_HOME", File: "key"}} },
 		"profile variable": func(m *sdk.Manifest) { m.Profile.FileEnv, m.Profile.NameEnv = "", "TINY_CONFIG" },
 		"capture's field":  func(m *sdk.Manifest) { m.Captures[0].Field = "3" },
 		"capture's URL":    func(m *sdk.Manifest) { m.Captures[1].URLField = "4" },

@@ -77,6 +77,9 @@ func profile(p sdk.Profile) string {
 	if p.FileEnv != "" {
 		words = append(words, p.FileEnv)
 	}
+	for _, f := range p.Folders {
+		words = append(words, "folder="+f.Env, "file="+f.File)
+	}
 	for _, more := range [][2]string{{"name=", p.NameEnv}, {"active=", p.Active}, {"section=", p.Section}} {
 		if more[1] != "" {
 			words = append(words, more[0]+more[1])

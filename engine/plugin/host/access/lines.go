@@ -75,9 +75,16 @@ func (c *collector) surface() {
 
 func (c *collector) values() {
 	if p := c.m.Profile; p != nil {
-		other := ""
+		var others []string
 		if p.FileEnv != "" {
-			other = ", or the file that " + p.FileEnv + " names,"
+			others = append(others, "the file that "+p.FileEnv+" names")
+		}
+		for _, f := range p.Folders {
+			others = append(others, f.File+" in the folder that "+f.Env+" names")
+		}
+		other := ""
+		if len(others) > 0 {
+			other = ", or " + strings.Join(others, ", or ") + ","
 		}
 		c.add("have Seer look into "+p.File+other+" for its settings and credentials", "", profile(*p))
 	}

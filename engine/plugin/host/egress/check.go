@@ -2,6 +2,7 @@ package egress
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -74,6 +75,15 @@ func (c *check) profile() {
 	for _, v := range []struct{ key, name string }{{"file_env", p.FileEnv}, {"name_env", p.NameEnv}} {
 		if v.name != "" && !variableName.MatchString(v.name) {
 			c.add("profile."+v.key, "%q is not a name of a variable", v.name)
+		}
+	}
+	for i, f := range p.Folders {
+		at := fmt.Sprintf("profile.folders.%d", i)
+		if !variableName.MatchString(f.Env) {
+			c.add(at+".env", "%q is not a name of a variable", f.Env)
+		}
+		if !fs.ValidPath(f.File) || f.File == "." {
+			c.add(at+".file", "%q is not the path of a file inside a folder", f.File)
 		}
 	}
 	for _, v := range []struct{ key, name string }{{"key", p.Key}, {"active", p.Active}, {"section", p.Section}} {

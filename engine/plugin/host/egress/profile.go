@@ -80,7 +80,13 @@ func (o Options) profile() (section, error) {
 // names is below the home folder, also after links; the user may name any.
 func (o Options) profilePath(p *sdk.Profile) (path, shown string, err error) {
 	if named, _ := o.env(p.FileEnv); named != "" {
-		return named, named, nil
+		return o.belowHome(named), named, nil
+	}
+	for _, f := range p.Folders {
+		if dir, _ := o.env(f.Env); dir != "" {
+			path := filepath.Join(o.belowHome(dir), filepath.FromSlash(f.File))
+			return path, path, nil
+		}
 	}
 	if o.Home == "" {
 		return "", "", nil
@@ -97,6 +103,14 @@ func (o Options) profilePath(p *sdk.Profile) (path, shown string, err error) {
 		return "", p.File, errors.New("it is a link to a file outside the home folder")
 	}
 	return path, p.File, nil
+}
+
+// belowHome replaces a ~ at the beginning, which no shell has replaced in a value with quotes.
+func (o Options) belowHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && o.Home != "" {
+		return filepath.Join(o.Home, rest)
+	}
+	return path
 }
 
 // readProfile reads a small regular file and does not hang on anything else.
