@@ -158,9 +158,7 @@ func (h *heartbeat) send(ctx context.Context) bool {
 		return true
 	}
 	sent := time.Now()
-	short, cancel := context.WithTimeout(ctx, 2*h.pause) // behind an upload it may take long
-	defer cancel()
-	err := h.k.Put(short, h.rec, machine.Attached, h.ttl, h.idle)
+	err := h.put(ctx)
 	if err == nil {
 		h.heard = sent
 		return true
@@ -175,6 +173,21 @@ func (h *heartbeat) send(ctx context.Context) bool {
 		return false
 	}
 	return true
+}
+
+// put gives the machine a sign. Behind an upload it may take long, and a client repeats a
+// request that fails: so the provider is soon asked whether there still is a machine.
+func (h *heartbeat) put(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*h.pause)
+	defer cancel()
+	rec := h.rec
+	late := time.AfterFunc(h.pause/3, func() {
+		if h.k.o.Ended(ctx, rec) != nil {
+			cancel()
+		}
+	})
+	defer late.Stop()
+	return h.k.Put(ctx, rec, machine.Attached, h.ttl, h.idle)
 }
 
 // missed says why a machine that took no heartbeat is lost; nil while it may come back.

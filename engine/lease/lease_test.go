@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -63,6 +64,29 @@ func TestLostMachine(t *testing.T) {
 	if !errors.Is(context.Cause(living), ended) {
 		t.Errorf("got %v", context.Cause(living))
 	}
+}
+
+// A machine that has ended is known to be lost while a heartbeat to it is still repeated.
+func TestLostMachineThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ended := errors.New("the machine ended")
+		k := lease.New("sb-1", lease.Options{
+			Ledger: &ledger{}, Now: time.Now, Logger: hclog.NewNullLogger(),
+			Runtime: func(ctx context.Context, _ protocol.LeaseRequest) error { <-ctx.Done(); return ctx.Err() },
+			Ended:   func(context.Context, machine.Record) error { return ended },
+		})
+		living, cancel := k.Context(t.Context())
+		defer cancel()
+		k.Booted()
+		began := time.Now()
+		k.Start(t.Context(), machine.Record{ID: "sb-1"}, time.Minute, 0)
+		defer k.Stop()
+		<-living.Done()
+		if took := time.Since(began); took != 5*time.Second || !errors.Is(context.Cause(living), ended) {
+			t.Errorf("%v after %s", context.Cause(living), took)
+		}
+	})
 }
 
 // Before the runtime has booted, heartbeats go to the ledger alone.

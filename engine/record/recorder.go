@@ -72,6 +72,9 @@ func (r *Recorder) Finish(ctx context.Context) error {
 	for more := true; more && err == nil; {
 		more, err = r.read(ctx, 0)
 	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		err = fmt.Errorf("the last calls of %s are missing in the record: %w", r.service, err)
 	}

@@ -353,7 +353,9 @@ func (r *runner) cleanup(stop context.Context) error {
 		errs = append(errs, err, r.space.settle(context.WithoutCancel(ctx)))
 	}
 	if r.recording != nil {
-		r.result.Calls = r.recording.finish(ctx)
+		living, stop := r.sandbox.WithLifetime(ctx) // a machine that is lost is not asked for the rest
+		r.result.Calls = r.recording.finish(living)
+		stop()
 	}
 	if r.sandbox != nil {
 		if stopped && !r.opts.Keep && r.opts.AskKeep != nil {
