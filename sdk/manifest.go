@@ -30,6 +30,8 @@ const ManifestSection = "seer.manifest"
 // {setting}: the value of one of the plugin's [Setting]s. Addresses of private
 // networks and of this computer, and http://, are refused unless the user has
 // configured them: a setting that has its default is not the user's.
+//
+// A fetcher may also name [DestinationModel].
 type Permissions struct {
 	// Folders lets a fetcher list and read the folders that the user names as
 	// models in the experiment, and no others.
@@ -44,6 +46,15 @@ type Permissions struct {
 	Env      []EnvPermission     `json:"env,omitempty" yaml:"env,omitempty"`
 	Files    []FilePermission    `json:"files,omitempty" yaml:"files,omitempty"`
 }
+
+// DestinationModel is the host that the name of the model names which a call is about:
+// the name is a URL, or begins with a host. No credential can be bound to it. The user may
+// allow private addresses and http:// by the setting [SettingModelOrigins].
+const DestinationModel = "{model}"
+
+// SettingModelOrigins is the name of the setting that lists, separated by commas, origins
+// that [DestinationModel] may be although they are in a private network or have no TLS.
+const SettingModelOrigins = "model_origins"
 
 // HTTPPermission lets a plugin make requests.
 type HTTPPermission struct {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"slices"
 
+	"github.com/seer-engine/seer/engine/plugin/host/egress"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -87,12 +89,15 @@ func (s *snapshotter) Snapshot(ctx context.Context, handle, key string, cursor j
 type fetcher struct{ c caller }
 
 func (f *fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedModel, error) {
-	m, err := invoke[sdk.ResolvedModel](ctx, f.c, sdk.ExportFetcherResolve, ref)
+	m, err := invoke[sdk.ResolvedModel](ctx, f.about(ref.Name), sdk.ExportFetcherResolve, ref)
 	if err != nil {
 		return m, err
 	}
 	if m.Revision == "" {
 		return m, fault(FaultOutput, f.c.plugin, "%s answered without a revision", sdk.ExportFetcherResolve)
+	}
+	if !f.sameHost(ref.Name, m.Name) {
+		return m, fault(FaultOutput, f.c.plugin, "%s answered the name %.100q, which is at another host than %.100q", sdk.ExportFetcherResolve, m.Name, ref.Name)
 	}
 	for _, file := range m.Files {
 		if !fs.ValidPath(file.Path) || file.Path == "." {
@@ -103,7 +108,26 @@ func (f *fetcher) Resolve(ctx context.Context, ref sdk.ModelRef) (sdk.ResolvedMo
 }
 
 func (f *fetcher) Locate(ctx context.Context, file sdk.FileRef) (sdk.Location, error) {
-	return invoke[sdk.Location](ctx, f.c, sdk.ExportFetcherLocate, file)
+	return invoke[sdk.Location](ctx, f.about(file.Name), sdk.ExportFetcherLocate, file)
+}
+
+// about is the caller of a call about one model.
+func (f *fetcher) about(model string) caller {
+	c := f.c
+	c.model = model
+	return c
+}
+
+// sameHost reports whether a plugin may call a model by that name. The name says where the
+// plugin may send when it is asked for files: one that it makes up must lead nowhere else.
+func (f *fetcher) sameHost(asked, answered string) bool {
+	named := slices.ContainsFunc(f.c.plugin.Manifest.Permissions.HTTP, func(p sdk.HTTPPermission) bool { return p.Destination == sdk.DestinationModel })
+	if !named || answered == "" {
+		return true
+	}
+	from, err := egress.ModelOrigin(asked)
+	to, other := egress.ModelOrigin(answered)
+	return err == nil && other == nil && from == to
 }
 
 // maxGet bounds an answer that the engine itself asks for, in bytes.

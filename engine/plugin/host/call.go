@@ -18,6 +18,7 @@ type caller struct {
 	host    *Host
 	plugin  Plugin
 	folders []string // that the plugin may read
+	model   string   // that the call is about
 }
 
 // invoke calls an export: JSON in, envelope out. The error is the plugin's own
@@ -37,7 +38,7 @@ func invoke[Out any](ctx context.Context, c caller, export string, in any) (Out,
 		return out, err
 	}
 	defer c.host.release(ctx, l)
-	answer, err := l.module.call(ctx, export, input, &grants{plugin: c.plugin, folders: c.folders, mayFolders: l.module.manifest.Permissions.Folders})
+	answer, err := l.module.call(ctx, export, input, &grants{plugin: c.plugin, folders: c.folders, model: c.model, mayFolders: l.module.manifest.Permissions.Folders})
 	if err != nil {
 		return out, err
 	}
@@ -65,6 +66,7 @@ func (m *module) call(ctx context.Context, export string, input []byte, g *grant
 	callCtx, watch := startWatch(ctx, m.limits.of(export), m.gateway)
 	defer watch.stop()
 	defer g.ahead.stop()
+	watch.session.ForModel(g.model)
 	g.watch, g.session, g.instance, inst.ctx = watch, watch.session, inst, callCtx
 	inst.memory.hold()
 	_, output, err := inst.plugin.CallWithContext(withGrants(callCtx, g), export, input)

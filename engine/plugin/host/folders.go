@@ -25,6 +25,7 @@ const maxEntries = 100_000
 type grants struct {
 	plugin   Plugin
 	folders  []string // of the caller
+	model    string   // that the call is about
 	watch    *watch
 	session  *egress.Session
 	instance *instance

@@ -122,6 +122,8 @@ func (c *collector) captures() {
 func (c *collector) place(destination string) string {
 	s, ok := settingOf(c.m, destination)
 	switch {
+	case !ok && destination == sdk.DestinationModel:
+		return "the host that the name of a model names"
 	case !ok:
 		return destination
 	case !asks(s):

@@ -140,6 +140,12 @@ func (c *check) isSecretVariable(name string) bool {
 // destination checks one that a permission names, and remembers it.
 func (c *check) destination(at, text string) {
 	c.known[text] = true
+	if isModel(c.m, text) {
+		if !slices.ContainsFunc(c.m.Implements, func(s string) bool { return strings.HasPrefix(s, string(sdk.KindFetcher)+"/") }) {
+			c.add(at, "only a fetcher is asked for models, so that only its manifest can have %s", text)
+		}
+		return
+	}
 	name, isSetting := settingName(text)
 	if text == "" {
 		c.add(at, "missing; it is an origin like https://api.example.com, or {setting}")
@@ -240,6 +246,8 @@ func (c *check) binding(at string, b sdk.Binding) {
 	switch {
 	case b.Destination == "":
 		c.add(at+".destination", "missing; it is one that a permission names")
+	case isModel(c.m, b.Destination):
+		c.add(at+".destination", "whoever writes an experiment names that host; bind a credential to an origin or a setting")
 	case !c.known[b.Destination]:
 		c.add(at+".destination", "no permission names %q", b.Destination)
 	}

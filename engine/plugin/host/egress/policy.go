@@ -21,6 +21,7 @@ type destination struct {
 type policy struct {
 	g      *Gateway
 	values values
+	named  string                 // the model that the call is about
 	places map[string]destination // by the manifest's text
 }
 
@@ -54,6 +55,9 @@ func (p *policy) place(text string) destination {
 
 func (p *policy) resolve(text string) destination {
 	d := destination{}
+	if isModel(p.g.o.Manifest, text) {
+		return p.model()
+	}
 	name, isSetting := settingName(text)
 	where := "its manifest"
 	if isSetting {

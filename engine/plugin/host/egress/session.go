@@ -22,6 +22,7 @@ type Session struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
+	model  string // see ForModel
 	once   sync.Once
 	policy *policy
 	checks sync.Mutex // of policy
@@ -83,7 +84,10 @@ func (s *Session) Settings() (map[string]string, error) {
 
 // rules reads the user's values when they are first needed: most calls never do.
 func (s *Session) rules() *policy {
-	s.once.Do(func() { s.policy = s.g.newPolicy() })
+	s.once.Do(func() {
+		s.policy = s.g.newPolicy()
+		s.policy.named = s.model
+	})
 	return s.policy
 }
 
