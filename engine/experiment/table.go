@@ -93,7 +93,7 @@ func volumeFields() []Field {
 func modelFields() []Field {
 	return []Field{
 		{Key: "name", Kind: KindString, Required: true, Example: "google/gemma-2-9b",
-			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, or `scheme:name` of a fetcher plugin."},
+			Doc: "`org/name` on the Hugging Face Hub, `./folder` on this computer, `url:https://host/file#sha256=DIGEST`, `oci:registry/repository:tag`, or `scheme:name` of another fetcher plugin."},
 		{Key: "revision", Kind: KindString, Note: "the source's default (Hub: `main`)", Doc: "Branch, tag or commit."},
 		{Key: "include", Kind: KindStrings, Note: "the fetcher's choice", Example: `["*.safetensors", "*.json"]`, Doc: includeDoc},
 		{Key: "exclude", Kind: KindStrings, Example: `["original/"]`, Doc: excludeDoc},

@@ -77,7 +77,9 @@ func (s source) fromHub(ctx context.Context, ref sdk.ModelRef, o Options) (strin
 		return "", errNoCache
 	}
 	cache := hubcache.Cache{Dir: o.HubCache, Own: o.CacheDir}
-	earlier := func(path string) (revision, file string, ok bool) { return cache.Earlier(s.model.Name, s.model.Revision, path) }
+	earlier := func(path string) (revision, file string, ok bool) {
+		return cache.Earlier(s.model.Name, s.model.Revision, path)
+	}
 	return cache.Store(ctx, hubcache.Request{
 		Name: ref.Name, Canonical: s.model.Name, Revision: ref.Revision, Commit: s.model.Revision, Files: s.model.Files,
 		Others: s.model.Omitted, Part: s.part,

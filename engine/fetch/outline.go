@@ -85,7 +85,9 @@ func (r *Remote) drawOutline(ctx context.Context, dir string, o OutlineOptions) 
 	}
 	t := o.transfer()
 	t.Dir = dir
-	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) { return r.plainAddress(ctx, f.Path) }
+	t.Renew = func(ctx context.Context, f transfer.File) (transfer.Source, error) {
+		return r.plainAddress(ctx, f.Path)
+	}
 	if err := transfer.Download(ctx, whole, t); err != nil {
 		return err
 	}

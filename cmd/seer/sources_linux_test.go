@@ -1,0 +1,87 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"strings"
+	"testing"
+
+	"github.com/seer-engine/seer/internal/testoci"
+)
+
+const sourceExperiment = `name: sources
+sandbox:
+  models: [{name: "MODEL"}]
+serve:
+  - {file: interface.py, expose_as: library, name: tools}
+agent:
+  command: [python3, agent.py]
+workspace:
+  files: [agent.py]
+`
+
+const sourceAgent = `import tools
+print(sorted(tools.contents("MODEL").items()))
+print(tools.variables())
+`
+
+// runsModel runs an experiment with a model twice, and expects its files in the sandbox.
+func runsModel(t *testing.T, origin, model, want string) *program {
+	t.Helper()
+	p := newProgram(t)
+	p.env = append(p.env, "SEER_MODEL_ORIGINS="+origin)
+	p.write("exp.yaml", strings.ReplaceAll(sourceExperiment, "MODEL", model))
+	p.write("interface.py", hubInterface)
+	p.write("agent.py", strings.ReplaceAll(sourceAgent, "MODEL", model))
+	for range 2 {
+		if out, _ := p.runs("run", "--yes", "exp.yaml"); !strings.Contains(out, want) {
+			t.Errorf("the agent says:\n%s", out)
+		}
+	}
+	return p
+}
+
+func TestURLModel(t *testing.T) {
+	list := fmt.Sprintf("%x  config.json\n%x  sub/weights.bin\n", sha256.Sum256([]byte("{}")), sha256.Sum256([]byte("the weights")))
+	files := map[string]string{"/tiny/SHA256SUMS": list, "/tiny/config.json": "{}", "/tiny/sub/weights.bin": "the weights"}
+	downloads := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, ".bin") {
+			downloads++
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+		_, _ = w.Write([]byte(text))
+	}))
+	defer s.Close()
+	name := fmt.Sprintf("url:%s/tiny/SHA256SUMS#sha256=%x", s.URL, sha256.Sum256([]byte(list)))
+	runsModel(t, s.URL, name, "[('config.json', '{}'), ('sub/weights.bin', 'the weights')]")
+	if downloads != 1 {
+		t.Errorf("%d downloads of the weights in two runs", downloads)
+	}
+}
+
+func TestOCIModel(t *testing.T) {
+	r := &testoci.Registry{Token: "anonymous-token"}
+	r.Add("org/tiny", "v1", testoci.File("config.json", []byte("{}")), testoci.File("sub/weights.bin", []byte("the weights")))
+	s := httptest.NewServer(r)
+	defer s.Close()
+	name := "oci:" + strings.TrimPrefix(s.URL, "http://") + "/org/tiny:v1"
+	runsModel(t, s.URL, name, "[('config.json', '{}'), ('sub/weights.bin', 'the weights')]")
+	blobs := 0
+	for _, request := range r.Requests() {
+		if strings.Contains(request, "/blobs/") {
+			blobs++
+		}
+	}
+	if blobs > 5 { // the first run locates a file once more than it downloads files
+		t.Errorf("%d requests for blobs in two runs", blobs)
+	}
+}
