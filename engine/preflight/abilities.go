@@ -14,7 +14,7 @@ import (
 // abilities checks that each provider can do what the experiment asks of its
 // machine. One of several that cannot is a mistake as well: which of them it will
 // be is known only when the machine is there.
-func (c *check) abilities() {
+func (c machineCheck) abilities() {
 	for _, p := range c.candidates {
 		c.endsByItself(p)
 		c.longEnough(p)
@@ -26,7 +26,7 @@ func (c *check) abilities() {
 	}
 }
 
-func (c *check) endsByItself(p *candidate) {
+func (c machineCheck) endsByItself(p *candidate) {
 	if p.Has(sdk.FeatureSelfEnd) || p.thisComputer() {
 		return
 	}
@@ -38,7 +38,7 @@ func (c *check) endsByItself(p *candidate) {
 	c.fail(p.at, problem, "use another provider, or allow one that is unguarded", remedy.Remedy{Action: remedy.AllowUnguarded})
 }
 
-func (c *check) longEnough(p *candidate) {
+func (c machineCheck) longEnough(p *candidate) {
 	limit := time.Duration(p.MaxTimeoutSeconds) * time.Second
 	if limit > 0 && c.exp.Sandbox.Timeout > limit {
 		c.fail("sandbox.timeout", fmt.Sprintf("provider `%s` keeps a machine for %s at most", p.Name, Duration(limit)), "make it shorter")
@@ -47,7 +47,7 @@ func (c *check) longEnough(p *candidate) {
 
 // image checks what the file system of the machine is to be. What a provider does not
 // build is installed by the engine.
-func (c *check) image(p *candidate) {
+func (c machineCheck) image(p *candidate) {
 	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
 	if p.thisComputer() && !p.Has(sdk.FeatureBuild) {
 		c.imageHere(p)
@@ -70,7 +70,7 @@ func changesSystem(s experiment.Sandbox) bool {
 }
 
 // imageHere checks what the isolation on this computer can make of a system.
-func (c *check) imageHere(p *candidate) {
+func (c machineCheck) imageHere(p *candidate) {
 	s, image := c.exp.Sandbox, c.exp.Sandbox.Image
 	if p.isolation == "" { // said already
 		return
@@ -95,7 +95,7 @@ func (c *check) imageHere(p *candidate) {
 }
 
 // savedHere checks that a system to start from was saved on this computer and is still there.
-func (c *check) savedHere(p *candidate) {
+func (c machineCheck) savedHere(p *candidate) {
 	const at, instead = "sandbox.image.snapshot", "start from a snapshot of files"
 	files := remedy.Remedy{Action: remedy.StartSandbox, Snapshot: "NAME"}
 	image := c.exp.Sandbox.Image
@@ -115,7 +115,7 @@ func (c *check) savedHere(p *candidate) {
 	}
 }
 
-func (c *check) volumes(p *candidate) {
+func (c machineCheck) volumes(p *candidate) {
 	needed := func(v experiment.Volume) bool { return !v.Models || !p.thisComputer() }
 	if !slices.ContainsFunc(c.exp.Sandbox.Volumes, needed) || p.Has(sdk.FeatureVolumes) {
 		return
@@ -129,7 +129,7 @@ func (c *check) volumes(p *candidate) {
 
 // withoutEffect warns of what is asked of a machine that is simply there; cpu and memory
 // are limits, and the start says so where they cannot be kept.
-func (c *check) withoutEffect(p *candidate) {
+func (c machineCheck) withoutEffect(p *candidate) {
 	s := c.exp.Sandbox
 	for _, field := range []struct {
 		key  string

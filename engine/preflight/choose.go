@@ -20,7 +20,7 @@ const (
 
 // choose puts the machines that would do in order: by the user's order of GPUs,
 // of one GPU by the user's order of providers, of those the cheapest first.
-func (c *check) choose() {
+func (c machineCheck) choose() {
 	wants := c.wants
 	switch {
 	case len(c.exp.Sandbox.GPU) == 0:
@@ -28,7 +28,7 @@ func (c *check) choose() {
 	case len(wants) == 0:
 		return // said already
 	}
-	s := &selection{check: c}
+	s := &selection{check: c.check}
 	for _, want := range wants {
 		for _, p := range c.candidates {
 			s.pair(want, p)

@@ -54,7 +54,7 @@ func MayHave(exp *experiment.Experiment, info sdk.ProviderInfo) bool {
 }
 
 // gpus looks for names of GPUs that are mistakes, whoever rents the machine.
-func (c *check) gpus() {
+func (c machineCheck) gpus() {
 	for i, want := range c.exp.Sandbox.GPU {
 		near := gpu.Mistaken(want)
 		if len(near) == 0 || slices.ContainsFunc(c.facts.Providers, func(p sdk.ProviderInfo) bool { return lists(p, want) }) {
@@ -80,14 +80,14 @@ type candidate struct {
 func (p candidate) thisComputer() bool { return p.Has(sdk.FeatureHostMounts) }
 
 // namedProviders finds out who may rent the machine, where the experiment says it.
-func (c *check) namedProviders() {
+func (c machineCheck) namedProviders() {
 	if len(c.exp.Sandbox.Providers) > 0 {
 		c.providers()
 	}
 }
 
 // providers finds out who may rent the machine.
-func (c *check) providers() {
+func (c machineCheck) providers() {
 	named, names := len(c.exp.Sandbox.Providers), c.facts.Candidates(c.exp)
 	if len(names) == 0 && len(c.wants) > 0 { // those that are mistakes are said already
 		noGPUProvider(c)
@@ -117,7 +117,7 @@ func (c *check) providers() {
 }
 
 // noGPUProvider says why nobody is asked for a GPU that this computer lacks.
-func noGPUProvider(c *check) {
+func noGPUProvider(c machineCheck) {
 	lacks, several := "this computer has no "+strings.Join(c.exp.Sandbox.GPU, " or "), c.facts.GPUProviders
 	if len(several) > 0 {
 		c.fail("sandbox.gpu", lacks+", and several providers are for GPUs: "+strings.Join(several, ", "),
@@ -129,7 +129,7 @@ func noGPUProvider(c *check) {
 
 // checkOptions checks for whom provider_options are. Where an override has named the provider, the
 // file may have those of others.
-func checkOptions(c *check) {
+func checkOptions(c machineCheck) {
 	s := c.exp.Sandbox
 	usual := append([]string{localProvider}, c.facts.GPUProviders...)
 	for name := range s.ProviderOptions {
@@ -142,7 +142,7 @@ func checkOptions(c *check) {
 	}
 }
 
-func (c *check) known() []string {
+func (c machineCheck) known() []string {
 	var names []string
 	for _, p := range c.facts.Providers {
 		names = append(names, p.Name)
@@ -150,7 +150,7 @@ func (c *check) known() []string {
 	return names
 }
 
-func (c *check) providerNamed(name string) (sdk.ProviderInfo, bool) {
+func (c machineCheck) providerNamed(name string) (sdk.ProviderInfo, bool) {
 	for _, p := range c.facts.Providers {
 		if p.Name == name {
 			return p, true
@@ -160,7 +160,7 @@ func (c *check) providerNamed(name string) (sdk.ProviderInfo, bool) {
 }
 
 // isolation settles how the sandbox is kept apart, at each provider.
-func (c *check) isolation() {
+func (c machineCheck) isolation() {
 	asked, network := c.exp.Sandbox.Isolation, c.exp.Sandbox.Network
 	for _, p := range c.candidates {
 		c.hostNetwork(p)
@@ -191,7 +191,7 @@ func (c *check) isolation() {
 }
 
 // hostNetwork refuses what only a machine on this computer can have.
-func (c *check) hostNetwork(p *candidate) {
+func (c machineCheck) hostNetwork(p *candidate) {
 	if p.thisComputer() {
 		return
 	}
@@ -204,7 +204,7 @@ func (c *check) hostNetwork(p *candidate) {
 }
 
 // proxyOnly warns of an open network that nothing connects here.
-func (c *check) proxyOnly() {
+func (c machineCheck) proxyOnly() {
 	here := func(p *candidate) bool { return p.thisComputer() && p.isolation != "none" && p.isolation != "" }
 	if c.facts.ProxyOnly != "" && c.exp.Sandbox.Network == "open" && slices.ContainsFunc(c.candidates, here) {
 		c.warn("sandbox.network", c.facts.ProxyOnly, "")
@@ -213,7 +213,7 @@ func (c *check) proxyOnly() {
 
 // able is auto in the place of which stands what alone can do what the experiment asks
 // of the system, where it works.
-func (c *check) able(asked string, p *candidate) string {
+func (c machineCheck) able(asked string, p *candidate) string {
 	works := func(i sdk.Isolation) bool { return i.Name == "gvisor" && i.Usable }
 	if asked == "auto" && changesSystem(c.exp.Sandbox) && slices.ContainsFunc(p.Isolations, works) {
 		return "gvisor"
@@ -262,7 +262,7 @@ func install(i sdk.Isolation) []remedy.Remedy {
 }
 
 // ports checks that a machine on this computer can have its ports.
-func (c *check) ports() {
+func (c machineCheck) ports() {
 	if c.facts.PortFree == nil || !slices.ContainsFunc(c.candidates, func(p *candidate) bool { return p.thisComputer() }) {
 		return
 	}

@@ -135,10 +135,11 @@ func (r Report) Warnings() []Finding {
 // has mistakes already, only what does not depend on other fields is looked at.
 func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report, error) {
 	c := &check{exp: exp, facts: facts}
-	steps := []func(){c.gpus, c.providers, c.isolation, c.abilities, c.choose, c.files, c.fetched, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, c.ports, c.agent}
+	m := machineCheck{c}
+	steps := []func(){m.gpus, m.providers, m.isolation, m.abilities, m.choose, c.files, c.fetched, c.interfaces, c.clashes, c.secrets, c.python, c.packages, c.loaders, c.repos, m.ports, c.agent}
 	mistakes := exp.Mistakes()
 	if len(mistakes) > 0 {
-		steps = []func(){c.gpus, c.namedProviders, c.files, c.fetched, c.interfaces, c.secrets, c.programs}
+		steps = []func(){m.gpus, m.namedProviders, c.files, c.fetched, c.interfaces, c.secrets, c.programs}
 	}
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
@@ -158,7 +159,7 @@ func Check(ctx context.Context, exp *experiment.Experiment, facts Facts) (Report
 	return c.report, nil
 }
 
-// check is one run.
+// check is one run. Its own methods look at files, programs and code.
 type check struct {
 	exp    *experiment.Experiment
 	facts  Facts
@@ -167,6 +168,10 @@ type check struct {
 	candidates []*candidate
 	wants      []string // GPUs of the experiment that can be looked for; empty = a machine without
 }
+
+// machineCheck is the part of a run that finds a machine: GPUs, providers, what these are
+// able to do, isolation and ports.
+type machineCheck struct{ *check }
 
 func (c *check) fail(path, message, hint string, remedies ...remedy.Remedy) {
 	c.add(SeverityError, path, message, hint, remedies)

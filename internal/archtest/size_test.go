@@ -33,7 +33,6 @@ var exceptions = map[string]struct {
 	most int
 	why  string
 }{
-	"methods of engine/preflight.check":                         {58, "one method for each check of the file"},
 	"methods of engine/python/seer_client/handle.py.Handle":     {45, "Python's operators are methods"},
 	"methods of sdk/sdktest.lab":                                {71, "one method for each check of a plugin"},
 	"methods of engine/enginetest/fakemodal.Cloud":              {69, "one method for each fault that a test asks for"},
