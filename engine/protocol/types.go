@@ -37,6 +37,7 @@ type ConfigInfo struct {
 	Datasets []Model           `json:"datasets"`
 	Python   string            `json:"python"`
 	Workdir  string            `json:"workdir"`
+	Price    float64           `json:"price"` // 0 = none was given
 }
 
 // Model is a model or a dataset on the machine.

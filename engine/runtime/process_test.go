@@ -49,7 +49,7 @@ func TestProcessEnvironment(t *testing.T) {
 	t.Parallel()
 	m := up(t, nil)
 	cfg := protocol.Config{Env: map[string]string{"A": "1", "B": "1"}, Secrets: map[string]string{"TOKEN": "s3cr3t-value"},
-		Models: []protocol.Model{{Name: "m", Path: "/workspace/m", EnvName: "MODEL_M_PATH"}}}
+		Models: []protocol.Model{{Name: "m", Path: "/workspace/m", EnvName: "MODEL_M_PATH"}}, Price: 1.5}
 	if err := m.client.PutConfig(testContext(t), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestProcessEnvironment(t *testing.T) {
 		t.Errorf("got %q, want %q", out, want)
 	}
 	info, err := m.client.Config(testContext(t))
-	if err != nil || len(info.Secrets) != 1 || info.Secrets[0] != "TOKEN" {
+	if err != nil || len(info.Secrets) != 1 || info.Secrets[0] != "TOKEN" || info.Price != 1.5 {
 		t.Errorf("config %+v, %v", info, err)
 	}
 	err = m.client.PutConfig(testContext(t), protocol.Config{Secrets: map[string]string{"S": "abc"}})

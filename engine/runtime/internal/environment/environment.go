@@ -206,7 +206,7 @@ func LookPath(name, dir string, env []string) (string, error) {
 // Describe is a configuration without the values of secrets.
 func (e *Env) Describe(cfg protocol.Config) protocol.ConfigInfo {
 	info := protocol.ConfigInfo{Env: cfg.Env, Models: cfg.Models, Datasets: cfg.Datasets, Python: e.Python(cfg), Workdir: cfg.Workdir,
-		Secrets: slices.Sorted(maps.Keys(cfg.Secrets))}
+		Price: cfg.Price, Secrets: slices.Sorted(maps.Keys(cfg.Secrets))}
 	if info.Env == nil {
 		info.Env = map[string]string{}
 	}
