@@ -171,7 +171,7 @@ func (a *App) SetUp() error {
 			return Usagef("--plugin-dir needs a folder")
 		}
 	}
-	a.UI.Configure(term.Options{JSON: a.JSON, Quiet: a.Quiet, Verbose: a.verbose, NoColor: a.noColor, Hints: eventHints})
+	a.UI.Configure(term.Options{JSON: a.JSON, Quiet: a.Quiet, Verbose: a.verbose, NoColor: a.noColor, Hints: eventHints, Text: AsTyped})
 	a.started = true
 	return nil
 }

@@ -100,7 +100,7 @@ func Hints(remedies []remedy.Remedy) []string {
 func eventHints(e engine.Event) []string { return Hints(e.Remedies()) }
 
 // Text is an error with its hints, one in a line.
-func Text(err error) string { return withHints(asTyped(err.Error()), err) }
+func Text(err error) string { return withHints(AsTyped(err.Error()), err) }
 
 func withHints(text string, err error) string {
 	for _, hint := range Hints(remedy.Of(err)) {
@@ -112,5 +112,5 @@ func withHints(text string, err error) string {
 // override is how the engine names an assignment of --set.
 var override = regexp.MustCompile(`(?m)(^|\(|: )override (\S+?)(: |\))`)
 
-// asTyped calls an override what the user has typed.
-func asTyped(text string) string { return override.ReplaceAllString(text, "$1--set $2$3") }
+// AsTyped calls an override what the user has typed.
+func AsTyped(text string) string { return override.ReplaceAllString(text, "$1--set $2$3") }

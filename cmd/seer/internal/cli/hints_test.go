@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine"
+	"github.com/seer-engine/seer/engine/event"
 	"github.com/seer-engine/seer/engine/experiment"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/remedy"
@@ -69,20 +71,40 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// TestWarningNamesSet: a warning about an override names the flag that the user typed.
+func TestWarningNamesSet(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		shown := written(t, func(a *App) {
+			a.JSON = asJSON
+			if err := a.SetUp(); err != nil {
+				t.Fatal(err)
+			}
+			a.UI.Progress(engine.Event{Data: event.PreflightWarning{Message: "override sandbox.region: has no effect here"}})
+		})
+		if !strings.Contains(shown, "--set sandbox.region: has no effect here") {
+			t.Errorf("%q", shown)
+		}
+	}
+}
+
 // reported is what is written about err under --json.
 func reported(t *testing.T, err error) string {
 	t.Helper()
-	file, e := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if e != nil {
-		t.Fatal(e)
+	return written(t, func(a *App) { a.JSON = true; a.Report(err, 1) })
+}
+
+// written is what a program writes to stderr.
+func written(t *testing.T, act func(*App)) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer file.Close()
-	a := New(os.Stdin, os.Stdout, file, Build{})
-	a.JSON = true
-	a.Report(err, 1)
-	data, e := os.ReadFile(file.Name())
-	if e != nil {
-		t.Fatal(e)
+	act(New(os.Stdin, os.Stdout, file, Build{}))
+	data, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return string(data)
 }

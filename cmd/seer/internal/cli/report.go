@@ -28,7 +28,7 @@ func (a *App) Report(err error, code int) {
 		return
 	}
 	if a.JSON {
-		shown := errorJSON{Kind: kindText(err), Message: asTyped(summary(err)), Hints: Hints(remedy.Of(err)), ExitCode: code, Details: details(err)}
+		shown := errorJSON{Kind: kindText(err), Message: AsTyped(summary(err)), Hints: Hints(remedy.Of(err)), ExitCode: code, Details: details(err)}
 		_ = term.WriteJSON(a.UI.Stderr(), map[string]errorJSON{"error": shown}) // whoever closed stderr wants none
 		return
 	}
@@ -51,9 +51,9 @@ func kindText(err error) string {
 func message(err error) string {
 	var mistakes experiment.Errors
 	if errors.As(err, &mistakes) && len(mistakes) > 1 {
-		return withHints(fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), asTyped(mistakes.Error())), err)
+		return withHints(fmt.Sprintf("%d mistakes in the experiment:\n%s", len(mistakes), AsTyped(mistakes.Error())), err)
 	}
-	text := strings.TrimRight(asTyped(err.Error()), "\n") + trustHint(err)
+	text := strings.TrimRight(AsTyped(err.Error()), "\n") + trustHint(err)
 	var call *protocol.CallError
 	if errors.As(err, &call) {
 		if traceback := strings.TrimRight(call.Traceback, "\n"); !strings.Contains(text, traceback) {

@@ -27,6 +27,9 @@ func newPlan(a app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for i, warning := range p.Warnings {
+				p.Warnings[i] = cli.AsTyped(warning)
+			}
 			return a.Print(p, func(w io.Writer) error {
 				for _, line := range p.Lines() {
 					if _, err := fmt.Fprintln(w, sanitize.Line(line)); err != nil {

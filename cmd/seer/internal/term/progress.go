@@ -17,6 +17,9 @@ func (t *Terminal) Progress(e engine.Event) {
 		return
 	}
 	kind, text := e.Kind(), eventtext.Sentence(e)
+	if t.options.Text != nil {
+		text = t.options.Text(text)
+	}
 	if t.options.JSON {
 		if !t.options.Quiet || kind == event.KindWarning {
 			_ = WriteJSON(t.Stderr(), eventJSON{e, kind, text, t.hints(e)}) // a closed stderr is no error

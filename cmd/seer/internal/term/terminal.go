@@ -48,6 +48,7 @@ type Options struct {
 	NoColor bool
 
 	Hints func(engine.Event) []string // commands and flags that belong to an event; nil = none
+	Text  func(string) string         // changes the text of an event into the words of the user; nil = leaves it
 }
 
 // New speaks to these streams, in plain lines until [Terminal.Configure] is called.
