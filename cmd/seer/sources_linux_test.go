@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 
 	"strings"
 	"testing"
@@ -83,5 +85,43 @@ func TestOCIModel(t *testing.T) {
 	}
 	if blobs > 5 { // the first run locates a file once more than it downloads files
 		t.Errorf("%d requests for blobs in two runs", blobs)
+	}
+}
+
+// The worked example of the fetcher guide, a mirror of one's own: the plugin that `plugin new`
+// writes serves a model.
+func TestMirrorModel(t *testing.T) {
+	index := fmt.Sprintf(`{"revision": "r1", "files": [{"path": "config.json", "size": 2, "sha256": "%x"}]}`, sha256.Sum256([]byte("{}")))
+	files := map[string]string{"/tiny/latest/index.json": index, "/tiny/r1/index.json": index, "/tiny/r1/config.json": "{}"}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer s.Close()
+	p := newProgram(t)
+	for _, name := range []string{"GOMODCACHE", "GOCACHE"} {
+		out, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.env = append(p.env, name+"="+strings.TrimSpace(string(out)))
+	}
+	dir := filepath.Join(p.dir, "fetch-mirror")
+	dist := filepath.Join(dir, "dist")
+	p.run("plugin", "new", "fetcher", "mirror", "--dir", dir)
+	p.run("plugin", "build", dir)
+	_, hash, _ := strings.Cut(p.run("plugin", "info", filepath.Join(dist, "fetch-mirror.wasm"), "--json"), `"permissions":"sha256:`)
+	p.run("plugin", "grant", "--folder", dist, "--grant", "sha256:"+hash[:64])
+
+	p.env = append(p.env, "MIRROR_URL="+s.URL, "SEER_PLUGIN_DIR="+dist)
+	p.write("exp.yaml", strings.ReplaceAll(sourceExperiment, "MODEL", "mirror:tiny"))
+	p.write("interface.py", hubInterface)
+	p.write("agent.py", strings.ReplaceAll(sourceAgent, "MODEL", "mirror:tiny"))
+	if out, _ := p.runs("run", "--yes", "exp.yaml"); !strings.Contains(out, "[('config.json', '{}')]") {
+		t.Errorf("the agent says:\n%s", out)
 	}
 }

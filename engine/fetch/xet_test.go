@@ -21,7 +21,7 @@ import (
 
 // hubFetcher is a fetcher of one file of a fake Hub, as the Hub's plugin is one.
 type hubFetcher struct {
-	t   *testing.T
+	t   testing.TB
 	hub *fakehub.Hub
 	no  bool // Xet is disabled
 }
@@ -90,7 +90,7 @@ func weightsOf(t *testing.T, seed uint64, size int) []byte {
 
 const xetSize = 24 << 20
 
-func xetHub(t *testing.T, o fakehub.Options, data []byte) *hubFetcher {
+func xetHub(t testing.TB, o fakehub.Options, data []byte) *hubFetcher {
 	t.Helper()
 	o.Repos = []fakehub.Repo{{ID: "org/xet", Commits: []fakehub.Commit{{Files: map[string]fakehub.File{xetFile: {Content: fakehub.Bytes(data), Kind: fakehub.Xet}}}}}}
 	o.Limits = fakehub.Limits{API: 1 << 30, Resolvers: 1 << 30}
