@@ -361,3 +361,17 @@ func (p *cuttingProxy) cuts() int {
 	defer p.mu.Unlock()
 	return p.n
 }
+
+// Arguments may be longer than a record of output.
+func TestLongArguments(t *testing.T) {
+	t.Parallel()
+	m := up(t, nil)
+	argv := []string{"printf", "%s"}
+	for range 16 {
+		argv = append(argv, strings.Repeat("x", 64<<10))
+	}
+	p, out, said := m.run(protocol.ProcessSpec{Argv: argv})
+	if p.ExitCode != 0 || len(out) != 1<<20 || said != "" {
+		t.Errorf("exit code %d, %d bytes, %.100q", p.ExitCode, len(out), said)
+	}
+}

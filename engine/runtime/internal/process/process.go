@@ -193,6 +193,11 @@ func (p *Process) finish() {
 	}
 	p.info.OutputBytes = p.spool.Size()
 	data, _ := json.Marshal(p.info) // plain data
+	if len(data) > protocol.MaxRecord { // of its arguments, the program has to do
+		told := p.info
+		told.Argv = told.Argv[:1]
+		data, _ = json.Marshal(told)
+	}
 	p.mu.Unlock()
 	p.spool.End(data)
 	close(p.done)
