@@ -25,7 +25,7 @@ check() { # name, command: both programs at once
     return 1
   fi
 }
-(cd "$TOP/python" && "$venv/bin/python3" -m mypy --strict --cache-dir "$E2E_WORK/mypy" seer)
+(cd "$TOP/python" && "$venv/bin/python3" -m mypy --strict --cache-dir "$E2E_WORK/mypy" --exclude seer/inspect seer)
 # The file has moved since its environment was made: the module, not its script.
 check mypy "$venv/bin/python3" -m mypy --strict
 check pyright "$pyright/node_modules/.bin/pyright"

@@ -16,11 +16,11 @@ func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) 
 	if !filepath.IsAbs(p.Dir) {
 		return engine.Info{}, refuse(engine.KindConfig, "the folder %q of the experiment is not absolute", p.Dir)
 	}
-	exp, err := experiment.Parse(p.Experiment, filepath.Join(p.Dir, "experiment"), experiment.LoadOptions{})
+	exp, err := p.load(ctx)
 	if err != nil {
 		return engine.Info{}, err
 	}
-	exp.File = "" // built in code: the effects are those of the client's own program
+	exp.File = "" // the effects are those of the client's own program, which has written or chosen it
 	b, err := s.Engine.Up(ctx, exp, engine.UpOptions{Name: p.Name, Snapshot: p.Snapshot, Attached: Outlives, Progress: s.progress(ctx)})
 	if err != nil {
 		return engine.Info{}, err
@@ -29,6 +29,13 @@ func (s *Server) start(ctx context.Context, p StartParams) (engine.Info, error) 
 		return engine.Info{}, cmp.Or(b.Terminate(context.WithoutCancel(ctx)), ctx.Err())
 	}
 	return s.keep(b, true).Info(ctx)
+}
+
+func (p StartParams) load(ctx context.Context) (*experiment.Experiment, error) {
+	if p.File != "" {
+		return experiment.Load(ctx, p.File, experiment.LoadOptions{})
+	}
+	return experiment.Parse(p.Experiment, filepath.Join(p.Dir, "experiment"), experiment.LoadOptions{})
 }
 
 func (s *Server) info(ctx context.Context, p Ref) (engine.Info, error) {

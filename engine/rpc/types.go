@@ -31,7 +31,8 @@ type CancelParams struct {
 
 // StartParams say which sandbox is made.
 type StartParams struct {
-	Experiment json.RawMessage `json:"experiment" jsonschema:"an object with the fields of an experiment file"`
+	Experiment json.RawMessage `json:"experiment,omitempty" jsonschema:"an object with the fields of an experiment file"`
+	File       string          `json:"file,omitempty" jsonschema:"absolute path of an experiment file, in the place of experiment"`
 	Dir        string          `json:"dir" jsonschema:"absolute folder in which relative paths of the experiment begin"`
 	Name       string          `json:"name,omitempty" jsonschema:"another way to find the sandbox"`
 	Snapshot   string          `json:"snapshot,omitempty" jsonschema:"name or ID of a snapshot whose files the sandbox starts with"`

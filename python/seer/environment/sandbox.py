@@ -77,6 +77,7 @@ class Sandbox:
         with it as a sentence."""
         self.config = config if config is not None else SandboxConfig()
         self._name, self._progress, self._snapshot = name, progress, ""
+        self._file = ""
         self._info: dict[str, Any] = {}
 
     @blocking
@@ -89,10 +90,17 @@ class Sandbox:
         if self._info:
             raise Error(f"the sandbox {self.sandbox_id} was started before; make another one", "conflict")
         self._info = await self._call("start", {
-            "experiment": self.config.experiment(self._scoped), "dir": os.getcwd(),
-            "name": self._name or "", "snapshot": self._snapshot,
+            **({"file": self._file} if self._file else {"experiment": self.config.experiment(self._scoped)}),
+            "dir": os.getcwd(), "name": self._name or "", "snapshot": self._snapshot,
         }, of=False)
         return self
+
+    @classmethod
+    def from_file(cls: type[S], path: Union[str, Path], **more: Any) -> S:
+        """A sandbox of an experiment file, to be started. Only its ``sandbox`` counts."""
+        made = cls(**more)
+        made._file = os.path.abspath(path)
+        return made
 
     @classmethod
     def from_snapshot(cls: type[S], snapshot: Union[Snapshot, str], config: Optional[SandboxConfig] = None, **more: Any) -> S:
@@ -129,15 +137,15 @@ class Sandbox:
     @blocking
     async def exec(
         self, cmd: Union[str, list[str]], *, cwd: Optional[str] = None, env: Optional[dict[str, str]] = None,
-        input: Union[str, bytes, None] = None, timeout: Optional[float] = None, check: bool = False,
+        input: Union[str, bytes, None] = None, timeout: Optional[float] = None, check: bool = False, limit: int = 10 << 20,
     ) -> ExecResult:
         """Runs a command: a text is for a shell, a list is a program and its arguments.
 
-        ``timeout`` is in seconds. With ``check``, a command that fails is a CommandError.
+        ``timeout`` is in seconds. ``limit`` is how many bytes are kept of stdout and of stderr. With ``check``, a command that fails is a CommandError.
         """
         given = {"shell": cmd} if isinstance(cmd, str) else {"argv": list(cmd)}
         return await self._exec(str(cmd), check, {
-            **given, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input), "seconds": timeout or 0,
+            **given, "cwd": cwd or "", "env": env or {}, "stdin": _encoded(input), "seconds": timeout or 0, "limit": limit,
         })
 
     @blocking
