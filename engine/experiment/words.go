@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seer-engine/seer/internal/spelling"
 )
 
 // describe names the kind of a value in the words of a person.
@@ -87,7 +89,7 @@ func keysOf(fields []Field) []string {
 func nearest(key string, fields []Field) string {
 	best, distance := "", 1+max(1, min(len(key)/3, 3))
 	for _, f := range fields {
-		if d := editDistance(strings.ToLower(key), f.Key); d < distance {
+		if d := spelling.Distance(strings.ToLower(key), f.Key); d < distance {
 			best, distance = f.Key, d
 		}
 	}
@@ -104,34 +106,6 @@ func elsewhere(key, path string) string {
 		}
 	})
 	return home
-}
-
-// editDistance counts insertions, deletions, changes and swapped neighbours.
-func editDistance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }
 
 // maxDuration is longer than any provider keeps a machine; what is above is

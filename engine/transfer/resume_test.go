@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/seer-engine/seer/internal/bootid"
 	"github.com/seer-engine/seer/sdk"
 )
 
@@ -136,7 +137,7 @@ func TestCancelKeepsWhatHasArrived(t *testing.T) {
 func TestWrittenBeforeTheSystemStarted(t *testing.T) {
 	o := newOrigin(t, map[string][]byte{"f": content("f", 4*block)})
 	f := o.file("f")
-	for boot, want := range map[string]int64{bootID(): block, "0123abcd": 3 * block} {
+	for boot, want := range map[string]int64{bootid.Read(): block, "0123abcd": 3 * block} {
 		s := newSidecar("", f)
 		lines := string(s.header) + string(formatLine(span{0, block}, "")) + string(formatLine(span{block, 3 * block}, boot))
 		dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/seer-engine/seer/engine/state"
+	"github.com/seer-engine/seer/internal/bootid"
 )
 
 const (
@@ -54,7 +55,7 @@ func newSidecar(path string, f File) *sidecar {
 	if err != nil {
 		panic(err) // strings and numbers
 	}
-	return &sidecar{path: path, header: append(header, '\n'), boot: bootID()}
+	return &sidecar{path: path, header: append(header, '\n'), boot: bootid.Read()}
 }
 
 // load reads what is recorded. A sidecar of another file records nothing.

@@ -8,15 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/seer-engine/seer/internal/bootid"
 )
 
 // BootID distinguishes processes of this run of the computer from earlier ones.
 func BootID() string {
-	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil || len(data) < 8 {
-		return ""
-	}
-	return string(data[:8])
+	id := bootid.Read()
+	return id[:min(len(id), 8)] // as in the notes of machines that run
 }
 
 // stat reads a process's state, parent and start time.

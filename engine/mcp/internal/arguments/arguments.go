@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/seer-engine/seer/internal/spelling"
 )
 
 // argument is what the input schema of a tool says of one.
@@ -127,7 +129,7 @@ func (a arguments) near(name string) string {
 	name = plain(name)
 	best, distance := "", 1+max(1, min(len(name)/3, 3))
 	for _, known := range slices.Sorted(maps.Keys(a.Properties)) {
-		d, p := editDistance(name, plain(known)), plain(known)
+		d, p := spelling.Distance(name, plain(known)), plain(known)
 		if min(len(name), len(p)) > 2 && (strings.HasSuffix(name, p) || strings.HasSuffix(p, name) || strings.HasPrefix(name, p) || strings.HasPrefix(p, name)) {
 			d = 1
 		}
@@ -187,28 +189,4 @@ func (a arguments) typeError(err error) error {
 		return fmt.Errorf("%s must be %s, and is the JSON value %s", what, want, wrong.Value)
 	}
 	return fmt.Errorf("%s must be %s, and one is the JSON value %s", what, want, wrong.Value)
-}
-
-// editDistance counts insertions, deletions and changes.
-func editDistance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, before+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
