@@ -141,7 +141,8 @@ class Sandbox:
     ) -> ExecResult:
         """Runs a command: a text is for a shell, a list is a program and its arguments.
 
-        ``timeout`` is in seconds. ``limit`` is how many bytes are kept of stdout and of stderr. With ``check``, a command that fails is a CommandError.
+        ``timeout`` is in seconds. ``limit`` is how many bytes are kept of stdout and of stderr.
+        With ``check``, a command that fails is a CommandError.
         """
         given = {"shell": cmd} if isinstance(cmd, str) else {"argv": list(cmd)}
         return await self._exec(str(cmd), check, {
