@@ -110,7 +110,7 @@ def frame(header: Dict[str, Any], body: bytes = b"") -> bytes:
 class Worker:
     """A worker process. Use it with `with`; afterwards nothing is left."""
 
-    def __init__(self, code: str, *, filename: str = "interface.py", models: Optional[List[Dict[str, Any]]] = None, datasets: Optional[List[Dict[str, Any]]] = None,
+    def __init__(self, code: str, *, filename: str = "interface.py", models: Optional[List[Dict[str, Any]]] = None,
                  secrets: Optional[Dict[str, str]] = None, files: Optional[Dict[str, str]] = None, journal: Optional[Path] = None,
                  prepare: str = "", **load: Any) -> None:
         """load: further fields of the control line; prepare: code that runs in the process before the worker does."""
@@ -123,7 +123,7 @@ class Worker:
         self.path = self.folder / "code" / filename
         self.path.parent.mkdir()
         self.path.write_bytes(code if isinstance(code, bytes) else textwrap.dedent(code).encode())
-        self.filename, self.models, self.datasets, self.secrets = filename, models or [], datasets or [], secrets or {}
+        self.filename, self.models, self.secrets = filename, models or [], secrets or {}
         self.journal, self._prepare, self._load = journal or self.folder / "journal", prepare, load
         self.interface: Dict[str, Any] = {}
         self.hello: Dict[str, Any] = {}
@@ -150,7 +150,7 @@ class Worker:
         for fd in (life, *itertools.chain(*outputs)):
             os.close(fd)
         self.rejoin()
-        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models, "datasets": self.datasets, "service": "tools",
+        self.tell({"t": "load", "filename": self.filename, "path": str(self.path), "models": self.models, "service": "tools",
                    "generation": 1,
                    "workdir": str(self.workdir), "secrets": list(self.secrets), "journal": str(self.journal), **self._load})
         return self

@@ -108,7 +108,8 @@ class Namespace(unittest.TestCase):
                 return [before, extra, __name__]
         """
         with serve(code) as worker:
-            self.assertEqual(worker.connect().call("names"), [["expose", "get_dataset_path", "get_model_path", "list_configured_models"], [], "interface"])
+            names = ["expose", "get_dataset_path", "get_model_path", "list_configured_models"]
+            self.assertEqual(worker.connect().call("names"), [names, [], "interface"])
 
     def test_models(self):
         code = """

@@ -52,7 +52,8 @@ class Loading(unittest.TestCase):
         self.assertIsNot(load_interface(self.file, models={"google/gemma-2-9b": self.folder}), module)
 
     def test_datasets(self):
-        self.file.write_text("import os\ndata = get_dataset_path('org/set'), os.environ['DATASET_ORG_SET_PATH']\n@expose\ndef f(): return 1\n")
+        lines = ["import os", "data = get_dataset_path('org/set'), os.environ['DATASET_ORG_SET_PATH']", "@expose", "def f(): pass"]
+        self.file.write_text("\n".join(lines))
         module = load_interface(self.file, datasets={"org/set": self.folder})
         self.assertEqual(module.data, (str(self.folder), str(self.folder)))
 
