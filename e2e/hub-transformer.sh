@@ -119,14 +119,26 @@ SEER_PYTHON=$newest/bin/python seer up --yes scoped.yaml --set serve=[] --set ag
 seer exec newest -- python3 - <"$TOP/e2e/hub-transformer/names.py" >newest.out 2>newest.err || { cat newest.out newest.err; exit 1; }
 diff <(grep -o '"ids": [^]]*]' newest.out) <(grep -o '"ids": [^]]*]' shell.out)
 
-# A sandbox that reaches the Hub completes what is there.
-SEER_PYTHON=$newest/bin/python seer up --yes scoped.yaml --set serve=[] --set agent= --set sandbox.network=host \
-  --set "sandbox.env={HF_ENDPOINT: $HF_ENDPOINT}" --set sandbox.models='[org/adapter, {name: org/quagmire, include: [config.json]}]' --name open -q
+# A sandbox that reaches the Hub completes what is there, and needs no token for what it has.
+for SEER_PYTHON in "$newest/bin/python" "$python"; do
+seer up --yes scoped.yaml --set serve=[] --set agent= --set sandbox.network=host \
+  --set "sandbox.env={HF_ENDPOINT: $HF_ENDPOINT}" --set sandbox.models='[org/gated-base, {name: org/quagmire, include: [config.json]}]' --name open -q
 seer exec open -- python3 - <<'P'
 import os
 from huggingface_hub import snapshot_download
 
-assert "HF_HUB_OFFLINE" not in os.environ
+from transformers import AutoTokenizer
+
+assert "HF_HUB_OFFLINE" not in os.environ and "HF_TOKEN" not in os.environ
+assert len(AutoTokenizer.from_pretrained("org/gated-base")) > 10
+try:
+    import torch  # noqa: F401
+except ImportError:
+    pass
+else:
+    from transformers import AutoModelForCausalLM
+
+    assert AutoModelForCausalLM.from_pretrained("org/gated-base").num_parameters() > 10_000
 mounted = os.environ["MODEL_ORG_QUAGMIRE_PATH"]
 assert os.listdir(mounted) == ["config.json"], os.listdir(mounted)
 folder = snapshot_download("org/quagmire")
@@ -134,6 +146,8 @@ assert {"config.json", "model.safetensors", "pytorch_model.bin"} < set(os.listdi
 assert os.path.samefile(os.path.join(folder, "config.json"), os.path.join(mounted, "config.json"))
 assert os.listdir(mounted) == ["config.json"], "the model has changed"
 P
+seer down open -q
+done
 seer down --all -q
 exec 9>&-
 wait "$hub"

@@ -70,23 +70,24 @@ type Record struct {
 
 // Model is a model of a sandbox, or a dataset.
 type Model struct {
-	Name     string `json:"name"`               // as the user wrote it
-	Path     string `json:"path"`               // in the sandbox
-	Source   string `json:"source,omitempty"`   // hub, folder or a scheme
-	Local    string `json:"local,omitempty"`    // where it is on this computer
-	Revision string `json:"revision,omitempty"` // pinned
-	Repo     string `json:"repo,omitempty"`     // its name at the Hub, as the Hub has it now; datasets/org/name of a dataset
-	Ref      string `json:"ref,omitempty"`      // revision as the user wrote it
-	Alias    string `json:"alias,omitempty"`    // NAME@REVISION, beside another revision; empty = Name
-	Dataset  bool   `json:"dataset,omitempty"`
-	VarName  string `json:"var_name,omitempty"`
-	EnvName  string `json:"env_name,omitempty"`
-	Hidden   bool   `json:"hidden,omitempty"`
-	IsPEFT   bool   `json:"is_peft,omitempty"`
-	Base     string `json:"base_model,omitempty"` // of an adapter, as the user wrote it
-	License  string `json:"license,omitempty"`    // as the source names it
-	Gate     string `json:"gate,omitempty"`       // how the source restricts access; empty = it does not
-	Manifest string `json:"manifest,omitempty"`   // digest of the list of its files; see models.Manifests
+	Name     string   `json:"name"`               // as the user wrote it
+	Path     string   `json:"path"`               // in the sandbox
+	Source   string   `json:"source,omitempty"`   // hub, folder or a scheme
+	Local    string   `json:"local,omitempty"`    // where it is on this computer
+	Revision string   `json:"revision,omitempty"` // pinned
+	Repo     string   `json:"repo,omitempty"`     // its name at the Hub, as the Hub has it now; datasets/org/name of a dataset
+	Ref      string   `json:"ref,omitempty"`      // revision as the user wrote it
+	Absent   []string `json:"absent,omitempty"`   // files that clients of the Hub look for, and its repository has not
+	Alias    string   `json:"alias,omitempty"`    // NAME@REVISION, beside another revision; empty = Name
+	Dataset  bool     `json:"dataset,omitempty"`
+	VarName  string   `json:"var_name,omitempty"`
+	EnvName  string   `json:"env_name,omitempty"`
+	Hidden   bool     `json:"hidden,omitempty"`
+	IsPEFT   bool     `json:"is_peft,omitempty"`
+	Base     string   `json:"base_model,omitempty"` // of an adapter, as the user wrote it
+	License  string   `json:"license,omitempty"`    // as the source names it
+	Gate     string   `json:"gate,omitempty"`       // how the source restricts access; empty = it does not
+	Manifest string   `json:"manifest,omitempty"`   // digest of the list of its files; see models.Manifests
 }
 
 // Attempt is a choice that gave no machine.

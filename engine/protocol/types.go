@@ -52,6 +52,9 @@ type Model struct {
 	// on the machine find it, at Revision and at the branches and tags Refs. Empty = they do not.
 	Repos []string `json:"repos,omitempty"`
 	Refs  []string `json:"refs,omitempty"`
+	// Absent are files that clients look for and the repository has not: without a token they
+	// could not find that out.
+	Absent []string `json:"absent,omitempty"`
 }
 
 // LeaseKind says who keeps a machine alive.

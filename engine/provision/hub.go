@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/netproxy"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
 )
 
 const (
@@ -47,6 +49,31 @@ func reachesHub(s experiment.Sandbox) bool {
 	return err == nil && hosts.Match(at.Hostname(), port)
 }
 
+// optional are files that transformers looks for and that many repositories lack. A client
+// without the token of a gated repository is refused where others learn that there is no file,
+// and newer ones end then.
+var optional = []string{
+	"adapter_config.json", "added_tokens.json", "chat_template.jinja", "chat_template.json", "config.json", "custom_generate/generate.py",
+	"generation_config.json", "merges.txt", "model.safetensors", "model.safetensors.index.json", "preprocessor_config.json", "processor_config.json",
+	"pytorch_model.bin", "pytorch_model.bin.index.json", "special_tokens_map.json", "spiece.model", "tekken.json", "tokenizer.json",
+	"tokenizer.model", "tokenizer_config.json", "video_preprocessor_config.json", "vocab.json", "vocab.txt",
+}
+
+// absent are those of the optional files that the repository of a model has not. Of a part of
+// the files, it is not known.
+func absent(m experiment.Model, got fetch.Model) (names []string) {
+	if m.Source != experiment.SourceHub || m.Dataset || len(m.Include)+len(m.Exclude) > 0 {
+		return nil
+	}
+	for _, name := range optional {
+		has := func(f sdk.ModelFile) bool { return f.Path == name }
+		if !slices.ContainsFunc(got.Files, has) && !slices.ContainsFunc(got.Omitted, has) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // named are the models as the Hub's clients in the sandbox find them: by the name that the
 // user wrote and by the Hub's own. A name without a revision leads to the entry that has none,
 // or else to the first of its name.
@@ -70,6 +97,7 @@ func named(told []protocol.Model, models []machine.Model) []protocol.Model {
 		if m.Dataset {
 			asked = "datasets/" + asked
 		}
+		told[i].Absent = m.Absent
 		told[i].Repos = slices.Compact([]string{m.Repo, asked})
 		if m.Ref != "" && m.Ref != m.Revision {
 			told[i].Refs = append(told[i].Refs, m.Ref)

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/seer-engine/seer/engine/experiment"
+	"github.com/seer-engine/seer/engine/fetch"
 	"github.com/seer-engine/seer/engine/machine"
 	"github.com/seer-engine/seer/engine/protocol"
+	"github.com/seer-engine/seer/sdk"
 )
 
 func TestReachesHub(t *testing.T) {
@@ -32,6 +34,20 @@ func TestReachesHub(t *testing.T) {
 		}
 		if got := reachesHub(s); got != want {
 			t.Errorf("%s: %t", words, got)
+		}
+	}
+}
+
+// What a repository has, or may have beside the files that patterns have chosen, is not absent.
+func TestAbsentFiles(t *testing.T) {
+	got := fetch.Model{Files: []sdk.ModelFile{{Path: "config.json"}}, Omitted: []sdk.ModelFile{{Path: "pytorch_model.bin"}}}
+	names := absent(experiment.Model{Source: "hub"}, got)
+	if slices.Contains(names, "config.json") || slices.Contains(names, "pytorch_model.bin") || !slices.Contains(names, "tokenizer.model") {
+		t.Errorf("%q", names)
+	}
+	for _, m := range []experiment.Model{{Source: "folder"}, {Source: "hub", Dataset: true}, {Source: "hub", Exclude: []string{"x"}}} {
+		if names := absent(m, got); names != nil {
+			t.Errorf("%+v: %q", m, names)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (f Models) Fetch(ctx context.Context, exp *experiment.Experiment, p plan.Pl
 		all = append(all, machine.Model{
 			Name: m.Name, Path: m.SandboxPath(), Source: m.Source, Local: got.Dir, Revision: got.Revision,
 			VarName: m.VarName, EnvName: m.EnvName(), Hidden: m.Hidden, IsPEFT: m.IsPEFT, Base: m.BaseModel,
-			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset, Ref: m.Revision, Repo: repoOf(m, got), Manifest: manifest,
+			License: got.License, Gate: got.Gate, Alias: m.Alias(), Dataset: m.Dataset, Ref: m.Revision, Repo: repoOf(m, got), Absent: absent(m, got), Manifest: manifest,
 		})
 		f.Report.Send(event.ModelReady{
 			Model: m.Name, Revision: got.Revision, Files: len(got.Files), Bytes: got.Bytes, License: got.License, Gate: got.Gate,

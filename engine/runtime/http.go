@@ -58,7 +58,7 @@ func (s *Server) linkModels(cfg protocol.Config) {
 	var copies []hublinks.Copy
 	for _, m := range slices.Concat(cfg.Models, cfg.Datasets) {
 		for _, repo := range m.Repos {
-			copies = append(copies, hublinks.Copy{Repo: repo, Commit: m.Revision, Refs: m.Refs, Dir: s.env.Real(m.Path)})
+			copies = append(copies, hublinks.Copy{Repo: repo, Commit: m.Revision, Refs: m.Refs, Absent: m.Absent, Dir: s.env.Real(m.Path)})
 		}
 	}
 	variables := map[string]string{}

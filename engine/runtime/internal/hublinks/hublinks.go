@@ -4,6 +4,7 @@
 //
 //	models--ORG--NAME/refs/main               the commit
 //	models--ORG--NAME/snapshots/COMMIT/PATH   absolute link to the file of the model
+//	models--ORG--NAME/.no_exist/COMMIT/PATH   empty: the repository has no such file
 //	.seer-links                               what of this is Seer's
 //
 // The links are single files, so that a client that reaches the Hub can add what is missing.
@@ -24,8 +25,9 @@ import (
 type Copy struct {
 	Repo   string   `json:"repo"` // org/name, or datasets/org/name
 	Commit string   `json:"commit"`
-	Refs   []string `json:"refs"` // branches and tags by which it is found
-	Dir    string   `json:"-"`    // absolute; has the files
+	Refs   []string `json:"refs"`             // branches and tags by which it is found
+	Absent []string `json:"absent,omitempty"` // files that the repository has not; no client asks for them
+	Dir    string   `json:"-"`                // absolute; has the files
 }
 
 // maxFiles is how many files of a folder are linked one by one. Of a larger one the folder is
@@ -98,7 +100,7 @@ var (
 
 func (c Copy) valid() bool {
 	return commit.MatchString(c.Commit) && repo.MatchString(c.Repo) && filepath.IsAbs(c.Dir) &&
-		!slices.ContainsFunc(c.Refs, func(ref string) bool { return !fs.ValidPath(ref) || ref == "." })
+		!slices.ContainsFunc(slices.Concat(c.Refs, c.Absent), func(path string) bool { return !fs.ValidPath(path) || path == "." })
 }
 
 // folder is the folder of the repository.
@@ -118,7 +120,21 @@ func (c Copy) ref(cache, name string) string {
 	return filepath.Join(c.folder(cache), "refs", filepath.FromSlash(name))
 }
 
+// absent is where clients note that a file does not exist.
+func (c Copy) absent(cache, name string) string {
+	return filepath.Join(c.folder(cache), ".no_exist", c.Commit, filepath.FromSlash(name))
+}
+
 func link(cache string, c Copy) error {
+	for _, name := range c.Absent {
+		path := c.absent(cache, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return err
+		}
+	}
 	files, err := filesOf(c.Dir)
 	if err != nil {
 		return err
@@ -199,6 +215,16 @@ func remove(cache string, c Copy) error {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
+			return err
+		}
+		removeEmpty(filepath.Dir(path), c.folder(cache))
+	}
+	for _, name := range c.Absent {
+		if !fs.ValidPath(name) || name == "." {
+			continue
+		}
+		path := c.absent(cache, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		removeEmpty(filepath.Dir(path), c.folder(cache))

@@ -68,9 +68,9 @@ func TestMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Copy{
-		{"org/m", commitA, []string{"main", "refs/pr/1"}, model},
-		{"datasets/org/m", commitB, []string{"v1"}, data},
-		{"org/none", commitB, []string{"main"}, filepath.Join(model, "none")},
+		{"org/m", commitA, []string{"main", "refs/pr/1"}, []string{"none.json", "sub/none"}, model},
+		{"datasets/org/m", commitB, []string{"v1"}, nil, data},
+		{"org/none", commitB, []string{"main"}, nil, filepath.Join(model, "none")},
 	}
 	for range 2 {
 		if err := Make(cache, all); err != nil {
@@ -78,6 +78,7 @@ func TestMake(t *testing.T) {
 		}
 		want(t, cache,
 			"datasets--org--m/refs/v1: "+commitB, "datasets--org--m/snapshots/"+commitB+"/train/1: text of train/1",
+			"models--org--m/.no_exist/"+commitA+"/none.json: ", "models--org--m/.no_exist/"+commitA+"/sub/none: ",
 			"models--org--m/refs/main: "+commitA, "models--org--m/refs/refs/pr/1: "+commitA,
 			"models--org--m/snapshots/"+commitA+"/config.json: text of config.json", "models--org--m/snapshots/"+commitA+"/sub/x: text of sub/x")
 	}
@@ -105,7 +106,7 @@ func TestManyFiles(t *testing.T) {
 	for i := range maxFiles + 1 {
 		write(t, filepath.Join(dir, fmt.Sprint(i)), "")
 	}
-	copies := []Copy{{"datasets/org/large", commitA, []string{"main"}, dir}}
+	copies := []Copy{{"datasets/org/large", commitA, []string{"main"}, nil, dir}}
 	for range 2 {
 		if err := Make(cache, copies); err != nil {
 			t.Fatal(err)
