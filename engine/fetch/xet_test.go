@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,6 +248,30 @@ func TestXetFaults(t *testing.T) {
 			f.hub.Inject(fault)
 			m, err := f.fetch(t.TempDir(), "")
 			f.want(m, err, data)
+		})
+	}
+}
+
+// An address with several signed ranges is read in one answer of several parts, also if that
+// is cut.
+func TestXetMultipart(t *testing.T) {
+	data := weightsOf(t, 1, xetSize)
+	next := bytes.Clone(data)
+	copy(next[9<<20:], bytes.Repeat([]byte("another layer"), 50_000))
+	for name, fault := range map[string]fakehub.Fault{
+		"good": {Call: fakehub.Info}, "cut": {Call: fakehub.Xorb, After: 200_000, Cut: true, Times: 4}, "always cut": {Call: fakehub.Xorb, After: 200_000, Cut: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := xetHub(t, fakehub.Options{XorbSize: 16 << 20}, data)
+			if _, err := f.hub.Push("org/xet", "next", fakehub.Commit{Files: map[string]fakehub.File{xetFile: {Content: fakehub.Bytes(next), Kind: fakehub.Xet}}}); err != nil {
+				t.Fatal(err)
+			}
+			f.hub.Inject(fault)
+			m, err := f.fetch(t.TempDir(), "next")
+			f.want(m, err, next)
+			if !slices.ContainsFunc(f.hub.Requests(), func(r fakehub.Request) bool { return r.Call == fakehub.Xorb && strings.Contains(r.Range, ",") }) {
+				t.Error("no request has several ranges")
+			}
 		})
 	}
 }
