@@ -13,8 +13,13 @@ import (
 )
 
 // ErrNoSpace is matched by errors.Is when a write failed because the disk or
-// the user's quota is full.
-var ErrNoSpace = errors.New("no space left")
+// the user's quota is full. It matches ENOSPC, as such a write does.
+var ErrNoSpace error = noSpace{}
+
+type noSpace struct{}
+
+func (noSpace) Error() string { return "no space left" }
+func (noSpace) Unwrap() error { return syscall.ENOSPC }
 
 // NoSpaceError says where there was no space left.
 type NoSpaceError struct {
