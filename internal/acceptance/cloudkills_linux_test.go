@@ -80,7 +80,7 @@ func TestKilledUpOnACloud(t *testing.T) {
 
 func (what trouble) kills(t *testing.T, cloud string) {
 	c := what.open(t, cloud)
-	progress := newProgress(t, cloud+"-"+what.name)
+	progress := newProgress(t, cloud+"-"+what.name, 3, 30)
 	for progress.done < progress.wanted {
 		if c.killUp(t, what) {
 			progress.add(t)
@@ -221,19 +221,20 @@ func (c *cloud) watch() (end func(t *testing.T)) {
 	}
 }
 
-// progress is how many kills of one kind there have been, which a soak keeps in a file.
+// progress is how many kills of one kind there have been. A soak wants more of them, and keeps
+// their number in a file.
 type progress struct {
 	done, wanted int
 	file         string
 }
 
-func newProgress(t *testing.T, name string) *progress {
+func newProgress(t *testing.T, name string, wanted, soak int) *progress {
 	t.Helper()
-	p := &progress{wanted: 3}
+	p := &progress{wanted: wanted}
 	if !soaking() {
 		return p
 	}
-	p.wanted = 30
+	p.wanted = soak
 	if dir := os.Getenv("SEER_SOAK_DIR"); dir != "" {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
