@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"fmt"
@@ -30,9 +31,10 @@ type hubFault struct {
 	again   func(*fakehub.Hub) error // makes it go right, if removing the faults is not enough
 	args    []string                 // default: models pull org/model
 
-	code  int      // how the command ends
-	says  []string // of its error
-	never bool     // it cannot go right
+	code  int          // how the command ends
+	says  []string     // of its error
+	never bool         // it cannot go right
+	uses  fakehub.Call // what the hub must be asked
 }
 
 // hubBlock is what a mover loses at most of one connection; see package transfer.
@@ -54,7 +56,7 @@ func modelFiles() map[string]fakehub.File {
 // the fault, the next pull then brings the model. The user's token goes to the API alone.
 func TestHubFaults(t *testing.T) {
 	t.Parallel()
-	rows := slices.Concat(hubBodyFaults(), hubStatusFaults(), hubAccessFaults(), hubTreeFaults())
+	rows := slices.Concat(hubBodyFaults(), hubStatusFaults(), hubAccessFaults(), hubTreeFaults(), hubXetFaults())
 	turns := make(chan struct{}, 6) // most of them wait for backoffs and timeouts
 	var all sync.WaitGroup
 	for _, row := range rows {
@@ -174,6 +176,26 @@ func hubTreeFaults() []hubFault {
 	}
 }
 
+// hubXetFaults are those of the Xet storage. Plain HTTPS mends them.
+func hubXetFaults() []hubFault {
+	sparse := fakehub.Bytes(slices.Concat(bytes.Repeat([]byte("weights "), hubBlock/4), bytes.Repeat([]byte{0, 1, 2}, hubBlock/3)))
+	rows := []hubFault{
+		{name: "Xet, nothing"},
+		{name: "Xet lies about a chunk", faults: []fakehub.Fault{{Call: fakehub.Xorb, Lie: true}}},
+		{name: "Xet, a bit is flipped", faults: []fakehub.Fault{{Call: fakehub.Xorb, Flip: true, After: 100, Times: 1}}},
+		{name: "Xet, cut", faults: []fakehub.Fault{{Call: fakehub.Xorb, Cut: true, After: 100, Times: 1}}},
+		{name: "Xet has no reconstruction", faults: []fakehub.Fault{{Call: fakehub.Reconstruction, Status: 404}}},
+		{name: "Xet gives no token", faults: []fakehub.Fault{{Call: fakehub.XetToken, Status: 500}}},
+		{name: "Xet, a signature expires", faults: []fakehub.Fault{{Call: fakehub.Xorb, Expired: true, Times: 1}}},
+	}
+	for i := range rows {
+		rows[i].files = modelFiles()
+		rows[i].files["model-1.safetensors"] = fakehub.File{Content: sparse, Kind: fakehub.Xet}
+		rows[i].uses = fakehub.XetToken
+	}
+	return rows
+}
+
 func (f hubFault) run(t *testing.T) {
 	if f.files == nil {
 		f.files = modelFiles()
@@ -211,6 +233,9 @@ func (f hubFault) run(t *testing.T) {
 		if !f.never {
 			f.pullAgain(p, h)
 		}
+	}
+	if f.uses != "" && h.Count(fakehub.API, f.uses).Requests == 0 {
+		t.Errorf("the Hub was not asked for %s", f.uses)
 	}
 	for _, r := range h.Requests() {
 		if r.HubToken && r.Host != fakehub.API {
