@@ -29,12 +29,12 @@ type request struct {
 	Service   string   `json:"service"`   // call
 	Direct    bool     `json:"direct"`    // call, fetch, download
 	Count     int      `json:"count"`     // where samples are answered: how many in a row; fetch: bytes
-	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; pooled, instantiate, instances: the plugin folder
+	File      string   `json:"file"`      // ready, cell: the experiment; hold: the layer; put: what is sent; kept, question: the model; digest: its folder; pooled, instantiate, instances: the plugin folder
 	Interface string   `json:"interface"` // ready, machine, native: the file, or its description
 	Sandbox   string   `json:"sandbox"`   // exec, call, fetch
 	Port      int      `json:"port"`      // fetch
 	Dir       string   `json:"dir"`       // a folder of the measurement's own
-	Remember  bool     `json:"remember"`  // surface
+	Remember  bool     `json:"remember"`  // surface, digest
 	Rate      int      `json:"rate"`      // publish: bytes per second of a connection
 }
 
@@ -51,7 +51,8 @@ type helper struct {
 	machines  int // so far
 	socket    *websocket.Conn
 	weights   *weights
-	held      []func() // their ends
+	hubEnv    map[string]string // leads to the hub
+	held      []func()          // their ends
 }
 
 // close ends the clouds, and with them their machines.
@@ -86,6 +87,7 @@ func serve(ctx context.Context) error {
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 		"publish": h.publish, "download": h.download,
+		"hub": h.hub, "kept": h.kept, "question": h.question, "digest": h.digest,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)

@@ -92,7 +92,8 @@ func (f *Fetcher) info(ctx context.Context, r *repo, revision string) (info, err
 	if revision != "" {
 		path = r.api("revision", revision)
 	}
-	a, err := f.get(ctx, doing, path)
+	// The Hub would also send the names of all files, thousands in some repositories.
+	a, err := f.get(ctx, doing, path+"?"+url.Values{"expand": {"sha", "private", "gated", "disabled", "cardData"}}.Encode())
 	if err != nil {
 		return info{}, err
 	}
