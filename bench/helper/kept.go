@@ -19,8 +19,14 @@ import (
 // manyFiles is how many small files org/many has.
 const manyFiles = 2000
 
+// keptModels measures models that are on this computer.
+type keptModels struct {
+	*helper
+	env map[string]string // leads to the hub
+}
+
 // hub starts a hub with two models: org/few with three files, and org/many.
-func (h *helper) hub(context.Context, request) (any, error) {
+func (h *keptModels) hub(context.Context, request) (any, error) {
 	text := func(s string) fakehub.File { return fakehub.File{Content: fakehub.Text(s)} }
 	few := map[string]fakehub.File{
 		"config.json": text("{}"), "tokenizer.json": text("{}"),
@@ -36,24 +42,24 @@ func (h *helper) hub(context.Context, request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.hubEnv = served.Env()
+	h.env = served.Env()
 	h.held = append(h.held, served.Close)
 	return map[string]string{"few": served.Commit("org/few", "main"), "many": served.Commit("org/many", "main")}, nil
 }
 
 // hubHost is a host that reads the hub's variables, as that of a new process.
-func (h *helper) hubHost(cache string) (*host.Host, error) {
+func (h *keptModels) hubHost(cache string) (*host.Host, error) {
 	return host.New(host.Options{
 		Dirs: []string{h.plugins}, CacheDir: cache, Remember: true, Access: host.GrantAll,
 		Env: func(name string) (string, string, bool) {
-			value, ok := h.hubEnv[name]
+			value, ok := h.env[name]
 			return value, "the measurement", ok
 		},
 	})
 }
 
 // kept is what a start does about a model, as a new process: the first call fetches it.
-func (h *helper) kept(ctx context.Context, r request) (any, error) {
+func (h *keptModels) kept(ctx context.Context, r request) (any, error) {
 	begin := time.Now()
 	x, err := h.hubHost(filepath.Join(r.Dir, "plugins"))
 	if err != nil {
@@ -78,9 +84,9 @@ func (h *helper) kept(ctx context.Context, r request) (any, error) {
 }
 
 // question is the one question to the Hub that a branch needs, from a new process.
-func (h *helper) question(ctx context.Context, r request) (any, error) {
+func (h *keptModels) question(ctx context.Context, r request) (any, error) {
 	begin := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.hubEnv["HF_ENDPOINT"]+"/api/models/"+r.File, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.env["HF_ENDPOINT"]+"/api/models/"+r.File, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +101,7 @@ func (h *helper) question(ctx context.Context, r request) (any, error) {
 }
 
 // digest finds the hashes of a model in a folder. Fresh says that nothing is remembered.
-func (h *helper) digest(ctx context.Context, r request) (any, error) {
+func (h *keptModels) digest(ctx context.Context, r request) (any, error) {
 	if !r.Remember {
 		if err := os.RemoveAll(filepath.Join(r.Dir, "digests")); err != nil {
 			return nil, err

@@ -51,7 +51,6 @@ type helper struct {
 	machines  int // so far
 	socket    *websocket.Conn
 	weights   *weights
-	hubEnv    map[string]string // leads to the hub
 	held      []func()          // their ends
 }
 
@@ -79,6 +78,7 @@ func serve(ctx context.Context) error {
 	}
 	h := &helper{artifacts: os.Args[1], plugins: os.Args[2], python: os.Args[3], sandboxes: map[string]*engine.Sandbox{}, callers: map[string]caller{}, echoes: map[string]sdk.Exposer{}, clouds: map[string]*cloud{}}
 	defer h.close(ctx)
+	kept := &keptModels{helper: h}
 	ops := map[string]func(context.Context, request) (any, error){
 		"bare": h.bare, "spawn": h.spawn, "ready": h.ready, "exec": h.exec,
 		"compile": h.compile, "load": h.load, "expose": h.expose, "native": h.native, "surface": h.surface,
@@ -87,7 +87,7 @@ func serve(ctx context.Context) error {
 		"machine": h.machine, "call": h.call, "pong": h.pong, "put": h.put,
 		"cell": h.cell, "hold": h.hold, "release": h.release, "fetch": h.fetch,
 		"publish": h.publish, "download": h.download,
-		"hub": h.hub, "kept": h.kept, "question": h.question, "digest": h.digest,
+		"hub": kept.hub, "kept": kept.kept, "question": kept.question, "digest": kept.digest,
 	}
 	in, out := bufio.NewScanner(os.Stdin), json.NewEncoder(os.Stdout)
 	in.Buffer(nil, 16<<20)
