@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seer-engine/seer/engine/enginetest/fakehub"
 	"github.com/seer-engine/seer/internal/testoci"
 )
 
@@ -124,4 +125,49 @@ func TestMirrorModel(t *testing.T) {
 	if out, _ := p.runs("run", "--yes", "exp.yaml"); !strings.Contains(out, "[('config.json', '{}')]") {
 		t.Errorf("the agent says:\n%s", out)
 	}
+}
+
+// A compressible file comes from the Xet storage of the Hub, and of its next revision only
+// what has changed.
+func TestHubXet(t *testing.T) {
+	data := make([]byte, 24<<20)
+	if _, err := fakehub.Random(int64(len(data)), 1).ReadAt(data, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		if i>>19&1 == 1 && i%4 != 0 {
+			data[i] = 0
+		}
+	}
+	commit := func(data []byte) fakehub.Commit {
+		return fakehub.Commit{Files: map[string]fakehub.File{"model.safetensors": {Content: fakehub.Bytes(data), Kind: fakehub.Xet}}}
+	}
+	h, err := fakehub.New(fakehub.Options{XorbSize: 4 << 20, Repos: []fakehub.Repo{{ID: "org/xet", Private: true, Readers: []string{"user"}, Commits: []fakehub.Commit{commit(data)}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	pull := func(p *program, most, least int64) {
+		t.Helper()
+		h.ForgetRequests()
+		p.runs("models", "pull", "org/xet")
+		if n := h.Count(fakehub.XetStorage, fakehub.Xorb).Bytes; n < least || n > most {
+			t.Errorf("%d bytes came from the storage", n)
+		}
+		for _, r := range h.Requests() {
+			if r.HubToken && r.Host != fakehub.API {
+				t.Errorf("the token went to %s: %+v", r.Host, r)
+			}
+		}
+	}
+	p := hubProgram(t, h)
+	pull(p, 20<<20, 1<<20)
+	next := append([]byte("in front"), data...)
+	if _, err := h.Push("org/xet", "", commit(next)); err != nil {
+		t.Fatal(err)
+	}
+	pull(p, 1<<20, 1)
+	disabled := hubProgram(t, h)
+	disabled.env = append(disabled.env, "HF_HUB_DISABLE_XET=1")
+	pull(disabled, 0, 0)
 }

@@ -29,31 +29,28 @@ type xetChooser struct {
 	used  bool
 }
 
-// getter is a fetcher that asks addresses with credentials that it does not show.
-type getter interface {
+// Getter is a fetcher that asks addresses with credentials that it does not show. A fetcher
+// that wraps another one forwards Get by [Get].
+type Getter interface {
 	Get(ctx context.Context, url string) (status int, body []byte, err error)
 }
 
 func newXetChooser(fetcher sdk.Fetcher) *xetChooser {
 	x := &xetChooser{tries: map[string]int{}}
-	x.planner.Ask = x.ask
-	if g, ok := fetcher.(getter); ok {
-		x.planner.Ask = g.Get
-	}
+	x.planner.Ask = func(ctx context.Context, url string) (int, []byte, error) { return Get(ctx, fetcher, url) }
 	return x
 }
 
-// ask asks without a credential, for a fetcher that has none.
-func (x *xetChooser) ask(ctx context.Context, url string) (status int, body []byte, err error) {
+// Get asks an address that a fetcher has named: with its credentials if it is a [Getter].
+func Get(ctx context.Context, fetcher sdk.Fetcher, url string) (status int, body []byte, err error) {
+	if g, ok := fetcher.(Getter); ok {
+		return g.Get(ctx, url)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, nil, err
 	}
-	client := http.DefaultClient
-	if x.planner.Client != nil {
-		client = x.planner.Client
-	}
-	resp, err := client.Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil, err
 	}

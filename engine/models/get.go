@@ -83,3 +83,12 @@ func noticeOf(model string, n hubcache.Notice) event.Data {
 	}
 	return event.ModelFileMismatch{Model: model, Path: n.Path}
 }
+
+// Get asks an address with the credentials of a fetcher that has some; see [fetch.Getter].
+func (l lazyFetcher) Get(ctx context.Context, url string) (status int, body []byte, err error) {
+	f, err := l.open()
+	if err != nil {
+		return 0, nil, err
+	}
+	return fetch.Get(ctx, f, url)
+}
