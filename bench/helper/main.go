@@ -51,7 +51,7 @@ type helper struct {
 	machines  int // so far
 	socket    *websocket.Conn
 	weights   *weights
-	held      []func()          // their ends
+	held      []func() // their ends
 }
 
 // close ends the clouds, and with them their machines.
