@@ -35,6 +35,7 @@ type hubFault struct {
 	says  []string     // of its error
 	never bool         // it cannot go right
 	uses  fakehub.Call // what the hub must be asked
+	once  bool         // no file is asked for more often than once
 }
 
 // hubBlock is what a mover loses at most of one connection; see package transfer.
@@ -165,7 +166,7 @@ func hubTreeFaults() []hubFault {
 		many[fmt.Sprintf("part/%02d.json", i)] = fakehub.File{Content: fakehub.Text(fmt.Sprint(i))}
 	}
 	return []hubFault{
-		{name: "pages of a tree", options: fakehub.Options{PageSize: 7}, files: with(many)},
+		{name: "pages of a tree", options: fakehub.Options{PageSize: 7}, files: with(many), once: true},
 		{name: "a page of a tree is cut", options: fakehub.Options{PageSize: 7}, files: with(many), faults: []fakehub.Fault{{Call: fakehub.Tree, Skip: 2, Times: 1, Cut: true, After: 20}}},
 		{name: "names that collide on case", files: with(map[string]fakehub.File{"a/README.txt": {Content: fakehub.Text("1")}, "A/readme.txt": {Content: fakehub.Text("2")}})},
 		{name: "a path that leads out", files: one("../evil.json"), code: 3, says: []string{"../evil.json", "leads out of the repository"}, never: true},
@@ -236,6 +237,10 @@ func (f hubFault) run(t *testing.T) {
 	}
 	if f.uses != "" && h.Count(fakehub.API, f.uses).Requests == 0 {
 		t.Errorf("the Hub was not asked for %s", f.uses)
+	}
+	asked := h.Count(fakehub.API, fakehub.Resolve, fakehub.ResolveCache).Requests
+	if most := 2 * len(f.files); f.once && asked > most { // each is led to its content
+		t.Errorf("%d requests for %d files, want at most %d", asked, len(f.files), most)
 	}
 	for _, r := range h.Requests() {
 		if r.HubToken && r.Host != fakehub.API {

@@ -221,5 +221,9 @@ func (f *file) publish() error {
 	if err := os.Rename(f.data.Name(), f.path); err != nil {
 		return err
 	}
+	if f.Size < f.run.block { // a crash costs little, and there may be thousands
+		f.run.syncLater(filepath.Dir(f.path))
+		return f.sidecar.remove()
+	}
 	return errors.Join(state.SyncDir(filepath.Dir(f.path)), f.sidecar.remove())
 }

@@ -60,6 +60,7 @@ type run struct {
 
 	mu    sync.Mutex
 	hosts map[string]*host
+	dirs  map[string]bool // to be synced at the end, once
 }
 
 // Download brings all files of a plan into the folder. It continues what earlier calls
@@ -89,7 +90,7 @@ func Download(ctx context.Context, files []File, o Options) error {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return state.NoSpace(o.Dir, err)
 	}
-	r := &run{Options: o, client: httpClient(o.Client), pool: newPool(), hosts: map[string]*host{}}
+	r := &run{Options: o, client: httpClient(o.Client), pool: newPool(), hosts: map[string]*host{}, dirs: map[string]bool{}}
 	if err := r.checkSpace(files); err != nil {
 		return err
 	}
@@ -99,7 +100,23 @@ func Download(ctx context.Context, files []File, o Options) error {
 	if _, own := r.client.Transport.(*http.Transport); own {
 		defer r.client.CloseIdleConnections()
 	}
-	return r.all(ctx, files)
+	return errors.Join(r.all(ctx, files), r.syncDirs())
+}
+
+// syncLater has the names of files in a folder be on the disk at the end.
+func (r *run) syncLater(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirs[dir] = true
+}
+
+func (r *run) syncDirs() error {
+	for dir := range r.dirs {
+		if err := state.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // all downloads first what no other process works on, and then waits for the others: what

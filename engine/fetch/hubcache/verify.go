@@ -70,7 +70,8 @@ func (n notes) remember(blob, path string) error {
 	if err := os.MkdirAll(string(n), 0o700); err != nil {
 		return err
 	}
-	return state.WriteFile(n.path(blob, s), []byte(s.text()), 0o600)
+	// Not synced, as there are thousands: a note that a crash has spoiled matches no file.
+	return state.NoSpace(string(n), os.WriteFile(n.path(blob, s), []byte(s.text()), 0o600))
 }
 
 // ofView is the note on a whole view, so that one file is read for thousands.
