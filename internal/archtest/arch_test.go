@@ -61,6 +61,7 @@ var allowed = map[string][]string{
 	"engine/snapshot":             {"sdk", "engine/state"},
 	"engine/pyjson":               {},
 	"engine/sanitize":             {},
+	"engine/modelfit":             {"engine/pyjson"},
 	"engine/modelload":            {"engine/pyjson"},
 	"engine/namesearch":           {},
 	"engine/codeserver":           {"sdk", "engine/client", "engine/protocol"},
