@@ -47,7 +47,9 @@ seer models pull. A wrong or missing file ends the command with exit code 3.`,
 					damaged++
 				}
 			}
-			errs = append(errs, a.Print(all, func(w io.Writer) error { return verifiedText(w, all) }))
+			if len(all) > 0 || len(errs) == 0 {
+				errs = append(errs, a.Print(all, func(w io.Writer) error { return verifiedText(w, all) }))
+			}
 			if damaged > 0 {
 				errs = append(errs, &engine.Error{Kind: engine.KindConfig, Err: fmt.Errorf("%s damaged; seer models pull fetches what is wrong or missing again", isOrAre(damaged))})
 			}

@@ -192,7 +192,7 @@ func (p *Process) finish() {
 		p.info.ExitCode = 124
 	}
 	p.info.OutputBytes = p.spool.Size()
-	data, _ := json.Marshal(p.info) // plain data
+	data, _ := json.Marshal(p.info)     // plain data
 	if len(data) > protocol.MaxRecord { // of its arguments, the program has to do
 		told := p.info
 		told.Argv = told.Argv[:1]
